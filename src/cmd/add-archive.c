@@ -52,7 +52,7 @@ static bool name_says_so(const char *name)
 	return false;
 }
 
-/* Documents and packages of many programs are zip archives with another suffix: they are not searched. */
+/* Rejects zip archives with another suffix: documents and packages of many programs are such archives. */
 int add_is_archive(const struct item *it, const char **why_not)
 {
 	struct view v = view_of_fd(it->fd, it->size);
@@ -98,8 +98,8 @@ static int read_head(struct unpacking *u, struct zip_stream *s, size_t *n, struc
 	return r == 0 ? spend(u, *n, e) : r;
 }
 
-/* Checks by the head of a member whether to unpack the rest of the member. 0: unpack it; -errno: do not, and
- * `e` has the reason. */
+/* Checks by the head of a member whether to unpack the rest of the member. 0: unpack it; -errno: skip the
+ * member, and `e` has the reason. */
 static int judge_head(
 	struct unpacking *u, size_t n, uint64_t size, const char *name, struct err *e)
 {
@@ -203,7 +203,7 @@ static int add_member(struct unpacking *u, const struct zip_entry *entry, struct
 	return r;
 }
 
-/* "a.zip!lib/x.pdb" */
+/* Writes the name of a member for messages: "a.zip!lib/x.pdb". */
 static void member_text(struct buf *b, const char *archive, const struct zip_entry *entry,
 	uint64_t nth)
 {
@@ -262,7 +262,7 @@ static int next_member(struct unpacking *u, struct zip_entry *entry, struct err 
 	return 0;
 }
 
-/* 0: all members were tried. Otherwise `e` has the error of the archive itself. */
+/* Tries to add each member. 0: all members were tried. -errno: `e` has the error of the archive itself. */
 static int add_members(struct unpacking *u, struct view *v, struct err *e)
 {
 	struct zip_entry entry;

@@ -103,7 +103,7 @@ static bool is_here(struct adding *a, struct key *k, const struct worth *w)
 	return !store_wants(a->store, k, w);
 }
 
-/* The keys for which the store has no file, or a worse one. Several PE files may have the same debug id. */
+/* Finds the keys for which the store has no file, or a worse file. Several PE files can have the same debug id. */
 static void new_keys(struct adding *a, const struct key *keys, unsigned all,
 	const struct obj_slice *s, struct store_learned *out)
 {

@@ -32,7 +32,7 @@ extern const struct conf_field settings_fields[];
 /* The keys of section [symbolicate], which are read into struct symb_limits. */
 extern const struct conf_field limits_fields[];
 
-/* The values of an option that may be given more than once. */
+/* The values of an option that a command line can have more than once. */
 struct opt_words {
 	unsigned n;
 	const char *word[32];
@@ -45,7 +45,7 @@ struct opt {
 	const char *arg;  /* the name of the option's value, such as "FILE"; NULL: the option has no value */
 	const char *help;
 	void *into;	  /* a const char ** if the option has a value, else a bool * */
-	struct opt_words *words; /* used instead of `into` for an option that has a value and may be repeated; or NULL */
+	struct opt_words *words; /* used instead of `into` for an option whose values are repeatable; NULL: use `into` */
 };
 
 /* The values of the common options on a command line. */

@@ -1,4 +1,4 @@
-/* Reads from mounts that may never answer: the daemon is stopped, or another user's. A child process reads
+/* Reads from mounts that may never answer: the daemon is stopped, or belongs to another user. A child process reads
  * each mount, because a process that waits for a stopped daemon can only be killed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct ask {
-	struct buf text; /* what the child wrote; the caller sets the limit */
+	struct buf text; /* the bytes that the child wrote; the caller sets the limit of their number */
 	bool over;	 /* the child has ended its answer, or exceeded the limit; false: the deadline came first */
 	/* private */
 	pid_t child;

@@ -1,4 +1,4 @@
-/* What the files of `symfs cache` share: cmd-cache.c has the command and its verbs,
+/* Shared by the files of `symfs cache`: cmd-cache.c has the command and its verbs,
  * cache-ls.c lists, cache-word.c reads the words. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

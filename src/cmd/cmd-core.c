@@ -24,7 +24,7 @@ extern char **environ;
 
 struct sysroot {
 	char *dir, *mount, *root; /* DIR, DIR/mnt, DIR/root */
-	char *program;		  /* DIR/root/PATH, where PATH is that of the core's program; NULL: unknown */
+	char *program;		  /* DIR/root followed by the path of the core's program; NULL: unknown */
 	char *loader, *interp;	  /* target of a link to the dynamic linker; the path in the program's PT_INTERP;
 				     NULL: unknown */
 	unsigned local, fetched, unknown, unplaced;

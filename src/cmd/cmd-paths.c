@@ -98,7 +98,7 @@ static int take_ids(const struct words *w, struct module *m)
 		pe_id_trim(m->code_id);
 	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
 		return wrong("debug-id", "expected a GUID, optionally with an age");
-	/* A debug id that can be derived from the code id may be omitted. */
+	/* The command line can omit a debug id that is derived from the code id. */
 	if (!m->debug_id.set)
 		module_debug_id(m, w->big_endian, &m->debug_id);
 	return EXIT_DONE;

@@ -282,7 +282,7 @@ static void print_fields(char *line)
 		printf("%s%c", text_shown(field, true, &room), line ? '\t' : '\n');
 }
 
-/* Prints line by line: the text of a mount may contain control sequences of terminals. */
+/* Prints line by line: the text of a mount can contain control sequences of terminals. */
 static void print_lines(const char *head, char *text, const char *none, void (*print)(char *line))
 {
 	char *save = NULL;
@@ -397,7 +397,7 @@ static void show_mount(struct statuses *s, struct mount *m)
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* Runs in the child, because a mount on the way may be stopped as well. */
+/* Writes the resolved path of the mount point. Runs in the child, because a mount on the way to it can hang, too. */
 static void child_write_point(void *ctx, int to)
 {
 	_cleanup_free_ char *point = NULL;

@@ -90,7 +90,7 @@ static int unmount(const char *point, bool lazy)
 	/* Opened before the daemon can end, so that no other process has the pid. */
 	if (pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* A mount without a daemon is detached even if it is in use: its users only get errors. */
+	/* A mount without a daemon is detached even if it is in use: programs that use it get only errors. */
 	r = fs_detach(point, pid == NO_DAEMON, &e);
 	if (r == -EBUSY && lazy) {
 		r = fs_detach(point, true, &e);

@@ -61,7 +61,7 @@ static int want(struct warm *w, const struct module *m, enum filetype type)
 	return key_of(&k, &a) == 0 ? job_add(w, &a, 1) : 0;
 }
 
-/* Adds a module, and the files that debuggers want for its kind. */
+/* Adds a module, and the files that debuggers want for this kind of module. */
 static int want_module(struct warm *w, const char *path, const struct module *m)
 {
 	const struct object_row *row = object_row(m->object);

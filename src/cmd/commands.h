@@ -1,4 +1,4 @@
-/* The table of commands, and the commands about commands: help, version. */
+/* The table of commands, and the commands help and version. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "cmd/cmd.h"

@@ -1,4 +1,4 @@
-/* Frames and functions of a GSYM file as JSON. */
+/* Prints frames and functions of a GSYM file as JSON. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/gsym-text.h"

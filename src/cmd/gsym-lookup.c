@@ -40,7 +40,7 @@ static void look_up(struct lookup *l, uint64_t addr)
 		buf_add(&l->line, "\t", 1);
 		if (r == 0)
 			r = gsym_hit_text(&hit, l->fields, &l->line);
-		if (r < 0) { /* prints a line for each address */
+		if (r < 0) { /* an address with an error gets a line, too */
 			buf_clear(&l->line);
 			gsym_address_text(addr, &l->line);
 			buf_adds(&l->line, "\t-");

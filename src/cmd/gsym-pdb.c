@@ -81,7 +81,7 @@ static int make_gsym(struct gsym_pdb *p, struct err *e)
 	return r < 0 ? r : gsym_write(w, GSYM_V1, made.big, NULL, &p->bytes, NULL, e);
 }
 
-/* Runs once. First frees the index of the PDB, because the conversion makes one of its own. */
+/* Runs once. First frees the index of the PDB, because the conversion makes its own index. */
 static void convert(struct gsym_pdb *p)
 {
 	close_pdb(p);

@@ -1,4 +1,4 @@
-/* Frames and functions of a GSYM file as text. */
+/* Prints frames and functions of a GSYM file as text. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/gsym-text.h"
 #include "base/util.h"

@@ -65,7 +65,7 @@ static void json_break_line(struct json *j)
 }
 
 /* Whether the innermost open array or object is empty: the text then ends with an opening bracket. No value ends
- * with one, because a string ends with a quote. */
+ * with such a bracket, because a string ends with a quote. */
 static bool json_is_empty(const struct json *j)
 {
 	return j->text.n == 0 || strchr("[{", j->text.p[j->text.n - 1]);

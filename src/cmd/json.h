@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Values may nest this deep: inlined calls (GSYM_DEPTH_MOST) take two levels each. */
+/* The greatest depth of nested values: inlined calls (GSYM_DEPTH_MOST) take two levels each. */
 #define JSON_DEPTH 1024
 
 /* Replaces bytes that are not UTF-8 by \xNN. With `terminal`, also replaces control characters: a file name

@@ -254,7 +254,7 @@ int mount_daemon(struct mounting *m)
 		r = daemon_serve(m, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs mount: %s\n", e.text);
-	/* Answers waiting callers first, then ends the mount, then closes its helper, store and sources. */
+	/* Answers waiting callers first, then ends the mount, then closes the helper, the store and the sources. */
 	http_stop(m->http);
 	app_stop_fetching(&m->app);
 	fs_free(m->fs);

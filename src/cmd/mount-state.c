@@ -1,4 +1,4 @@
-/* Reads the .symfs files of mounts, whose daemons may be stopped or hung. */
+/* Reads the .symfs files of mounts, whose daemons can be stopped or hung. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/mount-state.h"
 #include "base/buf.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 struct nearest {
-	const char *word; /* the mistyped word, borrowed; no word is near to one of more than 31 bytes */
+	const char *word; /* the mistyped word, borrowed; if it has more than 31 bytes, no word is near */
 	const char *best; /* NULL: no word is near enough */
 	unsigned distance;
 };

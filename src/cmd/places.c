@@ -213,7 +213,7 @@ int places_command_line(struct conf *c, const char *const *words, unsigned n, st
 {
 	int r = 0;
 
-	/* In reverse order, because each section goes to the front. */
+	/* Takes the words in reverse order, because each new section goes to the front. */
 	while (r == 0 && n--) {
 		char layout[40];
 		const char *where = split_layout(words[n], layout);

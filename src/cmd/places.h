@@ -10,7 +10,7 @@ int places_read(struct conf *c, struct err *e);
 /* Reads the presets alone. */
 int places_presets(struct conf *c, struct err *e);
 
-/* Each --source word becomes a section in front of all others, in order. */
+/* Makes a section for each word of --source. These sections come before all others, in the order of the words. */
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e);
 
 /* Returns a pointer into the word of --source to the directory that the word names. NULL: the word is a URL, or

@@ -332,8 +332,8 @@ static int allow_all(struct landlock *l, const struct app *app, const struct rig
 	return r == 0 ? allow_writes(l, writes) : r;
 }
 
-/* Refuses system calls that give access to root's files in spite of Landlock. These are sockets of services that
- * obey root, and file modes that give other users access. */
+/* Refuses system calls that give access to root's files in spite of Landlock. Such calls make sockets to services
+ * that obey root, or set file modes that give other users access. */
 static void refuse_calls(void)
 {
 	int r = filter_set_for_root();
@@ -374,7 +374,7 @@ static bool has_configuration(const char *variable, const char *name)
 	return dir && access(path, F_OK) == 0;
 }
 
-/* Unsets the variables with root's home directory, unless that has a configuration. Another user usually cannot enter
+/* Unsets the variables with root's home directory, unless it has a configuration. Another user usually cannot enter
  * the directory: each reload would report its missing files as unreadable, and fail. */
 static void leave_home(void)
 {

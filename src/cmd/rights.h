@@ -15,19 +15,19 @@ struct rights {
 	bool admin;	       /* the process was started with CAP_SYS_ADMIN, which its helper keeps */
 	bool drop;	       /* the daemon gives up rights; another process mounts, so it never needs
 				* fusermount3 (setuid) */
-	struct caps_keep keep; /* what the daemon keeps */
+	struct caps_keep keep; /* the user and the capabilities that the daemon keeps */
 	char user[64];	       /* the text of keep.user; "": the daemon does not change its user */
 };
 
-/* Decides from run-as, read-all and the owner of the store what the daemon keeps. Creates a missing store
+/* Decides which rights the daemon keeps, from run-as, read-all and the owner of the store. Creates a missing store
  * for the user of run-as. `helped`: another process mounts. 0; -EINVAL: no such user; -EPERM: only root
  * can become another user; other -errno. */
 int rights_choose(struct rights *r, const struct settings *s, bool helped, struct err *e);
 
 /* Files that the daemon writes besides the store. A member is NULL if there is no such file. */
 struct rights_writes {
-	const char *log_path;	 /* absolute */
-	const char *socket_path; /* of a Unix socket, which is removed at the end */
+	const char *log_path;	 /* the absolute path of the log file */
+	const char *socket_path; /* the path of a Unix socket, which is removed at the end */
 };
 
 /* Gives up for good all rights that `r` does not keep; does nothing if r->drop is false. Call it before there

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "conf/conf.h"
 
-/* 0; -EINVAL: other users can read a source's configuration, key or netrc; `e` names the command that
+/* Checks the permissions of files with secrets. 0; -EINVAL: other users can read a source's configuration, key or netrc; `e` names the command that
  * corrects the permissions. */
 int secrets_check(const struct conf *c, struct err *e);
 

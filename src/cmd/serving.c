@@ -110,6 +110,6 @@ void serving_signals(sigset_t *taken)
 	pthread_sigmask(SIG_BLOCK, taken, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* write() then returns an error at the limit of the file size */
-	signal(SIGUSR1, SIG_IGN); /* other daemons reopen their log on SIGUSR1 or SIGUSR2, so users may send these signals */
+	signal(SIGUSR1, SIG_IGN); /* log rotation can send these two: other daemons then reopen their log */
 	signal(SIGUSR2, SIG_IGN);
 }

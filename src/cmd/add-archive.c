@@ -52,7 +52,8 @@ static bool name_says_so(const char *name)
 	return false;
 }
 
-/* Rejects zip archives with another suffix: documents and packages of many programs are such archives. */
+/* Rejects zip archives with another suffix, unless the command line names them: documents and packages of many
+ * programs are such archives. */
 int add_is_archive(const struct item *it, const char **why_not)
 {
 	struct view v = view_of_fd(it->fd, it->size);

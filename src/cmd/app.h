@@ -45,7 +45,7 @@ struct opt {
 	const char *arg;  /* the name of the option's value, such as "FILE"; NULL: the option has no value */
 	const char *help;
 	void *into;	  /* a const char ** if the option has a value, else a bool * */
-	struct opt_words *words; /* used instead of `into` for an option whose values are repeatable; NULL: use `into` */
+	struct opt_words *words; /* used instead of `into` if the option can be repeated; NULL: use `into` */
 };
 
 /* The values of the common options on a command line. */

@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include "conf/conf.h"
 
-/* Checks the permissions of files with secrets. 0; -EINVAL: other users can read a source's configuration, key or netrc; `e` names the command that
- * corrects the permissions. */
+/* Checks the permissions of files with secrets. 0; -EINVAL: other users can read a source's configuration, key or
+ * netrc, and `e` names the command that corrects the permissions. */
 int secrets_check(const struct conf *c, struct err *e);
 
 /* Removes user names and passwords from the URLs of the command line, which other users see in the process

@@ -85,8 +85,9 @@ static int take_sequence(struct walk *k, struct batch_func *f, const struct dwar
 	return add_rows(k, f, s, start, end);
 }
 
-/* How many lines the line at `start` of a sequence is after the declaration of the function. Larger: it is before
- * the declaration, or in another file. 0 for all sequences if the declaration is unknown. */
+/* How many lines the line at `start` of a sequence is after the function's declaration. A line before the
+ * declaration counts as farther than every line after it, and a line in another file as the farthest. 0 for all
+ * sequences if the declaration is unknown. */
 static uint64_t distance(const struct walk *k, const struct dwarf_sequence *s, uint64_t start,
 	bool declared, uint64_t file, uint64_t line)
 {

@@ -30,7 +30,8 @@ static const struct derive_kind *kind_of(enum filetype t)
 
 /* ---- files that were made already ------------------------------------------------------ */
 
-/* Size of the name of an input's bytes. A better file under the same key has another name. */
+/* Size of the name of an input, which identifies the input's bytes. A better file under the same key has another
+ * name. */
 #define INPUT_NAME SHA256_TEXT
 #define IN_PLACE '@' /* begins the name of a file that is not in the store */
 #define ANY_IN_PLACE "@"
@@ -46,7 +47,7 @@ static const char *input_name(const struct blob *in, char room[static INPUT_NAME
 
 #define MADE_OF " of "
 
-/* The name of the input that a file with this URL was made of. NULL: another version made the file. */
+/* The name of the input that a file with this URL was made of. NULL: another version of symfs made the file. */
 static const char *made_of(const struct derive_kind *kind, const char *url)
 {
 	size_t n = strlen(kind->maker);
@@ -84,8 +85,8 @@ static int find_made(struct derive *d, const struct key *k, const char *input, s
 	return -EAGAIN;
 }
 
-/* Opens the stored input. -ENOENT: it is not stored. -EAGAIN: a better input may exist, of the second type or in a
- * directory. */
+/* Opens the stored input. -ENOENT: it is not stored. -EAGAIN: a better input may exist: a file of the
+ * second input type, or a file in a directory source. */
 static int stored_input(struct derive *d, const struct artifact *inputs, unsigned n, struct blob **out)
 {
 	_cleanup_blob_ struct blob *other = NULL;
@@ -107,7 +108,7 @@ static int stored_input(struct derive *d, const struct artifact *inputs, unsigne
 	return r == -EAGAIN ? r : 0;
 }
 
-/* Only a file made of the best input is an answer at once. For other inputs, sources must first be asked whether
+/* Only a file made of the best input can be returned at once. For other inputs, sources must first be asked whether
  * the best input exists. */
 int derive_try(struct derive *d, const struct artifact *a, struct blob *in, struct fetched *f)
 {
@@ -351,13 +352,13 @@ static void conversion_run(void *ctx)
 	if (r < 0 && r != -EINTR && !c->in && find_any(c, &b) == 0)
 		r = 0;
 	if (r == 0 && !b && ask_second(c) == 0)
-		return; /* the ticket's callback has it */
+		return; /* the ticket's callback resumes the conversion */
 	if (c->in && !c->input[0])
 		input_name(c->in, c->input);
 	if (r == 0 && c->ids && c->units.state == LACK_UNKNOWN) {
 		r = lacks_next_unit(c);
 		if (r == 0)
-			return; /* the ticket's callback has it */
+			return; /* the ticket's callback resumes the conversion */
 		r = r == -ENOENT ? 0 : r;
 	}
 	if (r == 0 && !b)
@@ -365,7 +366,7 @@ static void conversion_run(void *ctx)
 	if (r == -EAGAIN) {
 		r = make_with_all(c, &b);
 		if (r == -EINPROGRESS)
-			return; /* the ticket's callback has it */
+			return; /* the ticket's callback resumes the conversion */
 		r = judge_made(c, r);
 	}
 	derive_finish(c, r, b);

@@ -19,7 +19,7 @@ enum route_what {
 	ROUTE_MADE,	   /* GSYM of one of hit.files */
 	ROUTE_GENERATED,   /* generated from one of hit.files, as hit.told says */
 	ROUTE_TEXT,	   /* hit.text */
-	ROUTE_SYMBOLICATE, /* `api` */
+	ROUTE_SYMBOLICATE, /* a request to symbolicate; `api` is the version of the API */
 	ROUTE_HEALTH,
 	ROUTE_METRICS,
 	ROUTE_STATUS,

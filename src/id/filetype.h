@@ -92,7 +92,7 @@ struct filetype_row {
 	enum filetype_name_from name_from;
 	const char *id_word;  /* the common name of its id: "build id" */
 	enum filetype twin;   /* the debug file of a program or the program of a debug file, for formats in
-				 which the two begin alike */
+				 which both files begin with the same bytes */
 	unsigned flags;
 };
 

@@ -14,7 +14,7 @@ struct image {
 	struct span file;
 	bool is64, big, swap;
 	unsigned type;	  /* the type in an ELF header */
-	unsigned machine, submachine; /* in the numbers of the format */
+	unsigned machine, submachine; /* the codes that the format uses for processors */
 	uint32_t n_sections;
 	uint64_t at; /* offset of the section headers; Mach-O: of the load commands */
 	uint32_t entry, n_commands, commands_size;
@@ -44,8 +44,8 @@ int image_open(struct image *m, struct span file, struct err *e);
 /* ELF only: section i of m->n_sections. 0, -EBADMSG. */
 int image_section(const struct image *m, uint32_t i, struct image_section *out);
 
-/* Finds the first section of this name; in a file that was placed, the first that is not in a group. 0,
- * -ENOENT, -EBADMSG. */
+/* Finds the first section of this name. After image_place(), skips sections that are in a group. 0, -ENOENT,
+ * -EBADMSG. */
 int image_find(const struct image *m, const char *name, struct image_section *out);
 
 /* ELF only: the lowest loaded address, which other tools call the image's base; 0: no segment is loaded. */

@@ -33,8 +33,8 @@ enum {
 
 #define TABLES_OF_DEBUG (0xffull << TABLE_DOCUMENT)
 
-/* The tables that a row of custom debug information can belong to. Five bits of the column for it say which
- * table; the column is as wide as the longest of these tables needs. */
+/* The tables that a row of custom debug information can belong to. The row's parent column says in five bits
+ * which table; the column is as wide as the longest of these tables needs. */
 static const uint8_t parents[] = {6, 4, 1, 2, 8, 9, 10, 0, 14, 23, 20, 17, 26, 27, 32, 35, 38, 39,
 	40, 42, 44, 43, TABLE_DOCUMENT, TABLE_SCOPE, TABLE_VARIABLE, TABLE_CONSTANT, TABLE_IMPORT};
 
@@ -158,8 +158,8 @@ static int read_rows(struct ppdb *ppdb, uint64_t *at, uint64_t end, uint64_t bit
 	return 0;
 }
 
-/* Reads the identity, and how many rows the program's tables have: the tables of the PDB have indexes into
- * them. */
+/* Reads the identity, and how many rows the program's tables have. The tables of the PDB contain indexes into
+ * the program's tables, and the size of an index depends on the number of rows. */
 static int read_pdb(struct ppdb *ppdb)
 {
 	uint64_t at = ppdb->pdb.off + PDB_STREAM_LEAST;

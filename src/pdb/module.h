@@ -64,8 +64,8 @@ struct pdb_code {
 int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, unsigned module, struct err *e);
 void pdb_code_release(struct pdb_code *c);
 
-/* Returns the number of a file's name, for pdb_name(); 0: the file has no name. `file`: the file's number in
- * the lines. */
+/* Returns the number of a file's name, for pdb_name(); 0: the file has no name. `file`: pdb_row.file or
+ * pdb_inlinee.file. */
 uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file);
 
 /* The first function, in the order of the stream, that contains the address; NULL: no function does. */

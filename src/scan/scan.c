@@ -191,7 +191,8 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *pat
 	return s->walked ? -ENOENT : -EAGAIN;
 }
 
-/* The head of a file in the copy that a listing reads. Its keys follow, one on each line. */
+/* In the copy that a listing reads, the entry of each file begins with this struct. The file's keys follow, one on
+ * each line. */
 struct known {
 	uint64_t size; /* bytes of the file */
 	size_t n;      /* bytes of the keys */

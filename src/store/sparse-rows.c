@@ -1,4 +1,5 @@
-/* The index rows of sparse files: compares and changes them under the write lock of the caller. */
+/* The index rows of sparse files: compares them with the files on disk, and changes them. The caller holds the
+ * write lock. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/sparse-rows.h"
 #include "base/util.h"

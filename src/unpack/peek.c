@@ -54,7 +54,8 @@ size_t zip_peek(struct span head, uint8_t *out, size_t room)
 }
 
 /* A flag of the fixed head says that the cabinet reserves room in its head, its folders and its data
- * blocks. A cabinet of a set has names in its head, too; such cabinets are not unpacked. */
+ * blocks. If a cabinet continues in other cabinet files, its head has their names, too; such
+ * cabinets are not unpacked. */
 size_t cab_peek(struct span head, uint8_t *out, size_t room)
 {
 	unsigned flags = le16(head, 30), method;

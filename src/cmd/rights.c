@@ -374,8 +374,9 @@ static bool has_configuration(const char *variable, const char *name)
 	return dir && access(path, F_OK) == 0;
 }
 
-/* Unsets the variables with root's home directory, unless it has a configuration. Another user usually cannot enter
- * the directory: each reload would report its missing files as unreadable, and fail. */
+/* Unsets the variables with root's home directory, unless it has a configuration. Another user usually cannot
+ * enter the directory: at each reload, even files that do not exist there would give EACCES, and the reload
+ * would fail. */
 static void leave_home(void)
 {
 	if (has_configuration("XDG_CONFIG_HOME", "symfs") || has_configuration("HOME", ".config/symfs") ||

@@ -49,7 +49,7 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-/* One file with split units, inside the file that joins them (struct gsym_work_unit). */
+/* A .dwo file. The parent process puts all .dwo files into one input file (struct gsym_work_unit). */
 struct unit {
 	uint64_t id;
 	struct span bytes;
@@ -115,7 +115,7 @@ static int compare_ids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Lists the units in the file that joins them. */
+/* Lists the .dwo files in the input file that contains them all. */
 static int open_units(struct work *w)
 {
 	struct span all = w->units.bytes;
@@ -211,7 +211,8 @@ static void open_other(struct other *o, int fd)
 		map_fd(&o->bytes, fd, &e);
 }
 
-/* Converts the addresses that the socket names; reads the bytes of the PDB from the socket, too. */
+/* Converts only some functions of a PDB. The socket supplies the addresses of the functions, and the bytes of
+ * the PDB. */
 static int convert_part(struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;

@@ -1,4 +1,4 @@
-/* Reads and skips the values of all forms. */
+/* Reads an attribute's value of any DWARF form, or moves past it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dwarf/forms.h"
 #include "base/util.h"

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns a hash of the path, because a reload makes new sources. A server has no path: the hash is of its name, which
- * stands for all directories to which the server's file.ptr lead. */
+/* Returns a number that identifies the source's directory, also after a reload, which makes new sources: a hash
+ * of the path. A server has no path, so the number is a hash of its name: all directories to which the server's
+ * file.ptr files point count as one. */
 static uint64_t dir_of(const struct source *s)
 {
 	const char *where = s->o.path ? s->o.path : s->name;

@@ -45,8 +45,9 @@ static bool is_listed(const struct artifact *a, const struct gsym_listed *file)
 	return key_of(&k, a) == 0 && key_number(&k) == file->number;
 }
 
-/* The file that a path in gsym/ is converted from, if the path can mean the listed file; else NULL. A path
- * can mean several files, and the listed file need not be the first. (A PE file has two keys.) */
+/* The file that a path in gsym/ is converted from, if the path can mean the listed file; else NULL. A path can
+ * mean several files, and the listed file need not be the first. Only the keys of Breakpad files are compared:
+ * a PE file has two keys, and may be listed with the other one. */
 static const struct artifact *input_of(const struct tree_hit *hit, const struct gsym_listed *file)
 {
 	const struct artifact *first = hit->files;

@@ -1,7 +1,7 @@
-/* Requests that wait, and signals to the threads that sent them. The kernel reports once that some signal
- * came, even SIGWINCH of a resized window, which must not mean "no symbols". So an interrupted request goes
- * on a list. The loop reads the pending signals of the requesting thread at once and every 50 ms. It stops
- * when the request is answered or a signal means to end it. */
+/* Requests that wait, and signals to the threads that sent them. The kernel interrupts a request once, for any
+ * signal, and does not say which. A SIGWINCH (a resized window) must not make the request fail, so an
+ * interrupted request first goes on a list. The loop reads the pending signals of the requesting thread at once
+ * and every 50 ms. It stops when the request is answered or a signal means to end it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,6 +1,6 @@
-/* Writes the functions in a writer as a GSYM file. Texts and files are numbered in the order in which the
- * sorted functions first use them. So the bytes do not depend on the order in which functions were added, and
- * unused texts and files are not written. */
+/* Writes the functions of a struct gsym_writer to a GSYM file. Texts and files are numbered in the order in
+ * which the sorted functions first use them. So the bytes do not depend on the order in which functions were
+ * added, and unused texts and files are not written. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 

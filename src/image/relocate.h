@@ -3,9 +3,9 @@
 #pragma once
 #include "image/image.h"
 
-/* Places the loadable sections one after the other, aligned, from address 0, as elfutils and gdb do. Sets
- * m->placed; free() *out after the last use of `m`. 0; -EBADMSG: the sections are larger than all memory;
- * -ENOMEM. */
+/* Places the loadable sections one after the other, aligned, from address 0, as elfutils and gdb do. Sets *out
+ * and m->placed to a new array of the sections' addresses; free() *out after the last use of `m`. 0; -EBADMSG:
+ * the sections do not fit in the address space; -ENOMEM. */
 int image_place(struct image *m, uint64_t **out, struct err *e);
 
 /* Applies the relocations of section `index` to a copy of its bytes. Then *bytes is the copy, and *mapped

@@ -13,10 +13,10 @@
 #include <strings.h>
 
 /* symsrv accepts a directory as a store if it contains pingme.txt; other clients also look for 000Admin.
- * index2.txt marks two tiers. These are the files that symstore.exe writes, with an empty list of
- * transactions. lastid.txt is absent: it announces lists of all files. A client that reads these lists
- * (Symbolicator's has_index) asks for nothing else. Here, files that are not listed may exist. Without
- * lastid.txt, such a client reports that it cannot read the index. */
+ * index2.txt marks two tiers. symstore.exe writes the same files, and records its transactions in 000Admin;
+ * here, these records are empty. lastid.txt is absent on purpose: it tells a client that 000Admin has an index
+ * of all files. A client that reads the index (Symbolicator's has_index) requests only files in it, but symfs
+ * also serves files that are in no list. Without lastid.txt, such a client reports an unreadable index. */
 #define GSYM "gsym"
 #define PINGME "symfs\n"
 #define README                                                                                     \
@@ -104,9 +104,10 @@ static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
 		out->what = TREE_DIR;
 }
 
-/* Reads a path outside of the layouts' folders by all layouts. Sets `else_dir` if it is a file in one layout and a
- * directory in another: NN/REST is a program of `native` and a directory of `unified`. (A first tier does not count
- * as a directory, because any name can begin with one.) */
+/* Parses with every layout a path that is outside the layouts' folders, or that its folder's layout does not
+ * contain. Sets `else_dir` if the path is a file in one layout and a directory in another: NN/REST is a program
+ * of `native` and a directory of `unified`. (A first tier does not count as a directory, because any name can
+ * begin with one.) */
 static void parse_any(const char *path, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
@@ -353,7 +354,8 @@ static void keep_inputs(enum tree_gsym form, struct tree_hit *out)
 	out->gsym = form;
 }
 
-/* The path of the file that GSYM is made from; TREE_GSYM_NONE: not the name of a GSYM file. */
+/* Appends to `of` the path of the file that GSYM is made from, and returns the form of GSYM. TREE_GSYM_NONE:
+ * `path` is not that of a GSYM file. */
 static enum tree_gsym gsym_of(const char *path, struct buf *of)
 {
 	enum tree_gsym form = name_ends(path, "." GSYM)		 ? TREE_GSYM_V1

@@ -1,5 +1,6 @@
-/* BCSymbolMaps: symbol names that the compiler of an app store replaced by numbers: one name on each line,
- * in the order of the numbers. Only the file name says which UUID they belong to. */
+/* Recognizes BCSymbolMaps. An app built from bitcode has numbers in place of its symbols' names. The map lists
+ * the names, one on each line, in the order of the numbers. Only the map's file name has the UUID of the
+ * program. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"

@@ -12,7 +12,7 @@
 int filter_set(const char *const *calls, size_t n, bool threads);
 
 /* Sets a filter for a process that stays root without capabilities; it refuses calls that Landlock cannot
- * refuse. The process can then make no Unix socket and give other users no rights to a file (mode, owner,
- * attributes). The process cannot reach the memory, keys or limits of other processes. Call it before the
- * process starts threads. 0; -ENOTSUP and other -errno as filter_set(). */
+ * refuse. The process can then neither create a Unix socket nor give other users rights to a file (by its mode,
+ * owner or extended attributes). The process cannot reach the memory, keys or limits of other processes. Call
+ * it before the process starts threads. 0; -ENOTSUP and other -errno as filter_set(). */
 int filter_set_for_root(void);

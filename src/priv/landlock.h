@@ -1,6 +1,6 @@
-/* Landlock: a process gives up access to files that its user could open. Landlock is for a process that
- * stays root: without Landlock, such a process can open all files of root. Needs Linux 5.19; with 5.13,
- * renames between directories would fail. */
+/* Landlock: a process gives up access to files that its user could open. Landlock is for a process that stays
+ * root: without Landlock, such a process can open all files of root. Needs Linux 5.19: the Landlock of earlier
+ * kernels denies all renames between directories. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
@@ -24,6 +24,7 @@ void landlock_release(struct landlock *l);
  * cannot reach anyway. */
 int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
 
-/* Denies the process, and the programs that it starts, access to all other files. Since Linux 6.12, it
- * also denies signals to other processes and abstract Unix sockets. Sets no_new_privs. 0, -errno. */
+/* Denies the process, and the programs that it starts, access to all other files. Since Linux 6.12, it also
+ * denies signals to other processes, and connections to their abstract Unix sockets. Sets no_new_privs. 0,
+ * -errno. */
 int landlock_apply(const struct landlock *l);

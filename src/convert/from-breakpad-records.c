@@ -76,8 +76,8 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 
-/* Reads a FILE. Its path becomes the one that the service shows. With `marks`, directory and name stay together, so
- * that look-ups return the path unchanged. */
+/* Reads a FILE. Writes the path in the form in which Mozilla's service shows it (eliot.h). With `marks`, directory and
+ * name stay together, so that look-ups return the path unchanged. */
 int breakpad_read_file(struct breakpad *b, struct text t)
 {
 	_cleanup_free_ char *path = NULL;
@@ -247,7 +247,7 @@ static void set_id(struct breakpad *b, struct text t, size_t most)
 		gsym_set_id(b->w, id, n);
 }
 
-/* Whether the service knows the machine. It rejects files of other machines. */
+/* Whether Mozilla's service knows the machine. It rejects files of other machines. */
 static bool is_known_machine(struct text t)
 {
 	static const char *const known[] = {"unknown", "x86", "i386", "x86_unknown", "x86_64", "x86-64", "amd64",
@@ -286,7 +286,8 @@ static bool is_module_id(struct text t)
 	return id.p < id.end;
 }
 
-/* The id is the build id of an ELF file or the UUID of a Mach-O file. A PE file has no such id. */
+/* The id in the GSYM header is the UUID of a Mach-O file, or the build id of an ELF file, which a later INFO
+ * CODE_ID line has. For a PE file GSYM has no id. */
 int breakpad_read_module(struct breakpad *b, struct text t)
 {
 	struct text system, machine;

@@ -1,6 +1,6 @@
 /* A cursor over DWARF 2 to 5, for what GSYM needs: functions, inlined calls, their names, ranges and
  * lines. It decodes nothing else, and keeps only the entries that are being read. All bytes are in
- * memory, and no read leaves them. Broken bytes cost only the unit that contains them.
+ * memory, and every read is checked against their bounds. Broken bytes cost only the unit that contains them.
  *
  * A file is opened once and then read by many threads; each has a reader of its own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -33,14 +33,14 @@ struct dwarf_head {
 
 struct dwarf_file {
 	struct span s[DWARF_SECTIONS];
-	size_t mapped[DWARF_SECTIONS]; /* not 0: the section was compressed; the bytes that dwarf_close() unmaps */
+	size_t mapped[DWARF_SECTIONS]; /* bytes of a section that was compressed, for dwarf_close() to unmap; else 0 */
 	bool swap;
 	bool dwo; /* the file has the sections of split units */
 	struct dwarf_head *units;
 	size_t n_units;
 	const struct dwarf_file *alt; /* the file to which dwz moved entries; may be NULL */
-	/* The budget of ranges to read. Without it, a file whose functions share long lists could take
-	 * the square of its size. */
+	/* How many bytes of range lists may still be read. If many functions share a long list, each reads
+	 * it again, and without a limit the time would grow with the square of the file's size. */
 	_Atomic int64_t budget;
 };
 
@@ -179,8 +179,8 @@ struct dwarf_reader {
 
 void dwarf_reader_release(struct dwarf_reader *r);
 
-/* Opens a unit: reads its first entry. `skeleton`: that of a split unit, which gives it bases; NULL: the unit is not
- * split. 0, -EBADMSG, -ENOMEM. */
+/* Opens a unit: reads its first entry. `skeleton`: the skeleton of a split unit, from which the unit takes its address
+ * base and ranges base; NULL: the unit is not split. 0, -EBADMSG, -ENOMEM. */
 int dwarf_unit_open(struct dwarf_unit *u, struct dwarf_reader *r, const struct dwarf_file *f,
 	const struct dwarf_head *h, const struct dwarf_unit *skeleton);
 void dwarf_unit_close(struct dwarf_unit *u);

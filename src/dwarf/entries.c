@@ -16,7 +16,7 @@ static int add_scope(struct walk *k, uint64_t at, unsigned tag, uint32_t *out)
 	return 0;
 }
 
-/* Skips the children of an entry, after the values of the entry itself. */
+/* Skips the children of an entry. The caller has skipped the values of the entry itself. */
 static int skip_children(struct walk *k)
 {
 	unsigned deep = 1;

@@ -16,7 +16,7 @@ static const struct family {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
-	/* Addresses are relative to the image in a PDB, but not in a program. So neither replaces the other. */
+	/* The addresses in a PDB are relative to the image; those in a program are not. So neither replaces the other. */
 	{OBJECT_PE, {FILETYPE_PDB}, false},
 	{OBJECT_PE, {FILETYPE_PE}, false},
 	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},

@@ -76,7 +76,7 @@ static int each_in_dir(void *ctx, const char *path)
 	return r;
 }
 
-/* Calls `each` with the names in the directory that the first n bytes of the path name, in any letter case. */
+/* Calls `each` with the names in a directory. Its path is the first n bytes of `path`, in any letter case. */
 static int each_in(struct asking *q, const char *path, size_t n, each_name *each, struct artifact *a)
 {
 	const struct beneath b = {.base = q->base, .links = BENEATH_INSIDE};
@@ -123,8 +123,9 @@ static int elf_name(struct asking *q, struct artifact *a, const char *name)
 	return more % 2 ? -ENOENT : try_with(q, &full);
 }
 
-/* Tries the names in the directory of one path that begin like the path's component with the code id. `last`: the
- * beginning of the previous path. Several spellings share a beginning, which is tried once. */
+/* One component of `path` contains the known digits of the code id. Tries the names beside it that begin like it, up
+ * to the last known digit. `last`: the previous path up to that digit. Spellings of a path that are equal up to that
+ * digit are tried once. */
 static int elf_path(struct asking *q, struct artifact *a, const char *path, struct buf *last)
 {
 	const char *end, *at = component_of(path, a->m.code_id + 2, &end);

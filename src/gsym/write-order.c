@@ -26,7 +26,8 @@ static int compare_worth(const struct entry *x, const struct entry *y, const str
 	return strcmp(a, b);
 }
 
-/* Orders two functions of the same name and rank by anything but the order in which they came. */
+/* Orders two functions of the same name and rank by unit (gsym_set_order()), then by content. So the result
+ * does not depend on which thread added its function first. */
 static int compare_content(
 	const struct entry *x, const struct entry *y, const struct gsym_writer *w)
 {
@@ -68,7 +69,7 @@ static int compare_entries(const void *a, const void *b, void *w)
 
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
-	/* A function without a size answers only where no other function begins. */
+	/* A function without a size is kept only if no other function begins at its address. */
 	if (x->size != y->size)
 		return !x->size != !y->size ? (x->size ? -1 : 1) : (x->size < y->size ? -1 : 1);
 	r = compare_worth(x, y, w);

@@ -44,7 +44,7 @@ bool worth_suffices(const struct worth *w, enum filetype t);
 const char *worth_wanted(enum filetype t);
 
 /* The text form: "symbols=full debug=lines unwind sources", without the words for missing parts; "none":
- * all parts are missing; "unknown". */
+ * all parts are missing; "unknown": `known` is false. */
 #define WORTH_TEXT 64
 const char *worth_text(const struct worth *w, char out[static WORTH_TEXT]);
-int worth_parse(struct worth *out, const char *text); /* 0; -EINVAL, and `out` is unknown */
+int worth_parse(struct worth *out, const char *text); /* 0; -EINVAL, with out->known false */

@@ -487,8 +487,8 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
 		int r = elf_section(m, i, out);
 
 		/* A section that lies outside of the file is an error only when it is read. An unlinked
-		 * file can have several copies of a section that is in a group (of types); these do not
-		 * count. */
+		 * file can have further sections of the same name in section groups, such as a .debug_info
+		 * for each type unit. These are skipped. */
 		if (same_name(out, name) && !(m->placed && out->flags & SHF_GROUP))
 			return r;
 	}

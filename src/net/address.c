@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one form ----------------------------------------------------------------------- */
+/* ---- IPv4 and IPv6 addresses in the form of IPv6 ------------------------------------ */
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 

@@ -1,9 +1,9 @@
 /* Reads PDB, the debug information of Windows programs, without Microsoft's libraries. `microsoft-pdb` and
  * microsoft/pdb-rs specify the format, and LLVM's docs/PDB describes it.
  *
- * Addresses are relative to the image (RVAs). A PDB contains addresses from before the image was rearranged
- * after linking ("source"). If it has OMAP tables, the addresses of the image as it runs ("target") differ.
- * Arguments and results are target addresses, unless they are called source.
+ * Addresses are relative to the image (RVAs). A tool can rearrange an image after linking. The records of the
+ * PDB then still have the original addresses ("source"). OMAP tables map them to the addresses of the image
+ * as it runs ("target"). Arguments and results are target addresses, unless they are called source.
  *
  * pdb_open() reads the index: the list of modules, and the code that belongs to each. Functions, lines and
  * inlined calls are read module by module. A struct pdb is constant once it is open, and any number of

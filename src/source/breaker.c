@@ -101,8 +101,8 @@ bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[
 	return false;
 }
 
-/* Whether one stalled request says little about the host: some files take a server long, as debuginfod
- * unpacks a package first. */
+/* Whether one stalled request says little about the host: a server can need much time for some files. For
+ * example, debuginfod first unpacks the package that contains the file. */
 static bool is_one_slow_file(const struct host *h, uint64_t now)
 {
 	return h->failures == 1 && h->alive && now - h->alive < LATELY_MS;

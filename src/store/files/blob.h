@@ -1,5 +1,6 @@
-/* The bytes of one artifact, whole and verified, open for reading. The bytes never change while a blob is
- * held: a sealed file of the store, or a file of a directory source in place. Refcounted; any thread. */
+/* The bytes of one artifact, whole and verified, open for reading: a sealed file of the store, or a file of a
+ * directory source, read in place. A sealed file never changes. If a file in place changes, reads fail with
+ * -ESTALE, after a second at most. Refcounted; any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"

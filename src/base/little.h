@@ -1,4 +1,4 @@
-/* Little-endian numbers, as the files of Windows and .NET have them, at any address. */
+/* Reads little-endian numbers, which files of Windows and .NET contain. They need not be aligned. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdint.h>

@@ -64,7 +64,7 @@ static int add_file(int root, const char *name, struct buf *out)
 }
 
 /* Opens the root of a mount. 0: it is open. Otherwise returns the letter that is the whole answer: HIDDEN, DENIED,
- * or READ for another error, because the daemon is gone. */
+ * or READ for another error, such as that of a mount whose daemon is gone. READ alone is an incomplete answer. */
 static char open_root(const struct mount *m, int *out)
 {
 	_cleanup_close_ int fd = open(m->point, O_PATH | O_CLOEXEC);
@@ -282,7 +282,8 @@ static void print_fields(char *line)
 		printf("%s%c", text_shown(field, true, &room), line ? '\t' : '\n');
 }
 
-/* Prints line by line: the text of a mount can contain control sequences of terminals. */
+/* Prints the text of a mount. `print` gets each line alone, and escapes it: the text can contain control sequences
+ * of terminals. */
 static void print_lines(const char *head, char *text, const char *none, void (*print)(char *line))
 {
 	char *save = NULL;

@@ -60,8 +60,8 @@ static int read_head(struct breakpad *b, struct text t)
 	return IS_RECORD(&t, "INFO") ? breakpad_read_info(b, text_trimmed(t)) : 0;
 }
 
-/* Ends the FUNC: its lines and calls reach to the next FUNC, PUBLIC or STACK. STACK records come last and
- * fill most of many files, so all lines after the first STACK are ignored. */
+/* Ends the FUNC: its lines and calls reach to the next FUNC, PUBLIC or STACK. STACK records come last,
+ * and are most of the lines in many files, so all lines after the first STACK are ignored. */
 static int begin_record(struct breakpad *b, enum place place)
 {
 	int r = end_func(b);
@@ -215,7 +215,7 @@ static int end_half(struct breakpad *b, struct err *e)
 	return r;
 }
 
-/* symbolic rejects a file of more than 320 bytes if its first 320 bytes contain invalid UTF-8. */
+/* The library symbolic rejects a file of more than 320 bytes if its first 320 bytes contain invalid UTF-8. */
 static int check_header(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
 	size_t more = MIN(n, sizeof(b->header) - b->n_header);

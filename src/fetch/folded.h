@@ -1,5 +1,6 @@
 /* Finds paths of directory sources in whatever letter case their names have. An index of a directory's names is kept
- * as long as the directory does not change. For lookers (local.c), between dir_enter() and dir_leave(). */
+ * as long as the directory does not change. Only the threads that search directories (`lookers` of struct fetch) call
+ * folded_paths(), between dir_enter() and dir_leave(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/beneath.h"
@@ -15,7 +16,7 @@ struct folded; /* the indexes that a fetch keeps, within FOLDED_ALL_MOST names *
 int folded_new(struct folded **out); /* 0, -ENOMEM */
 void folded_free(struct folded *fo); /* NULL is allowed; no other thread may use it */
 
-/* Calls `each` with every path below the directory that differs from `path` in letter case alone, or in nothing.
+/* Calls `each` with every path below the directory that equals `path` if letter case is ignored.
  * All parts of the path but the last must be directories that can be read. Stops when `each` returns
  * anything but -ENOENT, and returns that. -ENOENT: no such path. -ENOMEM. `slot`: the number that dir_enter()
  * returned, so that a large directory that is being read does not count as hung. */

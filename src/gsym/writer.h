@@ -80,8 +80,9 @@ void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uin
 /* The text that has this number; valid until the next text is added. */
 const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
 
-/* Sets existing strings, which end with a NUL and outlive the next gsym_write(). With GSYM_SECT0, the
- * `strings` of gsym_write() are only the additional ones. An empty span: no strings exist. */
+/* Sets a table of strings that already exists elsewhere, so that GSYM_SECT0 does not write these strings again:
+ * gsym_write() puts only the other strings in `strings`. The table ends with a NUL, and stays valid until
+ * the next gsym_write() returns. An empty span: there is no such table. */
 void gsym_share(struct gsym_writer *w, struct span strings);
 
 /* Writes the file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and

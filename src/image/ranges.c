@@ -29,7 +29,7 @@ static int macho_text_range(const struct image *m, struct text_range **out, size
 	return 0;
 }
 
-/* A bound for programs: no linker makes more sections of code. */
+/* Sections of code beyond this number are ignored: a linker does not make so many in a program. */
 #define PE_TEXT_MOST 96
 
 static int pe_text_ranges(const struct image *m, struct text_range **out, size_t *n)

@@ -301,8 +301,8 @@ static bool plausible_code(const struct artifact *a, size_t digits)
 	}
 }
 
-/* Whether the debug id can be that of such a file. Ids of PDB 2.0, from the nineties, are as short as those
- * of programs, and have small ages. */
+/* Whether a file of the artifact's type can have its debug id. Ids of PDB 2.0, from the nineties, are as short
+ * as the code ids of programs, and have small ages. */
 static bool plausible_debug(const struct artifact *a)
 {
 	static const uint8_t zeros[12]; /* the padding after a signature */
@@ -320,7 +320,7 @@ static bool plausible_debug(const struct artifact *a)
 	       (!debug_id_stamped(d) || d->age == UINT32_MAX);
 }
 
-/* Whether the ids and names fit the file type, as far as a pattern cannot express it. */
+/* Whether the ids and names fit the file type. Checks only what a pattern cannot express. */
 static bool plausible(const struct artifact *a)
 {
 	size_t digits = strlen(a->m.code_id);
@@ -330,8 +330,8 @@ static bool plausible(const struct artifact *a)
 	return (!digits || plausible_code(a, digits)) && (!a->m.debug_id.set || plausible_debug(a));
 }
 
-/* Adds the file that a row reads from a path, if it is plausible. For example, the code id in a path of a PE
- * file could also be the id of a PDB 2.0. */
+/* Adds the file that a row reads from a path, if it is plausible. A path can match rows of several file types:
+ * for example, the code id of a PE file also has the form of an id of PDB 2.0. */
 static bool read_file(const struct layout_row *row, struct artifact *a, struct layout_hit *out)
 {
 	struct key k;
@@ -344,8 +344,8 @@ static bool read_file(const struct layout_row *row, struct artifact *a, struct l
 	return true;
 }
 
-/* LLDB's locator for symbol stores prints the age of a PDB in decimal digits. Digits that are hex as well are
- * first read as hex. */
+/* LLDB's locator for symbol stores prints the age of a PDB in decimal digits; other programs print it in hex.
+ * The rows have read the age as hex: this adds the file whose age has the same digits in decimal. */
 static void add_decimal_ages(struct layout_hit *out)
 {
 	unsigned n = out->n;
@@ -365,8 +365,8 @@ static void add_decimal_ages(struct layout_hit *out)
 	}
 }
 
-/* Reads a path by all rows. A row without {path} that ends here has precedence: "df/b85de4…" is a file of
- * `native`, not the directory of a PDB named df. */
+/* Reads a path by all rows. If the path matches a whole pattern without {path}, it is only a file, even if it
+ * could also be a directory: "df/b85de4…" is a file of `native`, not the directory of a PDB named df. */
 static void parse_rows(const struct layout *l, const char *path, struct layout_hit *out)
 {
 	bool ends = false;
@@ -466,7 +466,7 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 /* ---- listing ------------------------------------------------------------------------ */
 
 /* Whether the id is implausible, or a GUID of mostly zeros, which looks like the padded signature of a PDB
- * 2.0. Its path may mean no file, or another file. */
+ * 2.0. The path of such an artifact may parse back as another file, or as no file. */
 static bool is_odd(const struct artifact *a)
 {
 	static const uint8_t zeros[12];
@@ -475,7 +475,8 @@ static bool is_odd(const struct artifact *a)
 	return !plausible(a) || (d->set && !d->pdb20 && memcmp(d->guid + 4, zeros, sizeof(zeros)) == 0);
 }
 
-/* Signatures of PDB 2.0 are ambiguous with some ages, and short ids of WASM modules with some lengths. */
+/* Whether a path parses back depends on the age for signatures of PDB 2.0, and on the length for short ids of
+ * WASM modules. */
 bool layout_class_varies(unsigned class)
 {
 	unsigned type = class / KEY_FORMS, form = class % KEY_FORMS;

@@ -92,8 +92,9 @@ static void name_belongs_to(const struct obj_slice *s, bool *code, bool *debug)
 }
 
 /* The length of the program's name in the name of its debug file: `x.debug` and `x.debug-zstd` belong to x.
- * The name of a PE file stays whole: its key contains the name, so the debug file would be taken for the
- * program. A Portable PDB beside another PDB of the same program is called x.pdbx, and requested as x.pdb. */
+ * The name of a PE file keeps such an ending: the name is a part of the key, so without its ending a debug
+ * file would have the key of its program. A Portable PDB beside another PDB of the same program is called
+ * x.pdbx, and requested as x.pdb. */
 static size_t name_length(const struct obj_slice *s, const char *base)
 {
 	const char *end = strrchr(base, '.');

@@ -1,4 +1,5 @@
-/* Finds ranges of a section that contain given bytes. Ranges can overlap. */
+/* Sorts ranges of addresses, and finds those that overlap a given range of a section. The sorted ranges can
+ * overlap each other. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "pdb/module-private.h"

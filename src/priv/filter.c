@@ -52,7 +52,8 @@ static int kill_foreign(scmp_filter_ctx f)
 	return r == -EINVAL ? 0 : r;
 }
 
-/* Loads the filter. If the kernel has no filters, the kernel or the library reports one of these errors. */
+/* Loads the filter. -ENOTSUP: the kernel does not support filters. The kernel or libseccomp reports this by
+ * one of four errors. */
 static int load(scmp_filter_ctx f)
 {
 	int r = seccomp_load(f);

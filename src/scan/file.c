@@ -175,8 +175,8 @@ static int take_inside(void *ctx, const void *p, size_t n)
 	return r < 0 ? r : in->b.n == in->b.most ? -ECANCELED : 0;
 }
 
-/* Adds the keys of the file inside a packed file, which it reads from its first INSIDE_MOST bytes. -ENOMSG:
- * the file is not packed, or is a zip archive; most of those hold no symbols. */
+/* Unpacks at most INSIDE_MOST bytes of a packed file, and adds the keys that these bytes show. -ENOMSG: the file
+ * is not packed; it is a zip archive, which seldom holds symbols; or it cannot be unpacked or identified. */
 static int add_inside(struct view *v, const char *path, struct buf *out)
 {
 	_cleanup_unpack_ struct unpack *u = NULL;

@@ -30,7 +30,7 @@ struct browse {
 
 /* ---- printing (browse-print.c) ------------------------------------------------------- */
 
-/* Prints one key: finds its entries in the directory, by the rows of a part. */
+/* Prints one key: finds the entries of the directory that lead to the key, by the rows of a part. */
 struct browse_print {
 	const struct browse *b;
 	const struct listing_part *part;
@@ -52,19 +52,19 @@ int browse_take_first(void *ctx, const struct browse_entry *e, unsigned row, uns
 
 /* ---- whether there is an entry (browse-find.c): 1 and the entry, 0, -errno ------------- */
 
-/* The first prefix after the range. */
+/* Sets `out` to a text that sorts directly after all ids of the range. */
 void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX + 1]);
-/* The first entry that keys of one class and of the range print. If `b` is named, only keys with that name
- * count. */
+/* Finds an entry for the keys of one class whose ids are in the range. If `b` is named, only keys with that
+ * name count. */
 int browse_first_of_class(struct browse *b, struct browse_print *p, const struct listing_range *g,
 	unsigned class, struct browse_entry *out);
-/* The first entry of the part that keys of the range print. */
+/* Finds an entry of the part for the keys of the range, of any class. */
 int browse_first_of_range(struct browse *b, const struct listing_part *part, const struct listing_range *g,
 	const char *only, struct browse_entry *out);
-/* The first entry that a file name prints, in a class whose keys all print the same entry for that name. */
+/* Finds the entry for a file name, in a class where the entry depends on the name alone, not on the id. */
 int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out);
-/* The first entry that a file name of the tier prints. */
+/* Finds an entry of the part for the file names in a first-tier directory. */
 int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out);
 int browse_part_has(struct browse *b, const struct listing_part *part, const char *name);

@@ -195,7 +195,7 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 }
 
 /* Where to look for a better file than the stored one. */
-enum better_from { BETTER_NOWHERE, BETTER_IN_DIRS, BETTER_ANYWHERE };
+enum better_from { BETTER_NOWHERE, BETTER_ANYWHERE };
 
 /* Answers with the stored file. 0. -ENOENT: it is not stored. -EAGAIN: directories or servers may have a better
  * file, and must be asked first. */
@@ -207,8 +207,7 @@ static int try_stored(struct fetch *f, const struct sources *so, enum better_fro
 
 	if (learn_find(f, k, &b, &main) < 0)
 		return -ENOENT;
-	if ((from != BETTER_NOWHERE && local_may_improve(so, a, b)) ||
-		(from == BETTER_ANYWHERE && better_may_exist(f, so, k, b))) {
+	if (from == BETTER_ANYWHERE && (local_may_improve(so, a, b) || better_may_exist(f, so, k, b))) {
 		blob_unref(b);
 		return -EAGAIN;
 	}
@@ -277,7 +276,7 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 	int r;
 
 	atomic_fetch_add(need == FETCH_EXISTS ? &f->stats.lookups : &f->stats.opens, 1);
-	r = try_in_order(f, so, cands, n, need == FETCH_EXISTS ? BETTER_IN_DIRS : BETTER_ANYWHERE, out);
+	r = try_in_order(f, so, cands, n, BETTER_ANYWHERE, out);
 	sources_unref(so);
 	return r;
 }

@@ -161,11 +161,12 @@ static void wait_for_answer(struct flight *fl)
 
 /* ---- the race, and its winner ------------------------------------------------------------------------------- */
 
-/* A file is on this machine, and servers are asked for a better one. FETCH_EXISTS can be answered already. */
+/* A file is on this machine, and servers are asked for a better one. FETCH_EXISTS can be answered already, without
+ * the file: OPEN may get other bytes. */
 static void answer_held(struct flight *fl)
 {
 	struct blob *b = fl->better.blob;
-	struct fetched a = {.key = fl->better.key, .blob = b, .size = b ? blob_size(b) : 0, .why = ""};
+	struct fetched a = {.key = fl->better.key, .size = b ? blob_size(b) : 0, .why = ""};
 
 	if (!b)
 		return;

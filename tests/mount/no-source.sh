@@ -73,8 +73,8 @@ ln -s nowhere "$TMP/dangling"
 id=$(sed -n 's/^ID="*\([a-z]*\).*/\1/p' /etc/os-release)
 case $id in
 debian | ubuntu | fedora)
-  grep -qF "[source \"$id\"]" "$conf" || fail "config init does not know $id: $(cat "$conf")"
   url=$(sed -n 's/^url = //p' "$top_srcdir/etc/sources.d/$id.conf")
+  grep -qF "[source \"$id\"]" "$conf" || grep -qF "url = ${url%/}" "$conf" || fail "config init does not know $id: $(cat "$conf")"
   DEBUGINFOD_URLS=${url%/} "$SYMFS" config init -o "$TMP/two" >"$TMP/out" 2>/dev/null || fail "config init -o"
   [ "$(grep -c '^url = ' "$TMP/out")" = 1 ] || fail "config init names one server twice: $(cat "$TMP/out")" ;;
 esac

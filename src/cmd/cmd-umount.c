@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #define ASK_MS 3000
 #define ALL_MS 9000 /* for the whole command: the manual promises 10 s */
+#define BUSY_MS 1000 /* how long a mount may be in use before the command gives up */
 
 /* ---- the daemon of a mount ---------------------------------------------------------- */
 
@@ -79,6 +81,21 @@ static int wait_end(int pidfd, uint64_t until)
 
 /* ---- the command -------------------------------------------------------------------- */
 
+/* Detaches a mount that no process uses. Tries again for a second: a process that lists all mounts, such as
+ * `symfs status` or df(1), uses each of them for a moment. 0, -EBUSY, another -errno. */
+static int detach_unused(const char *point, struct err *e)
+{
+	const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+	uint64_t until = clock_ms() + BUSY_MS;
+	int r = fs_detach(point, false, e);
+
+	while (r == -EBUSY && clock_ms() < until) {
+		nanosleep(&pause, NULL);
+		r = fs_detach(point, false, e);
+	}
+	return r;
+}
+
 static int unmount(const char *point, bool lazy)
 {
 	uint64_t until = clock_ms() + ALL_MS;
@@ -91,7 +108,7 @@ static int unmount(const char *point, bool lazy)
 	if (pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* A mount without a daemon is detached even if it is in use: programs that use it get only errors. */
-	r = fs_detach(point, pid == NO_DAEMON, &e);
+	r = pid == NO_DAEMON || lazy ? fs_detach(point, pid == NO_DAEMON, &e) : detach_unused(point, &e);
 	if (r == -EBUSY && lazy) {
 		r = fs_detach(point, true, &e);
 		if (r == 0)

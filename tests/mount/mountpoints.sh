@@ -80,7 +80,9 @@ PIDS="$PIDS $second"
 exec 8<&-
 wait_gone "$pid" 20 || fail "umount -l: the daemon outlived its last user"
 [ "$(stat_of "$TMP/bg" pid)" = "$second" ] || fail "the end of the old daemon took the new mount away"
-"$SYMFS" umount "$TMP/bg" || fail umount
+# A process that uses the mount for a moment, as one that lists all mounts does, is waited for.
+timeout 0.3 tail -f /dev/null 9<"$TMP/bg/.symfs" &
+"$SYMFS" umount "$TMP/bg" || fail "umount of a mount that was in use for a moment"
 gone "$second" || fail "umount returned before the daemon ended"
 "$SYMFS" umount "$TMP/bg" 2>"$TMP/err"
 [ $? = 1 ] && grep -q 'no symfs is mounted' "$TMP/err" || fail "umount twice: $(cat "$TMP/err")"

@@ -1,7 +1,6 @@
 /* Starts the HTTP server of symfs serve and of symfs mount --serve: options, signals, socket. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
-#include "base/path.h"
 #include "base/util.h"
 #include "http/http.h"
 
@@ -10,27 +9,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#define TOKEN_MOST 512
-
-/* Reads a token, the first line of a file. Fails if the file's mode gives all users access. */
-static int read_token(const char *path, char **out, struct err *e)
-{
-	_cleanup_free_ char *text = NULL;
-	struct stat st;
-	size_t n;
-	int r = path_read(AT_FDCWD, path, 64 << 10, &text, NULL);
-
-	if (r < 0)
-		return err_set(e, -EINVAL, "%s: %s", path, err_text(r));
-	n = strcspn(text, "\r\n");
-	if (n < 8 || n > TOKEN_MOST)
-		return err_set(e, -EINVAL, "%s: the token must have 8 to %d characters", path, TOKEN_MOST);
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0007)
-		return err_set(e, -EINVAL, "%s: all users may read or write it; try: chmod o= %s", path, path);
-	*out = strndup(text, n);
-	return *out ? 0 : err_set(e, -ENOMEM, "out of memory");
-}
 
 void serving_prepare(struct serving *s, struct app_args *a)
 {
@@ -66,19 +44,15 @@ void serving_close(struct serving *s)
 int serving_start(struct serving *s, struct app *app, struct http **out, struct err *e)
 {
 	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone,
+		.token_file = s->token_file,
 		.id = s->id[0] ? s->id : NULL, .limits = &app->limits,
 		.names = app->settings.server_names, .origins = app->settings.allow_origins};
-	_cleanup_free_ char *token = NULL;
-	int r = s->token_file ? read_token(s->token_file, &token, e) : 0;
-
 	unsigned seconds = 0;
+	int r = read_number("connections", s->connections, 100000, &o.connections, e);
 
-	if (r == 0)
-		r = read_number("connections", s->connections, 100000, &o.connections, e);
 	if (r == 0)
 		r = read_number("idle-seconds", s->idle_seconds, 86400, &seconds, e);
 	o.idle_ms = seconds * 1000;
-	o.token = token;
 	if (r == 0) {
 		o.socket = s->socket;
 		s->socket = 0;

@@ -80,7 +80,8 @@ void access_write(struct http *h, struct exchange *x, bool cut)
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &tm);
 	buf_addf(&request, "%s %s HTTP/1.1", x->method ? x->method : "-", x->target);
-	buf_addf(&line, "%s - - [%s] ", x->conn && x->conn->peer[0] ? x->conn->peer : "-", when);
+	buf_addf(&line, "%s - %s [%s] ", x->conn && x->conn->peer[0] ? x->conn->peer : "-",
+		exchange_user(x), when);
 	add_quoted(&line, buf_text(&request));
 	buf_addf(&line, " %d %" PRIu64 " ", x->status, x->bytes);
 	add_quoted(&line, exchange_header(x, "Referer"));

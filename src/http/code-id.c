@@ -80,7 +80,7 @@ static int locate(struct exchange *x, struct buf *out)
 	int r = program_of(x, &a);
 
 	/* The program must have the name of the path, too, not only the code id. */
-	if (r < 0 || (!fetch_complete(x->h->fetch, &a) && !ask_program(x, &a)) || !a.m.debug_id.set)
+	if (r < 0 || (!fetch_complete(x->space->fetch, &a) && !ask_program(x, &a)) || !a.m.debug_id.set)
 		return -ENOENT;
 	a.type = FILETYPE_BREAKPAD;
 	return write_location(x, &a, out);
@@ -111,7 +111,7 @@ static enum MHD_Result code_id_begin(struct exchange *x)
 	if (hit->n == 0)
 		return exchange_missing(x);
 	hops_pass_on(x);
-	r = fetch_try(x->h->fetch, hit->files, hit->n, FETCH_WHOLE, &f);
+	r = fetch_try(x->space->fetch, hit->files, hit->n, FETCH_WHOLE, &f);
 	if (r == -EAGAIN)
 		return exchange_wait(x, STEP_ANSWER, hit->files, hit->n, &whole);
 	exchange_answered(x, STEP_ANSWER, r, &f);
@@ -130,7 +130,7 @@ static const char *path_of(const struct exchange *x)
 static struct unknown *unknown_of(struct exchange *x, uint64_t *asked)
 {
 	*asked = hash_mix(path_of(x), strlen(path_of(x)));
-	return &x->h->unknown[*asked % ARRAY_SIZE(x->h->unknown)];
+	return &x->space->unknown[*asked % ARRAY_SIZE(x->space->unknown)];
 }
 
 static bool is_unknown(struct exchange *x)
@@ -148,7 +148,7 @@ static void locate_work(void *ctx)
 	struct http *h = x->h;
 	uint64_t asked;
 	struct unknown *u = unknown_of(x, &asked);
-	int r = fetch_locate(h->fetch, path_of(x), x->via, &x->left, x->where);
+	int r = fetch_locate(x->space->fetch, path_of(x), x->via, &x->left, x->where);
 
 	x->where->debug_id.set = r == 0;
 	if (r == -ENOENT) {
@@ -163,7 +163,7 @@ static void locate_work(void *ctx)
  * recently did not know the code id. */
 static bool where_begin(struct exchange *x)
 {
-	if (x->step >= STEP_LOCATE || !fetch_may_locate(x->h->fetch) || is_unknown(x))
+	if (x->step >= STEP_LOCATE || !fetch_may_locate(x->space->fetch) || is_unknown(x))
 		return false;
 	x->where = calloc(1, sizeof(*x->where));
 	if (!x->where)

@@ -116,6 +116,7 @@ void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c)
 	if (!x)
 		return NULL;
 	x->h = ctx;
+	x->space = x->h->public;
 	x->c = c;
 	x->conn = info ? info->socket_context : NULL;
 	x->began = clock_ms();

@@ -29,9 +29,9 @@ void field_date(int64_t wall, char out[static FIELD_DATE]);
 /* Reads a date as field_date() prints it. -1: `text` has another form. */
 int64_t field_date_read(const char *text);
 
-/* Whether Authorization has the token, as "Bearer TOKEN" or as the password of "Basic". The time it
- * takes does not depend on how much of the token matches. */
-bool field_authorized(const char *value, const char *token);
+/* Copies the token of Authorization: of "Bearer TOKEN", or the password of "Basic". False: the field has another
+ * form, or the token does not fit. */
+bool field_secret(const char *value, char *out, size_t room);
 
 /* Whether Accept-Encoding allows gzip: it names gzip or `*`, without q=0. False for NULL. */
 bool field_accepts_gzip(const char *value);

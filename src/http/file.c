@@ -134,7 +134,7 @@ static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t 
 
 	snprintf(text, sizeof(text), "%" PRIu64, size);
 	response_header(r, "X-DEBUGINFOD-SIZE", text);
-	store_name(fetch_store(x->h->fetch), &a->key, name);
+	store_name(x->space->store, &a->key, name);
 	if (!name[0])
 		snprintf(name, sizeof(name), "%s", a->key.name);
 	slash = strrchr(name, '/');
@@ -287,7 +287,7 @@ static enum MHD_Result fetch_files(struct exchange *x, enum step step)
 	const struct tree_hit *hit = &x->route->hit;
 	const enum fetch_need *need = need_of(x);
 	struct fetched f = {0};
-	int r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
+	int r = fetch_try(x->space->fetch, hit->files, hit->n, *need, &f);
 
 	if (r == -EAGAIN)
 		return exchange_wait(x, step, hit->files, hit->n, need);
@@ -302,7 +302,7 @@ static int try_made(struct exchange *x, const struct artifact *input, struct art
 {
 	int r = derive_artifact(input, x->route->hit.gsym == TREE_GSYM_OBJECT, a);
 
-	return r == 0 ? derive_try(x->h->derive, a, NULL, f) : r;
+	return r == 0 ? derive_try(x->space->derive, a, NULL, f) : r;
 }
 
 /* Whether the path can mean several files, so that only the sources can say which one exists. */

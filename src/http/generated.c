@@ -30,7 +30,7 @@ static enum MHD_Result generated_reply(struct exchange *x)
 	int r = x->answer.r;
 
 	if (r == 0)
-		r = bundle_write(x->h->fetch, hit->told, asked_for(hit, &f.key), &f, &path, &text);
+		r = bundle_write(x->space->fetch, hit->told, asked_for(hit, &f.key), &f, &path, &text);
 	if (r < 0) {
 		x->answer.r = r;
 		return exchange_error(x, &x->answer);
@@ -50,7 +50,7 @@ enum MHD_Result generated_handle(struct exchange *x)
 	if (x->step == STEP_ANSWER)
 		return generated_reply(x);
 	hops_pass_on(x);
-	r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
+	r = fetch_try(x->space->fetch, hit->files, hit->n, *need, &f);
 	if (r == -EAGAIN)
 		return exchange_wait(x, STEP_ANSWER, hit->files, hit->n, need);
 	exchange_answered(x, STEP_ANSWER, r, &f);

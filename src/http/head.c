@@ -18,7 +18,7 @@
 /* ---- lines ------------------------------------------------------------------------------- */
 
 struct lines {
-	unsigned hosts, codings, lengths;
+	unsigned hosts, codings, lengths, tokens;
 	bool broken;
 };
 
@@ -56,6 +56,7 @@ static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char
 	l->hosts += strcasecmp(name, "Host") == 0;
 	l->codings += strcasecmp(name, "Transfer-Encoding") == 0;
 	l->lengths += strcasecmp(name, "Content-Length") == 0;
+	l->tokens += strcasecmp(name, "Authorization") == 0 || strcasecmp(name, "Auth-Token") == 0;
 	l->broken |= is_broken(name, name_n, value, value_n);
 	return MHD_YES;
 }
@@ -69,7 +70,7 @@ static bool is_ambiguous(struct exchange *x)
 	struct lines l = {0};
 
 	MHD_get_connection_values_n(x->c, MHD_HEADER_KIND, count_line, &l);
-	return l.broken || l.hosts > 1 || l.codings > 1 || l.lengths > 1 ||
+	return l.broken || l.hosts > 1 || l.codings > 1 || l.lengths > 1 || l.tokens > 1 ||
 	       (l.hosts == 0 && !old) ||
 	       (coding && (old || l.lengths || strcasecmp(coding, "chunked") != 0));
 }
@@ -174,8 +175,7 @@ static bool is_private(const struct exchange *x)
 	       x->route->what == ROUTE_MISSES;
 }
 
-/* Whether the client runs on this machine, and is not a web page that was rebound to it. */
-static bool is_neighbour(struct exchange *x)
+bool head_is_neighbour(struct exchange *x)
 {
 	union address peer = {0};
 	socklen_t n = sizeof(peer);
@@ -194,10 +194,10 @@ int head_judge(struct exchange *x)
 
 	if (is_ambiguous(x))
 		return 400;
-	if (h->token)
+	if (h->auth)
 		return 0; /* a web page does not know the token */
 	status = h->anyone || is_unix(x) ? 0 : judge_host(x);
-	if (status == 0 && is_private(x) && !is_neighbour(x))
+	if (status == 0 && is_private(x) && !head_is_neighbour(x))
 		return 403;
 	return status;
 }

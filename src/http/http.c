@@ -93,9 +93,9 @@ static int judge_head(struct exchange *x)
 		return status;
 	if (atomic_load(&x->h->stopping))
 		return 503;
-	if (x->h->token && x->route->what != ROUTE_HEALTH && x->route->what != ROUTE_OPTIONS &&
-		!field_authorized(exchange_header(x, "Authorization"), x->h->token))
-		return 401;
+	status = rights_judge(x);
+	if (status)
+		return status;
 	if (!hops_may_pass(x))
 		return 508;
 	if (length && strtoull(length, NULL, 10) > (x->route->api ? x->h->body_most : HTTP_HEAD_MOST))
@@ -227,7 +227,7 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 	r = o->socket ? listen_describe(*fd, &local, h->where, e)
 		      : listen_open(o->listen, fd, &local, h->where, e);
 
-	if (r == 0 && !local && !h->token && !o->anyone)
+	if (r == 0 && !local && !h->auth && !o->anyone)
 		return err_set(e, -EINVAL,
 			"%s is reachable from other machines without a token: use --token-file FILE, "
 			"or --anyone to allow this", h->where);
@@ -243,29 +243,26 @@ static void spare_memory(void)
 	mallopt(M_ARENA_MAX, HTTP_THREADS);
 }
 
-static int start(struct http *h, const struct http_opts *o, struct err *e)
+static int start(struct http *h, struct fetch *f, const struct http_opts *o, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
 	int r;
 
 	spare_memory();
-	h->token = o->token ? strdup(o->token) : NULL;
 	h->listen = strdup(o->listen);
 	h->log_path = o->access_log ? strdup(o->access_log) : NULL;
-	if (!h->listen || (o->token && !h->token) || (o->access_log && !h->log_path))
+	if (!h->listen || (o->access_log && !h->log_path))
 		return err_set(e, -ENOMEM, "out of memory");
-	r = head_configure(h, o, e);
+	r = o->token_file ? auth_open(&h->auth, o->token_file, e) : 0;
+	if (r == 0)
+		r = head_configure(h, o, e);
 	if (r == 0)
 		r = listen_on(h, o, &fd, e);
 	if (r == 0)
 		r = access_open(h, e);
 	snprintf(h->id, sizeof(h->id), "%s", o->id ? o->id : "unknown");
-	if (r == 0 && (r = derive_new(&h->derive, h->fetch)) < 0)
-		err_set(e, r, "%s", err_text(r));
 	if (r == 0)
-		r = symb_new(&h->symb, h->fetch, o->limits, e);
-	if (r == 0 && (r = misses_new(&h->misses)) < 0)
-		err_set(e, r, "%s", err_text(r));
+		r = space_new(&h->public, AUTH_PUBLIC, f, o->limits, e);
 	if (r == 0 && ((r = workers_new(&h->workers, HTTP_WORKERS)) < 0 ||
 			      (r = workers_new(&h->askers, HTTP_ASKERS)) < 0))
 		err_set(e, r, "cannot start threads: %s", err_text(r));
@@ -286,9 +283,8 @@ static void http_free(struct http *h)
 
 	workers_free(h->workers);
 	workers_free(h->askers);
-	symb_free(h->symb);
-	derive_free(h->derive);
-	misses_free(h->misses);
+	space_free(h->public);
+	auth_close(h->auth);
 	if (fd >= 0 && fd != STDERR_FILENO)
 		close(fd);
 	if (h->epoll >= 0)
@@ -298,7 +294,6 @@ static void http_free(struct http *h)
 	pthread_mutex_destroy(&h->lock);
 	conf_list_free(h->names);
 	conf_list_free(h->origins);
-	free(h->token);
 	free(h->listen);
 	free(h->log_path);
 	free(h);
@@ -325,7 +320,6 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
-	h->fetch = f;
 	h->most = bound_connections(o->connections);
 	h->idle_ms = o->idle_ms ? o->idle_ms : 60000;
 	h->body_most = o->limits && o->limits->bytes ? o->limits->bytes : symb_limits_default.bytes;
@@ -334,7 +328,7 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	h->epoll = h->wake = -1;
 	atomic_init(&h->log_fd, -1);
 	pthread_mutex_init(&h->lock, NULL);
-	r = start(h, o, e);
+	r = start(h, f, o, e);
 	if (r < 0) {
 		http_free(h);
 		return r;
@@ -357,7 +351,7 @@ void http_stop(struct http *h)
 	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_LISTEN_FD);
 	listen_leave(h->listen, info ? info->listen_fd : -1);
 	atomic_store(&h->stopping, true); /* new connections are refused from now on */
-	symb_stop(h->symb);
+	space_stop(h->public);
 	watch_stop(h);
 	MHD_stop_daemon(h->daemon);
 	listen_forget(h->listen);

@@ -14,7 +14,7 @@ struct http_opts {
 	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
 	int socket;	    /* from http_listen(), taken by http_start(); 0: http_start() opens one */
 	const char *id;	    /* from http_id(), to detect the server's own requests; NULL: no detection */
-	const char *token;  /* that clients must send; NULL: no token */
+	const char *token_file; /* the tokens of clients (auth/tokens.h); NULL: clients need no token */
 	bool anyone;	    /* allows an address that other machines reach without a token */
 	char *const *names; /* further host names of this server: an array of lists, ended by NULL; NULL: none */
 	char *const *origins; /* origins of the web pages that may read responses: an array like `names` */

@@ -59,7 +59,7 @@ static bool is_code_id(const char *text)
 void misses_note(struct exchange *x)
 {
 	const char *query = x->route->query;
-	struct misses *m = x->h->misses;
+	struct misses *m = x->space->misses;
 	struct program t = {0};
 	struct key k;
 
@@ -139,7 +139,7 @@ static void upper_case(char *text)
 
 /* The file name and code id in the module's stored files take precedence over those that the client
  * named. */
-static int add_line(struct http *h, const struct key *k, struct buf *out)
+static int add_line(struct space *s, const struct key *k, struct buf *out)
 {
 	struct artifact a;
 	struct program t;
@@ -148,8 +148,8 @@ static int add_line(struct http *h, const struct key *k, struct buf *out)
 
 	key_artifact(k, &a);
 	a.m.code_file[0] = a.m.code_id[0] = '\0';
-	fetch_complete(h->fetch, &a);
-	find_program(h->misses, k, &t);
+	fetch_complete(s->fetch, &a);
+	find_program(s->misses, k, &t);
 	snprintf(id, sizeof(id), "%s", k->id);
 	upper_case(id);
 	r = add_field(out, k->name, ",");
@@ -160,10 +160,10 @@ static int add_line(struct http *h, const struct key *k, struct buf *out)
 	return r < 0 ? r : add_field(out, a.m.code_id[0] ? a.m.code_id : t.id, "\r\n");
 }
 
-int misses_text(struct http *h, const atomic_bool *gone, struct buf *out)
+int misses_text(struct space *s, const atomic_bool *gone, struct buf *out)
 {
 	_cleanup_free_ struct store_miss_row *rows = calloc(PAGE, sizeof(*rows));
-	struct store *st = fetch_store(h->fetch);
+	struct store *st = s->store;
 	struct seen seen = {0};
 	int64_t after = 0;
 	int n, r = rows ? buf_adds(out, "debug_file,debug_id,code_file,code_id\r\n") : -ENOMEM;
@@ -175,7 +175,7 @@ int misses_text(struct http *h, const atomic_bool *gone, struct buf *out)
 			/* A file that one source did not have may be stored, from another source. */
 			if (k->type == FILETYPE_BREAKPAD && k->name[0] && is_new(&seen, hash_of(k)) &&
 				!store_has(st, k, NULL))
-				r = add_line(h, k, out);
+				r = add_line(s, k, out);
 		}
 	free(seen.slot);
 	return r;

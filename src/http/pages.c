@@ -34,9 +34,9 @@ static void write_list(void *ctx)
 
 	x->answer.r = 0;
 	if (x->route->what == ROUTE_MISSES)
-		x->answer.r = misses_text(h, &x->left, &x->reply);
+		x->answer.r = misses_text(x->space, &x->left, &x->reply);
 	else
-		fetch_missing(h->fetch, &x->reply);
+		fetch_missing(x->space->fetch, &x->reply);
 	atomic_fetch_sub(&h->lists, 1);
 	exchange_resume(x);
 }
@@ -83,14 +83,14 @@ static uint64_t number_at(const void *base, size_t offset)
 typedef int each_number(void *ctx, const char *name, const char *help, const char *type,
 	uint64_t value);
 
-static int each_of(struct http *h, each_number *each, void *ctx)
+static int each_of(struct http *h, const struct space *s, each_number *each, void *ctx)
 {
 	unsigned open;
 	int r = 0;
 
 	for (const struct fetch_stat_row *row = fetch_stat_rows; r == 0 && row->name; row++)
 		r = each(ctx, row->name, row->help, "counter",
-			number_at(fetch_stats(h->fetch), row->offset));
+			number_at(fetch_stats(s->fetch), row->offset));
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++)
 		r = each(ctx, counters[i].name, counters[i].help, "counter",
 			number_at(&h->counters, counters[i].offset));
@@ -103,7 +103,7 @@ static int each_of(struct http *h, each_number *each, void *ctx)
 		r = each(ctx, "http_waiting", "requests that wait for a source", "gauge",
 			atomic_load(&h->waiting));
 	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)
-		r = each(ctx, row->name, row->help, "counter", symb_stat(h->symb, row));
+		r = each(ctx, row->name, row->help, "counter", symb_stat(s->symb, row));
 	return r < 0 ? r : each(ctx, "start_time_seconds", "when the server was started", "gauge",
 				   (uint64_t)h->started);
 }
@@ -118,7 +118,7 @@ static int metric_lines(void *ctx, const char *name, const char *help, const cha
 enum MHD_Result page_metrics(struct exchange *x)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
-	int r = each_of(x->h, metric_lines, &text);
+	int r = each_of(x->h, x->space, metric_lines, &text);
 
 	return page(x, "text/plain; version=0.0.4; charset=utf-8", r, &text);
 }
@@ -181,24 +181,24 @@ static int number_row(void *ctx, const char *name, const char *help, const char 
 	return buf_addf(ctx, "<tr><td>%s</td><td>%" PRIu64 "</td><td>%s</td></tr>\n", name, value, help);
 }
 
-static int add_sources(struct http *h, struct buf *out)
+static int add_sources(const struct space *s, struct buf *out)
 {
 	_cleanup_buf_ struct buf rows = BUF_UP_TO(PAGE_MOST);
 	int r = buf_adds(out, "<h2>Sources</h2>\n<table id=\"sources\"><tr><th></th><th>name</th>"
 			      "<th>kind</th><th>layout</th><th>where</th><th>state</th></tr>\n");
 
-	fetch_sources_text(h->fetch, &rows);
+	fetch_sources_text(s->fetch, &rows);
 	if (r == 0 && rows.p)
 		r = add_rows(out, rows.p);
 	return r < 0 ? r : buf_adds(out, "</table>\n");
 }
 
-static int add_activity(struct http *h, struct buf *out)
+static int add_activity(const struct space *s, struct buf *out)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
 	int r = buf_adds(out, "<h2>Running downloads</h2>\n<pre id=\"activity\">");
 
-	fetch_activity(h->fetch, &text);
+	fetch_activity(s->fetch, &text);
 	if (r == 0)
 		r = add_html(out, text.n ? text.p : "none");
 	return r < 0 ? r : buf_adds(out, "</pre>\n");
@@ -232,12 +232,12 @@ static int add_attempt(struct buf *out, const struct fetch_attempt *a)
 	return r < 0 ? r : buf_adds(out, "</tr>\n");
 }
 
-static int add_stored(struct http *h, const struct artifact *a, struct buf *out)
+static int add_stored(struct space *s, const struct artifact *a, struct buf *out)
 {
 	struct fetched f = {0};
 	int r;
 
-	if (fetch_stored(h->fetch, a, 1, &f) < 0 || f.r < 0) {
+	if (fetch_stored(s->fetch, a, 1, &f) < 0 || f.r < 0) {
 		r = buf_adds(out, "<p>not stored</p>\n");
 	} else {
 		r = buf_addf(out, "<p>stored, %" PRIu64 " bytes, from ", blob_size(f.blob));
@@ -250,7 +250,7 @@ static int add_stored(struct http *h, const struct artifact *a, struct buf *out)
 	return r;
 }
 
-static int add_artifact(struct http *h, const struct artifact *a, struct fetch_attempt *rows,
+static int add_artifact(struct space *s, const struct artifact *a, struct fetch_attempt *rows,
 	struct buf *out)
 {
 	char room[KEY_TEXT];
@@ -265,11 +265,11 @@ static int add_artifact(struct http *h, const struct artifact *a, struct fetch_a
 	if (r == 0)
 		r = buf_adds(out, "</h3>\n");
 	if (r == 0)
-		r = add_stored(h, a, out);
+		r = add_stored(s, a, out);
 	if (r == 0)
 		r = buf_adds(out, "<table><tr><th>source</th><th>spelling</th><th>where</th><th>verdict"
 				  "</th><th>HTTP</th><th>remembered until</th><th></th></tr>\n");
-	n = fetch_why(h->fetch, a, false, rows, WHY_ROWS);
+	n = fetch_why(s->fetch, a, false, rows, WHY_ROWS);
 	for (int i = 0; r == 0 && i < n; i++)
 		r = add_attempt(out, &rows[i]);
 	if (r == 0)
@@ -277,7 +277,7 @@ static int add_artifact(struct http *h, const struct artifact *a, struct fetch_a
 	return r == 0 && n == 0 ? buf_adds(out, "<p>" FETCH_UNNAMED "</p>\n") : r;
 }
 
-static int add_why(struct http *h, const char *path, struct buf *out)
+static int add_why(struct space *s, const char *path, struct buf *out)
 {
 	_cleanup_free_ struct fetch_attempt *rows = calloc(WHY_ROWS, sizeof(*rows));
 	_cleanup_free_ struct artifact *found = calloc(SEARCH_MOST, sizeof(*found));
@@ -286,17 +286,17 @@ static int add_why(struct http *h, const char *path, struct buf *out)
 
 	if (r < 0 || !*path)
 		return r;
-	n = search(h, path, found);
+	n = search(s, path, found);
 	if (n == 0)
 		return buf_adds(out, "<p id=\"why\">this is neither a path of any layout, a key nor "
 				     "an identifier</p>\n");
 	r = buf_adds(out, "<div id=\"why\">\n");
 	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = add_artifact(h, &found[i], rows, out);
+		r = add_artifact(s, &found[i], rows, out);
 	return r < 0 ? r : buf_adds(out, "</div>\n");
 }
 
-static int add_search(struct http *h, const char *path, struct buf *out)
+static int add_search(struct space *s, const char *path, struct buf *out)
 {
 	int r = buf_adds(out, "<h2>Why is a file found or missing?</h2>\n<form action=\"/status\">"
 			      "<input name=\"path\" size=\"90\" placeholder=\"debuginfod/buildid/ID/debuginfo,"
@@ -306,7 +306,7 @@ static int add_search(struct http *h, const char *path, struct buf *out)
 		r = add_html(out, path);
 	if (r == 0)
 		r = buf_adds(out, "\"> <button>Explain</button></form>\n");
-	return r < 0 ? r : add_why(h, path, out);
+	return r < 0 ? r : add_why(s, path, out);
 }
 
 /* ---- the page ----------------------------------------------------------------------- */
@@ -317,32 +317,32 @@ static const char head[] =
 	"padding:.2em .8em .2em 0;vertical-align:top;overflow-wrap:anywhere}pre{white-space:pre-wrap}"
 	"</style></head>\n<body><h1>symfs " PACKAGE_VERSION "</h1>\n";
 
-static int add_rates(struct http *h, struct buf *out)
+static int add_rates(const struct space *s, struct buf *out)
 {
-	struct fetch_stats *s = fetch_stats(h->fetch);
-	uint64_t hits = atomic_load(&s->hits), asked = hits + atomic_load(&s->flights);
+	struct fetch_stats *t = fetch_stats(s->fetch);
+	uint64_t hits = atomic_load(&t->hits), asked = hits + atomic_load(&t->flights);
 	int r = buf_addf(out, "<p id=\"rate\">%" PRIu64 " requests for files, %" PRIu64 " %% of them answered from the "
 			      "cache</p>\n", asked, asked ? hits * 100 / asked : 0);
 
 	return r;
 }
 
-static int add_page(struct http *h, const char *path, struct buf *out)
+static int add_page(struct exchange *x, const char *path, struct buf *out)
 {
 	int r = buf_adds(out, head);
 
 	if (r == 0)
-		r = add_rates(h, out);
+		r = add_rates(x->space, out);
 	if (r == 0)
-		r = add_search(h, path, out);
+		r = add_search(x->space, path, out);
 	if (r == 0)
-		r = add_sources(h, out);
+		r = add_sources(x->space, out);
 	if (r == 0)
-		r = add_activity(h, out);
+		r = add_activity(x->space, out);
 	if (r == 0)
 		r = buf_adds(out, "<h2>Numbers</h2>\n<table id=\"numbers\">\n");
 	if (r == 0)
-		r = each_of(h, number_row, out);
+		r = each_of(x->h, x->space, number_row, out);
 	return r < 0 ? r : buf_adds(out, "</table>\n</body></html>\n");
 }
 
@@ -353,6 +353,6 @@ enum MHD_Result page_status(struct exchange *x)
 	int r;
 
 	route_query(x->route->query, "path", path, sizeof(path));
-	r = add_page(x->h, path, &text);
+	r = add_page(x, path, &text);
 	return page(x, "text/html; charset=utf-8", r, &text);
 }

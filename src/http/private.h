@@ -1,6 +1,7 @@
 /* Declarations that the files of http/ share: the server, its connections, and the requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "auth/tokens.h"
 #include "base/buf.h"
 #include "base/workers.h"
 #include "fetch/derive.h"
@@ -51,19 +52,29 @@ struct conn {
 	struct conn *next, **at;
 };
 
-struct http {
-	/* constant once started */
-	struct fetch *fetch;
+/* One namespace: a store, and what works on it. It is constant once it is on the list, and freed with the server.
+ * A request has one space: that of its token, else "public". */
+struct space {
+	char name[AUTH_SPACE];
+	struct store *store;
+	struct fetch *fetch; /* the caller's */
 	struct derive *derive;
 	struct symb *symb;
-	struct workers *workers;
-	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
 	struct misses *misses;
 	struct unknown {
 		uint64_t asked, until; /* `asked`: hash of the path; `until`: clock_ms() */
-	} unknown[256]; /* under lock: code ids that no server knows */
+	} unknown[256]; /* under http->lock: code ids that no server knows */
+	struct space *next;
+};
+
+struct http {
+	/* constant once started */
+	struct space *public;
+	struct auth *auth; /* the tokens of clients; NULL: no token is needed */
+	struct workers *workers;
+	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
 	struct MHD_Daemon *daemon;
-	char *token, *listen, *log_path;
+	char *listen, *log_path;
 	char **names, **origins; /* from server-names and allow-origins, ended by NULL; NULL: not configured */
 	bool anyone;
 	char where[LISTEN_TEXT];
@@ -122,6 +133,9 @@ enum step {
 /* One request. A request lives until libmicrohttpd has finished it, and its wait has ended. */
 struct exchange {
 	struct http *h;
+	struct space *space; /* where the request looks and stores */
+	struct auth_token token; /* of the client, if `known` */
+	bool known;		 /* the client sent a valid token */
 	struct MHD_Connection *c;
 	struct conn *conn;
 	char *target; /* of the request line, undecoded */
@@ -257,7 +271,7 @@ void misses_free(struct misses *m);  /* NULL is fine */
 void misses_note(struct exchange *x);
 /* Writes lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server does. Stops early when
  * `*gone` becomes true. 0, -ENOMEM, -EFBIG. (reads the disk) */
-int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
+int misses_text(struct space *s, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
 
@@ -269,6 +283,28 @@ int head_judge(struct exchange *x);
 const char *head_origin(struct exchange *x);
 /* Whether the result of head_origin() depends on `Origin`. */
 bool head_varies(const struct http *h);
+/* Whether the client runs on this machine, and is not a web page that was rebound to it. */
+bool head_is_neighbour(struct exchange *x);
+
+/* ---- rights.c ----------------------------------------------------------------------- */
+
+/* Finds the token of the request, and with it the client's rights and space. 0; 401: a token is needed, and the
+ * request has none that is valid; 403: the token lacks the right of the route. */
+int rights_judge(struct exchange *x);
+/* Whether the client may do what the right allows. 0; 401: a valid token is needed; 403: the token does not have
+ * the right. Without tokens, clients of this machine may do everything, and web pages may only read. */
+int exchange_may(struct exchange *x, enum auth_right right);
+/* The name of the client's token; "-": none. */
+const char *exchange_user(const struct exchange *x);
+
+/* ---- space.c ------------------------------------------------------------------------ */
+
+/* Makes the space of a namespace. `f` stays the caller's and must outlive it. 0, -errno. */
+int space_new(struct space **out, const char *name, struct fetch *f, const struct symb_limits *limits,
+	struct err *e);
+/* Ends the conversions and symbolications of the space. */
+void space_stop(struct space *s);
+void space_free(struct space *s); /* NULL is fine */
 
 /* ---- hops.c ------------------------------------------------------------------------- */
 
@@ -306,7 +342,7 @@ enum MHD_Result page_status(struct exchange *x);
 /* Writes the artifacts that a path, a key or an identifier may mean, at most SEARCH_MOST. Returns their
  * number. (reads the index) */
 #define SEARCH_MOST 24
-unsigned search(struct http *h, const char *words, struct artifact *out);
+unsigned search(struct space *s, const char *words, struct artifact *out);
 
 /* ---- access.c ----------------------------------------------------------------------- */
 

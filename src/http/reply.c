@@ -159,6 +159,9 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 	};
 	char json[120];
 
+	if (status == 403 && x->known)
+		return exchange_text(x, 403, "text/plain; charset=utf-8", "no-store",
+			"the token does not have this right\n");
 	if (status == 413 && x->route->api) {
 		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"
 			PRIu64 " bytes\"}", x->h->body_most);

@@ -36,6 +36,9 @@ struct route {
 	bool ignored;	   /* a path that Tecken does not look up at all */
 	bool code_id;	   /* NAME/ID/x.sym whose id may be a code id; hit.n may be 0 */
 	bool debuginfod;
+	bool key;	   /* the protocol sends the token as `key` in the query */
+	unsigned needs;	   /* the right (enum auth_right) without which the request is refused before its body is
+			      read; 0: AUTH_READ, if there are tokens */
 	struct tree_hit hit; /* its `rest` points into `path` */
 	char path[ROUTE_PATH_MAX]; /* decoded, without leading slashes */
 };

@@ -33,7 +33,7 @@ static void add_key(struct results *r, const struct key *k)
 	add(r, a.type, &a.m);
 }
 
-unsigned search(struct http *h, const char *words, struct artifact *out)
+unsigned search(struct space *s, const char *words, struct artifact *out)
 {
 	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
 	struct results r = {out, 0};
@@ -49,6 +49,6 @@ unsigned search(struct http *h, const char *words, struct artifact *out)
 	if (key_parse(&k, words) == 0)
 		add_key(&r, &k);
 	else
-		r.n = search_id(fetch_store(h->fetch), words, out, SEARCH_MOST);
+		r.n = search_id(s->store, words, out, SEARCH_MOST);
 	return r.n;
 }

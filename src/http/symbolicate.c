@@ -37,7 +37,7 @@ static void symbolicate_work(void *ctx)
 	struct span body = {(const uint8_t *)x->body.p, x->body.n};
 
 	x->symb_status = atomic_load(&x->left) ? 503
-			 : symb_answer(h->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
+			 : symb_answer(x->space->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
 	exchange_drop_body(x);
 	atomic_fetch_sub(&h->jobs, 1);
 	exchange_resume(x);

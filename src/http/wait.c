@@ -100,13 +100,12 @@ static void wait_ready(void *ctx, const struct fetched *f)
 enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need)
 {
-	struct http *h = x->h;
 	int r;
 
 	x->step = step;
 	r = !begin_wait(x) ? -EINTR
-		: need ? fetch_open(h->fetch, cands, n, *need, wait_ready, x, &x->ticket)
-		       : derive_open(h->derive, cands, wait_ready, x, &x->making);
+		: need ? fetch_open(x->space->fetch, cands, n, *need, wait_ready, x, &x->ticket)
+		       : derive_open(x->space->derive, cands, wait_ready, x, &x->making);
 
 	end_begin(x, r);
 	return MHD_YES;

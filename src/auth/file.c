@@ -1,0 +1,224 @@
+/* Adds tokens to the file, and removes them. The directory's lock keeps other writers out; a rename replaces the
+ * file, so a server reads the old file or the new one. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "auth/private.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/path.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+/* The file that is changed, with its directory locked. */
+struct editing {
+	char *path, *copy; /* `copy`: what dirname() cuts */
+	const char *dir, *name;
+	int dirfd;
+	struct stat st; /* of the old file */
+	bool is_new;
+	char *text;
+	struct token_list list;
+};
+
+static void editing_release(struct editing *ed)
+{
+	if (ed->dirfd >= 0)
+		close(ed->dirfd);
+	tokens_release(&ed->list);
+	free(ed->text);
+	free(ed->copy);
+	free(ed->path);
+}
+
+/* Reads the old file, if there is one. A link is followed, so that the file it leads to is replaced. */
+static int editing_open(struct editing *ed, const char *path, struct err *e)
+{
+	int r;
+
+	ed->path = realpath(path, NULL);
+	if (!ed->path && errno != ENOENT)
+		return err_set(e, -errno, "%s: %s", path, err_text(errno));
+	if (!ed->path)
+		ed->path = path_absolute(path);
+	ed->copy = ed->path ? strdup(ed->path) : NULL;
+	if (!ed->copy)
+		return err_set(e, -ENOMEM, "out of memory");
+	ed->name = path_base(ed->path);
+	ed->dir = dirname(ed->copy);
+	ed->dirfd = open(ed->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (ed->dirfd < 0 || flock(ed->dirfd, LOCK_EX) < 0)
+		return err_set(e, -errno, "%s: %s", ed->dir, err_text(errno));
+	r = fstatat(ed->dirfd, ed->name, &ed->st, 0) < 0 ? -errno : 0;
+	ed->is_new = r == -ENOENT;
+	if (ed->is_new) {
+		ed->text = strdup(TOKENS_MAGIC "\n# written by `symfs token`: SHA256 NAME RIGHTS UNTIL NAMESPACE\n");
+		r = ed->text ? 0 : -ENOMEM;
+	} else if (r == 0) {
+		r = tokens_read(ed->path, &ed->text, e);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		return err_set(e, r, "%s: %s", ed->path, err_text(r));
+	r = tokens_parse(&ed->list, ed->path, ed->text, e);
+	if (r == 0 && ed->list.bare)
+		return err_set(e, -EINVAL, "%s: the file holds one bare token of an older version: choose another "
+			"file", ed->path);
+	return r;
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+/* The new file gets the owner and mode of the old one: the server may run as another user. */
+static int write_like(struct editing *ed, int fd, const struct buf *text)
+{
+	int r = 0;
+
+	if (fchmod(fd, ed->is_new ? 0600 : ed->st.st_mode & 07777) < 0)
+		r = -errno;
+	if (r == 0 && !ed->is_new && fchown(fd, ed->st.st_uid, ed->st.st_gid) < 0)
+		r = -errno;
+	if (r == 0)
+		r = write_all(fd, text->p, text->n);
+	return r == 0 && fsync(fd) < 0 ? -errno : r;
+}
+
+static int editing_write(struct editing *ed, const struct buf *text, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	char temporary[64];
+	int r;
+
+	snprintf(temporary, sizeof(temporary), ".symfs-tokens-%ld", (long)getpid());
+	unlinkat(ed->dirfd, temporary, 0);
+	fd = openat(ed->dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	r = fd < 0 ? -errno : write_like(ed, fd, text);
+	if (r == 0 && renameat(ed->dirfd, temporary, ed->dirfd, ed->name) < 0)
+		r = -errno;
+	if (r < 0 && fd >= 0)
+		unlinkat(ed->dirfd, temporary, 0);
+	if (r == 0 && fsync(ed->dirfd) < 0)
+		r = -errno;
+	return r < 0 ? err_set(e, r, "%s: cannot be written: %s", ed->path, err_text(r)) : 0;
+}
+
+static const struct auth_token *named(const struct token_list *l, const char *name)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		if (strcmp(l->tokens[i].name, name) == 0)
+			return &l->tokens[i];
+	return NULL;
+}
+
+static int check_new(const struct token_list *l, const struct auth_token *t, const char *path, struct err *e)
+{
+	if (!auth_name_ok(t->name))
+		return err_set(e, -EINVAL, "%.100s: a name has letters, digits and ._@-, at most 63", t->name);
+	if (!auth_space_ok(t->space))
+		return err_set(e, -EINVAL, "%.100s: a namespace has lower-case letters, digits and -, at most 32",
+			t->space);
+	if (named(l, t->name))
+		return err_set(e, -EEXIST, "%s: there is a token %s; remove it first: symfs token rm", path, t->name);
+	return l->n < AUTH_TOKENS_MOST ? 0 : err_set(e, -E2BIG, "%s: has %u tokens already", path, l->n);
+}
+
+static int add_token(struct buf *out, const struct auth_token *t, const char *secret)
+{
+	char digest[65], rights[AUTH_RIGHTS_TEXT], until[24] = "-";
+	uint8_t bytes[32];
+
+	sha256_of(secret, strlen(secret), bytes);
+	hex_print(bytes, sizeof(bytes), digest);
+	if (t->until)
+		clock_print(t->until, until);
+	return buf_addf(out, "%s %s %s %s %s\n", digest, t->name, auth_rights_text(t->rights, rights), until, t->space);
+}
+
+static int new_secret(char out[static AUTH_SECRET])
+{
+	uint8_t bytes[32];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	hex_print(bytes, sizeof(bytes), out);
+	return 0;
+}
+
+int auth_add(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e)
+{
+	_cleanup_(editing_release) struct editing ed = {.dirfd = -1};
+	_cleanup_buf_ struct buf text = BUF_UP_TO(TOKENS_BYTES);
+	char fresh[AUTH_SECRET];
+	size_t n;
+	int r = editing_open(&ed, path, e);
+
+	if (r == 0)
+		r = check_new(&ed.list, t, ed.path, e);
+	if (r < 0)
+		return r;
+	r = new_secret(fresh);
+	n = strlen(ed.text);
+	if (r == 0)
+		r = buf_add(&text, ed.text, n);
+	if (r == 0 && n && ed.text[n - 1] != '\n')
+		r = buf_adds(&text, "\n");
+	if (r == 0)
+		r = add_token(&text, t, fresh);
+	if (r < 0)
+		return err_set(e, r, "%s: %s", ed.path, err_text(r));
+	r = editing_write(&ed, &text, e);
+	if (r == 0)
+		snprintf(secret, AUTH_SECRET, "%s", fresh);
+	return r;
+}
+
+/* Copies all lines but one. */
+static int copy_without(struct buf *out, const char *text, unsigned line)
+{
+	unsigned number = 0;
+	int r = 0;
+
+	for (size_t n; r == 0 && *text; text += n) {
+		n = strcspn(text, "\n");
+		n += text[n] == '\n';
+		if (++number != line)
+			r = buf_add(out, text, n);
+	}
+	return r;
+}
+
+int auth_remove(const char *path, const char *name, struct err *e)
+{
+	_cleanup_(editing_release) struct editing ed = {.dirfd = -1};
+	_cleanup_buf_ struct buf text = BUF_UP_TO(TOKENS_BYTES);
+	const struct auth_token *t;
+	int r = editing_open(&ed, path, e);
+
+	if (r < 0)
+		return r;
+	t = named(&ed.list, name);
+	if (!t)
+		return err_set(e, -ENOENT, "%s: no token has the name %.100s", ed.path, name);
+	r = copy_without(&text, ed.text, t->line);
+	return r < 0 ? err_set(e, r, "%s: %s", ed.path, err_text(r)) : editing_write(&ed, &text, e);
+}

@@ -1,0 +1,194 @@
+/* The file of tokens: reads and parses it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "auth/private.h"
+#include "base/clock.h"
+#include "base/grow.h"
+#include "base/hash.h"
+#include "base/path.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define FIELDS 5
+#define LINE_MOST 512
+#define BARE_LEAST 8 /* characters of a bare token */
+
+int tokens_read(const char *path, char **out, struct err *e)
+{
+	_cleanup_free_ char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+	int r = path_read(AT_FDCWD, path, TOKENS_BYTES, &text, &n);
+
+	if (r < 0)
+		return err_set(e, r, "%s: %s", path, err_text(r));
+	if (strlen(text) != n)
+		return err_set(e, -EINVAL, "%s: the file contains a NUL", path);
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0007)
+		return err_set(e, -EINVAL, "%s: all users may read or write it; try: chmod o= %s", path, path);
+	*out = take(text);
+	return 0;
+}
+
+/* Reads "2027-01-01T00:00:00Z". */
+static int read_time(const char *text, int64_t *out)
+{
+	char again[24];
+	struct tm tm = {0};
+	int end = 0;
+
+	if (strcmp(text, "-") == 0) {
+		*out = 0;
+		return 0;
+	}
+	if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+		    &tm.tm_min, &tm.tm_sec, &end) != 6 || strlen(text) != 20 || end != 20)
+		return -EINVAL;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	*out = timegm(&tm);
+	clock_print(*out, again);
+	return *out > 0 && strcmp(again, text) == 0 ? 0 : -EINVAL;
+}
+
+/* NULL, or what is wrong with the fields. */
+static const char *fill(struct auth_token *t, char *const field[FIELDS])
+{
+	if (strlen(field[0]) != 64 || hex_read(field[0], 64, t->digest) < 0)
+		return "expected a digest of 64 hexadecimal digits";
+	if (!auth_name_ok(field[1]))
+		return "a name has letters, digits and ._@-, at most 63";
+	if (auth_rights_parse(field[2], &t->rights) < 0)
+		return "the rights are read, upload, try and purge, with commas between them";
+	if (read_time(field[3], &t->until) < 0)
+		return "expected a time such as 2027-01-01T00:00:00Z, or -";
+	if (!auth_space_ok(field[4]))
+		return "a namespace has lower-case letters, digits and -, at most 32";
+	snprintf(t->name, sizeof(t->name), "%s", field[1]);
+	snprintf(t->space, sizeof(t->space), "%s", field[4]);
+	return NULL;
+}
+
+/* Parses a line in place. NULL, or what is wrong. */
+static const char *parse_line(struct auth_token *t, char *line)
+{
+	char *field[FIELDS], *save = NULL;
+	unsigned n = 0;
+
+	for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
+		if (n == FIELDS)
+			return "too many words";
+		field[n++] = word;
+	}
+	return n < FIELDS ? "expected DIGEST NAME RIGHTS UNTIL NAMESPACE" : fill(t, field);
+}
+
+static int by_digest(const void *a, const void *b)
+{
+	const struct auth_token *one = a, *two = b;
+
+	return memcmp(one->digest, two->digest, sizeof(one->digest));
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct auth_token *one = a, *two = b;
+
+	return strcmp(one->name, two->name);
+}
+
+/* Orders the tokens; -EINVAL: two of them are equal in this order. */
+static int order(struct token_list *l, int (*by)(const void *a, const void *b), const char *what, const char *path,
+	struct err *e)
+{
+	if (l->n)
+		qsort(l->tokens, l->n, sizeof(*l->tokens), by);
+	for (unsigned i = 1; i < l->n; i++) {
+		const struct auth_token *one = &l->tokens[i - 1], *two = &l->tokens[i];
+
+		if (by(one, two) == 0)
+			return err_set(e, -EINVAL, "%s:%u: the %s of %s is in line %u, too", path,
+				MAX(one->line, two->line), what, two->name, MIN(one->line, two->line));
+	}
+	return 0;
+}
+
+static int add_line(struct token_list *l, size_t *room, const char *line, size_t n, const char *path,
+	unsigned number, struct err *e)
+{
+	struct auth_token t = {.rights = 0};
+	char copy[LINE_MOST];
+	const char *wrong;
+
+	if (n >= sizeof(copy))
+		return err_set(e, -EINVAL, "%s:%u: the line is too long", path, number);
+	snprintf(copy, sizeof(copy), "%.*s", (int)n, line);
+	copy[strcspn(copy, "\r")] = '\0';
+	if (!copy[strspn(copy, " \t")] || copy[0] == '#')
+		return 0;
+	wrong = parse_line(&t, copy);
+	if (wrong)
+		return err_set(e, -EINVAL, "%s:%u: %s", path, number, wrong);
+	if (l->n == AUTH_TOKENS_MOST)
+		return err_set(e, -EINVAL, "%s:%u: more than %d tokens", path, number, AUTH_TOKENS_MOST);
+	if (grow(&l->tokens, room, l->n, sizeof(t)) < 0)
+		return err_set(e, -ENOMEM, "out of memory");
+	t.line = number;
+	l->tokens[l->n++] = t;
+	return 0;
+}
+
+/* The only token of a file of an older version. */
+static int take_bare(struct token_list *l, const char *path, const char *text, struct err *e)
+{
+	size_t n = strcspn(text, "\r\n");
+
+	if (n < BARE_LEAST || n > AUTH_SECRET_MOST)
+		return err_set(e, -EINVAL, "%s: the token must have %d to %d characters", path, BARE_LEAST,
+			AUTH_SECRET_MOST);
+	l->tokens = calloc(1, sizeof(*l->tokens));
+	if (!l->tokens)
+		return err_set(e, -ENOMEM, "out of memory");
+	l->n = 1;
+	l->bare = true;
+	*l->tokens = (struct auth_token){.name = "token", .space = AUTH_PUBLIC,
+		.rights = AUTH_READ | AUTH_UPLOAD | AUTH_TRY};
+	sha256_of(text, n, l->tokens->digest);
+	return 0;
+}
+
+int tokens_parse(struct token_list *out, const char *path, const char *text, struct err *e)
+{
+	struct token_list l = {.n = 0};
+	unsigned number = 0;
+	size_t room = 0, n = strcspn(text, "\r\n");
+	int r = 0;
+
+	if (n != strlen(TOKENS_MAGIC) || memcmp(text, TOKENS_MAGIC, n) != 0)
+		r = take_bare(&l, path, text, e);
+	else
+		for (; r == 0 && *text; text += n + (text[n] == '\n')) {
+			n = strcspn(text, "\n");
+			r = add_line(&l, &room, text, n, path, ++number, e);
+		}
+	if (r == 0)
+		r = order(&l, by_name, "name", path, e);
+	if (r == 0)
+		r = order(&l, by_digest, "digest", path, e);
+	if (r < 0) {
+		tokens_release(&l);
+		return r;
+	}
+	*out = l;
+	return 0;
+}
+
+void tokens_release(struct token_list *l)
+{
+	free(l->tokens);
+	memset(l, 0, sizeof(*l));
+}

@@ -1,0 +1,53 @@
+/* The rights of a client: finds the token of a request, and says what the client may do with it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "http/private.h"
+
+#include <string.h>
+
+/* Tecken's clients append a word to the token, "HEX-label", which means nothing. */
+static int find_with_label(struct auth *a, const char *secret, struct auth_token *out)
+{
+	size_t n = strlen(secret), bare = strcspn(secret, "-");
+	int r = auth_find(a, secret, n, out);
+
+	return r == -EACCES && bare && bare < n ? auth_find(a, secret, bare, out) : r;
+}
+
+/* The first of these counts: Auth-Token, Authorization, and `key` of the query on the routes whose protocol sends
+ * it there. */
+static int find_token(struct exchange *x, struct auth_token *out)
+{
+	const char *plain = exchange_header(x, "Auth-Token"), *value = exchange_header(x, "Authorization");
+	char secret[AUTH_SECRET_MOST + 1];
+
+	if (plain)
+		return find_with_label(x->h->auth, plain, out);
+	if (value ? !field_secret(value, secret, sizeof(secret))
+		  : !x->route->key || !route_query(x->route->query, "key", secret, sizeof(secret)))
+		return -EACCES;
+	return auth_find(x->h->auth, secret, strlen(secret), out);
+}
+
+int exchange_may(struct exchange *x, enum auth_right right)
+{
+	if (x->h->auth)
+		return !x->known ? 401 : auth_allows(x->token.rights, right) ? 0 : 403;
+	if (right == AUTH_READ)
+		return 0;
+	/* A web page can send a form to this machine. Browsers then send Origin, and other clients do not. */
+	return head_is_neighbour(x) && !exchange_header(x, "Origin") ? 0 : 403;
+}
+
+int rights_judge(struct exchange *x)
+{
+	if (!x->h->auth || x->route->what == ROUTE_HEALTH || x->route->what == ROUTE_OPTIONS)
+		return x->route->needs ? exchange_may(x, x->route->needs) : 0;
+	x->known = find_token(x, &x->token) == 0;
+	return exchange_may(x, x->route->needs ? x->route->needs : AUTH_READ);
+}
+
+const char *exchange_user(const struct exchange *x)
+{
+	return x->known ? x->token.name : "-";
+}

@@ -7,6 +7,7 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/no-source.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
 
@@ -458,6 +459,7 @@ static int run_core(int argc, char **argv)
 		for (int i = 1; r == 0 && i < words; i++)
 			if (all[i] != argv[1])
 				r = words_add(&options, "%s", all[i]);
+		no_source_hint(args.sources, args.n_sources, "core");
 		status = r < 0 || !core ? EXIT_LOCAL : debug_in_sysroot(&s, core, &options, own);
 	}
 	sysroot_remove(&s);

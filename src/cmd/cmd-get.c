@@ -20,6 +20,7 @@ struct get {
 	const char *word;     /* the word that is being read */
 	int worst;	      /* the worst exit status so far */
 	bool unnamed;	      /* no source could be asked for one of the files */
+	bool missing;	      /* no source has one of the files */
 };
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -123,12 +124,13 @@ static void got_one(void *ctx, struct download *one)
 	int status = one->begun ? print_one(g, one) : EXIT_DONE;
 
 	g->unnamed |= one->begun && one->unnamed;
+	g->missing |= one->begun && one->r == -ENOENT;
 	g->worst = MAX(g->worst, status);
 }
 
 /* ---- the command --------------------------------------------------------------------- */
 
-static int get_all(struct get *g, enum filetype type, int argc, char **argv)
+static int get_all(struct get *g, const struct app_args *args, enum filetype type, int argc, char **argv)
 {
 	struct what_opts o = {.store = g->app.store, .type = type};
 
@@ -141,6 +143,8 @@ static int get_all(struct get *g, enum filetype type, int argc, char **argv)
 	}
 	if (downloads_run(&g->all, got_one, g))
 		return EXIT_INTERRUPTED;
+	if (g->missing)
+		no_source_hint(args->sources, args->n_sources, "get");
 	if (g->unnamed)
 		fprintf(stderr, "symfs get: `symfs sources` lists the sources in use; to add one:\n%s", no_source_help);
 	return g->worst;
@@ -173,7 +177,7 @@ static int run_get(int argc, char **argv)
 	r = app_open(&g.app, &args, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs get: %s\n", e.text);
-	status = r < 0 ? app_exit(r) : get_all(&g, type, argc, argv);
+	status = r < 0 ? app_exit(r) : get_all(&g, &args, type, argc, argv);
 	app_close(&g.app); /* from here on no callback reaches a download */
 	downloads_release(&g.all);
 	return fflush(stdout) != 0 ? EXIT_LOCAL : status;

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/downloads.h"
 #include "cmd/json.h"
+#include "cmd/no-source.h"
 #include "cmd/what.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
@@ -226,6 +227,14 @@ static void print_table(const struct warm *w)
 	}
 }
 
+static bool any_missing(const struct warm *w)
+{
+	for (unsigned i = 0; i < w->all.n; i++)
+		if (w->all.list[i]->begun && w->all.list[i]->r == -ENOENT)
+			return true;
+	return false;
+}
+
 static int worst_of(const struct warm *w)
 {
 	int status = w->all.n ? EXIT_DONE : EXIT_NO;
@@ -271,7 +280,7 @@ static int warm_words(struct warm *w, int argc, char **argv)
 	return status;
 }
 
-static int warm_all(struct warm *w, int argc, char **argv)
+static int warm_all(struct warm *w, const struct app_args *args, int argc, char **argv)
 {
 	int status, worst;
 	bool interrupted;
@@ -281,6 +290,8 @@ static int warm_all(struct warm *w, int argc, char **argv)
 	status = warm_words(w, argc, argv);
 	interrupted = downloads_run(&w->all, warm_one, w);
 	print_table(w);
+	if (any_missing(w))
+		no_source_hint(args->sources, args->n_sources, "warm");
 	worst = worst_of(w);
 	return interrupted ? EXIT_INTERRUPTED : MAX(status, worst);
 }
@@ -303,7 +314,7 @@ static int run_warm(int argc, char **argv)
 	r = app_open(&w.app, &args, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs warm: %s\n", e.text);
-	status = r < 0 ? app_exit(r) : warm_all(&w, argc, argv);
+	status = r < 0 ? app_exit(r) : warm_all(&w, &args, argc, argv);
 	app_close(&w.app); /* from here on no callback reaches a download */
 	warm_release(&w);
 	return fflush(stdout) == 0 ? status : EXIT_LOCAL;

@@ -113,6 +113,18 @@ void no_source_warn(const struct sources *so, const char *command)
 		print_help(command, so->n ? "no source can answer" : "no source is configured");
 }
 
+void no_source_hint(const char *const *words, unsigned n, const char *command)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+
+	for (unsigned i = 0; i < n; i++)
+		if (place_is_native_url(words[i]))
+			fprintf(stderr,
+				"symfs %s: --source %.300s: asked in the layout native; for a debuginfod server "
+				"write debuginfod@URL, for others LAYOUT@URL (symfs-layouts(7))\n",
+				command, strchr(words[i], '@') ? "a URL" : text_shown(words[i], true, &room));
+}
+
 /* The lines of `table` have the form "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE". */
 bool no_source_in(const char *table)
 {

@@ -209,6 +209,14 @@ const char *place_path(const char *word)
 	return is_place(where) && !strstr(where, "://") ? where : NULL;
 }
 
+bool place_is_native_url(const char *word)
+{
+	char layout[40];
+	const char *where = split_layout(word, layout);
+
+	return !layout[0] && (strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0);
+}
+
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e)
 {
 	int r = 0;

@@ -10,6 +10,9 @@ int places_read(struct conf *c, struct err *e);
 /* Reads the presets alone. */
 int places_presets(struct conf *c, struct err *e);
 
+/* Whether a word of --source is a URL of a server without a layout: its layout is then `native`. */
+bool place_is_native_url(const char *word);
+
 /* Makes a section for each word of --source. These sections come before all others, in the order of the words. */
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e);
 

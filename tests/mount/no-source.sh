@@ -50,6 +50,17 @@ helps "$TMP/err" get
 "$SYMFS" why --no-default-sources --cache "$TMP/store" $id >"$TMP/out" || fail why
 helps "$TMP/out" why
 
+# ---- a URL without a layout -------------------------------------------------------------------------------
+mkdir "$TMP/empty"
+upstream_start empty --root "$TMP/empty"
+for command in get warm; do
+  "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "$URL_empty" $id >"$TMP/out" 2>"$TMP/err"
+  grep -q "^symfs $command: --source $URL_empty: asked in the layout native; .*debuginfod@URL" "$TMP/err" ||
+    fail "$command does not name the layout: $(cat "$TMP/out" "$TMP/err")"
+  "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "debuginfod@$URL_empty" $id >"$TMP/out" 2>"$TMP/err"
+  grep -q "layout native" "$TMP/err" && fail "$command: a hint about a source with a layout: $(cat "$TMP/err")"
+done
+
 # ---- config init --------------------------------------------------------------------------------------
 conf=$XDG_CONFIG_HOME/symfs/symfs.conf
 DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/ http://127.0.0.1:2" _NT_SYMBOL_PATH='srv*http://127.0.0.1:3/symbols' \

@@ -81,31 +81,3 @@ void bundle_release(struct bundle *b)
 	free(b->files);
 	*b = (struct bundle){.n = 0};
 }
-
-/* Returns the length of the path's last component before `end`, and moves `end` to the first byte of this
- * component. */
-static size_t last_component(const char *path, size_t *end)
-{
-	size_t to = *end, from;
-
-	while (to && path[to - 1] == '/')
-		to--;
-	for (from = to; from && path[from - 1] != '/';)
-		from--;
-	*end = from;
-	return to - from;
-}
-
-bool bundle_is_info(const char *path)
-{
-	static const char end[] = ".dSYM";
-	size_t at = strlen(path), n = last_component(path, &at);
-
-	if (n != strlen("Info.plist") || strncmp(path + at, "Info.plist", n) != 0)
-		return false;
-	n = last_component(path, &at);
-	if (n != strlen("Contents") || strncmp(path + at, "Contents", n) != 0)
-		return false;
-	n = last_component(path, &at);
-	return n > strlen(end) && strncasecmp(path + at + n - strlen(end), end, strlen(end)) == 0;
-}

@@ -18,6 +18,3 @@ struct bundle {
 int bundle_open(struct bundle *b, const char *word, struct err *e);
 void bundle_release(struct bundle *b);
 #define _cleanup_bundle_ __attribute__((cleanup(bundle_release)))
-
-/* Whether the path is "…/NAME.dSYM/Contents/Info.plist": the Info.plist of a bundle is not a debug file. */
-bool bundle_is_info(const char *path);

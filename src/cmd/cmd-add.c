@@ -1,10 +1,12 @@
 /* symfs add: puts local files into the store, under every key that fits them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "cmd/add.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "intake/intake.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,18 +18,111 @@
 
 #define DEPTH_MOST 64
 
+/* The numbers of files of one format. */
+struct tally {
+	const char *format; /* a static string */
+	uint64_t added, present;
+};
+
+struct adding {
+	struct store *store;
+	struct intake *intake;
+	bool recurse, progress;
+	bool named; /* the command line names the file that is added */
+	size_t dir; /* the length of the directory part of this file's path, which progress lines omit */
+	uint64_t added, present, unplaced, bytes;
+	uint64_t quota; /* the limit of the store, in bytes; 0: no limit */
+	uint64_t shown; /* clock_ms() of the last progress line */
+	int status; /* the exit status so far */
+	struct tally tallies[24]; /* a tally for each format; there are fewer than 24 formats */
+};
+
+/* ---- messages ----------------------------------------------------------------------- */
+
+/* Prints progress, at most every 200 ms. */
+static void add_show(void *ctx, const char *shown)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	struct adding *a = ctx;
+	uint64_t now = clock_ms();
+
+	if (!a->progress || now - a->shown < 200)
+		return;
+	a->shown = now;
+	fprintf(stderr, "\r\033[K%" PRIu64 " added, %.1f MB: %.60s", a->added,
+		(double)a->bytes / 1e6, text_shown(shown + a->dir, true, &room));
+}
+
+/* Erases the progress line. */
+static void add_show_end(struct adding *a)
+{
+	if (a->shown)
+		fprintf(stderr, "\r\033[K");
+	a->shown = 0;
+}
+
+/* Prints why a file is not placed. If the command line names the file (`named`), the command fails. */
+static void add_refuse(struct adding *a, const char *shown, const char *why, bool named)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), text = BUF_UP_TO(4 << 10);
+
+	add_show_end(a);
+	printf("%s: not placed: %s\n", text_shown(shown, true, &room),
+		text_shown(why, true, &text));
+	a->unplaced++;
+	if (named && a->status == EXIT_DONE)
+		a->status = EXIT_NO;
+}
+
+/* Prints the error that ends the command. */
+static void add_stop(struct adding *a, const char *why)
+{
+	add_show_end(a);
+	fprintf(stderr, "symfs add: %s\n", why);
+	a->status = EXIT_LOCAL;
+}
+
+static void add_count(struct adding *a, const struct intake_report *r)
+{
+	bool added = r->what != INTAKE_PRESENT;
+	struct tally *t = a->tallies;
+
+	while (t->format && strcmp(t->format, r->format) != 0 &&
+		t < a->tallies + ARRAY_SIZE(a->tallies) - 1)
+		t++;
+	t->format = r->format;
+	*(added ? &t->added : &t->present) += 1;
+	*(added ? &a->added : &a->present) += 1;
+	a->bytes += added ? r->size : 0;
+}
+
+static void add_report(void *ctx, const struct intake_report *r)
+{
+	struct adding *a = ctx;
+
+	if (r->what != INTAKE_REFUSED)
+		add_count(a, r);
+	else if (intake_is_trouble(r->error))
+		add_stop(a, r->why);
+	else
+		add_refuse(a, r->shown, r->why, a->named && !r->member);
+}
+
+/* ---- files and directories ------------------------------------------------------------ */
+
 static int add_file(struct adding *a, int fd, uint64_t size, const char *path, bool named)
 {
 	_cleanup_free_ char *full = path_absolute(path);
-	struct item it = {.fd = fd,
+	struct intake_item it = {.fd = fd,
 		.size = size,
 		.shown = path,
-		.dir = (size_t)(path_base(path) - path),
 		.name = path_base(path),
 		.from = full ? full : path,
 		.named = named};
 
-	return add_item(a, &it);
+	a->named = named;
+	a->dir = (size_t)(path_base(path) - path);
+	return intake_take(a->intake, &it, add_report, a);
 }
 
 static int add_path(struct adding *a, const char *path, bool named, unsigned depth);
@@ -106,6 +201,8 @@ static int add_path(struct adding *a, const char *path, bool named, unsigned dep
 	return 0;
 }
 
+/* ---- the command ---------------------------------------------------------------------- */
+
 static void print_summary(const struct adding *a)
 {
 	for (const struct tally *t = a->tallies; t->format; t++)
@@ -150,6 +247,11 @@ static int run_add(int argc, char **argv)
 	a.store = app.store;
 	a.quota = app.settings.quota;
 	a.status = app_exit(r);
+	if (r == 0 && intake_new(&a.intake, &(struct intake_opts){.store = app.store, .source = "add",
+			.progress = add_show, .ctx = &a}) < 0) {
+		r = -ENOMEM;
+		add_stop(&a, err_text(r));
+	}
 	for (int i = 1; r == 0 && i < argc; i++)
 		r = add_path(&a, argv[i], true, 0);
 	add_show_end(&a);
@@ -157,6 +259,7 @@ static int run_add(int argc, char **argv)
 		print_summary(&a);
 		warn_of_quota(&a);
 	}
+	intake_free(a.intake);
 	app_close(&app);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return a.status;

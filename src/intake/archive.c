@@ -1,12 +1,10 @@
-/* Adds the members of an archive: unpacks each into a draft of the store, and then adds it like any other
- * file. A member's name is printed, and can become a name in a key. The name is never used as a path. */
+/* Stores the members of an archive: unpacks each into a draft of the store, which is then taken like any other
+ * file. A member's name is reported, and can become a name in a key. The name is never used as a path. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
 #include "base/zip.h"
-#include "cmd/add.h"
-#include "cmd/bundle.h"
-#include "obj/obj.h"
+#include "intake/private.h"
 #include "unpack/unpack.h"
 
 #include <fcntl.h>
@@ -14,23 +12,17 @@
 #include <string.h>
 #include <strings.h>
 
-#define MEMBERS_MOST (1u << 18)
-/* The limit of unpacked bytes: RATIO_MOST for each byte of the archive, but at least BYTES_FREE. Debug
- * information can compress thirtyfold. */
-#define RATIO_MOST 100
-#define BYTES_FREE (256u << 20)
-#define HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
 #define CHUNK (256u << 10)
 
 struct unpacking {
-	struct adding *a;
-	const struct item *archive;
+	struct taking *t;
+	const struct part *archive;
 	struct budget *budget;
 	struct zip z;
 	uint64_t packed_left; /* bytes of the archive that no member has used so far */
 	uint64_t seen; /* members read so far */
-	uint8_t head[HEAD_MOST];
-	uint8_t inside[HEAD_MOST]; /* the unpacked head of a member that is itself compressed */
+	uint8_t head[INTAKE_HEAD_MOST];
+	uint8_t inside[INTAKE_HEAD_MOST]; /* the unpacked head of a member that is itself compressed */
 	uint8_t chunk[CHUNK];
 };
 
@@ -52,21 +44,21 @@ static bool name_says_so(const char *name)
 	return false;
 }
 
-/* Rejects zip archives with another suffix, unless the command line names them: documents and packages of many
+/* Rejects zip archives with another suffix, unless the client names them: documents and packages of many
  * programs are such archives. */
-int add_is_archive(const struct item *it, const char **why_not)
+int taking_is_archive(const struct part *p, const char **why_not)
 {
-	struct view v = view_of_fd(it->fd, it->size);
+	struct view v = view_of_fd(p->it.fd, p->it.size);
 	uint8_t head[4];
-	int r = it->size < sizeof(head) ? 0 : view_read(&v, 0, head, sizeof(head));
+	int r = p->it.size < sizeof(head) ? 0 : view_read(&v, 0, head, sizeof(head));
 
-	if (r < 0 || it->size < sizeof(head) || !is_zip(head, sizeof(head)))
+	if (r < 0 || p->it.size < sizeof(head) || !is_zip(head, sizeof(head)))
 		return r;
-	if (!it->named && !name_says_so(it->name)) {
+	if (!p->it.named && !name_says_so(p->it.name)) {
 		*why_not = "a zip archive not named .zip, .nupkg or .snupkg";
 		return 0;
 	}
-	if (it->depth >= ADD_DEPTH_MOST) {
+	if (p->depth >= INTAKE_DEPTH_MOST) {
 		*why_not = "an archive in an archive in an archive";
 		return 0;
 	}
@@ -123,7 +115,7 @@ static int judge_head(
 
 /* Writes a member into the draft: the `n` bytes of the head, which were read already, and the rest. */
 static int unpack_rest(struct unpacking *u, struct zip_stream *s, struct draft *d, size_t n,
-	const struct item *it, struct err *e)
+	const struct part *p, struct err *e)
 {
 	int r = draft_write(d, 0, u->head, n);
 
@@ -131,7 +123,7 @@ static int unpack_rest(struct unpacking *u, struct zip_stream *s, struct draft *
 		return err_set(e, r, "%s", err_text(r));
 	do {
 		n = sizeof(u->chunk);
-		add_show(u->a, it);
+		taking_progress(u->t, p);
 		r = zip_stream_read(s, u->chunk, &n, e);
 		if (r == 0)
 			r = spend(u, n, e);
@@ -144,7 +136,7 @@ static int unpack_rest(struct unpacking *u, struct zip_stream *s, struct draft *
 	return 0;
 }
 
-static int unpack(struct unpacking *u, const struct zip_entry *entry, const struct item *it,
+static int unpack(struct unpacking *u, const struct zip_entry *entry, const struct part *p,
 	struct draft **out, struct err *e)
 {
 	struct zip_stream *s;
@@ -156,11 +148,11 @@ static int unpack(struct unpacking *u, const struct zip_entry *entry, const stru
 		return r;
 	r = read_head(u, s, &n, e);
 	if (r == 0)
-		r = judge_head(u, n, entry->size, it->name, e);
+		r = judge_head(u, n, entry->size, p->it.name, e);
 	if (r == 0)
-		r = draft_new(&d, u->a->store, e);
+		r = draft_new(&d, u->t->in->opts.store, e);
 	if (r == 0)
-		r = unpack_rest(u, s, d, n, it, e);
+		r = unpack_rest(u, s, d, n, p, e);
 	zip_stream_close(s);
 	if (r < 0) {
 		draft_discard(d);
@@ -182,7 +174,9 @@ static int afford(struct unpacking *u, const struct zip_entry *entry, struct err
 	return 0;
 }
 
-static int add_member(struct unpacking *u, const struct zip_entry *entry, struct item *it,
+/* 0: the parts of the member were reported, and *done is the result of taking_part(); -errno: the member was not
+ * unpacked. */
+static int take_member(struct unpacking *u, const struct zip_entry *entry, struct part *p, int *done,
 	struct err *e)
 {
 	_cleanup_close_ int fd = -1;
@@ -190,16 +184,16 @@ static int add_member(struct unpacking *u, const struct zip_entry *entry, struct
 	int r = afford(u, entry, e);
 
 	if (r == 0)
-		r = unpack(u, entry, it, &d, e);
+		r = unpack(u, entry, p, &d, e);
 	if (r < 0)
 		return r;
 	fd = fcntl(draft_fd(d), F_DUPFD_CLOEXEC, 0); /* publishing closes the draft's own descriptor */
 	r = fd < 0 ? err_set(e, -errno, "%s", err_text(errno)) : 0;
-	it->fd = fd;
-	it->size = draft_size(d);
-	it->draft = &d;
+	p->it.fd = fd;
+	p->it.size = draft_size(d);
+	p->it.draft = &d;
 	if (r == 0)
-		r = add_item(u->a, it);
+		*done = taking_part(u->t, p);
 	draft_discard(d);
 	return r;
 }
@@ -214,30 +208,26 @@ static void member_text(struct buf *b, const char *archive, const struct zip_ent
 		buf_addf(b, "%s!(member %llu)", archive, (unsigned long long)nth);
 }
 
-/* Adds a member. A name that is not a valid file name counts as no name. */
+/* Takes a member. A name that is not a valid file name counts as no name. */
 static int try_member(struct unpacking *u, const struct zip_entry *entry)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10), from = BUF_UP_TO(64 << 10);
 	char name[MODULE_NAME_MAX];
-	struct item it = {.fd = -1,
-		.dir = u->archive->dir,
-		.name = name,
+	struct part p = {.it = {.fd = -1, .name = name},
+		.member = true,
 		.depth = u->archive->depth + 1,
 		.budget = u->budget};
 	struct err e = {0};
-	int r;
+	int r, done = 0;
 
 	obj_base_name(name, entry->name, strlen(entry->name));
-	member_text(&shown, u->archive->shown, entry, u->seen);
-	member_text(&from, u->archive->from, entry, u->seen);
-	it.shown = buf_text(&shown);
-	it.from = buf_text(&from);
-	r = add_member(u, entry, &it, &e);
-	if (add_is_trouble(r))
-		return add_stop(u->a, r, &e);
-	if (r < 0)
-		add_refuse(u->a, it.shown, add_why(r, &e), false);
-	return 0;
+	member_text(&shown, u->archive->it.shown, entry, u->seen);
+	member_text(&from, u->archive->it.from, entry, u->seen);
+	p.it.shown = buf_text(&shown);
+	p.it.from = buf_text(&from);
+	p.it.compare = u->archive->it.compare;
+	r = take_member(u, entry, &p, &done, &e);
+	return r < 0 ? taking_refuse(u->t, &p, r, &e) : done;
 }
 
 /* ---- all members -------------------------------------------------------------------- */
@@ -247,7 +237,7 @@ static bool is_left_out(const struct zip_entry *entry)
 {
 	size_t n = strlen(entry->name);
 
-	return entry->link || (n && entry->name[n - 1] == '/') || bundle_is_info(entry->name);
+	return entry->link || (n && entry->name[n - 1] == '/') || intake_leaves_out(entry->name);
 }
 
 static int next_member(struct unpacking *u, struct zip_entry *entry, struct err *e)
@@ -258,60 +248,56 @@ static int next_member(struct unpacking *u, struct zip_entry *entry, struct err 
 	if (r < 0)
 		return r;
 	if (!u->budget->members)
-		return err_set(e, -E2BIG, "more than %u members", MEMBERS_MOST);
+		return err_set(e, -E2BIG, "more than %u members", INTAKE_MEMBERS_MOST);
 	u->budget->members--;
 	return 0;
 }
 
-/* Tries to add each member. 0: all members were tried. -errno: `e` has the error of the archive itself. */
-static int add_members(struct unpacking *u, struct view *v, struct err *e)
+/* Tries to take each member. 0: all members were tried, or *done has the trouble that ended this. -errno: `e` has
+ * the error of the archive itself. */
+static int take_members(struct unpacking *u, struct view *v, int *done, struct err *e)
 {
 	struct zip_entry entry;
 	int r = zip_open(&u->z, v, e);
 
 	if (r == -ENOMSG)
 		return err_set(e, -EBADMSG, "is cut short: the archive has no end");
-	while (r == 0) {
+	while (r == 0 && *done == 0) {
 		r = next_member(u, &entry, e);
 		if (r == 0 && !is_left_out(&entry))
-			r = try_member(u, &entry);
+			*done = try_member(u, &entry);
 	}
 	return r == -ENOENT ? 0 : r;
 }
 
-static void archive_trouble(struct adding *a, const struct unpacking *u, const struct err *e)
+static int archive_trouble(struct unpacking *u, int r, const struct err *e)
 {
-	char text[sizeof(e->text) + 64];
+	struct err from = *e;
 
-	if (u->seen)
-		snprintf(text, sizeof(text), "from member %llu on: %s",
-			(unsigned long long)u->seen, e->text);
-	add_refuse(a, u->archive->shown, u->seen ? text : e->text, u->archive->named);
+	if (u->seen && !intake_is_trouble(r))
+		err_set(&from, r, "from member %llu on: %.400s", (unsigned long long)u->seen, e->text);
+	return taking_refuse(u->t, u->archive, r, &from);
 }
 
-int add_archive(struct adding *a, const struct item *it)
+int taking_archive(struct taking *t, const struct part *p)
 {
 	_cleanup_free_ struct unpacking *u = calloc(1, sizeof(*u));
-	struct view v = view_of_fd(it->fd, it->size);
-	uint64_t placed = a->added + a->present;
-	struct budget own = {.members = MEMBERS_MOST};
+	struct view v = view_of_fd(p->it.fd, p->it.size);
+	struct budget own = {.members = INTAKE_MEMBERS_MOST, .bytes = taking_bytes_most(p->it.size)};
+	uint64_t placed = t->placed;
 	struct err e = {0};
-	int r;
+	int r, done = 0;
 
 	if (!u)
-		return add_stop(a, -ENOMEM, &e);
-	own.bytes = it->size > UINT64_MAX / RATIO_MOST ? UINT64_MAX : it->size * RATIO_MOST;
-	own.bytes = MAX(own.bytes, BYTES_FREE);
-	u->a = a;
-	u->archive = it;
-	u->budget = it->budget ? it->budget : &own;
-	u->packed_left = it->size;
-	r = add_members(u, &v, &e);
-	if (add_is_trouble(r))
-		return add_stop(a, r, &e);
+		return taking_refuse(t, p, -ENOMEM, &e);
+	u->t = t;
+	u->archive = p;
+	u->budget = p->budget ? p->budget : &own;
+	u->packed_left = p->it.size;
+	r = take_members(u, &v, &done, &e);
 	if (r < 0)
-		archive_trouble(a, u, &e);
-	else if (it->named && a->added + a->present == placed)
-		add_refuse(a, it->shown, "an archive without a file that can be placed", true);
-	return 0;
+		return archive_trouble(u, r, &e);
+	if (done == 0 && p->it.named && t->placed == placed)
+		return taking_refuse(t, p, err_set(&e, -ENOENT, "an archive without a file that can be placed"), &e);
+	return done;
 }

@@ -1,27 +1,22 @@
-/* Adds the content of a compressed file (gzip, zstd, a cabinet: `foo.debug.gz`, a symbol store's
- * `foo.pd_`). The content is unpacked into a draft of the store, and then added like any other file. */
+/* Stores the content of a compressed file (gzip, zstd, a cabinet: `foo.debug.gz`, a symbol store's
+ * `foo.pd_`). The content is unpacked into a draft of the store, and then taken like any other
+ * file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
-#include "cmd/add.h"
-#include "obj/obj.h"
+#include "intake/private.h"
 #include "unpack/unpack.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The limit of unpacked bytes, as in add-archive.c. */
-#define RATIO_MOST 100
-#define BYTES_FREE (256u << 20)
-#define HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
-
 struct unpacking {
-	struct adding *a;
-	const struct item *packed;
+	struct taking *t;
+	const struct part *packed;
 	struct draft *d; /* NULL until judge_head() accepts the head */
 	size_t have; /* bytes of the head that are read */
-	uint8_t head[HEAD_MOST];
+	uint8_t head[INTAKE_HEAD_MOST];
 	struct err e;
 	int r; /* the error that ended unpacking early; 0: no error */
 };
@@ -41,7 +36,7 @@ static int judge_head(struct unpacking *u, bool all)
 	r = obj_identify(&v, 0, &slice, &u->e);
 	if (r < 0 && r != -EAGAIN)
 		return r;
-	r = draft_new(&u->d, u->a->store, &u->e);
+	r = draft_new(&u->d, u->t->in->opts.store, &u->e);
 	return r < 0 ? r : draft_write(u->d, 0, u->head, u->have);
 }
 
@@ -50,7 +45,7 @@ static int take_bytes(void *ctx, const void *p, size_t n)
 	struct unpacking *u = ctx;
 	size_t head = u->d ? 0 : MIN(n, sizeof(u->head) - u->have);
 
-	add_show(u->a, u->packed);
+	taking_progress(u->t, u->packed);
 	memcpy(u->head + u->have, p, head);
 	u->have += head;
 	if (!u->d && u->have == sizeof(u->head))
@@ -61,21 +56,19 @@ static int take_bytes(void *ctx, const void *p, size_t n)
 }
 
 /* The limit of unpacked bytes. For a file in an archive, this is the rest of the archive's budget. */
-static uint64_t most_bytes(const struct item *it)
+static uint64_t most_bytes(const struct part *p)
 {
-	if (it->budget)
-		return it->budget->bytes;
-	return MAX(it->size > UINT64_MAX / RATIO_MOST ? UINT64_MAX : it->size * RATIO_MOST, BYTES_FREE);
+	return p->budget ? p->budget->bytes : taking_bytes_most(p->it.size);
 }
 
 /* Puts the name of the packing before an error about the content. Errors of unpack/ already contain the
  * name. */
 static int wrapped(struct unpacking *u, const struct packing *p, int r)
 {
-	if (r < 0 && !add_is_trouble(r)) {
+	if (r < 0 && !intake_is_trouble(r)) {
 		struct err e = u->e;
 
-		return err_set(&u->e, -EINVAL, "%s: %s", packing_name(p), add_why(r, &e));
+		return err_set(&u->e, -EINVAL, "%s: %s", packing_name(p), taking_why(r, &e));
 	}
 	return r;
 }
@@ -83,7 +76,7 @@ static int wrapped(struct unpacking *u, const struct packing *p, int r)
 static int unpack_all(struct unpacking *u, const struct packing *p)
 {
 	_cleanup_unpack_ struct unpack *un = NULL;
-	struct view v = view_of_fd(u->packed->fd, u->packed->size);
+	struct view v = view_of_fd(u->packed->it.fd, u->packed->it.size);
 	int r = unpack_new(&un, p, most_bytes(u->packed), take_bytes, u);
 
 	if (r == 0)
@@ -95,42 +88,42 @@ static int unpack_all(struct unpacking *u, const struct packing *p)
 	return r < 0 || u->d ? r : wrapped(u, p, judge_head(u, true));
 }
 
-static int add_inside(struct unpacking *u)
+static int take_inside(struct unpacking *u)
 {
 	/* A copy, because publishing closes the draft's own descriptor. */
 	_cleanup_close_ int fd = fcntl(draft_fd(u->d), F_DUPFD_CLOEXEC, 0);
 	char name[MODULE_NAME_MAX];
-	struct item it = *u->packed;
+	struct part p = *u->packed;
 
 	if (fd < 0)
-		return add_stop(u->a, -errno, &u->e);
-	unpack_name(u->packed->shown, name, sizeof(name));
-	it.fd = fd;
-	it.size = draft_size(u->d);
-	it.name = name;
-	it.depth++;
-	it.draft = &u->d;
-	return add_item(u->a, &it);
+		return taking_refuse(u->t, u->packed, -errno, &u->e);
+	unpack_name(u->packed->it.shown, name, sizeof(name));
+	p.it.fd = fd;
+	p.it.size = draft_size(u->d);
+	p.it.name = name;
+	p.it.draft = &u->d;
+	p.depth++;
+	return taking_part(u->t, &p);
 }
 
 /* ---- the entry point ---------------------------------------------------------------- */
 
 /* The packing of a file. NULL: the file is not packed, or is a zip archive. A zip archive can hold many files, so
- * add-archive.c reads it. */
-static const struct packing *find_packing(const struct item *it)
+ * archive.c reads it. */
+static const struct packing *find_packing(const struct part *part)
 {
-	struct view v = view_of_fd(it->fd, it->size);
+	struct view v = view_of_fd(part->it.fd, part->it.size);
 	const struct packing *p = NULL;
 	uint8_t head[UNPACK_HEAD];
 
-	if (it->size >= sizeof(head) && view_read(&v, 0, head, sizeof(head)) == 0)
+	if (part->it.size >= sizeof(head) && view_read(&v, 0, head, sizeof(head)) == 0)
 		p = packing_of(head, sizeof(head));
 	return p && strcmp(packing_name(p), "zip") != 0 ? p : NULL;
 }
 
-int add_packed(struct adding *a, const struct item *it, bool *is_packed)
+int taking_packed(struct taking *t, const struct part *part, bool *is_packed)
 {
-	const struct packing *p = it->depth < ADD_DEPTH_MOST ? find_packing(it) : NULL;
+	const struct packing *p = part->depth < INTAKE_DEPTH_MOST ? find_packing(part) : NULL;
 	_cleanup_free_ struct unpacking *u = p ? calloc(1, sizeof(*u)) : NULL;
 	int r;
 
@@ -138,16 +131,11 @@ int add_packed(struct adding *a, const struct item *it, bool *is_packed)
 	if (!p)
 		return 0;
 	if (!u)
-		return add_stop(a, -ENOMEM, &(struct err){0});
-	u->a = a;
-	u->packed = it;
+		return taking_refuse(t, part, -ENOMEM, &(struct err){0});
+	u->t = t;
+	u->packed = part;
 	r = unpack_all(u, p);
-	if (r == 0)
-		r = add_inside(u);
-	else if (add_is_trouble(r))
-		r = add_stop(a, r, &u->e);
-	else
-		add_refuse(a, it->shown, add_why(r, &u->e), it->named);
+	r = r == 0 ? take_inside(u) : taking_refuse(t, part, r, &u->e);
 	draft_discard(u->d);
-	return add_is_trouble(r) ? r : 0;
+	return r;
 }

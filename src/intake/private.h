@@ -1,0 +1,80 @@
+/* Shared by the files of intake/: intake.c takes a file of any kind, slice.c stores a file, archive.c the members of an
+ * archive, packed.c the content of a compressed file. One thread for each struct taking. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "intake/intake.h"
+#include "obj/obj.h"
+
+struct intake {
+	struct intake_opts opts;
+};
+
+/* The limit of unpacked bytes: RATIO_MOST for each byte of the archive, but at least BYTES_FREE. Debug
+ * information can compress thirtyfold. */
+#define INTAKE_RATIO_MOST 100
+#define INTAKE_BYTES_FREE (256u << 20)
+#define INTAKE_MEMBERS_MOST (1u << 18)
+#define INTAKE_HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
+/* The most archives around a file: a package in an archive of packages is usual; deeper nesting is an attack. */
+#define INTAKE_DEPTH_MOST 2
+
+/* The bytes and members that may still be unpacked from an archive and the archives in it. */
+struct budget {
+	uint64_t bytes, members;
+};
+
+/* One call of intake_take(). */
+struct taking {
+	const struct intake *in;
+	intake_report_fn *report;
+	void *ctx;
+	uint64_t placed; /* parts that are stored */
+};
+
+/* A file to store: the item itself, a member of an archive, the content of a compressed file. */
+struct part {
+	struct intake_item it;
+	unsigned depth; /* the number of archives and packings around the file */
+	bool member;
+	struct budget *budget; /* the budget of the outermost archive; NULL: the file is not in an archive */
+};
+
+/* ---- intake.c ---- */
+
+/* Takes a part of any kind. 0: the parts of the file were reported; -errno: trouble, which was reported. */
+int taking_part(struct taking *t, const struct part *p);
+/* ---- report.c ---- */
+
+/* Reports a refusal, with the text of `e`. Returns `r` if it is trouble, else 0. */
+int taking_refuse(struct taking *t, const struct part *p, int r, const struct err *e);
+/* The text for an error of obj_identify() or of another function. */
+const char *taking_why(int r, const struct err *e);
+void taking_progress(struct taking *t, const struct part *p);
+/* The limit of unpacked bytes of a packed file of this size that is not in an archive. */
+uint64_t taking_bytes_most(uint64_t size);
+
+/* ---- slice.c ---- */
+
+/* Stores each slice of a file. 0; -errno, and `e` has the reason. */
+int taking_slices(struct taking *t, const struct part *p, struct err *e);
+
+/* ---- claim.c ---- */
+
+/* Compares a file with the claims of its path. 1: it is the file of a claim: *k is the claimed key, and `off`
+ * the offset of the slice that fits. 0: there are no claims. -EBADMSG: the file is none of the claimed
+ * ones. Other -errno. */
+int taking_claim(const struct part *p, struct key *k, uint64_t *off, struct err *e);
+
+/* ---- archive.c ---- */
+
+/* 1: unpack the file as an archive; 0: the file is not an archive, or `why_not` has the reason not to unpack
+ * it; -errno: the file cannot be read. */
+int taking_is_archive(const struct part *p, const char **why_not);
+/* Stores the members of an archive. Returns the same values as taking_part(). */
+int taking_archive(struct taking *t, const struct part *p);
+
+/* ---- packed.c ---- */
+
+/* As taking_part(), for a compressed file. If the file is not compressed, does nothing and sets `is_packed` to
+ * false. */
+int taking_packed(struct taking *t, const struct part *p, bool *is_packed);

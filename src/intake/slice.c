@@ -1,0 +1,221 @@
+/* Stores each slice of a file under every key that fits the slice. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "intake/private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SLICES_MOST 64
+/* Attempts to store a slice whose keys another process or thread takes meanwhile. */
+#define TRIES_MOST 3
+
+/* A slice on its way into the store. */
+struct placing {
+	struct taking *t;
+	const struct part *p;
+	struct obj_slice *s;
+	struct key keys[OBJ_KEYS_MOST + 1]; /* all keys that fit; a claimed key comes first */
+	unsigned n_keys;
+	bool improves; /* a worse file has one of the keys that the slice gets */
+	struct store_learned l;
+};
+
+/* Whether the store has an equally good or better file for the key. If a file of another name is stored under the
+ * same id, adds the name to the key. */
+static bool is_here(struct store *store, struct key *k, const struct worth *w)
+{
+	char name[MODULE_PATH_MAX];
+	struct key named;
+
+	if (store_has(store, k, NULL) && key_by_name(k, &named) && store_name(store, k, name) == 0 &&
+		strcasecmp(name, k->name) != 0)
+		*k = named;
+	return !store_wants(store, k, w);
+}
+
+/* Finds the keys for which the store has no file, or a worse file. Several PE files can have the same debug id. */
+static void find_new_keys(struct placing *p)
+{
+	struct store *store = p->t->in->opts.store;
+
+	p->l.n = 0;
+	p->improves = false;
+	for (unsigned i = 0; i < p->n_keys && p->l.n < STORE_KEYS_MOST; i++) {
+		struct key k = p->keys[i];
+
+		if (is_here(store, &k, &p->s->worth))
+			continue;
+		p->improves |= store_has(store, &k, NULL);
+		p->l.keys[p->l.n++] = k;
+	}
+}
+
+/* Checks the copy and not the file, because another process can change the file meanwhile. */
+static int check_copy(struct draft *d, const struct key *k, bool *verified, struct err *e)
+{
+	struct view v = view_of_fd(draft_fd(d), draft_size(d));
+	struct obj_slice slice;
+	int r = obj_check(&v, k, &slice, e);
+
+	*verified = r == 1;
+	return r < 0 ? r : 0;
+}
+
+static int copy_slice(struct placing *p, struct draft **out, struct err *e)
+{
+	const struct intake_item *it = &p->p->it;
+	struct store *store = p->t->in->opts.store;
+	struct draft *d;
+	int r;
+
+	if (it->draft && *it->draft && p->s->off == 0 && p->s->size == it->size) {
+		*out = take(*it->draft);
+		return 0;
+	}
+	r = draft_new(&d, store, e);
+	if (r < 0)
+		return r;
+	r = draft_copy(d, it->fd, p->s->off, p->s->size);
+	if (r < 0) {
+		draft_discard(d);
+		if (r == -ENOSPC || r == -EDQUOT)
+			return err_set(e, r, "%s: cannot be stored in %s: %s", it->name, store_dir(store), err_text(r));
+		return err_set(e, r, "%s", r == -ENODATA ? "became shorter while it was copied" : err_text(r));
+	}
+	*out = d;
+	return 0;
+}
+
+static int publish(struct placing *p, struct err *e)
+{
+	struct blob_facts facts = {.fetched = clock_wall()};
+	struct draft *d = NULL;
+	int r = copy_slice(p, &d, e);
+
+	if (r < 0)
+		return r;
+	r = check_copy(d, &p->l.keys[0], &facts.verified, e);
+	if (r < 0) {
+		draft_discard(d);
+		return r;
+	}
+	snprintf(facts.source, sizeof(facts.source), "%s", p->t->in->opts.source);
+	snprintf(facts.url, sizeof(facts.url), "%s", p->p->it.from);
+	return store_publish_learned(p->t->in->opts.store, d, &p->l.keys[0], &facts, &p->l, NULL, e);
+}
+
+/* Whether the stored file has other bytes than the slice. A file that cannot be read counts as different. */
+static bool has_other_bytes(struct placing *p)
+{
+	char sha256[SHA256_TEXT];
+	struct blob *b = NULL;
+	bool differs;
+
+	if (store_find(p->t->in->opts.store, &p->keys[0], &b) < 0)
+		return true;
+	differs = blob_size(b) != p->s->size;
+	if (!differs && p->s->size == p->p->it.size) /* slices of a fat file are compared by size alone */
+		differs = sha256_of_fd(p->p->it.fd, p->s->size, sha256) < 0 || strcmp(sha256, blob_sha256(b)) != 0;
+	blob_unref(b);
+	return differs;
+}
+
+static void report(struct placing *p, enum intake_what what)
+{
+	struct intake_report r = {.what = what,
+		.shown = p->p->it.shown,
+		.member = p->p->member,
+		.format = p->s->format,
+		.key = p->keys[0],
+		.module = p->s->module,
+		.worth = p->s->worth,
+		.size = p->s->size};
+
+	r.differs = what == INTAKE_PRESENT && p->p->it.compare && has_other_bytes(p);
+	p->t->placed++;
+	p->t->report(p->t->ctx, &r);
+}
+
+/* Stores the slice, or pins the stored file, also if it is an earlier download that is equally good or better.
+ * Other processes may take or lose keys meanwhile; then it starts again. */
+static int store_slice(struct placing *p, struct err *e)
+{
+	int r = -ESTALE;
+
+	for (unsigned i = 0; i < TRIES_MOST && (r == -ESTALE || r == -ENOENT); i++) {
+		*e = (struct err){0};
+		find_new_keys(p);
+		r = p->l.n ? publish(p, e) : store_keep(p->t->in->opts.store, &p->keys[0], STORE_FOR_GOOD);
+	}
+	if (r == -ESTALE) {
+		p->l.n = 0;
+		r = store_keep(p->t->in->opts.store, &p->keys[0], STORE_FOR_GOOD);
+	}
+	if (r == 0)
+		report(p, !p->l.n ? INTAKE_PRESENT : p->improves ? INTAKE_IMPROVED : INTAKE_ADDED);
+	return r;
+}
+
+static int check_size(const struct placing *p, struct err *e)
+{
+	uint64_t most = p->t->in->opts.max_file_size;
+
+	return most && p->s->size > most
+		? err_set(e, -EFBIG, "has %llu bytes; the limit is %llu (max-file-size)",
+			  (unsigned long long)p->s->size, (unsigned long long)most)
+		: 0;
+}
+
+/* `claimed` is the key that the path of the file claims, if the slice fits it; else NULL. */
+static int place_slice(struct taking *t, const struct part *part, struct obj_slice *s, const struct key *claimed,
+	struct err *e)
+{
+	_cleanup_free_ struct placing *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct placing){.t = t, .p = part, .s = s};
+	obj_take_name(s, part->it.name);
+	if (claimed)
+		p->keys[p->n_keys++] = *claimed;
+	p->n_keys += obj_keys(s, p->keys + p->n_keys);
+	if (p->n_keys == 0)
+		return err_set(e, -ENOENT, "%s without an identifier for any layout", s->format);
+	p->l.m = s->module;
+	p->l.worth = s->worth;
+	p->l.pinned = true;
+	r = check_size(p, e);
+	return r < 0 ? r : store_slice(p, e);
+}
+
+/* Copies each slice. The slices together are no larger than the file. Only slices of a hostile file overlap and
+ * can be larger. */
+int taking_slices(struct taking *t, const struct part *p, struct err *e)
+{
+	struct view v = view_of_fd(p->it.fd, p->it.size);
+	struct obj_slice slice;
+	struct key claimed;
+	uint64_t left = p->it.size, off = 0;
+	int r, claims = taking_claim(p, &claimed, &off, e);
+
+	if (claims < 0)
+		return claims;
+	for (unsigned i = 0; i < SLICES_MOST; i++) {
+		r = obj_identify(&v, i, &slice, e);
+		if (r == -ENOENT && i > 0)
+			return 0;
+		if (r == 0 && slice.size > left)
+			return err_set(e, -EBADMSG, "is broken: its slices overlap");
+		if (r == 0)
+			r = place_slice(t, p, &slice, claims && slice.off == off ? &claimed : NULL, e);
+		if (r < 0)
+			return r;
+		left -= slice.size;
+	}
+	return 0;
+}

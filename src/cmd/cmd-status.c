@@ -8,6 +8,7 @@
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/mount-state.h"
 #include "cmd/no-source.h"
 #include "fs/fs.h"
 
@@ -99,16 +100,6 @@ static void child_write_files(void *ctx, int to)
 	}
 }
 
-/* Whether the mount belongs to root or to the caller. The daemon of another user can send wrong
- * answers, or none. */
-static bool is_trusted(const struct mount_row *m)
-{
-	const char *id = strstr(m->options, "user_id=");
-	unsigned long uid = id ? strtoul(id + strlen("user_id="), NULL, 10) : 0;
-
-	return id && (uid == 0 || uid == getuid());
-}
-
 static int ask_mount(void *ctx, const struct mount_row *m)
 {
 	struct statuses *s = ctx;
@@ -116,7 +107,7 @@ static int ask_mount(void *ctx, const struct mount_row *m)
 	int r;
 
 	if (strncmp(m->type, "fuse.symfs", 10) != 0 ||
-		(s->only ? strcmp(s->only, m->point) != 0 : !is_trusted(m)))
+		(s->only ? strcmp(s->only, m->point) != 0 : !mount_is_trusted(m)))
 		return 0;
 	if (s->n == MOUNTS_MOST) {
 		s->more++;

@@ -29,7 +29,6 @@ struct answer {
 	struct view_of_mount mounts[MOUNTS_MOST];
 	unsigned n_mounts;
 	struct key key;
-	char stored[SHA256_TEXT]; /* not used */
 	char file[4096];
 	struct worth worth; /* the worth of `file` */
 	bool best;	    /* no source has a better file than `file`, by their earlier answers */

@@ -75,14 +75,12 @@ static void cache_dir_of(const char *config, char out[static 4096])
 	snprintf(out, 4096, "%.*s", (int)MIN(strcspn(at, "\n"), 4095u), at);
 }
 
-/* Whether the mount belongs to the caller or to root. The daemon of another user can send wrong
- * answers, or none. */
-static bool is_trusted(const struct mount_row *m)
+bool mount_is_trusted(const struct mount_row *m)
 {
-	const char *at = strstr(m->options, "user_id=");
-	unsigned long uid = at ? strtoul(at + strlen("user_id="), NULL, 10) : 0;
+	const char *id = strstr(m->options, "user_id=");
+	unsigned long uid = id ? strtoul(id + strlen("user_id="), NULL, 10) : 0;
 
-	return uid == 0 || uid == geteuid();
+	return id && (uid == 0 || uid == geteuid());
 }
 
 static int look_at_mount(void *ctx, const struct mount_row *m)
@@ -92,7 +90,7 @@ static int look_at_mount(void *ctx, const struct mount_row *m)
 	char dir[4096];
 	struct stat st;
 
-	if (strncmp(m->type, "fuse.symfs", 10) != 0 || !is_trusted(m) || mount_state(m->point, "config", &config) < 0)
+	if (strncmp(m->type, "fuse.symfs", 10) != 0 || !mount_is_trusted(m) || mount_state(m->point, "config", &config) < 0)
 		return 0;
 	cache_dir_of(config, dir);
 	if (stat(dir, &st) == 0 && st.st_dev == u->store.st_dev && st.st_ino == u->store.st_ino)

@@ -3,6 +3,12 @@
 #pragma once
 #include <stdbool.h>
 
+struct mount_row;
+
+/* Whether the mount belongs to the caller or to root. The daemon of another user can send wrong answers, or
+ * none. */
+bool mount_is_trusted(const struct mount_row *m);
+
 /* Reads MOUNT/.symfs/NAME in a child process, because a process that waits for a hung daemon can only be killed.
  * 0: the caller frees *text; -ETIMEDOUT: no answer in time; -EIO: the file does not exist, or only a part of it
  * was read; -ENOMEM. */

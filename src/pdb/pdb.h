@@ -57,8 +57,6 @@ struct pdb_records {
 
 #define PDB_STEP 4u
 
-enum pdb_worth { PDB_NOTHING, PDB_PUBLIC, PDB_FULL };
-
 struct pdb {
 	struct msf msf;
 

@@ -88,7 +88,8 @@ static int upgrade_keys(struct conn *c)
 			       NULL));
 }
 
-/* Upgrades an older index in place: adds tables and columns, and loses no data. */
+/* Upgrades an older index in place: adds tables and columns, and renames keys. Files and uses stay; some misses
+ * are dropped, so their files are requested again. */
 static int upgrade(struct conn *c)
 {
 	int64_t version = 0;

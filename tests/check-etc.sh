@@ -53,7 +53,9 @@ done
 # as the same source. The kind's function `show` adds the keys that the kind alone has.
 shown=0
 for file in "$top"/src/source/source*.c; do
-  { sed -n '/^static void [a-z0-9]*_show(/,/^}/p' "$file"; cat "$top/src/cmd/secrets.c"; } >"$tmp/shows"
+  { sed -nE '/^(static )?void [a-z0-9]*_show\(/,/^}/p' "$file"; cat "$top/src/cmd/secrets.c"; } >"$tmp/shows"
+  # The kind "bucket" has the keys of "s3", and shows its own two.
+  case $file in */source-s3.c) sed -n '/^static void bucket_show(/,/^}/p' "${file%s3.c}bucket.c" >>"$tmp/shows" ;; esac
   case $file in */source.c) cp "$top/src/cmd/app.c" "$tmp/shows" ;; esac
   for key in $(keys_of "$file" | sed 's/^#//; s/ =.*//' | grep -vxE 'kind|headers|types|enabled|url|path'); do
     shown=$((shown + 1))

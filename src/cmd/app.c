@@ -112,9 +112,19 @@ static int fill_settings(struct app *app, struct err *e)
 	return r == 0 && !app->settings.cache_dir ? err_set(e, -ENOMEM, "out of memory") : r;
 }
 
+/* Makes a section [bucket] the section of a source, which is asked before all others. */
+static int bucket_sections(struct conf *c)
+{
+	int r = 0;
+
+	for (struct conf_section *s; r == 0 && (s = (struct conf_section *)conf_next(c, "bucket", NULL));)
+		r = conf_rename(s, "source", "bucket") < 0 ? -ENOMEM : conf_set(s, "type", "bucket", s->line);
+	return r;
+}
+
 static int read_configuration(struct app *app, struct err *e)
 {
-	static const char *const kinds[] = {"symfs", "source", "symbolicate", NULL};
+	static const char *const kinds[] = {"symfs", "source", "bucket", "symbolicate", NULL};
 	const struct conf_section *last;
 	int r = conf_new(&app->conf);
 
@@ -125,7 +135,7 @@ static int read_configuration(struct app *app, struct err *e)
 		r = places_read(app->conf, e);
 	if (r == 0)
 		r = conf_only(app->conf, kinds, e);
-	if (r == 0 && (r = sources_inherit(app->conf)) < 0)
+	if (r == 0 && ((r = bucket_sections(app->conf)) < 0 || (r = sources_inherit(app->conf)) < 0))
 		err_set(e, r, "out of memory");
 	/* --source can name a preset even with --no-default-sources. */
 	if (r == 0)

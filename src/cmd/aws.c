@@ -205,7 +205,7 @@ static bool is_s3(const struct conf_section *s)
 
 	if (!type)
 		type = kind;
-	return type ? strcmp(type, "s3") == 0 : conf_get(s, "bucket") != NULL;
+	return type ? strcmp(type, "s3") == 0 || strcmp(type, "bucket") == 0 : conf_get(s, "bucket") != NULL;
 }
 
 /* Whether a section is in use: it is enabled, and no section before it has its name. A section that is not in use

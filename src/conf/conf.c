@@ -105,6 +105,22 @@ void conf_mark_presets(struct conf *c, const struct conf_section *last)
 		s->preset = true;
 }
 
+int conf_rename(struct conf_section *s, const char *kind, const char *name)
+{
+	char *k = strdup(kind), *n = strdup(name);
+
+	if (!k || !n) {
+		free(k);
+		free(n);
+		return -ENOMEM;
+	}
+	free(s->kind);
+	free(s->name);
+	s->kind = k;
+	s->name = n;
+	return 0;
+}
+
 void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind)
 {
 	struct conf_section **at = &c->first;

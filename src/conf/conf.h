@@ -76,6 +76,7 @@ const struct conf_section *conf_last(const struct conf *c); /* NULL: there is no
 void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind);
 /* Marks the sections after `last` (NULL: all) as presets, which come with the program. */
 void conf_mark_presets(struct conf *c, const struct conf_section *last);
+int conf_rename(struct conf_section *s, const char *kind, const char *name); /* 0, -ENOMEM */
 /* Inserts an empty section before all others. NULL: out of memory. */
 struct conf_section *conf_add_first(struct conf *c, const char *kind, const char *name, const char *file);
 

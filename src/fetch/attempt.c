@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/flight.h"
+#include "source/bucket-key.h"
 #include "source/ptr.h"
 
 #include <stdio.h>
@@ -263,7 +264,7 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 	uint8_t head[HEAD_MOST]; /* more bytes of a packed file show more of its inside */
 
 	if (q->ask.ptr)
-		return q->ptr.n + n > PTR_MOST ? -EBADMSG : buf_add(&q->ptr, p, n);
+		return q->ptr.n + n >= q->ptr.most ? -EBADMSG : buf_add(&q->ptr, p, n);
 	if (at->answering != q)
 		return -ECANCELED;
 	if (at->state == ATTEMPT_WON)
@@ -493,6 +494,32 @@ static void attempt_exhausted(struct attempt *at)
 	}
 }
 
+/* The key object of a bucket names the object that has the file: asks for that object. False: no key object came. */
+static bool follow_lead(struct attempt *at)
+{
+	struct query *q = queries_first(at, QUERY_POINTS);
+	struct bucket_key found;
+	char digest[SHA256_TEXT];
+	int r;
+
+	if (!q || !q->ask.leads)
+		return false;
+	r = bucket_key_parse(buf_text(&q->ptr), q->ptr.n, &found);
+	if (r == 0)
+		bucket_key_digest(&found.key, digest);
+	if (r < 0 || !strstr(q->ask.where, digest)) {
+		at->answering = q;
+		at->ask = q->ask;
+		attempt_fail(at, r == -ENOMEM ? r : -EREMOTEIO, "the bucket's key object is malformed");
+		return true;
+	}
+	memcpy(at->lead, found.sha256, sizeof(at->lead));
+	queries_release(at);
+	at->spread = false;
+	attempt_start(at);
+	return true;
+}
+
 /* A query ended that is not the attempt's answer: asks for more spellings, or concludes. */
 static void attempt_settle(struct attempt *at)
 {
@@ -504,6 +531,8 @@ static void attempt_settle(struct attempt *at)
 		attempt_again(at);
 		return;
 	}
+	if (follow_lead(at))
+		return;
 	if (!at->trouble)
 		attempt_spread(at);
 	if (at->state != ATTEMPT_ASKING || queries_run(at))
@@ -546,6 +575,7 @@ static bool attempt_plan(struct attempt *at)
 	symstore_known_release(&at->facts);
 	at->facts = symstore_known(at->flight->f, at->source);
 	taught_fill(at->flight->f, at->source, &at->flight->what, &at->facts);
+	memcpy(at->facts.blob, at->lead, sizeof(at->lead));
 	r = queries_plan(at);
 	if (r < 0)
 		attempt_fail(at, r, err_text(r));
@@ -557,7 +587,7 @@ static void ask_first(struct attempt *at)
 {
 	struct query *q = at->likely ? at->likely : queries_first(at, QUERY_IDLE);
 
-	if (!q || (at->spread && !at->likely) || q->ask.ptr) {
+	if (!q || (at->spread && !at->likely) || (q->ask.ptr && !q->ask.leads)) {
 		attempt_settle(at);
 		return;
 	}
@@ -585,6 +615,7 @@ void attempt_start(struct attempt *at)
 		queries_cancel(at, NULL);
 		queries_release(at);
 		at->spread = at->renew = false;
+		at->lead[0] = '\0';
 	}
 	if (!attempt_plan(at))
 		return;

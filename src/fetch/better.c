@@ -52,6 +52,13 @@ void better_remember(const struct flight *fl, const struct blob *b, int64_t seco
 	store_miss_add(fl->f->store, &fl->own, "", name, seconds, "no source has a better file");
 }
 
+/* Whether the file comes from the team's bucket. The server that put it there has asked all sources for a better
+ * one. */
+static bool from_bucket(const struct flight *fl)
+{
+	return fl->body.winner && source_is_bucket(fl->body.winner->source);
+}
+
 int64_t better_seconds(const struct flight *fl)
 {
 	int64_t seconds = INT64_MAX;
@@ -59,7 +66,10 @@ int64_t better_seconds(const struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		if (at->state != ATTEMPT_MISSING && at->state != ATTEMPT_LESS && at->state != ATTEMPT_WON)
+		if (source_is_bucket(at->source))
+			continue; /* its misses are short, because other servers may put a file there */
+		if (at->state != ATTEMPT_MISSING && at->state != ATTEMPT_LESS && at->state != ATTEMPT_WON &&
+			!from_bucket(fl))
 			return TROUBLE_SECONDS;
 		seconds = MIN(seconds, at->source->o.miss_seconds);
 	}
@@ -83,7 +93,7 @@ bool better_is_possible(const struct flight *fl)
 {
 	bool read = fl->readers.untouched || (fl->readers.part && fl->readers.offer != OFFER_UNPROVEN);
 
-	return fl->f->opts.ask_on && !fl->better.settled && !read && (any_other(fl) || fl->better.blob);
+	return fl->f->opts.ask_on && !fl->better.settled && !read && !from_bucket(fl) && (any_other(fl) || fl->better.blob);
 }
 
 bool better_is_wanted(const struct flight *fl, const struct worth *w)

@@ -49,6 +49,7 @@ struct attempt {
 	const struct source *source;
 	enum attempt_state state;
 	unsigned nth;		   /* index of `source` in the set of sources */
+	char lead[SHA256_TEXT];	   /* digest of the file, from the key object of a bucket; "": none yet */
 	struct source_facts facts; /* the facts with which the spellings were planned */
 	struct symstore_wait wait; /* for facts about a symbol store */
 	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
@@ -167,7 +168,7 @@ struct check {
 
 /* phase-race.c */
 struct race {
-	unsigned tier;		/* sources with an index up to this are asked */
+	unsigned tier;		/* sources with source_tier() up to this are asked */
 	bool grace_over;	/* a later source may win now, although an earlier source has not answered */
 	struct net_timer look;	/* holds the next election; runs at once after a change */
 	struct net_timer grace; /* ends the time in which an earlier source may hold back a later one */

@@ -38,7 +38,7 @@ static void start_tier(struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++)
 		if (fl->attempts[i].state == ATTEMPT_IDLE &&
-			fl->attempts[i].source->o.tier <= fl->race.tier)
+			source_tier(fl->attempts[i].source) <= fl->race.tier)
 			attempt_start(&fl->attempts[i]);
 	race_look_soon(fl);
 }
@@ -269,7 +269,7 @@ static void race_look(void *ctx)
 		look_at_version(fl);
 		break;
 	case RACE_NEXT_TIER: /* sources are sorted by tier */
-		fl->race.tier = fl->attempts[which].source->o.tier;
+		fl->race.tier = source_tier(fl->attempts[which].source);
 		start_tier(fl);
 		break;
 	case RACE_SETTLE:

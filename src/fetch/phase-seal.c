@@ -6,6 +6,7 @@
 #include "fetch/job.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- merge: fills the sparse file from the draft, which was compared with its blocks ------------------- */
 
@@ -84,6 +85,7 @@ struct seal_job {
 	uint64_t part;	       /* part_number() of the readers' part; 0: no part */
 	bool offered;	       /* readers are let in as soon as the file is identified */
 	struct blob_facts facts;
+	char digest[SHA256_TEXT]; /* SHA-256 that the file must have; "": not known */
 	bool may_improve;	/* another source may have a better file */
 	int64_t better_seconds; /* seconds for which to remember that no better file exists */
 	/* results */
@@ -114,6 +116,21 @@ static struct view view_of_all(const struct seal_job *s)
 {
 	return s->sparse ? view_of_fd(sparse_fd(s->sparse), sparse_size(s->sparse))
 			 : view_of_fd(draft_fd(s->draft), draft_size(s->draft));
+}
+
+/* Whether the file has the SHA-256 by which the bucket names it. */
+static int seal_digest(struct seal_job *s, struct err *e)
+{
+	char is[SHA256_TEXT];
+	int r = s->sparse ? sha256_of_fd(sparse_fd(s->sparse), sparse_size(s->sparse), is)
+			  : sha256_of_fd(draft_fd(s->draft), draft_size(s->draft), is);
+
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	s->bad = strcmp(is, s->digest) != 0;
+	if (s->bad && s->sparse)
+		sparse_drop(s->sparse);
+	return s->bad ? err_set(e, -EBADMSG, "its SHA-256 is not the one in the object's name") : 0;
 }
 
 /* Whether the file's type is not the one asked for. If so, publishes the file for requests of its own type. */
@@ -214,9 +231,11 @@ static void seal_run(struct job *j)
 	struct flight *fl = j->flight;
 	struct err e = {0};
 
-	if (s->offered)
+	s->r = s->digest[0] ? seal_digest(s, &e) : 0;
+	if (s->r == 0 && s->offered)
 		seal_prove(s);
-	s->r = s->packing ? seal_unpack(s, &e) : 0;
+	if (s->r == 0 && s->packing)
+		s->r = seal_unpack(s, &e);
 	if (s->r == 0)
 		s->r = seal_publish(s, &e);
 	if (s->r == 0 && s->blob)
@@ -294,6 +313,7 @@ void seal_start(struct flight *fl)
 	s->part = fl->readers.part ? part_number(fl->readers.part) : 0;
 	s->winner = fl->body.winner;
 	s->packing = fl->body.winner->packing;
+	memcpy(s->digest, fl->body.winner->lead, sizeof(s->digest));
 	s->most = fetch_most(fl->f, fl->body.winner->source);
 	s->may_improve = better_is_possible(fl);
 	s->better_seconds = better_seconds(fl);

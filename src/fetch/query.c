@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/util.h"
 #include "fetch/flight.h"
+#include "source/bucket-key.h"
 #include "source/ptr.h"
 
 #include <stdio.h>
@@ -61,7 +62,8 @@ int queries_plan(struct attempt *at)
 	for (unsigned i = 0; i < n; i++) {
 		struct query *q = &at->queries[i];
 
-		*q = (struct query){.attempt = at, .ask = asks[i], .ptr = BUF_UP_TO(PTR_MOST + 1)};
+		*q = (struct query){.attempt = at, .ask = asks[i], 
+			.ptr = BUF_UP_TO((asks[i].leads ? BUCKET_KEY_MOST : PTR_MOST) + 1)};
 		if (absent_find(q)) {
 			q->state = QUERY_MISSING;
 			if (at->likely == q)

@@ -47,20 +47,26 @@ static void value_copy(struct value v, char *out, size_t room)
 	out[v.n] = '\0';
 }
 
+/* Seconds since 1970; -1: not a date. */
+static int64_t date_of(struct value v)
+{
+	char text[64];
+
+	value_copy(v, text, sizeof(text));
+	return text[0] >= 'A' ? (int64_t)curl_getdate(text, NULL) : -1;
+}
+
 /* Parses seconds or a date. Returns seconds from now; -1: unknown. */
 static int64_t retry_after(struct value v)
 {
-	char text[64];
 	int64_t n = value_number(v);
 
 	if (n < 0) {
-		time_t t;
+		int64_t t = date_of(v);
 
-		value_copy(v, text, sizeof(text));
-		t = text[0] >= 'A' ? curl_getdate(text, NULL) : -1;
 		if (t == -1)
 			return -1;
-		n = MAX((int64_t)t - clock_wall(), 0);
+		n = MAX(t - clock_wall(), 0);
 	}
 	return MIN(n, RETRY_AFTER_MOST);
 }
@@ -119,6 +125,8 @@ static int take_header(struct head *h, struct net_reply *r, struct value name, s
 		value_copy(v, r->etag, sizeof(r->etag));
 	else if (value_is(name, "Last-Modified"))
 		value_copy(v, r->modified, sizeof(r->modified));
+	else if (value_is(name, "Date"))
+		r->date = date_of(v);
 	else if (value_is(name, "Location"))
 		return take_location(h, v);
 	return 0;
@@ -129,7 +137,7 @@ void head_begin(struct head *h, struct net_reply *r)
 	head_release(h);
 	h->length = h->debuginfod_size = -1;
 	h->encoded = h->chunked = false;
-	r->size = r->retry_after = r->range_start = r->range_total = -1;
+	r->size = r->retry_after = r->date = r->range_start = r->range_total = -1;
 	r->ranges = false;
 	r->type[0] = r->etag[0] = r->modified[0] = '\0';
 }

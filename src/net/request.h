@@ -52,6 +52,7 @@ struct net_reply {
 	int64_t range_start, range_total; /* Content-Range; -1: unknown. A 206 can hold another range than
 					     the requested one */
 	int64_t retry_after;	/* seconds from now; -1: unknown */
+	int64_t date;		/* of the server's clock: seconds since 1970; -1: unknown */
 	char type[80];		/* Content-Type; "": none */
 	char etag[128], modified[64];
 	char url[2048];		/* after redirects, without user:password */

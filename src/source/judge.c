@@ -84,6 +84,8 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 	memset(out, 0, sizeof(*out));
 	if (r->error < 0) {
 		judge_error(r, out);
+		if (s && s->kind->judge)
+			s->kind->judge(s, r, out);
 		return;
 	}
 	/* Object stores answer 403 for a missing file when the client may not list the store. */

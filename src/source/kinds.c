@@ -5,7 +5,8 @@
 #include <string.h>
 
 const struct source_kind *const source_kinds[SOURCE_KINDS] = {
-	&source_http, &source_debuginfod, &source_s3, &source_dir, &source_scan};
+	&source_http, &source_debuginfod, &source_s3, &source_dir, &source_scan,
+	&source_bucket};
 
 const struct source_kind *source_kind_find(const char *name)
 {

@@ -42,8 +42,8 @@ int source_request(const struct source *s, const struct source_ask *a, struct ne
 	int r = 0;
 
 	*out = (struct net_req){
-		.connect_ms = s->o.connect_ms,
-		.stall_ms = s->o.stall_ms,
+		.connect_ms = a->wait_ms ? a->wait_ms : s->o.connect_ms,
+		.stall_ms = a->wait_ms ? a->wait_ms : s->o.stall_ms,
 		.most = s->o.max_file_size,
 		.insecure = s->o.accept_invalid_certs,
 		.allow_private = s->o.allow_private,

@@ -1,26 +1,27 @@
 /* The kind "s3": stores with the S3 API, any layout below a prefix of a bucket. This file prepares URLs and
  * credentials; libcurl signs the requests (SigV4). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/util.h"
-#include "source/plan.h"
-#include "source/section.h"
 #include "source/kinds.h"
+#include "source/plan.h"
+#include "source/s3.h"
+#include "source/section.h"
 #include "source/url.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* The SHA-256 of the empty body of a GET. A signed request must have it, and libcurl 7.88 does not add it. */
 #define EMPTY_DIGEST "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define REGION "us-east-1"
 
-struct s3_opts {
-	char *bucket, *prefix, *endpoint, *region, *style;
-	char *access_key, *secret_key, *session_token, *profile;
-	bool anonymous;
-};
+/* A store accepts requests whose date differs from its clock by up to 15 minutes. */
+#define SKEW_LEAST 600 /* seconds: a refusal with a smaller difference has another cause */
+#define SKEW_SAME 60   /* the difference was known already, so the refusal has another cause */
 
-static const struct conf_field s3_fields[] = {
+const struct conf_field s3_fields[] = {
 	{"bucket", CONF_TEXT, offsetof(struct s3_opts, bucket), NULL, "of an S3 store"},
 	{"prefix", CONF_TEXT, offsetof(struct s3_opts, prefix), NULL, "in the bucket"},
 	{"endpoint", CONF_TEXT, offsetof(struct s3_opts, endpoint), NULL,
@@ -33,6 +34,9 @@ static const struct conf_field s3_fields[] = {
 	{"profile", CONF_TEXT, offsetof(struct s3_opts, profile), NULL,
 		"of the AWS files, in place of keys"},
 	{"anonymous", CONF_BOOL, offsetof(struct s3_opts, anonymous), "no", "sign nothing"},
+	{"read-only", CONF_BOOL, offsetof(struct s3_opts, read_only), "no", "of [bucket]: never write to it"},
+	{"timeout", CONF_MS, offsetof(struct s3_opts, wait_ms), "500ms",
+		"of [bucket]: longest wait for a small object"},
 	{0},
 };
 
@@ -135,7 +139,7 @@ static int check_words(const struct source *s, const struct conf_section *c, str
 	return 0;
 }
 
-static int s3_init(struct source *s, const struct conf_section *c, struct err *e)
+int s3_init(struct source *s, const struct conf_section *c, struct err *e)
 {
 	_cleanup_buf_ struct buf url = BUF_UP_TO(4096);
 	struct s3_opts *o = s->own;
@@ -183,36 +187,79 @@ static int s3_plan(const struct source *s, const struct source_facts *facts, con
 	return out->where ? 0 : -ENOMEM;
 }
 
-static int s3_sign(const struct source *s, struct net_req *out)
+/* Adds the date by the store's clock, if this machine's clock is wrong. libcurl signs with this date. */
+static int add_date(const struct s3_opts *o, struct net_req *out)
+{
+	long long skew = atomic_load(&o->skew);
+	time_t now = (time_t)(clock_wall() + skew);
+	char line[64];
+	struct tm tm;
+
+	if (!skew || !gmtime_r(&now, &tm) || !strftime(line, sizeof(line), "X-Amz-Date: %Y%m%dT%H%M%SZ", &tm))
+		return 0;
+	return source_add_header(out, line);
+}
+
+static int add_token(const struct s3_opts *o, struct net_req *out)
+{
+	_cleanup_buf_ struct buf line = BUF_UP_TO(16384);
+
+	if (!o->session_token)
+		return 0;
+	if (buf_addf(&line, "x-amz-security-token: %s", o->session_token) < 0)
+		return -ENOMEM;
+	return source_add_header(out, buf_text(&line));
+}
+
+int s3_sign_body(const struct source *s, const char *digest, struct net_req *out)
 {
 	const struct s3_opts *o = s->own;
+	char line[128];
 
 	if (o->anonymous)
 		return 0;
 	if (!o->access_key)
 		return -EACCES;
+	snprintf(line, sizeof(line), "x-amz-content-sha256: %.64s", digest ? digest : EMPTY_DIGEST);
 	out->user = strdup(o->access_key);
 	out->password = strdup(o->secret_key);
 	if (asprintf(&out->sigv4, "aws:amz:%s:s3", o->region) < 0)
 		out->sigv4 = NULL;
-	if (!out->user || !out->password || !out->sigv4 ||
-		source_add_header(out, "x-amz-content-sha256: " EMPTY_DIGEST) < 0)
+	if (!out->user || !out->password || !out->sigv4 || source_add_header(out, line) < 0 ||
+		add_date(o, out) < 0)
 		return -ENOMEM;
-	if (o->session_token) {
-		_cleanup_buf_ struct buf line = BUF_UP_TO(16384);
-
-		if (buf_addf(&line, "x-amz-security-token: %s", o->session_token) < 0)
-			return -ENOMEM;
-		return source_add_header(out, buf_text(&line));
-	}
-	return 0;
+	return add_token(o, out);
 }
 
-/* A store answers 400, 301 or 307 to a signature for another region, so the message names the region. */
-static void s3_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
+int s3_sign(const struct source *s, struct net_req *out)
 {
-	const struct s3_opts *o = s->own;
+	return s3_sign_body(s, NULL, out);
+}
 
+/* Whether a refusal is due to this machine's clock. If so, later requests use the store's clock. */
+static bool is_skewed(struct s3_opts *o, const struct net_reply *r)
+{
+	long long skew = r->date > 0 ? r->date - clock_wall() : 0;
+
+	if (r->status != 403 || o->anonymous || llabs(skew) < SKEW_LEAST ||
+		llabs(skew - atomic_load(&o->skew)) < SKEW_SAME)
+		return false;
+	atomic_store(&o->skew, skew);
+	return true;
+}
+
+/* A store refuses a request whose date is wrong: the request is repeated with the store's date.
+ * A store answers 400, 301 or 307 to a signature for another region, so the message names the region. */
+void s3_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
+{
+	struct s3_opts *o = s->own;
+
+	if (r->error == 0 && is_skewed(o, r)) {
+		*out = (struct judgement){.verdict = VERDICT_LATER, .error = -EACCES, .again = true};
+		snprintf(out->text, sizeof(out->text), "HTTP %d: this machine's clock differs by %lld s",
+			r->status, -(long long)atomic_load(&o->skew));
+		return;
+	}
 	if (r->error < 0 || (r->status != 400 && r->status != 301 && r->status != 307))
 		return;
 	out->verdict = VERDICT_REFUSED;
@@ -227,7 +274,7 @@ static void add_text(const char *key, const char *value, struct buf *out)
 		buf_addf(out, "%s = %s\n", key, value);
 }
 
-static void s3_show(const struct source *s, struct buf *out)
+void s3_show(const struct source *s, struct buf *out)
 {
 	const struct s3_opts *o = s->own;
 

@@ -8,6 +8,7 @@
 #include "source/kinds.h"
 #include "source/url.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@
 const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
-	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, s3, dir, scan"},
+	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL,
+		"http, debuginfod, s3, bucket, dir, scan"},
 	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "alias of type"},
 	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
 		"how its files are laid out"},
@@ -113,7 +115,7 @@ static int choose_kind(struct source *s, const struct conf_section *c, struct er
 
 	s->kind = source_kind_find(type);
 	if (!s->kind)
-		return source_mistake(c, e, "type", type, "http, debuginfod, s3, dir or scan");
+		return source_mistake(c, e, "type", type, "http, debuginfod, s3, bucket, dir or scan");
 	if (s->kind == &source_dir && s->o.layout && strcmp(s->o.layout, source_anywhere.name) == 0)
 		s->kind = &source_scan;
 	if (s->kind->local != (s->o.path != NULL))
@@ -122,14 +124,22 @@ static int choose_kind(struct source *s, const struct conf_section *c, struct er
 	return 0;
 }
 
+/* Some kinds have one layout, which no other kind has. */
+static const struct layout *find_layout(const struct source *s, const char *name)
+{
+	const struct layout *only = s->kind == &source_scan	? &source_anywhere
+				    : s->kind == &source_bucket ? &source_keyed
+								: NULL;
+
+	return !only ? layout_find(name) : strcmp(name, only->name) == 0 ? only : NULL;
+}
+
 static int choose_layout(struct source *s, const struct conf_section *c, struct err *e)
 {
 	const char *name = s->o.layout ? s->o.layout : s->kind->layout;
 	int casing = casing_find(s->o.casing);
 
-	s->layout = s->kind != &source_scan ? layout_find(name)
-		: strcmp(name, source_anywhere.name) == 0 ? &source_anywhere
-							  : NULL;
+	s->layout = find_layout(s, name);
 	if (!s->layout)
 		return source_mistake(c, e, "layout", name,
 			"gdb lldb symstore symstore_index2 ssqp breakpad debuginfod unified "
@@ -348,7 +358,7 @@ static int fill(struct source *s, const struct conf_section *c, void *own[static
 	for (size_t i = 0; r == 0 && i < SOURCE_KINDS; i++) {
 		const struct source_kind *kind = source_kinds[i];
 
-		if (!kind->fields)
+		if (!kind->fields || kind->shares)
 			continue;
 		own[i] = calloc(1, kind->size);
 		r = own[i] ? conf_defaults(kind->fields, own[i]) : -ENOMEM;
@@ -361,14 +371,16 @@ static int fill(struct source *s, const struct conf_section *c, void *own[static
 static int read_section(struct source *s, const struct conf_section *c, struct err *e)
 {
 	void *own[SOURCE_KINDS] = {0};
+	const struct source_kind *owner;
 	int r = fill(s, c, own, e);
 
 	if (r == 0)
 		r = take_file_url(s);
 	if (r == 0)
 		r = choose_kind(s, c, e);
+	owner = s->kind && s->kind->shares ? s->kind->shares : s->kind;
 	for (size_t i = 0; i < SOURCE_KINDS; i++) {
-		if (r == 0 && source_kinds[i] == s->kind)
+		if (r == 0 && source_kinds[i] == owner)
 			s->own = own[i];
 		else
 			own_free(source_kinds[i], own[i]);
@@ -441,6 +453,16 @@ int source_file(const struct source *s, const char *path, struct source_ask *out
 		return -ENOMEM;
 	out->where = buf_take(&url, NULL);
 	return out->where ? 0 : -ENOMEM;
+}
+
+unsigned source_tier(const struct source *s)
+{
+	return s->kind->first ? 0 : MIN(s->o.tier, UINT_MAX - 1) + 1;
+}
+
+bool source_is_bucket(const struct source *s)
+{
+	return s->kind == &source_bucket;
 }
 
 bool source_sends_ranges(const struct source *s)

@@ -40,7 +40,9 @@ struct source_ask {
 	char *where;	   /* URL, percent-encoded, with credentials; or a path below o.path */
 	char *header;	   /* an additional header of this request; NULL: none */
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
-	bool ptr;	   /* the file is a file.ptr, which names the real path: ptr.h */
+	bool ptr;	   /* the answer names the file: a file.ptr (ptr.h), or with `leads` a key object */
+	bool leads;	   /* the answer is the key object of a bucket: bucket-key.h */
+	unsigned wait_ms;  /* in place of the source's timeouts; 0: those count */
 	bool any_case;	   /* the file names have no capitals, so the request shows no preference of a case */
 	bool as_given;	   /* the names are spelled as in the client's request */
 	uint16_t code;	   /* the spelling as a number, for source_teach() */
@@ -69,6 +71,7 @@ struct source_facts {
 	struct source_taught taught;
 
 	/* the following facts are about one artifact */
+	char blob[65]; /* SHA-256 of the file, as the source's key object has it; "": not known */
 	char *code_file, *debug_file; /* the names as the source spells them; NULL: not known */
 };
 
@@ -80,10 +83,12 @@ struct source_kind {
 	const char *name;
 	const char *layout;	  /* the layout if the configuration names none */
 	bool local;		  /* asked by open(2), not over the network */
+	bool first;		  /* asked before the sources of all other kinds, in a tier of its own */
 	bool no_ranges;		  /* its servers send whole files only, in any layout */
 	bool by_layout;		  /* a source with a url, this layout and no type is of this kind */
 	const char *place;	  /* the key that names the place of the source instead of url or path, and
 				     implies the kind */
+	const struct source_kind *shares; /* the kind whose `fields` and options this kind has, too; NULL: none */
 	const struct conf_field *fields; /* the kind's own keys, which fill s->own, a struct of `size`
 					    bytes; NULL: none */
 	size_t size;
@@ -124,6 +129,11 @@ struct source {
 int source_new(struct source **out, const struct conf_section *c, const struct source_opts *defaults,
 	struct err *e);
 void source_free(struct source *s);
+
+/* The tier in which the source is asked, counted from 0. Tier 0 is for kinds that are `first`. */
+unsigned source_tier(const struct source *s);
+/* Whether the source is a team's bucket. */
+bool source_is_bucket(const struct source *s);
 
 /* Whether the source is a tree without a layout, in which scan/ finds files by their contents. The requests
  * of such a source name no path. */

@@ -98,7 +98,7 @@ static void insert(struct sources *set, struct source *one)
 {
 	unsigned at = set->n++;
 
-	for (; at && set->list[at - 1]->o.tier > one->o.tier; at--)
+	for (; at && source_tier(set->list[at - 1]) > source_tier(one); at--)
 		set->list[at] = set->list[at - 1];
 	set->list[at] = one;
 }

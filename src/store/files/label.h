@@ -1,5 +1,6 @@
 /* The label, a `.key` file beside a blob: a line for each key of the blob. The label is written
- * before the blob appears, and read only when the index is rebuilt or checked. For src/store/ only.
+ * before the blob appears, and read only when the index is rebuilt or checked. For src/store/, and for the
+ * key objects of a bucket (source/bucket-key.h).
  *
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
  *	m1 TAB KIND TAB CODE_ID TAB CODE_FILE TAB DEBUG_ID TAB DEBUG_FILE TAB CHECKSUM

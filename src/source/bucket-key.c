@@ -1,0 +1,93 @@
+/* Writes and reads the key objects of a team's bucket, and names its objects. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "source/bucket-key.h"
+#include "base/util.h"
+#include "store/files/label.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT])
+{
+	char canon[KEY_TEXT];
+	uint8_t digest[32];
+
+	key_canon(k, canon);
+	sha256_of(canon, strlen(canon), digest);
+	hex_print(digest, sizeof(digest), out);
+}
+
+const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME])
+{
+	snprintf(out, BUCKET_NAME, "b/%.64s", sha256);
+	return out;
+}
+
+const char *bucket_key_name(const char *digest, char out[static BUCKET_NAME])
+{
+	snprintf(out, BUCKET_NAME, "k/%.64s", digest);
+	return out;
+}
+
+const char *bucket_ref_name(const char *sha256, const char *digest, char out[static BUCKET_NAME])
+{
+	snprintf(out, BUCKET_NAME, "r/%.64s/%.64s", sha256, digest);
+	return out;
+}
+
+int bucket_key_write(const struct key *k, const struct blob_facts *f, const char *sha256, uint64_t size,
+	struct buf *out)
+{
+	int r;
+
+	*out = BUF_UP_TO(BUCKET_KEY_MOST);
+	r = label_add(out, k, f, size);
+	if (r == 0)
+		r = buf_addf(out, "b1\t%.64s\n", sha256);
+	return r == 0 ? label_add_worth(out, &f->worth) : r;
+}
+
+static bool is_digest(const char *p, size_t n)
+{
+	return n == SHA256_TEXT - 1 && strspn(p, "0123456789abcdef") >= n;
+}
+
+/* The digest in the line `b1`. */
+static int find_digest(const char *text, char out[static SHA256_TEXT])
+{
+	for (size_t n; *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		if (n < 3 || memcmp(text, "b1\t", 3) != 0)
+			continue;
+		if (!is_digest(text + 3, n - 3))
+			return -EINVAL;
+		snprintf(out, SHA256_TEXT, "%.64s", text + 3);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int bucket_key_parse(const char *text, size_t n, struct bucket_key *out)
+{
+	_cleanup_free_ char *copy = NULL;
+	struct label_line line;
+	size_t first;
+	int r;
+
+	if (n > BUCKET_KEY_MOST || memchr(text, '\0', n))
+		return -EINVAL;
+	copy = strndup(text, n);
+	if (!copy)
+		return -ENOMEM;
+	first = strcspn(copy, "\n");
+	r = label_parse(&line, copy, first);
+	if (r == 0)
+		r = find_digest(copy, out->sha256);
+	if (r < 0)
+		return r;
+	out->key = line.key;
+	out->size = line.size;
+	out->time = line.facts.fetched;
+	label_worth(copy, &out->worth);
+	return 0;
+}

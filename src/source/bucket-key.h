@@ -1,0 +1,42 @@
+/* The objects of a team's bucket, and the text of its key objects. Below the bucket's prefix there are
+ *
+ *	b/SHA256		the bytes of a file, named by their digest
+ *	k/KEYDIGEST		a key object: which file a key has, in the lines of the store's labels
+ *	r/SHA256/KEYDIGEST	an empty reference: this key may have that file
+ *
+ * KEYDIGEST is the SHA-256 of the key's canonical text. A key object is at most BUCKET_KEY_MOST bytes:
+ *
+ *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
+ *	b1 TAB SHA256
+ *	w1 TAB WORTH
+ *
+ * Plain functions; any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "base/hash.h"
+#include "id/key.h"
+#include "store/files/blob.h"
+
+#define BUCKET_KEY_MOST 16384
+#define BUCKET_NAME 144 /* "r/", two digests, a slash and NUL */
+
+struct bucket_key {
+	struct key key;
+	char sha256[SHA256_TEXT];
+	uint64_t size;
+	int64_t time; /* seconds since 1970: when the file was fetched or uploaded */
+	struct worth worth;
+};
+
+void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT]);
+/* The names of objects. `digest` is KEYDIGEST. */
+const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME]);
+const char *bucket_key_name(const char *digest, char out[static BUCKET_NAME]);
+const char *bucket_ref_name(const char *sha256, const char *digest, char out[static BUCKET_NAME]);
+
+/* Writes a key object. 0, -ENOMEM; -EFBIG: longer than a key object may be. */
+int bucket_key_write(const struct key *k, const struct blob_facts *f, const char *sha256, uint64_t size,
+	struct buf *out);
+/* Reads a key object. 0, -ENOMEM; -EINVAL: it is malformed. */
+int bucket_key_parse(const char *text, size_t n, struct bucket_key *out);

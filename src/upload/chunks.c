@@ -396,7 +396,7 @@ static void sweep_dir(int parent, const char *name, struct sweep *s)
 unsigned chunks_sweep(struct chunks *c, int64_t now)
 {
 	_cleanup_close_ int dir = open_dir(c);
-	struct sweep s = {.before = now - CHUNKS_SECONDS}, fresh = {.before = now - CHUNKS_SECONDS};
+	struct sweep s = {.before = now - CHUNKS_SECONDS}, fresh = s, filed = {.before = now - FILED_SECONDS};
 	char name[NAME_ROOM];
 
 	if (dir < 0)
@@ -405,6 +405,8 @@ unsigned chunks_sweep(struct chunks *c, int64_t now)
 	for (unsigned i = 0; i < 256; i++) {
 		snprintf(name, sizeof(name), "chunks/%02x", i);
 		sweep_dir(dir, name, &s);
+		snprintf(name, sizeof(name), "files/%02x", i);
+		sweep_dir(dir, name, &filed);
 	}
 	sweep_dir(dir, "new", &fresh); /* left by processes that were killed; they count for no limit */
 	atomic_store(&c->total, s.total);

@@ -31,6 +31,7 @@ bool sha1_equal(const struct sha1 *a, const struct sha1 *b);
 #define CHUNKS_SECONDS (24 * 3600) /* the lifetime of a chunk that no request mentions */
 #define CHUNKS_GRACE 3600 /* seconds for which a chunk stays after its file was stored: another file may
 			     consist of it, too */
+#define FILED_SECONDS (90 * 24 * 3600) /* the lifetime of a record that no request asks for (filed.h) */
 
 struct chunks;
 struct chunk;

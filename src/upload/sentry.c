@@ -238,7 +238,7 @@ int sentry_answer_write(struct buf *out, bool first, const struct sentry_answer 
 	if (r == 0)
 		r = add_sha1s(out, a->missing, missing ? a->n_missing : 0);
 	if (r == 0)
-		r = add_text(out, false, "detail", a->state == SENTRY_ERROR ? a->detail : "");
+		r = add_text(out, false, "detail", a->detail);
 	if (r == 0 && a->state == SENTRY_OK)
 		r = add_dif(out, &a->dif, sha1);
 	return r < 0 ? r : buf_adds(out, "}");

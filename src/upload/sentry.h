@@ -53,7 +53,7 @@ struct sentry_answer {
 	enum sentry_state state;
 	const struct sha1 *missing; /* of SENTRY_NOT_FOUND */
 	uint32_t n_missing;
-	char detail[SENTRY_TEXT_MAX]; /* of SENTRY_ERROR; "": none */
+	char detail[SENTRY_TEXT_MAX]; /* the reason of SENTRY_ERROR; a remark on SENTRY_OK; "": none */
 	struct sentry_dif dif;	      /* of SENTRY_OK */
 };
 

@@ -1,0 +1,530 @@
+/* Assembles uploaded files on workers, and remembers for a while which of them were refused. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "upload/assemble.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "base/workers.h"
+#include "obj/obj.h"
+#include "upload/filed.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ASSEMBLERS 2	   /* files that are assembled at the same time */
+#define JOBS_MOST 4096	   /* files that wait, are assembled, or were refused a short while ago */
+#define REFUSED_MS 600000  /* a refusal is remembered this long: the same bytes are refused again */
+#define TROUBLE_MS 5000	   /* a file that failed because of this machine may be tried again after this time */
+#define STORED_MS 60000	   /* a stored file without a record is remembered this long */
+#define COPY_ROOM (256u << 10)
+#define SLICES_MOST 64
+
+/* A file that is being assembled, or that was refused. */
+struct job {
+	struct assembly *a;
+	struct sentry_file file;
+	struct sha1 *chunks; /* its own copy */
+	char user[64], project[160];
+	/* the worker */
+	struct filed filed;
+	unsigned refused; /* parts */
+	char why[SENTRY_TEXT_MAX];
+	/* under lock */
+	enum sentry_state state;
+	uint64_t until; /* clock_ms() when the job is forgotten; 0: it has not ended */
+	struct job *next;
+};
+
+struct assembly {
+	struct assembly_opts opts;
+	struct chunks *chunks;
+	struct intake *intake;
+	struct workers *workers;
+	atomic_bool stopping;
+	pthread_mutex_t lock;
+	/* under lock */
+	struct job *jobs[256]; /* by the first byte of the SHA-1 */
+	unsigned n_jobs;
+};
+
+/* ---- jobs ------------------------------------------------------------------------------ */
+
+static void job_free(struct job *j)
+{
+	free(j->chunks);
+	free(j);
+}
+
+/* Forgets the jobs of one list that ended a while ago. Under lock. */
+static void forget_old(struct assembly *a, struct job **list, uint64_t now)
+{
+	while (*list) {
+		struct job *j = *list;
+
+		if (!j->until || j->until > now) {
+			list = &j->next;
+			continue;
+		}
+		*list = j->next;
+		a->n_jobs--;
+		job_free(j);
+	}
+}
+
+static struct job **list_of(struct assembly *a, const struct sha1 *sha1)
+{
+	return &a->jobs[sha1->bytes[0]];
+}
+
+/* Under lock. */
+static struct job *job_find(struct assembly *a, const struct sha1 *sha1)
+{
+	struct job *j = *list_of(a, sha1);
+
+	while (j && !sha1_equal(&j->file.sha1, sha1))
+		j = j->next;
+	return j;
+}
+
+/* `ms`: how long the result is remembered. A job that has left no result is forgotten at once. */
+static void job_end(struct job *j, enum sentry_state state, unsigned ms)
+{
+	struct assembly *a = j->a;
+	LOCK_SCOPE(&a->lock);
+
+	j->state = state;
+	j->until = clock_ms() + ms;
+	if (!ms)
+		forget_old(a, list_of(a, &j->file.sha1), clock_ms());
+}
+
+/* ---- the bytes --------------------------------------------------------------------------- */
+
+static int append_chunk(struct draft *d, int fd, uint64_t size, struct digest *digest, uint8_t *room)
+{
+	for (uint64_t at = 0; at < size;) {
+		ssize_t n = pread(fd, room, (size_t)MIN(size - at, (uint64_t)COPY_ROOM), (off_t)at);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOENT;
+		digest_add(digest, room, (size_t)n);
+		r = draft_write(d, draft_size(d), room, (size_t)n);
+		if (r < 0)
+			return r;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Copies the chunks into the draft. 0; -ENOENT: a chunk is gone; -EFBIG; -EINTR: the server stops; other -errno
+ * of the disk. */
+static int append_all(struct job *j, struct draft *d, struct digest *digest, uint8_t *room)
+{
+	struct assembly *a = j->a;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < j->file.n; i++) {
+		_cleanup_close_ int fd = -1;
+		uint64_t size = 0;
+
+		if (atomic_load(&a->stopping))
+			return -EINTR;
+		r = chunks_open_one(a->chunks, &j->chunks[i], &fd, &size);
+		if (r == 0 && a->opts.file_most && size > a->opts.file_most - MIN(draft_size(d), a->opts.file_most))
+			return -EFBIG;
+		if (r == 0)
+			r = append_chunk(d, fd, size, digest, room);
+	}
+	return r;
+}
+
+/* Fills the draft, and compares its SHA-1. -EBADMSG: it differs. */
+static int fill_draft(struct job *j, struct draft *d)
+{
+	_cleanup_free_ uint8_t *room = malloc(COPY_ROOM);
+	struct digest *digest = digest_new("SHA1");
+	uint8_t made[DIGEST_BYTES];
+	int r;
+
+	if (!room || !digest) {
+		digest_free(digest);
+		return -ENOMEM;
+	}
+	r = append_all(j, d, digest, room);
+	digest_finish(digest, made);
+	return r < 0 ? r : memcmp(made, j->file.sha1.bytes, sizeof(j->file.sha1.bytes)) == 0 ? 0 : -EBADMSG;
+}
+
+/* The SHA-1 of the file differs. A chunk that was damaged on disk is removed, so that the client sends it again. */
+static int blame_chunks(struct job *j)
+{
+	unsigned removed = 0;
+
+	for (uint32_t i = 0; i < j->file.n; i++)
+		removed += chunks_drop_damaged(j->a->chunks, &j->chunks[i]);
+	return removed ? -ENOENT : -EBADMSG;
+}
+
+/* ---- what the file is --------------------------------------------------------------------- */
+
+static const char *kind_word(enum obj_kind kind)
+{
+	static const char *const words[] = {
+		[OBJ_EXECUTABLE] = "exe",
+		[OBJ_LIBRARY] = "lib",
+		[OBJ_DEBUG] = "dbg",
+		[OBJ_OBJECT] = "rel",
+		[OBJ_SOURCES] = "src",
+	};
+
+	return kind < ARRAY_SIZE(words) && words[kind] ? words[kind] : "other";
+}
+
+static void describe(struct sentry_dif *d, const struct obj_slice *s)
+{
+	snprintf(d->arch, sizeof(d->arch), "%s", s->arch ? s->arch : "any");
+	snprintf(d->format, sizeof(d->format), "%s", s->format);
+	snprintf(d->kind, sizeof(d->kind), "%s", kind_word(s->kind));
+	snprintf(d->code_id, sizeof(d->code_id), "%s", s->module.code_id);
+	debug_id_text(&s->module.debug_id, d->debug_id);
+}
+
+static bool is_same_guid(const struct debug_id *a, const struct debug_id *b)
+{
+	return memcmp(a->guid, b->guid, a->pdb20 || b->pdb20 ? 4 : sizeof(a->guid)) == 0;
+}
+
+/* Describes the file, and compares its debug id with the one that the client stated. The ages are not compared:
+ * clients take them from different places. -EBADMSG: another id, with a text in `e`. */
+static int identify(struct job *j, int fd, uint64_t size, struct err *e)
+{
+	const struct debug_id *want = &j->file.debug_id;
+	char is[DEBUG_ID_TEXT], says[DEBUG_ID_TEXT];
+	struct view v = view_of_fd(fd, size);
+	bool some = false, fits = false;
+	struct obj_slice s;
+
+	snprintf(j->filed.dif.kind, sizeof(j->filed.dif.kind), "other");
+	for (unsigned i = 0; i < SLICES_MOST && obj_identify(&v, i, &s, NULL) == 0; i++) {
+		obj_complete(&s, j->file.name);
+		if (i == 0)
+			describe(&j->filed.dif, &s);
+		some |= s.module.debug_id.set;
+		fits |= s.module.debug_id.set && is_same_guid(&s.module.debug_id, want);
+	}
+	if (!want->set || !some || fits)
+		return 0;
+	debug_id_text(want, says);
+	snprintf(is, sizeof(is), "%s", j->filed.dif.debug_id);
+	return err_set(e, -EBADMSG, "has the debug id %s, but the request says %s", is, says);
+}
+
+/* ---- the store ----------------------------------------------------------------------------- */
+
+static void note(void *ctx, const struct intake_report *r)
+{
+	static const char *const words[] = {
+		[INTAKE_ADDED] = "added", [INTAKE_IMPROVED] = "improved", [INTAKE_PRESENT] = "present"};
+	struct job *j = ctx;
+	struct filed *f = &j->filed;
+
+	if (r->what == INTAKE_REFUSED) {
+		if (j->refused++ == 0)
+			snprintf(j->why, sizeof(j->why), "%.120s: %.260s", r->shown, r->why);
+		return;
+	}
+	if (f->n < FILED_KEYS_MOST)
+		f->keys[f->n++] = r->key;
+	/* Of several parts, an added one counts. */
+	if (!f->dif.what[0] || strcmp(f->dif.what, "present") == 0)
+		snprintf(f->dif.what, sizeof(f->dif.what), "%s", words[r->what]);
+}
+
+/* 0: at least a part of the file is stored; -EBADMSG: all of it was refused, and j->why says why; other -errno:
+ * trouble of this machine. */
+static int take_in(struct job *j, struct draft **d)
+{
+	_cleanup_close_ int fd = fcntl(draft_fd(*d), F_DUPFD_CLOEXEC, 0);
+	char from[sizeof(j->project) + SENTRY_NAME_MAX + 16];
+	struct intake_item it = {.fd = fd,
+		.size = draft_size(*d),
+		.draft = d,
+		.shown = j->file.name[0] ? j->file.name : "file",
+		.name = j->file.name,
+		.from = from,
+		.named = true,
+		.strict = true};
+	struct err e = {0};
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(from, sizeof(from), "upload:%s/%s", j->project, j->file.name);
+	r = identify(j, fd, it.size, &e);
+	if (r < 0) {
+		snprintf(j->why, sizeof(j->why), "%.200s", e.text);
+		return r;
+	}
+	r = intake_take(j->a->intake, &it, note, j);
+	return r < 0 ? r : j->filed.n ? 0 : -EBADMSG;
+}
+
+/* Keeps the keys that find a file: by them a later request sees whether it is still stored. */
+static void keep_found(struct assembly *a, struct filed *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n; i++)
+		if (store_has(a->opts.store, &f->keys[i], NULL))
+			f->keys[n++] = f->keys[i];
+	f->n = n;
+}
+
+/* Writes the record of a stored file. False: it cannot be written. */
+static bool record(struct job *j)
+{
+	struct filed *f = &j->filed;
+	int r;
+
+	f->dif.stored = clock_wall();
+	snprintf(f->dif.name, sizeof(f->dif.name), "%s", j->file.name);
+	if (j->refused)
+		snprintf(f->detail, sizeof(f->detail), "%u parts were refused; %.340s", j->refused, j->why);
+	chunks_used(j->a->chunks, j->chunks, j->file.n);
+	keep_found(j->a, f);
+	r = f->n ? filed_write(chunks_dir(j->a->chunks), &j->file.sha1, f) : -ENOENT;
+	if (r < 0) /* the file is stored all the same; its client sends it again another time */
+		log_warn("%s/files: cannot be written: %s", chunks_dir(j->a->chunks), err_text(r));
+	return r == 0;
+}
+
+/* ---- a worker -------------------------------------------------------------------------------- */
+
+static void report(const struct job *j, bool stored)
+{
+	const struct assembly_opts *o = &j->a->opts;
+	const struct assembly_event ev = {
+		.user = j->user,
+		.project = j->project,
+		.name = j->file.name,
+		.sha1 = &j->file.sha1,
+		.size = j->filed.dif.size,
+		.what = stored ? j->filed.dif.what : "refused",
+		.detail = stored ? "" : j->why,
+		.key = stored ? &j->filed.keys[0] : NULL,
+	};
+
+	if (o->done)
+		o->done(o->ctx, &ev);
+}
+
+/* The text for an error that is not of the intake. */
+static void explain(struct job *j, int r)
+{
+	if (j->why[0])
+		return;
+	if (r == -EFBIG)
+		snprintf(j->why, sizeof(j->why), "is larger than %llu bytes, the limit of this server",
+			(unsigned long long)j->a->opts.file_most);
+	else if (r == -EBADMSG)
+		snprintf(j->why, sizeof(j->why), "has another SHA-1 than the request says");
+	else
+		snprintf(j->why, sizeof(j->why), "the server cannot store the file: %s; try again later", err_text(r));
+}
+
+static int assemble(struct job *j)
+{
+	struct draft *d = NULL;
+	struct err e = {0};
+	int r = draft_new(&d, j->a->opts.store, &e);
+
+	if (r < 0)
+		return r;
+	r = fill_draft(j, d);
+	j->filed.dif.size = draft_size(d);
+	if (r == -EBADMSG)
+		r = blame_chunks(j);
+	else if (r == 0)
+		r = take_in(j, &d);
+	draft_discard(d);
+	return r;
+}
+
+static void job_work(void *ctx)
+{
+	struct job *j = ctx;
+	struct assembly *a = j->a;
+	int r = -EINTR;
+
+	if (!atomic_load(&a->stopping)) {
+		pthread_mutex_lock(&a->lock);
+		j->state = SENTRY_ASSEMBLING;
+		pthread_mutex_unlock(&a->lock);
+		r = assemble(j);
+	}
+	if (r == -ENOENT || r == -EINTR) { /* the next request says which chunks are missing */
+		job_end(j, SENTRY_NOT_FOUND, 0);
+		return;
+	}
+	if (r == 0) {
+		report(j, true);
+		/* The record answers from now on. */
+		job_end(j, SENTRY_OK, record(j) ? 0 : STORED_MS);
+		return;
+	}
+	explain(j, r);
+	report(j, false);
+	job_end(j, SENTRY_ERROR, r == -EBADMSG || r == -EFBIG ? REFUSED_MS : TROUBLE_MS);
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+/* Whether the file is stored, by its record. */
+static bool is_filed(struct assembly *a, const struct sentry_file *f, struct sentry_answer *out)
+{
+	_cleanup_free_ struct filed *was = malloc(sizeof(*was));
+
+	if (!was || filed_read(chunks_dir(a->chunks), &f->sha1, was) < 0)
+		return false;
+	for (unsigned i = 0; i < was->n; i++)
+		if (!store_has(a->opts.store, &was->keys[i], NULL)) {
+			filed_remove(chunks_dir(a->chunks), &f->sha1); /* evicted or removed since */
+			return false;
+		}
+	out->state = SENTRY_OK;
+	out->dif = was->dif;
+	snprintf(out->detail, sizeof(out->detail), "%s", was->detail);
+	return true;
+}
+
+static struct job *job_new(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
+	const struct assembly_for *by)
+{
+	struct job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->a = a;
+	j->file = *f;
+	j->chunks = malloc(f->n * sizeof(*chunks));
+	if (!j->chunks) {
+		job_free(j);
+		return NULL;
+	}
+	memcpy(j->chunks, chunks + f->first, f->n * sizeof(*chunks));
+	snprintf(j->user, sizeof(j->user), "%s", by->user);
+	snprintf(j->project, sizeof(j->project), "%s", by->project);
+	j->state = SENTRY_CREATED;
+	return j;
+}
+
+/* What is known about the file in memory. False: nothing. */
+static bool is_known(struct assembly *a, const struct sentry_file *f, struct sentry_answer *out)
+{
+	LOCK_SCOPE(&a->lock);
+	struct job *j;
+
+	forget_old(a, list_of(a, &f->sha1), clock_ms());
+	j = job_find(a, &f->sha1);
+	if (!j)
+		return false;
+	out->state = j->state;
+	if (j->state == SENTRY_OK)
+		out->dif = j->filed.dif;
+	if (j->state == SENTRY_ERROR)
+		snprintf(out->detail, sizeof(out->detail), "%s", j->why);
+	return true;
+}
+
+/* All chunks are there. If too many files wait, the file begins at one of the client's next requests. */
+static void begin(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
+	const struct assembly_for *by)
+{
+	struct job *j = job_new(a, f, chunks, by), **list = list_of(a, &f->sha1);
+	LOCK_SCOPE(&a->lock);
+
+	if (a->n_jobs >= JOBS_MOST)
+		for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++)
+			forget_old(a, &a->jobs[i], clock_ms());
+	if (!j || a->n_jobs >= JOBS_MOST || job_find(a, &f->sha1) || workers_post(a->workers, job_work, j) < 0) {
+		if (j)
+			job_free(j);
+		return;
+	}
+	j->next = *list;
+	*list = j;
+	a->n_jobs++;
+}
+
+void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
+	const struct assembly_for *by, struct sha1 *missing, struct sentry_answer *out)
+{
+	*out = (struct sentry_answer){.sha1 = f->sha1, .state = SENTRY_CREATED, .missing = missing};
+	if (is_known(a, f, out) || is_filed(a, f, out))
+		return;
+	if (!f->n) {
+		out->state = SENTRY_ERROR;
+		snprintf(out->detail, sizeof(out->detail), "is empty");
+		return;
+	}
+	for (uint32_t i = 0; i < f->n; i++)
+		if (!chunks_have(a->chunks, &chunks[f->first + i]))
+			missing[out->n_missing++] = chunks[f->first + i];
+	if (out->n_missing)
+		out->state = SENTRY_NOT_FOUND;
+	else
+		begin(a, f, chunks, by);
+}
+
+/* ---- its life ----------------------------------------------------------------------------------- */
+
+int assembly_new(struct assembly **out, const struct assembly_opts *o, struct err *e)
+{
+	const struct intake_opts taking = {.store = o->store, .source = "upload", .max_file_size = o->file_most};
+	struct assembly *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return err_set(e, -ENOMEM, "out of memory");
+	a->opts = *o;
+	pthread_mutex_init(&a->lock, NULL);
+	r = chunks_open(&a->chunks, store_dir(o->store), 0, e);
+	if (r == 0 && ((r = intake_new(&a->intake, &taking)) < 0 || (r = workers_new(&a->workers, ASSEMBLERS)) < 0))
+		err_set(e, r, "%s", err_text(r));
+	if (r < 0) {
+		assembly_free(a);
+		return r;
+	}
+	*out = a;
+	return 0;
+}
+
+void assembly_free(struct assembly *a)
+{
+	if (!a)
+		return;
+	atomic_store(&a->stopping, true);
+	workers_free(a->workers);
+	for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++)
+		while (a->jobs[i]) {
+			struct job *j = a->jobs[i];
+
+			a->jobs[i] = j->next;
+			job_free(j);
+		}
+	intake_free(a->intake);
+	chunks_close(a->chunks);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+struct chunks *assembly_chunks(struct assembly *a)
+{
+	return a->chunks;
+}

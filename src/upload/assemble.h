@@ -1,0 +1,45 @@
+/* Assembles files from uploaded chunks, and gives them to the intake: what a server does between the requests of
+ * Sentry's protocol. The state of a file is on disk (its chunks, then its record), so a server that is started
+ * anew continues where the earlier one was. Any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "intake/intake.h"
+#include "upload/sentry.h"
+
+struct assembly;
+
+/* A file that was assembled, or refused. Valid during the call. */
+struct assembly_event {
+	const char *user, *project; /* of the request that began it */
+	const char *name;
+	const struct sha1 *sha1;
+	uint64_t size;
+	const char *what;      /* "added", "improved", "present" or "refused" */
+	const char *detail;    /* the reason for a refusal; "": none */
+	const struct key *key; /* the first key; NULL: refused */
+};
+
+struct assembly_opts {
+	struct store *store;
+	uint64_t file_most; /* bytes of one file; 0: no limit */
+	/* Called on a worker when a file has come to its end. May be NULL. */
+	void (*done)(void *ctx, const struct assembly_event *ev);
+	void *ctx;
+};
+
+/* 0; -errno with a message in `e`. (waits for the disk) */
+int assembly_new(struct assembly **out, const struct assembly_opts *o, struct err *e);
+/* Waits for the file that is being stored; files that are not begun are dropped, and their chunks stay. NULL is
+ * fine. */
+void assembly_free(struct assembly *a);
+struct chunks *assembly_chunks(struct assembly *a);
+
+/* The request to which the files belong. The strings are copied. */
+struct assembly_for {
+	const char *user, *project;
+};
+
+/* Answers for one file of a request: begins to assemble it if all its chunks are there. `chunks` are those of the
+ * request. `missing` has room for f->n chunks, and out->missing points to it. (waits for the disk) */
+void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
+	const struct assembly_for *by, struct sha1 *missing, struct sentry_answer *out);

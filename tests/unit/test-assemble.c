@@ -1,0 +1,300 @@
+/* Tests upload/assemble.c and filed.c: files from chunks into the store, what is told about them at each step and
+ * after a restart, refusals, and files that were removed since. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "scratch.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "upload/assemble.h"
+#include "upload/filed.h"
+
+#define ID "00112233445566778899AABBCCDDEEFF0"
+#define SYM "MODULE Linux x86_64 " ID " prog\nFILE 0 a.c\nFUNC 1000 10 0 main\n1000 10 7 0\n"
+
+static struct store *store;
+static struct assembly *assembly;
+static unsigned events;
+static char last_what[32], last_detail[SENTRY_TEXT_MAX], last_user[64];
+
+static void on_event(void *ctx, const struct assembly_event *ev)
+{
+	events++;
+	snprintf(last_what, sizeof(last_what), "%s", ev->what);
+	snprintf(last_detail, sizeof(last_detail), "%s", ev->detail);
+	snprintf(last_user, sizeof(last_user), "%s", ev->user);
+}
+
+static void start(void)
+{
+	const struct assembly_opts o = {.store = store, .file_most = 1 << 20, .done = on_event};
+	struct err e = {0};
+
+	ck_assert_msg(assembly_new(&assembly, &o, &e) == 0, "%s", e.text);
+}
+
+static void begin(void)
+{
+	scratch_dir();
+	store = open_scratch();
+	start();
+}
+
+static void end(void)
+{
+	assembly_free(assembly);
+	store_close(store);
+	scratch_end();
+}
+
+static struct sha1 sha1_of(const void *p, size_t n)
+{
+	struct digest *d = digest_new("SHA1");
+	uint8_t made[DIGEST_BYTES];
+	struct sha1 s;
+
+	digest_add(d, p, n);
+	digest_finish(d, made);
+	memcpy(s.bytes, made, sizeof(s.bytes));
+	return s;
+}
+
+/* A file in chunks of `piece` bytes. */
+struct upload {
+	struct sentry_file file;
+	struct sha1 chunks[64];
+};
+
+static struct upload upload_of(const char *text, size_t piece, const char *name)
+{
+	struct upload u = {.file = {.sha1 = sha1_of(text, strlen(text))}};
+
+	snprintf(u.file.name, sizeof(u.file.name), "%s", name);
+	for (size_t at = 0; at < strlen(text); at += piece)
+		u.chunks[u.file.n++] = sha1_of(text + at, MIN(piece, strlen(text) - at));
+	return u;
+}
+
+static void send(const char *text, size_t piece, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		size_t at = i * piece, n = MIN(piece, strlen(text) - at);
+		struct sha1 name = sha1_of(text + at, n);
+		struct chunk *k = NULL;
+
+		ck_assert_int_eq(chunk_begin(&k, assembly_chunks(assembly), &name, false), 0);
+		ck_assert_int_eq(chunk_add(k, text + at, n), 0);
+		ck_assert_int_eq(chunk_end(k), 0);
+	}
+}
+
+static struct sentry_answer ask(const struct upload *u)
+{
+	static struct sha1 missing[64];
+	const struct assembly_for by = {.user = "ci", .project = "o/p"};
+	struct sentry_answer a;
+
+	assembly_ask(assembly, &u->file, u->chunks, &by, missing, &a);
+	return a;
+}
+
+/* Asks until the file has come to an end. */
+static struct sentry_answer ask_all(const struct upload *u)
+{
+	struct sentry_answer a = ask(u);
+
+	for (unsigned i = 0; (a.state == SENTRY_CREATED || a.state == SENTRY_ASSEMBLING) && i < 3000; i++) {
+		usleep(10000);
+		a = ask(u);
+	}
+	return a;
+}
+
+static struct key sym_key(void)
+{
+	return key_of_text("breakpad " ID " prog.sym");
+}
+
+START_TEST(test_file)
+{
+	struct upload u;
+	struct sentry_answer a;
+	struct key k = sym_key();
+
+	begin();
+	u = upload_of(SYM, 20, "prog.sym");
+	a = ask(&u);
+	ck_assert_int_eq(a.state, SENTRY_NOT_FOUND);
+	ck_assert_uint_eq(a.n_missing, u.file.n);
+	send(SYM, 20, 1, 3);
+	a = ask(&u);
+	ck_assert_int_eq(a.state, SENTRY_NOT_FOUND);
+	ck_assert_uint_eq(a.n_missing, u.file.n - 2);
+	ck_assert(sha1_equal(&a.missing[0], &u.chunks[0]) && sha1_equal(&a.missing[1], &u.chunks[3]));
+	send(SYM, 20, 0, u.file.n);
+	a = ask_all(&u);
+	ck_assert_msg(a.state == SENTRY_OK, "state %d, %s", a.state, a.detail);
+	ck_assert_str_eq(a.dif.what, "added");
+	ck_assert_str_eq(a.dif.name, "prog.sym");
+	ck_assert_str_eq(a.dif.arch, "x86_64");
+	ck_assert_str_eq(a.dif.format, "breakpad");
+	ck_assert_str_eq(a.dif.debug_id, "00112233-4455-6677-8899-aabbccddeeff");
+	ck_assert_uint_eq(a.dif.size, strlen(SYM));
+	ck_assert(store_has(store, &k, NULL));
+	ck_assert_uint_eq(events, 1);
+	ck_assert_str_eq(last_what, "added");
+	ck_assert_str_eq(last_user, "ci");
+	/* Once more, by a server that was started anew, and without a chunk. */
+	assembly_free(assembly);
+	start();
+	chunks_sweep(assembly_chunks(assembly), clock_wall() + CHUNKS_SECONDS);
+	ck_assert_uint_eq(chunks_total(assembly_chunks(assembly)), 0);
+	a = ask(&u);
+	ck_assert_int_eq(a.state, SENTRY_OK);
+	ck_assert_str_eq(a.dif.debug_id, "00112233-4455-6677-8899-aabbccddeeff");
+	ck_assert_uint_eq(events, 1);
+	end();
+}
+END_TEST
+
+/* The chunks survive the server; the file is assembled by the next one. */
+START_TEST(test_restart)
+{
+	struct upload u;
+	struct sentry_answer a;
+
+	begin();
+	u = upload_of(SYM, 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	assembly_free(assembly);
+	start();
+	a = ask_all(&u);
+	ck_assert_int_eq(a.state, SENTRY_OK);
+	end();
+}
+END_TEST
+
+START_TEST(test_removed)
+{
+	struct upload u;
+	struct sentry_answer a;
+	struct key k = sym_key();
+
+	begin();
+	u = upload_of(SYM, 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
+	ck_assert_int_eq(store_remove_file(store, &k), 0);
+	chunks_sweep(assembly_chunks(assembly), clock_wall() + CHUNKS_SECONDS + 60);
+	a = ask(&u);
+	ck_assert_int_eq(a.state, SENTRY_NOT_FOUND);
+	ck_assert_uint_eq(a.n_missing, u.file.n);
+	send(SYM, 20, 0, u.file.n);
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
+	ck_assert(store_has(store, &k, NULL));
+	end();
+}
+END_TEST
+
+static void check_refused(const struct upload *u, const char *text, size_t piece, const char *why)
+{
+	struct sentry_answer a;
+	unsigned before = events;
+
+	send(text, piece, 0, u->file.n);
+	a = ask_all(u);
+	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, why), "state %d, %s", a.state, a.detail);
+	ck_assert_uint_eq(events, before + 1);
+	ck_assert_str_eq(last_what, "refused");
+	ck_assert_int_eq(ask(u).state, SENTRY_ERROR); /* and it is remembered */
+	ck_assert_uint_eq(events, before + 1);
+}
+
+START_TEST(test_refusals)
+{
+	static char large[(1 << 20) + 200];
+	struct sentry_answer a;
+	struct upload u;
+	struct key k = sym_key();
+
+	begin();
+	u = upload_of("just a text\n", 5, "notes.txt");
+	check_refused(&u, "just a text\n", 5, "notes.txt: of no format that symfs knows");
+	u = upload_of(SYM, 20, "prog.sym");
+	ck_assert_int_eq(debug_id_parse(&u.file.debug_id, "11112233-4455-6677-8899-aabbccddeeff", 36), 0);
+	check_refused(&u, SYM, 20, "has the debug id 00112233-4455-6677-8899-aabbccddeeff, but the request says 1111");
+	u = upload_of(SYM "\n", 20, "prog.sym");
+	u.file.sha1.bytes[3] ^= 1;
+	check_refused(&u, SYM "\n", 20, "has another SHA-1 than the request says");
+	memset(large, 'x', sizeof(large) - 1);
+	memcpy(large, SYM, strlen(SYM));
+	u = upload_of(large, 1 << 15, "large.sym");
+	check_refused(&u, large, 1 << 15, "is larger than 1048576 bytes");
+	u = upload_of("", 5, "empty");
+	a = ask(&u);
+	ck_assert_int_eq(a.state, SENTRY_ERROR);
+	ck_assert_str_eq(a.detail, "is empty");
+	ck_assert(!store_has(store, &k, NULL));
+	end();
+}
+END_TEST
+
+/* A chunk that is damaged on disk is sent again. */
+START_TEST(test_damaged_chunk)
+{
+	struct sentry_answer a;
+	char hex[SHA1_TEXT], path[128];
+	struct upload u;
+
+	begin();
+	u = upload_of(SYM, 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	sha1_text(&u.chunks[2], hex);
+	snprintf(path, sizeof(path), "uploads/chunks/%.2s/%s", hex, hex + 2);
+	write_file(in_scratch(path), "damaged", 7);
+	a = ask_all(&u);
+	ck_assert_msg(a.state == SENTRY_NOT_FOUND, "state %d, %s", a.state, a.detail);
+	ck_assert_uint_eq(a.n_missing, 1);
+	ck_assert(sha1_equal(&a.missing[0], &u.chunks[2]));
+	send(SYM, 20, 2, 3);
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
+	end();
+}
+END_TEST
+
+START_TEST(test_record)
+{
+	struct filed *f = calloc(1, sizeof(*f)), *was = calloc(1, sizeof(*was));
+	struct sha1 s = sha1_of("x", 1);
+	char hex[SHA1_TEXT], path[128];
+
+	scratch_dir();
+	ck_assert_int_eq(filed_read(scratch, &s, was), -ENOENT);
+	snprintf(f->dif.name, sizeof(f->dif.name), "a b");
+	snprintf(f->dif.arch, sizeof(f->dif.arch), "x\nkey y");
+	snprintf(f->detail, sizeof(f->detail), "one \"two\"");
+	f->dif.size = 1ull << 40;
+	f->dif.stored = 77;
+	f->keys[f->n++] = sym_key();
+	ck_assert_int_eq(filed_write(scratch, &s, f), 0);
+	ck_assert_int_eq(filed_read(scratch, &s, was), 0);
+	ck_assert_str_eq(was->dif.name, "a b");
+	ck_assert_str_eq(was->dif.arch, "");
+	ck_assert_str_eq(was->detail, "one \"two\"");
+	ck_assert_uint_eq(was->dif.size, 1ull << 40);
+	ck_assert_int_eq(was->dif.stored, 77);
+	ck_assert_uint_eq(was->n, 1);
+	ck_assert(key_equal(&was->keys[0], &f->keys[0]));
+	/* A damaged record is no record. */
+	sha1_text(&s, hex);
+	snprintf(path, sizeof(path), "files/%.2s/%s", hex, hex + 2);
+	ck_assert_int_eq(unlink(in_scratch(path)), 0);
+	write_file(in_scratch(path), "x", 1);
+	ck_assert_int_eq(filed_read(scratch, &s, was), -ENOENT);
+	filed_remove(scratch, &s);
+	ck_assert_int_eq(filed_read(scratch, &s, was), -ENOENT);
+	free(f);
+	free(was);
+	scratch_end();
+}
+END_TEST
+
+UNIT_MAIN("assemble", test_file, test_restart, test_removed, test_refusals, test_damaged_chunk, test_record)

@@ -115,7 +115,7 @@ _symfs_options()
 			--json $_symfs_common" ;;
 	addr2line) _symfs_words "--stdin --plain-names --arch --type --json $_symfs_common" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
-	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log --log-file
+	serve) _symfs_words "--listen --token-file --anyone --upload --connections --idle-seconds --access-log --log-file
 			$_symfs_common" ;;
 	symbolicate)
 		_symfs_words "--api --text --debug --lenient --demangle --function-size --module-errors --json

@@ -98,6 +98,7 @@ static int run_serve(int argc, char **argv)
 		{"listen", 0, "WHERE", "ADDR:PORT, unix:PATH, systemd; 127.0.0.1:8737", &s->listen},
 		{"token-file", 0, "FILE", "require the token in FILE from clients", &s->token_file},
 		{"anyone", 0, NULL, "serve other machines without a token", &s->anyone},
+		{"upload", 0, NULL, "accept uploads of files, and their removal", &s->upload},
 		{"connections", 0, "N", "maximum of simultaneous connections (4096)", &s->connections},
 		{"idle-seconds", 0, "N", "limit for a head, and between requests (60)", &s->idle_seconds},
 		{"access-log", 0, "FILE", "append a line for each request; -: stderr", &s->access_log},

@@ -45,6 +45,7 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 {
 	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone,
 		.token_file = s->token_file,
+		.upload_most = s->upload ? app->settings.max_file_size : 0,
 		.id = s->id[0] ? s->id : NULL, .limits = &app->limits,
 		.names = app->settings.server_names, .origins = app->settings.allow_origins};
 	unsigned seconds = 0;

@@ -13,6 +13,7 @@ struct serving {
 	const char *token_file, *access_log;
 	const char *connections, *idle_seconds; /* numbers, as text; NULL: the default */
 	bool anyone; /* serve other machines without a token */
+	bool upload; /* accept uploads */
 	int socket; /* opened by serving_open(), taken by serving_start(); 0: no socket */
 	char id[40], agent[48]; /* set by serving_prepare() */
 };

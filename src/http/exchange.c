@@ -55,7 +55,7 @@ bool exchange_must_read(struct exchange *x)
 bool exchange_take_body(struct exchange *x, const char *p, size_t n)
 {
 	conn_moves(x->h, x->conn, n);
-	if (x->refuse || !x->route->api) {
+	if (x->refuse || !(x->route->api || x->upload)) {
 		x->bytes += n;
 		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
 			x->refuse = 413;
@@ -142,6 +142,8 @@ void exchange_unref(struct exchange *x)
 	making_unref(x->making);
 	part_wait_unref(x->awaited);
 	exchange_drop_body(x);
+	if (x->upload)
+		x->upload_free(x);
 	buf_release(&x->reply);
 	free(x->where);
 	free(x->checksum);

@@ -6,7 +6,7 @@
 #include "base/util.h"
 #include "conf/conf.h"
 #include "config.h"
-#include "http/private.h"
+#include "http/upload.h"
 
 #include <malloc.h>
 #include <stdarg.h>
@@ -80,6 +80,14 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_STATUS] = page_status,
 	[ROUTE_MISSING] = page_list,
 	[ROUTE_MISSES] = page_list,
+	[ROUTE_PUT] = upload_handle,
+	[ROUTE_DELETE] = upload_handle,
+	[ROUTE_TECKEN] = upload_handle,
+	[ROUTE_SYM_CHECK] = upload_handle,
+	[ROUTE_SYM_CREATE] = upload_handle,
+	[ROUTE_SYM_BYTES] = upload_handle,
+	[ROUTE_SYM_COMPLETE] = upload_handle,
+	[ROUTE_SYM_FORM] = upload_handle,
 };
 
 /* 0, or the status that refuses a request by its head alone. */
@@ -98,6 +106,8 @@ static int judge_head(struct exchange *x)
 		return status;
 	if (!hops_may_pass(x))
 		return 508;
+	if (x->upload)
+		return upload_judge(x);
 	if (length && strtoull(length, NULL, 10) > (x->route->api ? x->h->body_most : HTTP_HEAD_MOST))
 		return 413;
 	return 0;
@@ -117,10 +127,16 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		conn_busy(x->h, x->conn, false); /* until the body has arrived */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
-		x->refuse = judge_head(x);
+		if (x->h->uploads)
+			route_upload(method, x->route);
+		x->refuse = route_is_upload(x->route) ? upload_begin(x) : 0;
+		if (!x->refuse)
+			x->refuse = judge_head(x);
 		return x->refuse && !exchange_must_read(x) ? exchange_refuse(x, x->refuse) : MHD_YES;
 	}
 	if (*upload_n) {
+		if (x->upload && x->upload->ops->body != UPLOAD_TEXT)
+			return upload_take(x, upload, upload_n);
 		if (!exchange_take_body(x, upload, *upload_n))
 			return MHD_NO;
 		*upload_n = 0;
@@ -231,6 +247,9 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 		return err_set(e, -EINVAL,
 			"%s is reachable from other machines without a token: use --token-file FILE, "
 			"or --anyone to allow this", h->where);
+	if (r == 0 && !local && !h->auth && o->upload_most)
+		return err_set(e, -EINVAL,
+			"%s is reachable from other machines: uploads need --token-file FILE", h->where);
 	return r;
 }
 
@@ -266,6 +285,8 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 	if (r == 0 && ((r = workers_new(&h->workers, HTTP_WORKERS)) < 0 ||
 			      (r = workers_new(&h->askers, HTTP_ASKERS)) < 0))
 		err_set(e, r, "cannot start threads: %s", err_text(r));
+	if (r == 0 && o->upload_most && (r = uploads_new(&h->uploads)) < 0)
+		err_set(e, r, "cannot start threads: %s", err_text(r));
 	if (r == 0 && (r = watch_start(h)) < 0)
 		err_set(e, r, "cannot start a thread: %s", err_text(r));
 	else if (r == 0 && (r = start_daemon(h, fd, e)) < 0)
@@ -283,6 +304,7 @@ static void http_free(struct http *h)
 
 	workers_free(h->workers);
 	workers_free(h->askers);
+	uploads_free(h->uploads);
 	space_free(h->public);
 	auth_close(h->auth);
 	if (fd >= 0 && fd != STDERR_FILENO)
@@ -324,6 +346,7 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	h->idle_ms = o->idle_ms ? o->idle_ms : 60000;
 	h->body_most = o->limits && o->limits->bytes ? o->limits->bytes : symb_limits_default.bytes;
 	h->bodies_most = MAX(HTTP_BODIES_MOST, 4 * h->body_most);
+	h->upload_most = o->upload_most;
 	h->started = clock_wall();
 	h->epoll = h->wake = -1;
 	atomic_init(&h->log_fd, -1);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct fetch;
 struct http;
@@ -21,6 +22,7 @@ struct http_opts {
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
 	unsigned connections; /* at once; 0: 4096, or fewer if the process may not open enough descriptors */
 	const struct symb_limits *limits; /* of symbolication requests; NULL: symb_limits_default */
+	uint64_t upload_most; /* bytes of one upload; 0: the server accepts no uploads */
 	unsigned idle_ms;     /* milliseconds within which the head of a request must arrive; 0: 60000 */
 };
 

@@ -82,6 +82,8 @@ struct http {
 	unsigned most; /* connections at the same time */
 	uint64_t idle_ms;
 	uint64_t body_most, bodies_most; /* the limits: bytes of one POST, and of all POSTs */
+	struct uploads *uploads; /* NULL: the server accepts no uploads (upload.h) */
+	uint64_t upload_most;	 /* the limit: bytes of one upload */
 	int64_t started; /* wall clock */
 	pthread_t watcher;
 	int epoll, wake;
@@ -156,6 +158,8 @@ struct exchange {
 	char *checksum; /* the checksums that the client expects; NULL: none */
 	struct symb_flags flags;
 	int symb_status;
+	struct upload *upload; /* NULL: not an upload */
+	void (*upload_free)(struct exchange *x); /* frees `upload` */
 	struct buf reply;
 	atomic_uint refs;
 	/* under http->lock */

@@ -1,9 +1,10 @@
 /* Sends responses: the header fields of every response, short texts, refusals, and errors of fetch/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/jtext.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "http/private.h"
+#include "http/upload.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,6 +142,30 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	return reply_bytes(x, status, type, cache, r, n);
 }
 
+enum MHD_Result upload_send_error(struct exchange *x, int status, const char *text)
+{
+	const struct upload *u = x->upload;
+	size_t n = u->e.text[0] ? strlen(u->e.text) : strcspn(text, "\n");
+	struct buf out = BUF_UP_TO(4096);
+	char line[sizeof(u->e.text)];
+	int r;
+
+	snprintf(line, sizeof(line), "%.*s", (int)n, u->e.text[0] ? u->e.text : text);
+	if (u->ops->json) {
+		r = buf_adds(&out, "{\"error\": ");
+		r = r < 0 ? r : jtext_add(&out, line);
+		r = r < 0 ? r : buf_adds(&out, "}");
+	} else {
+		r = buf_addf(&out, "%s\n", line);
+	}
+	if (r < 0) {
+		buf_release(&out);
+		return MHD_NO;
+	}
+	return exchange_buf(x, status, u->ops->json ? "application/json" : "text/plain; charset=utf-8",
+		"no-store", &out);
+}
+
 enum MHD_Result exchange_refuse(struct exchange *x, int status)
 {
 	static const struct {
@@ -170,6 +195,8 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (texts[i].status != status)
 			continue;
+		if (x->upload)
+			return upload_send_error(x, status, texts[i].text);
 		if (!x->route->api)
 			return exchange_text(x, status, "text/plain; charset=utf-8", "no-store",
 				texts[i].text);
@@ -177,7 +204,7 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 			(int)strcspn(texts[i].text, ":\n"), texts[i].text);
 		return exchange_text(x, status, "application/json", "no-store", json);
 	}
-	return MHD_NO;
+	return x->upload ? upload_send_error(x, status, "a local error") : MHD_NO;
 }
 
 /* ---- errors of fetch/ ------------------------------------------------------------------- */

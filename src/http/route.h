@@ -24,7 +24,16 @@ enum route_what {
 	ROUTE_METRICS,
 	ROUTE_STATUS,
 	ROUTE_MISSING,
-	ROUTE_MISSES
+	ROUTE_MISSES,
+	/* only from route_upload() */
+	ROUTE_PUT,	   /* a file to store, which is one of hit.files */
+	ROUTE_DELETE,	   /* remove hit.files from the store */
+	ROUTE_TECKEN,	   /* an archive for Mozilla's symbol server */
+	ROUTE_SYM_CHECK,   /* Breakpad's sym_upload: is the file here? */
+	ROUTE_SYM_CREATE,  /* ... where to send it? */
+	ROUTE_SYM_BYTES,   /* ... its bytes */
+	ROUTE_SYM_COMPLETE, /* ... what it is */
+	ROUTE_SYM_FORM	   /* ... all in one form */
 };
 
 struct route {
@@ -53,3 +62,8 @@ bool route_query(const char *query, const char *name, char *out, size_t room);
 /* Percent-decodes n characters; `plus`: a `+` is a space. 0; -EINVAL: broken, or a NUL or another
  * control character; -ENAMETOOLONG. */
 int route_decode(const char *text, size_t n, bool plus, char *out, size_t room);
+
+/* Call it after route_find() on a server that accepts uploads: turns the route into that of an upload, if
+ * the method and the path say so, and adds the methods of uploads to `allow`. */
+void route_upload(const char *method, struct route *out);
+bool route_is_upload(const struct route *r);

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "http/private.h"
+#include "http/upload.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -233,6 +233,7 @@ static void *watch_main(void *arg)
 				client_gone(h, events[i].data.u64);
 		}
 		some = conn_sweep(h);
+		some |= h->uploads && h->uploads->sweep(h->uploads);
 		if (atomic_load(&h->stopping))
 			cancel_all(h);
 	}

@@ -1,0 +1,66 @@
+/* Gives the files of uploads to the intake, which identifies and stores them, and says which answer the
+ * results give. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "http/upload-intake.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct watching {
+	struct upload_outcome *out;
+	intake_report_fn *each;
+	void *ctx;
+};
+
+static void note(void *ctx, const struct intake_report *r)
+{
+	struct watching *w = ctx;
+	struct upload_outcome *out = w->out;
+
+	out->added += r->what == INTAKE_ADDED || r->what == INTAKE_IMPROVED;
+	out->present += r->what == INTAKE_PRESENT;
+	out->differs |= r->what == INTAKE_PRESENT && r->differs;
+	if (r->what == INTAKE_REFUSED && out->refused++ == 0) {
+		out->error = r->error;
+		snprintf(out->why, sizeof(out->why), "%s: %s", r->shown, r->why);
+	}
+	if (w->each)
+		w->each(w->ctx, r);
+}
+
+/* Code ids that no server knew may be known now. */
+static void forget_unknown(struct exchange *x)
+{
+	LOCK_SCOPE(&x->h->lock);
+
+	memset(x->space->unknown, 0, sizeof(x->space->unknown));
+}
+
+int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_item *it,
+	struct upload_outcome *out, intake_report_fn *each, void *ctx)
+{
+	_cleanup_intake_ struct intake *in = NULL;
+	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most};
+	struct watching w = {.out = out, .each = each, .ctx = ctx};
+	_cleanup_close_ int fd = fcntl(draft_fd(f->draft), F_DUPFD_CLOEXEC, 0);
+	char from[ROUTE_PATH_MAX + LISTEN_TEXT];
+	int r = fd < 0 ? -errno : intake_new(&in, &opts);
+
+	memset(out, 0, sizeof(*out));
+	if (r < 0)
+		return upload_refuse_errno(x, r, NULL);
+	/* Without the query, which can have a token. */
+	snprintf(from, sizeof(from), "%s/%s", x->h->where, x->route->path);
+	it->fd = fd;
+	it->size = draft_size(f->draft);
+	it->draft = &f->draft;
+	it->from = from;
+	r = intake_take(in, it, note, &w);
+	if (out->added)
+		forget_unknown(x);
+	if (r < 0)
+		return upload_refuse_errno(x, r, out->why);
+	return 0;
+}

@@ -1,0 +1,333 @@
+/* The uploads of Breakpad's sym_upload. In its second protocol the client asks for a URL, sends the bytes there
+ * without its key, and then says in a third request what they are. Between these requests the server keeps the
+ * file as a draft, under a random key. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "http/upload-intake.h"
+#include "upload/sym-upload.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#define JSON "application/json"
+#define PENDING_MOST 256	   /* uploads that were begun and are not complete */
+#define PENDING_MS (3600u * 1000) /* how long one may last */
+
+struct pending {
+	char key[SYM_UPLOAD_KEY]; /* "": the entry is free */
+	uint64_t since;		  /* clock_ms() */
+	struct space *space;
+	struct auth_token token;
+	bool known;
+	struct draft *draft; /* NULL: no bytes came yet */
+};
+
+struct sym_uploads {
+	pthread_mutex_t lock;
+	struct pending list[PENDING_MOST];
+};
+
+/* ---- uploads that are not complete ---------------------------------------------------------- */
+
+int sym_uploads_new(struct sym_uploads **out)
+{
+	struct sym_uploads *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	*out = s;
+	return 0;
+}
+
+void sym_uploads_free(struct sym_uploads *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < PENDING_MOST; i++)
+		draft_discard(s->list[i].draft);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* Under s->lock. NULL: no entry has the key; with the key "": none is free. */
+static struct pending *find(struct sym_uploads *s, const char *key)
+{
+	for (unsigned i = 0; i < PENDING_MOST; i++)
+		if (strcmp(s->list[i].key, key) == 0)
+			return &s->list[i];
+	return NULL;
+}
+
+/* Under s->lock. The caller gets the draft. */
+static struct draft *clear(struct pending *p)
+{
+	struct draft *d = p->draft;
+
+	memset(p, 0, sizeof(*p));
+	return d;
+}
+
+bool sym_uploads_sweep(struct sym_uploads *s)
+{
+	struct draft *over[PENDING_MOST];
+	unsigned n = 0, left = 0;
+	uint64_t now = clock_ms();
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < PENDING_MOST; i++) {
+		struct pending *p = &s->list[i];
+
+		if (p->key[0] && now - p->since >= PENDING_MS)
+			over[n++] = clear(p);
+		left += p->key[0] != '\0';
+	}
+	pthread_mutex_unlock(&s->lock);
+	while (n)
+		draft_discard(over[--n]);
+	return left > 0;
+}
+
+static bool is_owner(const struct exchange *x, const struct pending *p)
+{
+	return p->space == x->space && p->known == x->known && strcmp(p->token.name, x->token.name) == 0;
+}
+
+static struct sym_uploads *table_of(const struct exchange *x)
+{
+	return x->h->uploads->sym;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------- */
+
+static int answer_json(struct exchange *x, int r)
+{
+	return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_answer(x, 200, JSON);
+}
+
+static int check_done(struct exchange *x)
+{
+	struct sym_upload_claim claim = {.type = "BREAKPAD"};
+	struct artifact a[SYM_UPLOAD_CLAIMS_MOST];
+	struct sym_upload_path path;
+	struct key k, named;
+	bool found = false;
+
+	sym_upload_parse(x->route->path, &path);
+	snprintf(claim.debug_file, sizeof(claim.debug_file), "%s", path.debug_file);
+	snprintf(claim.debug_id, sizeof(claim.debug_id), "%s", path.debug_id);
+	if (sym_upload_artifacts(&claim, a) && key_of(&k, &a[0]) == 0) {
+		named = store_key(x->space->store, &k);
+		found = store_has(x->space->store, &named, NULL);
+	}
+	return answer_json(x, sym_upload_status(&x->reply, found));
+}
+
+/* The client sends the file to this URL: through the same front, if there is one. */
+static int url_of(struct exchange *x, const char *key, struct buf *out)
+{
+	const char *host = exchange_header(x, "Host"), *scheme = exchange_header(x, "X-Forwarded-Proto");
+
+	return buf_addf(out, "%s://%s/v1/uploads/%s", scheme && strcasecmp(scheme, "https") == 0 ? "https" : "http",
+		host ? host : "localhost", key);
+}
+
+static int create_done(struct exchange *x)
+{
+	_cleanup_buf_ struct buf url = BUF_UP_TO(4096);
+	struct sym_uploads *s = table_of(x);
+	char key[SYM_UPLOAD_KEY];
+	struct pending *p;
+	uint8_t bytes[16];
+	int r;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return upload_refuse_errno(x, -EIO, NULL);
+	hex_print(bytes, sizeof(bytes), key);
+	r = url_of(x, key, &url);
+	if (r == 0)
+		r = sym_upload_created(&x->reply, buf_text(&url), key);
+	if (r < 0)
+		return upload_refuse_errno(x, r, NULL);
+	sym_uploads_sweep(s);
+	pthread_mutex_lock(&s->lock);
+	p = find(s, "");
+	if (p) {
+		*p = (struct pending){.since = clock_ms(), .space = x->space, .token = x->token, .known = x->known};
+		memcpy(p->key, key, sizeof(key));
+	}
+	pthread_mutex_unlock(&s->lock);
+	return p ? upload_answer(x, 200, JSON)
+		 : upload_refuse(x, 503, "too many uploads were begun and are not complete; try again later");
+}
+
+int sym_upload_admit(struct exchange *x)
+{
+	struct sym_uploads *s = table_of(x);
+	struct sym_upload_path path;
+	struct pending *p;
+
+	sym_upload_parse(x->route->path, &path);
+	LOCK_SCOPE(&s->lock);
+	p = path.key[0] ? find(s, path.key) : NULL;
+	if (!p)
+		return upload_refuse(x, 404, "no such upload, or it is over");
+	x->space = p->space;
+	x->token = p->token;
+	x->known = p->known;
+	return 0;
+}
+
+/* A client that tries again replaces the earlier bytes. */
+static int bytes_file(struct exchange *x, struct upload_file *f)
+{
+	struct sym_uploads *s = table_of(x);
+	struct sym_upload_path path;
+	struct draft *old = NULL;
+	struct pending *p;
+
+	sym_upload_parse(x->route->path, &path);
+	pthread_mutex_lock(&s->lock);
+	p = find(s, path.key);
+	if (p) {
+		old = p->draft;
+		p->draft = take(f->draft);
+	}
+	pthread_mutex_unlock(&s->lock);
+	draft_discard(old);
+	return p ? upload_answer(x, 200, JSON) : upload_refuse(x, 404, "no such upload, or it is over");
+}
+
+/* Takes the file of an upload out of the table. 0, or the status of a refusal. */
+static int take_pending(struct exchange *x, struct upload_file *f)
+{
+	struct sym_uploads *s = table_of(x);
+	struct sym_upload_path path;
+	struct pending *p;
+
+	sym_upload_parse(x->route->path, &path);
+	LOCK_SCOPE(&s->lock);
+	p = find(s, path.key);
+	if (!p || !is_owner(x, p))
+		return upload_refuse(x, 404, "no such upload, or it is over");
+	if (!p->draft)
+		return upload_refuse(x, 400, "no file was sent to the upload URL");
+	f->draft = clear(p);
+	return 0;
+}
+
+/* Stores a file that a client claims to be `c`. 0, or the status of a refusal. */
+static int store_claimed(struct exchange *x, struct upload_file *f, const struct sym_upload_claim *c,
+	struct upload_outcome *out)
+{
+	struct artifact claims[SYM_UPLOAD_CLAIMS_MOST];
+	struct intake_item it = {.shown = c->debug_file[0] ? c->debug_file : "the file",
+		.name = c->debug_file,
+		.named = true,
+		.claims = claims};
+	int r;
+
+	it.n_claims = sym_upload_artifacts(c, claims);
+	if (!it.n_claims)
+		return upload_refuse(x, 400, "%.100s: not a debug id, or \"%s\" is not a type that this server takes",
+			c->debug_id, c->type);
+	r = upload_store_file(x, f, &it, out, NULL, NULL);
+	if (r == 0 && out->refused)
+		r = upload_refuse(x, out->error == -EFBIG ? 413 : 422, "%s", out->why);
+	return r;
+}
+
+static int complete_done(struct exchange *x)
+{
+	struct sym_upload_claim claim;
+	struct upload_file f = {0};
+	struct upload_outcome out;
+	int r;
+
+	if (sym_upload_read_claim(buf_text(&x->body), x->body.n, &claim) < 0)
+		return upload_refuse(x, 400, "the body must name debug_file and debug_id");
+	r = take_pending(x, &f);
+	if (r == 0)
+		r = store_claimed(x, &f, &claim, &out);
+	draft_discard(f.draft);
+	return r ? r : answer_json(x, sym_upload_result(&x->reply, !out.added));
+}
+
+const struct upload_ops upload_sym_check = {.body = UPLOAD_TEXT, .done = check_done};
+const struct upload_ops upload_sym_create = {.body = UPLOAD_TEXT, .done = create_done};
+const struct upload_ops upload_sym_bytes = {.body = UPLOAD_FILE, .file = bytes_file};
+const struct upload_ops upload_sym_complete = {.body = UPLOAD_TEXT, .done = complete_done};
+
+/* ---- the first protocol: one form ------------------------------------------------------------------ */
+
+struct form {
+	struct upload_file file;
+	struct sym_upload_claim claim;
+};
+
+static struct form *form_of(struct exchange *x)
+{
+	struct upload *u = x->upload;
+
+	if (!u->ctx)
+		u->ctx = calloc(1, sizeof(struct form));
+	return u->ctx;
+}
+
+static int form_field(struct exchange *x, const char *name, const char *value)
+{
+	struct form *f = form_of(x);
+
+	if (!f)
+		return upload_refuse_errno(x, -ENOMEM, NULL);
+	if (strcmp(name, "debug_file") == 0)
+		snprintf(f->claim.debug_file, sizeof(f->claim.debug_file), "%s", value);
+	if (strcmp(name, "debug_identifier") == 0)
+		snprintf(f->claim.debug_id, sizeof(f->claim.debug_id), "%s", value);
+	return 0;
+}
+
+static int form_file(struct exchange *x, struct upload_file *file)
+{
+	struct form *f = form_of(x);
+
+	if (!f)
+		return upload_refuse_errno(x, -ENOMEM, NULL);
+	if (strcmp(file->name, "symbol_file") == 0 && !f->file.draft)
+		f->file.draft = take(file->draft);
+	return 0;
+}
+
+static int form_done(struct exchange *x)
+{
+	struct form *f = x->upload->ctx;
+	struct upload_outcome out;
+	int r;
+
+	if (!f || !f->file.draft || !f->claim.debug_id[0])
+		return upload_refuse(x, 400, "the form must have the fields debug_file and debug_identifier, and the "
+					     "file symbol_file");
+	r = store_claimed(x, &f->file, &f->claim, &out);
+	if (r == 0 && buf_adds(&x->reply, out.added ? "stored\n" : "present\n") < 0)
+		r = upload_refuse_errno(x, -ENOMEM, NULL);
+	return r ? r : upload_answer(x, 200, "text/plain; charset=utf-8");
+}
+
+static void form_release(void *ctx)
+{
+	struct form *f = ctx;
+
+	if (f)
+		draft_discard(f->file.draft);
+	free(f);
+}
+
+const struct upload_ops upload_sym_form = {.body = UPLOAD_FORM,
+	.file = form_file,
+	.field = form_field,
+	.done = form_done,
+	.release = form_release};

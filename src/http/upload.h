@@ -1,0 +1,123 @@
+/* Uploads: receives the body of a request into files that no client sees yet, and lets the route decide
+ * what becomes of them. A body never stays in memory: libmicrohttpd's threads collect a chunk, and workers
+ * write it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "http/private.h"
+#include "store/store.h"
+
+#define UPLOADS_MOST 64		    /* bodies that are received at the same time */
+#define UPLOAD_CHUNK (256u << 10)   /* bytes that are collected before a worker writes them */
+#define UPLOAD_WRITERS 4	    /* threads that write chunks */
+#define UPLOAD_JUDGES 4		    /* threads that judge and store whole files */
+#define UPLOAD_NAME 256		    /* of a part of a form, or of its file */
+#define UPLOAD_VALUE 1024	    /* bytes of a field of a form */
+#define UPLOAD_PARTS_MOST 256	    /* parts of a form */
+
+/* What all uploads of a server share. */
+struct uploads {
+	struct workers *writers, *judges;
+	atomic_uint receiving;	 /* bodies that have memory for a chunk */
+	struct sym_uploads *sym; /* upload-sym.c */
+	bool (*sweep)(struct uploads *u); /* ends uploads that take too long; whether to call it again */
+};
+
+enum upload_body {
+	UPLOAD_FILE, /* the body is one file */
+	UPLOAD_FORM, /* multipart/form-data, or a form of text fields */
+	UPLOAD_TEXT  /* short text, or none: it is kept in x->body */
+};
+
+/* A file in the body of a request: the whole body, or a part of a form that has a file name. */
+struct upload_file {
+	char name[UPLOAD_NAME];	     /* of the part; "": the body is the file */
+	char file_name[UPLOAD_NAME]; /* that the client gave to the part; "": the body is the file */
+	struct draft *draft;	     /* the callback may take it */
+};
+
+/* What a route does with a body. The callbacks run on a worker while the connection is suspended, one at a
+ * time. Each returns 0, or the result of upload_refuse(), which ends the request. */
+struct upload_ops {
+	enum upload_body body;
+	bool json; /* errors are {"error": TEXT}, as Tecken and Sentry send them; else plain text */
+	/* A file is complete. NULL: the files of the body are dropped. */
+	int (*file)(struct exchange *x, struct upload_file *f);
+	/* A field without a file name. NULL: fields are ignored. */
+	int (*field)(struct exchange *x, const char *name, const char *value);
+	/* The body is complete, after all other calls: calls upload_answer(). */
+	int (*done)(struct exchange *x);
+	void (*release)(void *ctx); /* NULL: `ctx` needs none */
+};
+
+struct upload {
+	const struct upload_ops *ops;
+	void *ctx;	/* of the route */
+	uint64_t most;	/* bytes of the body */
+	uint64_t file_most; /* bytes of each file */
+	uint64_t files; /* the files that are complete */
+
+	/* The thread of the connection; a worker while `writing`. */
+	bool receiving; /* counted in uploads->receiving */
+	bool writing;	/* a worker writes the chunk */
+	uint8_t *chunk;
+	size_t n; /* bytes in the chunk */
+	uint64_t received;
+	struct MHD_PostProcessor *form;
+	unsigned parts;
+	bool in_part, in_field;
+	struct upload_file file;	/* the part that arrives now; `draft` is NULL before its first byte */
+	char value[UPLOAD_VALUE];	/* of the field that arrives now */
+	size_t value_n;
+
+	bool try; /* the files are of the class "try" */
+
+	/* the answer */
+	int status;	  /* 0: not known yet */
+	const char *type; /* of x->reply */
+	struct err e;	  /* the reason of a refusal */
+};
+
+/* ---- uploads.c ------------------------------------------------------------------------ */
+
+/* For a server with uploads. 0, -errno. */
+int uploads_new(struct uploads **out);
+void uploads_free(struct uploads *u); /* runs what its workers have; NULL is fine */
+
+/* Call it when the route is known to be that of an upload. 0; 503: out of memory. */
+int upload_begin(struct exchange *x);
+/* Judges the head of the upload: its rights, origin and length, and whether the server can take it now. 0,
+ * or the status that refuses it. */
+int upload_judge(struct exchange *x);
+/* ---- upload.c ------------------------------------------------------------------------- */
+
+/* Takes bytes of the body, as libmicrohttpd's access handler does: `*n` becomes the number of bytes that
+ * were not taken. */
+enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n);
+/* The handler of every upload route: calls the route's callbacks, and sends the answer. */
+enum MHD_Result upload_handle(struct exchange *x);
+void upload_free(struct exchange *x); /* discards files that were not taken */
+/* In reply.c: sends an error in the form of the route's protocol. `text` is used if no reason is known. */
+enum MHD_Result upload_send_error(struct exchange *x, int status, const char *text);
+
+/* Refuses the request: sets the status and the reason, and returns the status. */
+int upload_refuse(struct exchange *x, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* As upload_refuse(), for an error of the disk or of the system: 507 if the disk is full, 413 for -EFBIG,
+ * else 503. `text` may be NULL. */
+int upload_refuse_errno(struct exchange *x, int r, const char *text);
+/* Whether the client may store files for as long as it likes; else only in the class "try". */
+bool upload_is_regular(struct exchange *x);
+/* Answers the request with x->reply. Returns 0. */
+int upload_answer(struct exchange *x, int status, const char *type);
+
+/* ---- upload-put.c, upload-tecken.c, upload-sym.c ------------------------------------------- */
+
+extern const struct upload_ops upload_put, upload_delete, upload_tecken, upload_sym_check, upload_sym_create,
+	upload_sym_bytes, upload_sym_complete, upload_sym_form;
+
+int sym_uploads_new(struct sym_uploads **out); /* 0, -ENOMEM */
+void sym_uploads_free(struct sym_uploads *s);  /* NULL is fine */
+/* Ends uploads that were begun an hour ago and are not complete. Whether any is left. */
+bool sym_uploads_sweep(struct sym_uploads *s);
+/* Judges the head of a PUT to an upload URL: its random key is the right, and says in whose name the bytes come.
+ * 0, or the status of a refusal. */
+int sym_upload_admit(struct exchange *x);

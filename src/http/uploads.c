@@ -1,0 +1,81 @@
+/* What all uploads of a server share: their routes and threads, and the bounds that a request meets before its
+ * body is read. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "http/upload.h"
+
+static bool sweep(struct uploads *u)
+{
+	return sym_uploads_sweep(u->sym);
+}
+
+int uploads_new(struct uploads **out)
+{
+	struct uploads *u = calloc(1, sizeof(*u));
+	int r = u ? workers_new(&u->writers, UPLOAD_WRITERS) : -ENOMEM;
+
+	if (r == 0)
+		r = workers_new(&u->judges, UPLOAD_JUDGES);
+	if (r == 0)
+		r = sym_uploads_new(&u->sym);
+	if (r < 0) {
+		uploads_free(u);
+		return r;
+	}
+	u->sweep = sweep;
+	*out = u;
+	return 0;
+}
+
+void uploads_free(struct uploads *u)
+{
+	if (!u)
+		return;
+	if (u->writers)
+		workers_free(u->writers);
+	if (u->judges)
+		workers_free(u->judges);
+	sym_uploads_free(u->sym);
+	free(u);
+}
+
+int upload_begin(struct exchange *x)
+{
+	static const struct upload_ops *const ops[] = {
+		[ROUTE_PUT] = &upload_put,
+		[ROUTE_DELETE] = &upload_delete,
+		[ROUTE_TECKEN] = &upload_tecken,
+		[ROUTE_SYM_CHECK] = &upload_sym_check,
+		[ROUTE_SYM_CREATE] = &upload_sym_create,
+		[ROUTE_SYM_BYTES] = &upload_sym_bytes,
+		[ROUTE_SYM_COMPLETE] = &upload_sym_complete,
+		[ROUTE_SYM_FORM] = &upload_sym_form,
+	};
+	struct upload *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return 503;
+	u->ops = ops[x->route->what];
+	u->file_most = x->h->upload_most;
+	u->most = u->ops->body == UPLOAD_TEXT ? x->h->body_most : x->h->upload_most;
+	x->upload = u;
+	x->upload_free = upload_free;
+	return 0;
+}
+
+int upload_judge(struct exchange *x)
+{
+	const char *length = exchange_header(x, "Content-Length");
+	struct upload *u = x->upload;
+	int status = x->route->what == ROUTE_SYM_BYTES ? sym_upload_admit(x) : 0;
+
+	if (status)
+		return status;
+	if (length && strtoull(length, NULL, 10) > u->most)
+		return upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",
+			(unsigned long long)u->most);
+	if (u->ops->body != UPLOAD_TEXT && atomic_load(&x->h->uploads->receiving) >= UPLOADS_MOST)
+		return upload_refuse(x, 503, "too many uploads at the same time; try again later");
+	return 0;
+}
+

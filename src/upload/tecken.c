@@ -1,0 +1,225 @@
+/* The rules of Tecken for archives, and the JSON of its answers. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "upload/tecken.h"
+#include "base/hash.h"
+#include "base/jtext.h"
+#include "base/util.h"
+#include "base/zip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define SYMBOL_LIST "-symbols.txt"
+#define NAME_SHOWN 200 /* bytes of a member's name in an error */
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcasecmp(text + n - m, end) == 0;
+}
+
+static const char *last_part(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? slash + 1 : name;
+}
+
+bool tecken_ignores(const char *member)
+{
+	return strcmp(last_part(member), ".DS_Store") == 0 ||
+	       (!strchr(member, '/') && ends_with(member, SYMBOL_LIST));
+}
+
+/* Tecken's list of characters that may not be in a key of its bucket. */
+static bool has_bad_characters(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)p[i] < 0x20 || (unsigned char)p[i] >= 0x7f || strchr("\\^`><{}[]#%\"'|/", p[i]))
+			return true;
+	return false;
+}
+
+static bool is_hex(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (hex_value(p[i]) < 0)
+			return false;
+	return true;
+}
+
+static int unrecognized(const char *name, struct err *e)
+{
+	return err_set(e, -EINVAL,
+		"Unrecognized file pattern. Should only be <module>/<hex>/<file> or <name>-symbols.txt and "
+		"nothing else. (First unrecognized pattern was '%.*s')", NAME_SHOWN, name);
+}
+
+static int judge_name(const char *name, struct err *e)
+{
+	const char *one = strchr(name, '/'), *two = one ? strchr(one + 1, '/') : NULL;
+
+	if (tecken_ignores(name))
+		return 0;
+	if (!two || strchr(two + 1, '/'))
+		return unrecognized(name, e);
+	if (has_bad_characters(name, (size_t)(one - name)) || has_bad_characters(two + 1, strlen(two + 1)))
+		return err_set(e, -EINVAL, "Invalid character in filename '%.*s'", NAME_SHOWN, name);
+	/* Tecken takes an empty identifier; symfs has no key for it. */
+	if (one == name || two == one + 1 || !two[1] || !is_hex(one + 1, (size_t)(two - one - 1)))
+		return unrecognized(name, e);
+	return 0;
+}
+
+/* ---- the archive --------------------------------------------------------------------------- */
+
+struct member {
+	uint64_t name, size; /* `name`: its hash */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct member *one = a, *two = b;
+
+	return one->name < two->name ? -1 : one->name > two->name;
+}
+
+/* Reads the directory once more for the name, because the list has only hashes. */
+static int refuse_double(struct view *v, uint64_t hash, uint64_t one, uint64_t two, struct err *e)
+{
+	struct zip_entry entry;
+	struct zip z;
+	int r = zip_open(&z, v, e);
+
+	while (r == 0 && (r = zip_next(&z, &entry, e)) == 0 && hash_mix(entry.name, strlen(entry.name)) != hash)
+		;
+	return r < 0 ? r
+		     : err_set(e, -EINVAL,
+			       "The zipfile buffer contains two files both called %.*s and they have difference "
+			       "sizes (%" PRIu64 " != %" PRIu64 ")", NAME_SHOWN, entry.name, MAX(one, two),
+			       MIN(one, two));
+}
+
+static int judge_doubles(struct view *v, struct member *list, size_t n, struct err *e)
+{
+	qsort(list, n, sizeof(*list), by_name);
+	for (size_t i = 1; i < n; i++)
+		if (list[i].name == list[i - 1].name && list[i].size != list[i - 1].size)
+			return refuse_double(v, list[i].name, list[i - 1].size, list[i].size, e);
+	return 0;
+}
+
+static int judge_members(struct view *v, struct zip *z, struct err *e)
+{
+	_cleanup_free_ struct member *list = calloc(TECKEN_MEMBERS_MOST, sizeof(*list));
+	struct zip_entry entry;
+	size_t n = 0;
+	int r = list ? 0 : err_set(e, -ENOMEM, "out of memory");
+
+	while (r == 0 && (r = zip_next(z, &entry, e)) == 0) {
+		if (entry.name[0] && entry.name[strlen(entry.name) - 1] == '/') /* a directory */
+			continue;
+		if (n == TECKEN_MEMBERS_MOST)
+			return err_set(e, -EINVAL, "The archive has more than %u files", TECKEN_MEMBERS_MOST);
+		list[n++] = (struct member){hash_mix(entry.name, strlen(entry.name)), entry.size};
+		r = judge_name(entry.name, e);
+	}
+	return r == -ENOENT ? judge_doubles(v, list, n, e) : r;
+}
+
+int tecken_judge(struct view *v, const char *file_name, struct err *e)
+{
+	const char *dot = strrchr(last_part(file_name), '.');
+	struct zip z;
+	int r;
+
+	if (!ends_with(file_name, ".zip"))
+		return err_set(e, -EINVAL, "Unrecognized archive file extension \"%.*s\"", NAME_SHOWN, dot ? dot : "");
+	r = zip_open(&z, v, e);
+	if (r == -ENOMSG)
+		return err_set(e, -EINVAL, "File is not a zip file");
+	if (r == 0)
+		r = judge_members(v, &z, e);
+	return r == -EBADMSG ? err_set(e, -EINVAL, "Bad zip file: %.300s", e->text) : r;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static int add_time(struct buf *out, const char *name, int64_t wall)
+{
+	time_t t = (time_t)wall;
+	struct tm tm = {0};
+	char text[40];
+
+	gmtime_r(&t, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return buf_addf(out, ", \"%s\": \"%s\"", name, text);
+}
+
+static int add_text(struct buf *out, const char *name, const char *value)
+{
+	int r = buf_addf(out, ", \"%s\": ", name);
+
+	return r < 0 ? r : jtext_add(out, value);
+}
+
+static int add_names(struct buf *out, const char *name, const struct buf *names)
+{
+	int r = buf_addf(out, ", \"%s\": [", name);
+
+	for (size_t at = 0; r == 0 && at < names->n; at += strlen(names->p + at) + 1) {
+		r = at ? buf_adds(out, ", ") : 0;
+		if (r == 0)
+			r = jtext_add(out, names->p + at);
+	}
+	return r < 0 ? r : buf_adds(out, "]");
+}
+
+static int add_refused(struct buf *out, const struct buf *pairs)
+{
+	int r = buf_adds(out, ", \"refused_keys\": [");
+
+	for (size_t at = 0; r == 0 && at < pairs->n;) {
+		const char *name = pairs->p + at, *why = name + strlen(name) + 1;
+
+		r = buf_adds(out, at ? ", {\"key\": " : "{\"key\": ");
+		if (r == 0)
+			r = jtext_add(out, name);
+		if (r == 0)
+			r = add_text(out, "error", why);
+		if (r == 0)
+			r = buf_adds(out, "}");
+		at += strlen(name) + strlen(why) + 2;
+	}
+	return r < 0 ? r : buf_adds(out, "]");
+}
+
+int tecken_answer(const struct tecken_upload *u, struct buf *out)
+{
+	int r = buf_addf(out, "{\"upload\": {\"id\": %" PRIu64 ", \"size\": %" PRIu64, u->id, u->size);
+
+	if (r == 0)
+		r = add_text(out, "filename", u->file_name);
+	if (r == 0)
+		r = add_text(out, "bucket", u->bucket);
+	if (r == 0)
+		r = buf_addf(out, ", \"download_url\": null, \"try_symbols\": %s, \"redirect_urls\": []",
+			u->try ? "true" : "false");
+	if (r == 0)
+		r = add_time(out, "completed_at", u->ended);
+	if (r == 0)
+		r = add_time(out, "created_at", u->began);
+	if (r == 0)
+		r = add_text(out, "user", u->user);
+	if (r == 0)
+		r = add_names(out, "skipped_keys", u->skipped);
+	if (r == 0)
+		r = add_refused(out, u->refused);
+	return r < 0 ? r : buf_adds(out, "}}");
+}

@@ -18,6 +18,7 @@ struct workers {
 	pthread_cond_t more;
 	/* under lock */
 	struct job *first, **last;
+	unsigned queued; /* jobs in the list */
 	bool stopping;
 	unsigned running;
 	pthread_cond_t ended;
@@ -46,6 +47,7 @@ static struct job *next_job(struct workers *w)
 	j = w->first;
 	if (j) {
 		w->first = j->next;
+		w->queued--;
 		if (!w->first)
 			w->last = &w->first;
 	}
@@ -105,8 +107,16 @@ int workers_post(struct workers *w, void (*fn)(void *ctx), void *ctx)
 	LOCK_SCOPE(&w->lock);
 	*w->last = j;
 	w->last = &j->next;
+	w->queued++;
 	pthread_cond_signal(&w->more);
 	return 0;
+}
+
+unsigned workers_queued(struct workers *w)
+{
+	LOCK_SCOPE(&w->lock);
+
+	return w->queued;
 }
 
 static void workers_stop(struct workers *w)

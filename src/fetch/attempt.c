@@ -239,6 +239,7 @@ static int query_head(void *ctx, const struct net_reply *r)
 	struct query *q = ctx;
 	struct judgement j;
 
+	latency_answered(q);
 	source_judge(q->attempt->source, r, &j);
 	if (j.verdict == VERDICT_MISSING)
 		return query_missing(q, &j, r);
@@ -375,6 +376,8 @@ static void query_done(void *ctx, const struct net_reply *r)
 	struct attempt *at = q->attempt;
 	struct judgement j;
 
+	if (!r->http)
+		latency_failed(q);
 	q->transfer = NULL;
 	if (at->answering == q) {
 		answer_done(q, r);

@@ -115,6 +115,8 @@ struct fetch {
 	struct module hints[HINTS_MOST]; /* a ring */
 	unsigned next_hint;
 	struct dir_thread dir_threads[DIR_THREADS_MOST];
+	struct fetch_latency latencies[FETCH_LATENCIES_MOST];
+	unsigned n_latencies;
 
 	struct folded *folded; /* names of directory sources; has a lock of its own */
 

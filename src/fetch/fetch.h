@@ -177,6 +177,22 @@ int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_
 
 struct store *fetch_store(struct fetch *f);
 
+/* How long a source took to answer, from the request, or from its turn at the host, to the head of the answer. */
+#define FETCH_LATENCY_BOUNDS 11
+#define FETCH_LATENCIES_MOST 64 /* sources; later ones are not counted */
+extern const unsigned fetch_latency_bounds[FETCH_LATENCY_BOUNDS]; /* milliseconds, rising */
+struct fetch_latency {
+	char source[64]; /* its name */
+	uint64_t answers[FETCH_LATENCY_BOUNDS + 1]; /* those of up to each bound, and above the last */
+	uint64_t ms;	 /* the sum of all answers */
+	uint64_t failed; /* requests without any answer of HTTP */
+};
+/* Writes a row for each source that was asked, at most `most`. Returns their number. */
+unsigned fetch_latencies(struct fetch *f, struct fetch_latency *rows, unsigned most);
+
+/* The number of jobs (digests, index, identity) that wait for a worker. */
+unsigned fetch_queued(struct fetch *f);
+
 /* Counters, for `.symfs/stats` and /metrics; fetch_stat_rows names them. */
 struct fetch_stats {
 	atomic_uint_fast64_t lookups, opens, hits, misses, remembered, flights, joined, requests,

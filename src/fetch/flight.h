@@ -41,6 +41,7 @@ struct query {
 	bool asked_range;	   /* a range from byte 0 was requested: the first EARLY_BYTES, */
 	bool open_ended;	   /* or all bytes; body_choose() can end the transfer earlier */
 	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
+	uint64_t sent;		   /* clock_ms() of the request */
 	struct buf ptr;		   /* contents of a file.ptr */
 };
 
@@ -470,6 +471,8 @@ struct query *queries_first(const struct attempt *at, enum query_state state); /
 bool queries_are_queued(const struct attempt *at); /* whether transfers exist, and all wait for their host */
 uint64_t queries_turn(const struct attempt *at); /* the latest transfer_its_turn(); 0: none */
 int query_send(struct query *q, const struct net_sink *sink); /* 0, -ENOMEM; -EACCES: no credentials */
+void latency_answered(const struct query *q); /* call it when the head of the answer has come */
+void latency_failed(const struct query *q);   /* call it when the request ended without an answer */
 
 /* mismatch.c: wrong files, remembered in memory. */
 uint64_t query_number(const struct query *q); /* seen_number() of the query's request */

@@ -1,5 +1,6 @@
 /* The queries of an attempt: its source is asked for each spelling of the file by a request of its own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/grow.h"
 #include "base/util.h"
 #include "fetch/flight.h"
@@ -211,6 +212,7 @@ int query_send(struct query *q, const struct net_sink *sink)
 		return r;
 	buf_clear(&q->ptr);
 	q->state = QUERY_ASKING;
+	q->sent = clock_ms();
 	atomic_fetch_add(&f->stats.requests, 1);
 	return 0;
 }

@@ -48,6 +48,12 @@ struct store {
 	atomic_bool broken; /* it was logged that the directory was removed and cannot be made again */
 	atomic_bool lost; /* files were removed, but the disk had no room to drop their rows: a sweep is due */
 
+	struct {
+		pthread_mutex_t lock; /* taken alone */
+		store_arrived *arrived;
+		void *ctx;
+	} watch;
+
 	struct pending pending;
 	struct flights flights;
 	struct sparses sparses;
@@ -57,6 +63,9 @@ int flights_init(struct store *s, struct err *e);
 int flights_reopen(struct store *s, int dirfd, struct err *e); /* opens the file again, in the directory
 								  that replaced the old one */
 void flights_release(struct store *s);
+
+/* Reports a key that got a file to the watcher, if there is one. */
+void store_announce(struct store *s, const struct store_arrival *a);
 
 /* Finds the index row of store_key(k). 0, -ENOENT. */
 int store_hit(struct store *s, const struct key *k, struct index_hit *out);

@@ -306,7 +306,7 @@ static int publish_in(struct session *ses, struct publishing *p)
 	return 0;
 }
 
-static int publish_locked(struct publishing *p, struct blob **out)
+static int publish_and_open(struct publishing *p, struct blob **out)
 {
 	_cleanup_session_ struct session ses = {.s = p->s, .write = true};
 	char rel[DIR_REL], path[4300];
@@ -326,6 +326,22 @@ static int publish_locked(struct publishing *p, struct blob **out)
 		return r;
 	snprintf(path, sizeof(path), "%s/%s", p->s->dir, dir_blob(p->sha256, rel));
 	return blob_of_store(out, fd, path, p->sha256, p->size, &p->stored);
+}
+
+static int publish_locked(struct publishing *p, struct blob **out)
+{
+	struct store_arrival a = {.key = &p->k, .sha256 = p->sha256, .source = p->facts->source, .size = p->size};
+	int r = publish_and_open(p, out);
+
+	if (r < 0)
+		return r;
+	store_announce(p->s, &a);
+	for (unsigned i = 0; p->learned && i < p->learned->n; i++) {
+		a.key = &p->keys[i];
+		if (p->takes[i])
+			store_announce(p->s, &a);
+	}
+	return 0;
 }
 
 /* Publishes a copy of a draft that was lost when the directory was removed. */

@@ -113,6 +113,7 @@ int store_open(struct store **out, const struct store_opts *o, struct err *e)
 	s->min_free = o->min_free;
 	pthread_mutex_init(&s->write_lock, NULL);
 	pthread_mutex_init(&s->index_lock, NULL);
+	pthread_mutex_init(&s->watch.lock, NULL);
 	pending_init(&s->pending);
 	sparses_init(s);
 	s->dir = path_absolute(o->dir);
@@ -154,6 +155,7 @@ void store_close(struct store *s)
 	pending_release(&s->pending);
 	sparses_release(s);
 	pthread_mutex_destroy(&s->index_lock);
+	pthread_mutex_destroy(&s->watch.lock);
 	pthread_mutex_destroy(&s->write_lock);
 	free(s->dir);
 	free(s);

@@ -79,6 +79,21 @@ int draft_fd(const struct draft *d);
 uint64_t draft_size(const struct draft *d); /* the offset after the last byte written so far */
 void draft_discard(struct draft *d); /* NULL is fine */
 
+/* Whether the store can be read and can take files: 0; -errno, with the reason in `e`. (waits) */
+int store_ready(struct store *s, struct err *e);
+
+/* A key that got a file. */
+struct store_arrival {
+	const struct key *key;
+	const char *sha256, *source; /* of the file */
+	uint64_t size;
+};
+typedef void store_arrived(void *ctx, const struct store_arrival *a);
+/* Calls `arrived` for each key that gets a file by this process, after the commit: on the thread that publishes, which
+ * holds no lock of the store. It must be quick, and must not call the store. One watcher at a time; NULL ends the
+ * watch, and on return no call runs. */
+void store_watch(struct store *s, store_arrived *arrived, void *ctx);
+
 /* Publishes a whole artifact under a key, at once or not at all. Takes ownership of the draft, also on error.
  * A blob that was stored under the key before stays readable for its holders. Misses of the key are
  * forgotten. -ESTALE: the key belongs to an equally good or better file, or to a pinned file with other bytes.

@@ -1,0 +1,231 @@
+#!/bin/sh
+# Several `symfs serve`, each with a store of its own, behind the samples for nginx and HAProxy. Many clients
+# ask for one cold file by four layouts, and the source sends it once. 200 files in random order cost 200
+# requests. When the server that downloads is killed, every client gets the whole file by a retry, and the
+# source sends it at most twice. The sizes of the full test:
+#	SYMFS_CLUSTER_MIB=300 SYMFS_CLUSTER_SERVERS=8 SYMFS_CLUSTER_CLIENTS=64 tests/mount/serve-cluster.sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl openssl gcc objcopy
+[ -x "$SYMFS" ] || fail "$SYMFS is not built"
+command -v nginx >/dev/null || command -v haproxy >/dev/null || skip "neither nginx nor haproxy is installed"
+
+MIB=${SYMFS_CLUSTER_MIB:-12} SERVERS=${SYMFS_CLUSTER_SERVERS:-4} CLIENTS=${SYMFS_CLUSTER_CLIENTS:-16}
+SECONDS_OF_ONE=${SYMFS_CLUSTER_SECONDS:-5} # a download at the rate of the source
+FILES=${SYMFS_CLUSTER_FILES:-200}
+SIZE=$((MIB << 20)) RATE=$(((MIB << 20) / SECONDS_OF_ONE))
+BOUND=$((SECONDS_OF_ONE * 20 + 60)) # seconds after which a client has failed
+
+# ---- one large file, and many small ones ------------------------------------------------------
+head -c $((SIZE - 100000)) /dev/urandom >"$TMP/noise"
+for n in 1 2 3 4; do # each round needs a file that no server has
+  make_program "$TMP/made$n" prog
+  objcopy --add-section .noise="$TMP/noise" "$TMP/made$n/debug/prog.debug" "$TMP/large$n" || fail objcopy
+  put_gdb "$TMP/up" "$TMP/large$n" .debug
+  eval "id_$n=\$(build_id \"\$TMP/large$n\")"
+done
+rm -f "$TMP/noise"
+upstream_start large --root "$TMP/up" --rate "$RATE"
+# Their identifiers are digests, as real ones are: the front spreads them evenly.
+i=0
+while [ $i -lt "$FILES" ]; do
+  sym=v$i.so/$(echo "$i" | md5sum | cut -c1-32 | tr a-f A-F)0/v$i.so.sym
+  mkdir -p "$TMP/many/${sym%/*}"
+  { echo "MODULE Linux x86_64 $(echo "${sym#*/}" | cut -c1-33) v$i.so"; printf 'FUNC 1 2 0 g\n1 2 3 0\n'; } >"$TMP/many/$sym"
+  echo "$sym" >>"$TMP/syms"
+  i=$((i + 1))
+done
+upstream_start many --root "$TMP/many"
+
+# ---- the servers -------------------------------------------------------------------------------
+start_server() { # NUMBER [PORT]
+  symfs_serve "s$1" --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many"
+  eval "port_$1=\${URL_s$1##*:}"
+}
+start_all() { # with empty stores
+  s=1
+  while [ $s -le "$SERVERS" ]; do
+    eval "sa_port=\${port_$s:-0} sa_pid=\${PID_s$s:-}"
+    [ -z "$sa_pid" ] || gone "$sa_pid" || symfs_unserve "s$s"
+    rm -rf "$TMP/store-s$s"
+    start_server "$s" "$sa_port"
+    s=$((s + 1))
+  done
+}
+each_server() { # TEXT: once for each server, a line each, with its number for N@ and its port for P@
+  s=1
+  while [ $s -le "$SERVERS" ]; do
+    eval "es_port=\$port_$s"
+    echo "$1" | sed "s/N@/$s/g; s/P@/$es_port/g"
+    s=$((s + 1))
+  done
+}
+
+# ---- the fronts ---------------------------------------------------------------------------------
+mkdir -p "$TMP/tls" "$TMP/nginx-ng"
+(cd "$TMP/tls" && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=symbols.example.net \
+  -addext subjectAltName=IP:127.0.0.1 -keyout server.key -out cert.pem && cp cert.pem server.pem &&
+  cat cert.pem server.key >both.pem) >"$TMP/openssl.out" 2>&1 || fail "openssl: $(cat "$TMP/openssl.out")"
+
+# A sample with the servers of the test in place of each group of lines that match a pattern.
+with_servers() { # FILE PATTERN TEXT...: a text for each group, or the last for all that follow
+  ws_file=$1 ws_pattern=$2 ws_n=0
+  shift 2
+  for ws_text; do
+    ws_n=$((ws_n + 1))
+    each_server "$ws_text" >"$TMP/servers$ws_n"
+  done
+  awk -v pattern="$ws_pattern" -v last="$ws_n" -v texts="$TMP/servers" '
+    $0 !~ pattern { inside = 0; print; next }
+    inside { next }
+    { inside = 1; if (n < last) n++; file = texts n; while ((getline line <file) > 0) print line; close(file) }' "$ws_file"
+}
+
+start_nginx() {
+  for _ in 1 2 3 4 5; do
+    front_port=$(free_port)
+    {
+      echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events { worker_connections 1024; }"
+      echo "http { access_log $TMP/nginx-ng/access; client_body_temp_path $TMP/nginx-ng/t1;"
+      echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
+      with_servers "$top_srcdir/etc/nginx/symfs-cluster.conf" '^\tserver 10[.]' '	server 127.0.0.1:P@ fail_timeout=5s;' | sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$front_port ssl|"
+      echo "}"
+    } >"$TMP/nginx-ng/conf"
+    nginx_run ng "$front_port" && break
+  done
+  gone "$ns_pid" && fail "nginx does not start"
+  front_pid=$ns_pid
+}
+
+start_haproxy() {
+  for _ in 1 2 3 4 5; do
+    front_port=$(free_port)
+    {
+      printf 'global\n\tmaxconn 1000\n\tlog stderr local0\n\tstats socket %s/haproxy.sock\n' "$TMP"
+      with_servers "$top_srcdir/etc/haproxy/symfs.cfg" '^\tserver [a-z] 10[.]' '	server sN@ 127.0.0.1:P@' \
+        '	server sN@ 127.0.0.1:P@ track symfs_by_key/sN@' |
+        sed -e "s|/etc/haproxy/symfs/server.pem|$TMP/tls/both.pem|; s|bind :443|bind 127.0.0.1:$front_port|"
+    } >"$TMP/haproxy.cfg"
+    haproxy -db -f "$TMP/haproxy.cfg" >"$TMP/haproxy.log" 2>&1 &
+    front_pid=$!
+    PIDS="$PIDS $front_pid"
+    wait_for 60 listens_or_gone "$front_pid" "$front_port"
+    gone "$front_pid" || break
+  done
+  gone "$front_pid" && fail "haproxy does not start"
+}
+
+front_get() { fetch_url --cacert "$TMP/tls/cert.pem" --max-time "$BOUND" "https://127.0.0.1:$front_port$1"; }
+
+# ---- clients --------------------------------------------------------------------------------------
+# The paths of one file, a line each: of the gdb layout, debuginfod, symstore and unified.
+paths_of() { # ID
+  po_rest=${1#??}
+  echo "/gdb/.build-id/${1%"$po_rest"}/$po_rest.debug"
+  echo "/buildid/$1/debuginfo"
+  echo "/_.debug/elf-buildid-sym-$1/_.debug"
+  echo "/unified/$(echo "${1%"$po_rest"}/$po_rest" | tr a-f A-F)/debuginfo"
+}
+
+# One client: asks until it has the whole file, at most six times. Writes "TRIES MILLISECONDS".
+client() { # PATH FILE
+  c_began=$(now_ms) c_tries=0
+  while [ $c_tries -lt 6 ]; do
+    c_tries=$((c_tries + 1))
+    front_get "$1" 2>>"$TMP/curl.out" | cmp -s - "$2" && { echo "$c_tries $(($(now_ms) - c_began))"; return; }
+    nap
+  done
+  echo "failed $1"
+}
+
+# All clients at once on one file, by all paths in turn. Their lines in $TMP/clients.
+start_clients() { # NUMBER-OF-THE-FILE
+  eval "sc_id=\$id_$1"
+  paths_of "$sc_id" >"$TMP/paths"
+  : >"$TMP/clients"
+  crowd=
+  n=0
+  while [ $n -lt "$CLIENTS" ]; do
+    client "$(sed -n "$((n % 4 + 1))p" "$TMP/paths")" "$TMP/large$1" >>"$TMP/clients" 2>/dev/null &
+    crowd="$crowd $!"
+    n=$((n + 1))
+  done
+  PIDS="$PIDS $crowd"
+}
+end_clients() {
+  # shellcheck disable=SC2086 # words
+  wait $crowd
+  [ "$(grep -c '^[0-9]' "$TMP/clients")" = "$CLIENTS" ] || fail "$front: $(grep -vc '^[0-9]' "$TMP/clients") clients failed: $(sort "$TMP/clients" | uniq -c | tail -n 4)"
+}
+sent_of() { # NUMBER NAME: of the large file
+  eval "so_id=\$id_$1"
+  upstream_count "$URL_large" "$2" "/$(gdb_path "$so_id" .debug)"
+}
+downloads() { # NUMBER-OF-THE-SERVER
+  eval "fetch_url \"\$URL_s$1/metrics\"" | sed -n 's/^symfs_flights //p'
+}
+
+# ---- the test of one front --------------------------------------------------------------------------
+try_front() { # NAME FILE FILE
+  front=$1
+  start_all
+  "start_$front"
+  wait_for 20 front_get /ready || fail "$front: no server is ready"
+
+  start_clients "$2"
+  end_clients
+  slowest=$(sort -n -k 2 "$TMP/clients" | tail -n 1 | cut -d' ' -f2)
+  say "$front: $CLIENTS clients on $SERVERS cold servers, $MIB MiB by 4 layouts: $(sent_of "$2" get) GET, $(sort -k 1,1 -u "$TMP/clients" | cut -d' ' -f1 | tr '\n' ' ')try, slowest $slowest ms, one download $((SECONDS_OF_ONE * 1000)) ms"
+  [ "$(sent_of "$2" get)" = 1 ] || fail "$front: the source sent the file $(sent_of "$2" get) times"
+  # The bound counts where the clients, not the download, have the processor for themselves.
+  [ -z "${SYMFS_CLUSTER_MIB:-}" ] || [ "$slowest" -le $((SECONDS_OF_ONE * 1200)) ] || fail "$front: more than 1.2 times one download"
+
+  # Files by two layouts in random order: each is downloaded once.
+  upstream_reset "$URL_many"
+  { sed 's|^|/|' "$TMP/syms"; awk -F/ '{ print "/native/" $1 "/" tolower($2) "/" $3 }' "$TMP/syms"; } |
+    shuf --random-source="$SYMFS" >"$TMP/order"
+  sed "s|.*|url = \"https://127.0.0.1:$front_port&\"\noutput = /dev/null|" "$TMP/order" >"$TMP/urls"
+  curl -sS --noproxy '*' --cacert "$TMP/tls/cert.pem" --parallel --parallel-max 16 --fail --max-time "$BOUND" -K "$TMP/urls" \
+    -w '%{http_code}\n' >"$TMP/codes" 2>"$TMP/curl.out" || fail "$front: $(sort "$TMP/codes" | uniq -c) $(tail -n 3 "$TMP/curl.out")"
+  say "$front: $FILES files, each asked for twice: $(upstream_count "$URL_many" get) GET"
+  [ "$(upstream_count "$URL_many" get)" = "$FILES" ] || fail "$front: $(upstream_count "$URL_many" get) requests for $FILES files"
+  used=0 s=1
+  while [ $s -le "$SERVERS" ]; do
+    [ "$(downloads $s)" -gt $((FILES / SERVERS / 4)) ] && used=$((used + 1))
+    s=$((s + 1))
+  done
+  [ $used = "$SERVERS" ] || fail "$front: only $used of $SERVERS servers have a fair part of the files"
+
+  # The server that downloads is killed at half of the file.
+  before=
+  s=1
+  while [ $s -le "$SERVERS" ]; do
+    before="$before $(downloads $s)"
+    s=$((s + 1))
+  done
+  start_clients "$3"
+  half_came() { [ "$(upstream_count "$URL_large" bytes "/$(gdb_path "$half_id" .debug)")" -ge $((SIZE / 2)) ]; }
+  eval "half_id=\$id_$3"
+  wait_for "$BOUND" half_came || fail "$front: half of the file does not come"
+  owner=
+  s=1
+  for had in $before; do
+    [ "$(downloads $s)" = "$had" ] || owner="$owner $s"
+    s=$((s + 1))
+  done
+  owner=${owner# }
+  case $owner in '' | *' '*) fail "$front: servers \"$owner\" download" ;; esac
+  eval "owner_pid=\$PID_s$owner"
+  kill -KILL "$owner_pid"
+  end_clients
+  say "$front: kill -9 of the server at half: $(sent_of "$3" get) GETs, tries: $(cut -d' ' -f1 "$TMP/clients" | sort | uniq -c | awk '{ printf "%s clients %s, ", $1, $2 }')slowest $(sort -n -k 2 "$TMP/clients" | tail -n 1 | cut -d' ' -f2) ms"
+  [ "$(sent_of "$3" get)" -le 2 ] || fail "$front: the source sent the file $(sent_of "$3" get) times"
+  kill "$front_pid"
+  wait_gone "$front_pid" 20 || fail "$front does not end"
+}
+
+tried=
+command -v nginx >/dev/null && { try_front nginx 1 2; tried="$tried nginx"; }
+command -v haproxy >/dev/null && { try_front haproxy 3 4; tried="$tried haproxy"; }
+say "fronts:$tried"
+exit 0

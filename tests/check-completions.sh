@@ -46,7 +46,7 @@ touch "$tmp/dir/mine.conf"
 offers "umount!" symfs um
 offers "symbolicate!" symfs sy
 offers "serve!" symfs se
-offers "--listen --token-file --anyone --connections --idle-seconds --access-log --quota" symfs serve -
+offers "--listen --token-file --anyone --connections --idle-seconds --drain-seconds --drain-grace --access-log --quota" symfs serve -
 offers "systemd!" symfs serve --listen sy
 offers "v4 v5!" symfs symbolicate --api v
 offers "--debug --demangle!" symfs symbolicate --d

@@ -20,7 +20,7 @@ verify() # system|user FILE [NAME]: 0 when systemd has nothing to say of it
 	mkdir -p "$tmp/$1"
 	unit=$tmp/$1/${3:-symfs}.service
 	sed "s|@bindir@|$tmp/bin|g" "$2" >"$unit"
-	[ -z "${3:-}" ] || cp "$top/etc/systemd/$1/$3.socket" "$tmp/$1/"
+	[ ! -e "$top/etc/systemd/$1/${3:-}.socket" ] || cp "$top/etc/systemd/$1/$3.socket" "$tmp/$1/"
 	said=$(XDG_RUNTIME_DIR=$tmp/run systemd-analyze $mode --man=no --recursive-errors=no \
 		verify "$unit" 2>&1) || { echo "$said"; return 1; }
 	case $said in *symfs*) echo "$said"; return 1 ;; esac
@@ -34,9 +34,10 @@ done
 
 verify system "$top/etc/systemd/system/symfs-mount.service.in" symfs-mount || { echo "the helper's unit is refused"; exit 1; }
 verify system "$top/etc/systemd/system/symfs-serve.service.in" symfs-serve || { echo "the server's unit is refused"; exit 1; }
-seen=$((seen + 2))
+verify system "$top/etc/systemd/system/symfs-serve@.service.in" symfs-serve@8741 || { echo "the unit of one of several servers is refused"; exit 1; }
+seen=$((seen + 3))
 if systemd-analyze --help | grep -q offline; then
-	for row in symfs-serve:14 symfs:35 symfs-mount:35; do # how exposed each may be, in tenths
+	for row in symfs-serve:14 symfs-serve@8741:14 symfs:35 symfs-mount:35; do # how exposed each may be, in tenths
 		systemd-analyze security --no-pager --offline=true --threshold="${row#*:}" "$tmp/system/${row%:*}.service" >"$tmp/score" 2>&1 ||
 			{ tail -n 2 "$tmp/score"; echo "${row%:*}.service is more exposed than ${row#*:} tenths"; exit 1; }
 		sed -n 's/^.*Overall exposure/exposure/p' "$tmp/score"

@@ -51,7 +51,7 @@ _symfs_value()
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
 	symbolicate:--api) _symfs_words "v4 v5" ;;
 	serve:--listen | mount:--serve) _symfs_words "127.0.0.1:8737 unix: systemd" ;;
-	serve:--connections | serve:--idle-seconds) COMPREPLY=() ;;
+	serve:--connections | serve:--idle-seconds | serve:--drain-*) COMPREPLY=() ;;
 	serve:--token-file | serve:--access-log | serve:--log-file | mount:--log-file) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
@@ -115,7 +115,7 @@ _symfs_options()
 			--json $_symfs_common" ;;
 	addr2line) _symfs_words "--stdin --plain-names --arch --type --json $_symfs_common" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
-	serve) _symfs_words "--listen --token-file --anyone --upload --connections --idle-seconds --access-log --log-file
+	serve) _symfs_words "--listen --token-file --anyone --upload --connections --idle-seconds --drain-seconds --drain-grace --access-log --log-file
 			$_symfs_common" ;;
 	symbolicate)
 		_symfs_words "--api --text --debug --lenient --demangle --function-size --module-errors --json

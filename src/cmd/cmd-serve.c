@@ -1,5 +1,6 @@
 /* symfs serve: serves the files of the mount over HTTP, for hosts that cannot mount. Stays in the foreground. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/app.h"
@@ -11,11 +12,14 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 struct server {
 	struct serving serving;
 	struct app app;
 	struct http *http;
+	const char *drain_seconds, *drain_grace; /* numbers, as text; NULL: the default */
+	unsigned drain_ms, grace_ms;
 	int notify;	      /* the socket of $NOTIFY_SOCKET; -1: no socket */
 	const char *log_path; /* the value of --log-file; NULL: the option is not given */
 };
@@ -35,6 +39,30 @@ static void reload(struct server *s)
 	notify_send(s->notify, "READY=1");
 }
 
+/* Waits for `ms` milliseconds, or until no request runs. True: a further signal ends the server at once. */
+static bool wait_or_signal(struct server *s, const sigset_t *signals, unsigned ms, bool until_idle)
+{
+	uint64_t end = clock_ms() + ms;
+	struct timespec pause = {.tv_nsec = 20000000};
+
+	while (clock_ms() < end && (!until_idle || http_running(s->http)))
+		if (sigtimedwait(signals, NULL, &pause) > 0)
+			return true;
+	return false;
+}
+
+/* Lets the requests that run end. A front that asks /ready sends new requests elsewhere meanwhile. */
+static void drain(struct server *s, const sigset_t *signals)
+{
+	http_drain(s->http);
+	if (wait_or_signal(s, signals, s->grace_ms, false))
+		return;
+	http_refuse(s->http);
+	wait_or_signal(s, signals, s->drain_ms, true);
+	if (http_running(s->http))
+		log_info("%u requests did not end in time", http_running(s->http));
+}
+
 /* Serves until a signal ends the command. With a terminal, SIGHUP is such a signal, because a closing terminal
  * sends it. Otherwise SIGHUP reloads the configuration. */
 static void serve(struct server *s, const sigset_t *signals)
@@ -46,13 +74,28 @@ static void serve(struct server *s, const sigset_t *signals)
 	while (sigwait(signals, &sig) == 0 && sig == SIGHUP && !hup_ends)
 		reload(s);
 	notify_send(s->notify, "STOPPING=1");
+	drain(s, signals);
+}
+
+static int read_seconds(const char *name, const char *text, unsigned usual, unsigned *ms, struct err *e)
+{
+	size_t n = text ? strlen(text) : 0;
+	unsigned long seconds = text ? strtoul(text, NULL, 10) : usual;
+
+	*ms = (unsigned)seconds * 1000;
+	return !text || (n && n < 6 && strspn(text, "0123456789") == n && seconds <= 86400) ? 0 :
+		err_set(e, -EINVAL, "--%s %s: expected a number from 0 to 86400", name, text);
 }
 
 static int start(struct server *s, const struct app_args *args, struct err *e)
 {
 	_cleanup_close_ int log_fd = -1;
-	int r = s->log_path ? log_open_file(s->log_path, &log_fd, e) : 0;
+	int r = read_seconds("drain-seconds", s->drain_seconds, 10, &s->drain_ms, e);
 
+	if (r == 0)
+		r = read_seconds("drain-grace", s->drain_grace, 0, &s->grace_ms, e);
+	if (r == 0 && s->log_path)
+		r = log_open_file(s->log_path, &log_fd, e);
 	if (r == 0)
 		r = app_prepare(&s->app, args, e);
 	if (r == 0 && !args->offline)
@@ -102,6 +145,10 @@ static int run_serve(int argc, char **argv)
 		{"connections", 0, "N", "maximum of simultaneous connections (4096)", &s->connections},
 		{"idle-seconds", 0, "N", "limit for a head, and between requests (60)", &s->idle_seconds},
 		{"access-log", 0, "FILE", "append a line for each request; -: stderr", &s->access_log},
+		{"drain-seconds", 0, "N", "at the end, time for running requests (10)",
+			&server.drain_seconds},
+		{"drain-grace", 0, "N", "accept requests N s after /ready says no (0)",
+			&server.drain_grace},
 		{"log-file", 0, "FILE", "append messages to FILE; SIGHUP reopens it",
 			&server.log_path},
 		{0},

@@ -111,6 +111,24 @@ void conn_busy(struct http *h, struct conn *c, bool busy)
 	c->since = clock_ms();
 }
 
+void conn_asked(struct http *h, struct conn *c, bool asked)
+{
+	atomic_fetch_add(&h->running, asked ? 1 : -1u);
+	if (!c)
+		return;
+	LOCK_SCOPE(&h->lock);
+	c->asked = asked;
+}
+
+void conn_end_idle(struct http *h)
+{
+	LOCK_SCOPE(&h->lock);
+
+	for (struct conn *c = h->conns; c; c = c->next)
+		if (!c->asked && !c->shut)
+			shut(h, c);
+}
+
 void conn_moves(struct http *h, struct conn *c, size_t bytes)
 {
 	if (!c)

@@ -76,6 +76,7 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_TEXT] = fixed_text,
 	[ROUTE_SYMBOLICATE] = symbolicate_handle,
 	[ROUTE_HEALTH] = page_health,
+	[ROUTE_READY] = page_ready,
 	[ROUTE_METRICS] = page_metrics,
 	[ROUTE_STATUS] = page_status,
 	[ROUTE_MISSING] = page_list,
@@ -124,6 +125,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		x->step = STEP_BODY;
 		x->method = method;
 		x->version = version;
+		conn_asked(x->h, x->conn, true);
 		conn_busy(x->h, x->conn, false); /* until the body has arrived */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
@@ -167,6 +169,7 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 	if (x->step != STEP_HEAD) {
 		access_write(h, x, cut);
 		conn_busy(h, x->conn, false);
+		conn_asked(h, x->conn, false);
 	}
 	exchange_unref(x);
 }

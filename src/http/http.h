@@ -45,5 +45,10 @@ const char *http_where(const struct http *h);
 /* Opens the access log again after it was moved away (log rotation). Any thread. */
 void http_reopen_log(struct http *h);
 
+/* The gentle end, in this order, each from any thread; then http_stop(). */
+void http_drain(struct http *h);  /* /ready answers 503 from now on, and each connection ends with its answer */
+void http_refuse(struct http *h); /* no client can connect any more, and connections without a request are closed */
+unsigned http_running(struct http *h); /* the number of requests that have not ended */
+
 /* Cancels all waits, answers the requests that waited, stops the server and frees it. NULL is fine. */
 void http_stop(struct http *h);

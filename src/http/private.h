@@ -46,6 +46,7 @@ struct conn {
 	int fd;
 	char peer[PEER_TEXT];
 	/* under http->lock */
+	bool asked;	/* a request has begun and has not ended */
 	bool busy;	/* a whole request has arrived and is being answered */
 	bool shut;	/* this server has shut the connection down */
 	uint64_t since; /* clock_ms() when the wait for a head or body began; grows as the body arrives */
@@ -91,6 +92,8 @@ struct http {
 	/* any thread */
 	struct http_counters counters;
 	atomic_bool stopping;
+	atomic_bool draining; /* the server ends soon: it is not ready, and each connection ends with its answer */
+	atomic_uint running; /* requests that have begun and have not ended */
 	atomic_uint_fast64_t bodies; /* bytes of POSTs */
 	atomic_uint waiting; /* requests that wait for fetch/ */
 	atomic_uint packing; /* bodies that are being packed */
@@ -102,6 +105,11 @@ struct http {
 	/* under lock */
 	struct conn *conns;
 	unsigned n_conns;
+	struct {
+		uint64_t began, checked; /* clock_ms() of the last check of the store; `checked` 0: none yet */
+		bool checking;
+		int r; /* its result */
+	} ready;
 	uint64_t last_number;
 	struct exchange *parked; /* requests that wait and can be cancelled */
 };
@@ -222,6 +230,8 @@ void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
 void conn_busy(struct http *h, struct conn *c, bool busy); /* true: an answer begins; false: the connection
 							      waits for the client */
+void conn_asked(struct http *h, struct conn *c, bool asked); /* true: a request has begun; false: it has ended */
+void conn_end_idle(struct http *h); /* closes connections without a request */
 void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body have arrived */
 /* Closes connections whose head or body does not arrive in time. False: no connection is left. */
 bool conn_sweep(struct http *h);
@@ -337,6 +347,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x);
 /* ---- pages.c ------------------------------------------------------------------------ */
 
 enum MHD_Result page_health(struct exchange *x);
+enum MHD_Result page_ready(struct exchange *x); /* drain.c */
 enum MHD_Result page_metrics(struct exchange *x);
 enum MHD_Result page_list(struct exchange *x); /* misses of all types, or of symbol files */
 enum MHD_Result page_status(struct exchange *x);

@@ -23,6 +23,7 @@ static bool for_pages(const struct exchange *x)
 {
 	switch (x->route->what) {
 	case ROUTE_HEALTH:
+	case ROUTE_READY:
 	case ROUTE_METRICS:
 	case ROUTE_STATUS:
 	case ROUTE_MISSING:
@@ -86,7 +87,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 		response_header(r, "Content-Security-Policy",
 			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
 			"frame-ancestors 'none'");
-	if (x->close)
+	if (x->close || atomic_load(&x->h->draining))
 		response_header(r, "Connection", "close");
 	if (for_pages(x))
 		add_origin(x, r);

@@ -44,7 +44,8 @@ int rights_judge(struct exchange *x)
 	/* The random key in the URL is the right: sym_upload_admit(). */
 	if (x->h->auth && x->route->what == ROUTE_SYM_BYTES)
 		return 0;
-	if (!x->h->auth || x->route->what == ROUTE_HEALTH || x->route->what == ROUTE_OPTIONS)
+	if (!x->h->auth || x->route->what == ROUTE_HEALTH || x->route->what == ROUTE_READY ||
+		x->route->what == ROUTE_OPTIONS)
 		return x->route->needs ? exchange_may(x, x->route->needs) : 0;
 	x->known = find_token(x, &x->token) == 0;
 	return exchange_may(x, x->route->needs ? x->route->needs : AUTH_READ);

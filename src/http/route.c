@@ -16,6 +16,7 @@ static const struct fixed {
 	{"", ROUTE_STATUS, "GET, HEAD", NULL},
 	{"status", ROUTE_STATUS, "GET, HEAD", NULL},
 	{"healthz", ROUTE_HEALTH, "GET, HEAD", NULL},
+	{"ready", ROUTE_READY, "GET, HEAD", NULL},
 	{"metrics", ROUTE_METRICS, "GET, HEAD", NULL},
 	{"missing.csv", ROUTE_MISSING, "GET, HEAD", NULL},
 	{"missingsymbols.csv", ROUTE_MISSES, "GET, HEAD", NULL},

@@ -21,6 +21,7 @@ enum route_what {
 	ROUTE_TEXT,	   /* hit.text */
 	ROUTE_SYMBOLICATE, /* a request to symbolicate; `api` is the version of the API */
 	ROUTE_HEALTH,
+	ROUTE_READY,
 	ROUTE_METRICS,
 	ROUTE_STATUS,
 	ROUTE_MISSING,

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/expire.h"
 #include "store/files/dir.h"
 #include "store/files/partial.h"
 #include "store/room.h"
@@ -122,6 +123,7 @@ int evict_to_quota(struct session *ses, int64_t except)
 	int r;
 
 	v.except = except;
+	expire_some(ses);
 	if (ses->s->quota == 0)
 		return 0;
 	r = index_bytes(ses->ix, &bytes);

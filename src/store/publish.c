@@ -32,7 +32,8 @@ struct publishing {
 	struct key keys[STORE_KEYS_MOST]; /* the keys of `learned`, with the names that they were first
 					     stored with */
 	struct worth worth;
-	bool inherits; /* the blob is pinned because it takes a key from a pinned file */
+	struct hold_state inherited; /* from pinned files that lose a key to the blob */
+	struct hold_state held;	     /* the hold that the blob gets; set by write_label() */
 	bool teaches;		     /* `m` is to be recorded */
 	struct module m;
 	char sparse[17]; /* the sparse file that the blob replaces; "": none */
@@ -67,7 +68,7 @@ static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum
 /* Takes a key from a worse file. */
 static int take_from(struct index *ix, struct publishing *p, const struct index_hit *h)
 {
-	p->inherits |= h->object.pinned;
+	hold_join(&p->inherited, &h->object.held);
 	return index_intent_add(ix, h->object.sha256, false);
 }
 
@@ -203,6 +204,24 @@ static int write_worth(struct index *ix, const struct publishing *p, const struc
 	return r == 0 || r == -ENOENT ? label_add_worth(text, &w) : r;
 }
 
+/* Joins the holds of the blob: what it had, what the publisher wants, what it inherits. */
+static int write_hold(struct publishing *p, const struct index_object *o, struct buf *text)
+{
+	struct hold_state wanted;
+	int r;
+
+	p->held = o->held;
+	if (is_pinning(p)) {
+		wanted = hold_begin(&p->learned->hold, clock_wall());
+		hold_join(&p->held, &wanted);
+	}
+	hold_join(&p->held, &p->inherited);
+	if (!p->held.pinned)
+		return 0;
+	r = label_add_pin(text);
+	return r == 0 ? hold_write(text, &p->held.hold) : r;
+}
+
 static int write_label(struct index *ix, struct publishing *p)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(LABEL_MOST);
@@ -224,8 +243,8 @@ static int write_label(struct index *ix, struct publishing *p)
 		r = label_add_module(&text, &p->m);
 	if (r == 0)
 		r = write_worth(ix, p, &o, &text);
-	if (r == 0 && (o.pinned || is_pinning(p) || p->inherits))
-		r = label_add_pin(&text);
+	if (r == 0)
+		r = write_hold(p, &o, &text);
 	return r == 0 ? label_write(p->s->dirfd, p->sha256, &text) : r;
 }
 
@@ -242,6 +261,8 @@ static int commit_learned(struct index *ix, struct publishing *p)
 		r = index_key_put(ix, k, p->object, p->facts);
 		if (r == 0)
 			r = MIN(index_misses_drop(ix, key_canon(k, canon)), 0);
+		if (r == 0)
+			r = index_tomb_drop(ix, canon);
 	}
 	return r;
 }
@@ -253,8 +274,8 @@ static int commit(struct index *ix, struct publishing *p)
 	r = index_begin(ix);
 	if (r == 0)
 		r = index_object_put(ix, p->sha256, p->size, clock_wall(), &p->worth, &p->object);
-	if (r == 0 && (is_pinning(p) || p->inherits))
-		r = index_object_keep(ix, p->object, STORE_FOR_GOOD);
+	if (r == 0 && p->held.pinned)
+		r = index_object_hold(ix, p->object, &p->held);
 	if (r == 0)
 		r = index_key_put(ix, &p->k, p->object, p->facts);
 	if (r == 0)
@@ -262,8 +283,10 @@ static int commit(struct index *ix, struct publishing *p)
 	if (r == 0)
 		r = sparse_forget(ix, p->canon, p->sparse);
 	if (r == 0)
-		r = index_misses_drop(ix, p->canon);
-	if (r >= 0)
+		r = MIN(index_misses_drop(ix, p->canon), 0);
+	if (r == 0)
+		r = index_tomb_drop(ix, p->canon);
+	if (r == 0)
 		r = index_intent_done(ix, p->sha256);
 	return r == 0 ? index_commit(ix) : r;
 }
@@ -283,7 +306,7 @@ static int publish_in(struct session *ses, struct publishing *p)
 	struct index_hit now;
 	int r;
 
-	p->inherits = false;
+	p->inherited = (struct hold_state){.pinned = false};
 	r = intend(ses->ix, p);
 	if (r == 0)
 		r = write_label(ses->ix, p);

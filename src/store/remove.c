@@ -29,11 +29,13 @@ static int keep_in(struct session *ses, const char *canon, int64_t until)
 	return 0;
 }
 
-static bool is_pinned(struct store *s, const struct key *k)
+/* Whether the file is kept that long already. */
+static bool is_kept(struct store *s, const struct key *k, int64_t until)
 {
 	struct index_hit hit;
 
-	return store_hit(s, k, &hit) == 0 && hit.object.pinned;
+	return store_hit(s, k, &hit) == 0 && hit.object.pinned &&
+	       (until != STORE_FOR_GOOD || hit.object.held.ends == 0);
 }
 
 int store_keep(struct store *s, const struct key *k, int64_t seconds)
@@ -45,7 +47,7 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds)
 
 	if (seconds > 0)
 		until = seconds > INT64_MAX - now ? STORE_FOR_GOOD : now + seconds;
-	if (until && is_pinned(s, k))
+	if (until && is_kept(s, k, until))
 		return 0;
 	here = store_key(s, k);
 	key_canon(&here, canon);

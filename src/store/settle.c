@@ -1,6 +1,7 @@
 /* Settling: makes the files of one blob and the index agree. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/settle.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "store/files/dir.h"
@@ -46,7 +47,9 @@ int settle_label(struct index *ix, const struct index_object *o, struct buf *out
 		r = settle_label_module(ix, o->id, out);
 	if (r == 0 && out->n)
 		r = settle_label_worth(ix, o->id, out);
-	return r == 0 && out->n && o->pinned ? label_add_pin(out) : r;
+	if (r == 0 && out->n && o->pinned)
+		r = label_add_pin(out);
+	return r == 0 && out->n && o->pinned ? hold_write(out, &o->held.hold) : r;
 }
 
 /* A blob that is added back to the index from its label. */
@@ -91,6 +94,18 @@ static int adopt_line(void *ctx, const struct label_line *l)
 	return r == 0 ? index_key_put(a->ix, &l->key, a->object, &l->facts) : r;
 }
 
+/* The label does not have the time of the last use: the hold begins anew. */
+static int adopt_hold(struct index *ix, int64_t object, const char *text)
+{
+	struct hold_state held;
+	struct store_hold h;
+
+	if (hold_read(text, &h) < 0)
+		return index_object_keep(ix, object, INT64_MAX);
+	held = hold_begin(&h, clock_wall());
+	return index_object_hold(ix, object, &held);
+}
+
 static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t size)
 {
 	struct adopting a = {.ix = ix, .sha256 = sha256, .size = size};
@@ -108,7 +123,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 	if (r == 0 && a.object && label_module(text, &m) == 0)
 		r = index_module_put(ix, a.object, &m);
 	if (r == 0 && a.object && label_is_pinned(text))
-		r = index_object_keep(ix, a.object, INT64_MAX);
+		r = adopt_hold(ix, a.object, text);
 	return r == 0 && !a.object ? -ENOENT : r;
 }
 

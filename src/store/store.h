@@ -107,7 +107,8 @@ int store_publish(struct store *s, struct draft *d, const struct key *k, const s
 struct store_learned {
 	struct module m; /* if the module has both ids, later requests learn one id from the other */
 	struct worth worth;
-	bool pinned;	 /* the user's own file: not evicted until store_keep() with 0 seconds */
+	bool pinned;	 /* the user's own file: not evicted until store_keep() with 0 seconds, or until `hold` ends */
+	struct store_hold hold; /* of a pinned file: its class, and when it expires; zeroed: it stays for good */
 	unsigned n;
 	struct key keys[STORE_KEYS_MOST];
 };
@@ -151,6 +152,27 @@ int store_misses_clear(struct store *s, const struct key *k);
  * rebuild of the index. 0 seconds ends the keeping and the pin, also a pin by store_publish_learned(). 0,
  * -ENOENT. (waits) */
 int store_keep(struct store *s, const struct key *k, int64_t seconds);
+
+/* Holds the file of a key as an upload with this hold does, also if it was only a cached download. A file that is
+ * held already keeps the later end. 0, -ENOENT. (waits) */
+int store_hold(struct store *s, const struct key *k, const struct store_hold *h);
+
+/* Removes the files whose hold has ended, and leaves a tombstone for each of their keys. A hold of `age` seconds
+ * ends when the file was not used for that time; a use renews it at most once a day. Publishing and store_trim()
+ * remove such files, too. 0, -errno. (waits) */
+struct store_expired {
+	uint64_t artifacts, bytes;
+};
+int store_expire(struct store *s, struct store_expired *out);
+/* Lists the keys of files that store_expire() would remove now, as store_list() does. */
+int store_list_ended(struct store *s, int64_t after, struct store_row *rows, unsigned n);
+
+/* Removes the file of a key, with all of its keys, and leaves tombstones with `why`, a short text. 0, -ENOENT.
+ * (waits) */
+int store_purge(struct store *s, const struct key *k, const char *why);
+/* The tombstone of a key: when and why its file was removed. A file that is stored under the key ends it. 0,
+ * -ENOENT. */
+int store_tomb(struct store *s, const struct key *k, struct store_tomb *out);
 
 /* Lists the stored keys with id > after, at most n, in the order of id. Returns their number, or -errno. */
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);

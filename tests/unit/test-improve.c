@@ -197,7 +197,7 @@ START_TEST(an_older_index)
 	ck_assert_int_eq(store_publish(s, d, &k, &FACTS, NULL, NULL), 0);
 	ck_assert_int_eq(publish(s, &other, 1, SIZE), 0);
 	store_close(s);
-	sql("ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
+	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
 	    "PRAGMA user_version = 6");
 	s = open_scratch();
 	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));

@@ -942,7 +942,7 @@ START_TEST(older_index)
 	ck_assert_int_eq(store_keep(s, &k, 1000), 0);
 	ck_assert_int_eq(store_miss_add(s, &missing, "", "test", 1000, ""), 0);
 	store_close(s);
-	sql("ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
+	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
 	    "DROP TRIGGER sparse_in; DROP TRIGGER sparse_out; DROP TRIGGER sparse_grows;"
 	    "DROP TABLE sparse_parts; DROP TABLE sparse;"
 	    "ALTER TABLE totals DROP COLUMN sparse; ALTER TABLE totals DROP COLUMN sparse_bytes;"

@@ -377,7 +377,7 @@ START_TEST(zeros_of_version_4)
 	ck_assert_int_eq(publish(s, &page, 6, 10), 0);
 	ck_assert_int_eq(store_miss_add(s, &one, "", "test", 1000, ""), 0);
 	store_close(s);
-	sql("ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
+	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
 	    "UPDATE keys SET canon = 'breakpad 000000000000000000000000000000000' WHERE canon LIKE 'breakpad %';"
 	    "UPDATE keys SET canon = 'portablepdb 00000000000000000000000000000000' WHERE canon LIKE 'portable%';"
 	    "UPDATE misses SET key = 'pdb 0000000000', canon = key;"
@@ -631,7 +631,7 @@ START_TEST(pins_of_version_5)
 	ck_assert_int_eq(publish_facts(s, &added, 2, 1000, &from_add, NULL), 0);
 	ck_assert_int_eq(publish(s, &other, 3, 1000), 0);
 	store_close(s);
-	sql("ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
+	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
 	    "DROP INDEX objects_used; DROP INDEX objects_pinned; CREATE INDEX objects_used ON objects(used);"
 	    "UPDATE objects SET keep_until = 9223372036854775807 WHERE id = 1; PRAGMA user_version = 5");
 	for (unsigned round = 0; round < 2; round++) {

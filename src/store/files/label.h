@@ -7,10 +7,11 @@
  *
  *	p1
  *	w1 TAB WORTH
+ *	h1 TAB CLASS TAB AGE TAB LABELS
  *
  * A line `m1`, at most one, describes the module in the blob. A line `p1` means that the blob is pinned: the
  * user added or pinned it. A line `w1` has the worth of the file (id/worth.h); versions that do not know such a
- * line skip it.
+ * line skip it. A line `h1` (hold.h) says after which age without a use a pinned file expires.
  * Control characters and backslashes are written as \xHH, so a name from outside cannot add a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

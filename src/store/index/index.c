@@ -104,6 +104,8 @@ static int fill_new(struct conn *c, const char *id)
 		r = conn_code(sqlite3_exec(c->db, index_schema_6, NULL, NULL, NULL));
 	if (r == 0)
 		r = conn_code(sqlite3_exec(c->db, index_schema_7, NULL, NULL, NULL));
+	if (r == 0)
+		r = conn_code(sqlite3_exec(c->db, index_schema_8, NULL, NULL, NULL));
 	return r == 0 ? conn_run(c, Q_META_SET, "tt", "id", id) : r;
 }
 

@@ -15,7 +15,8 @@ struct index_object {
 	int64_t id;
 	char sha256[SHA256_TEXT];
 	uint64_t size;
-	bool pinned; /* kept until the user removes it; also recorded in the label */
+	bool pinned; /* not evicted; also recorded in the label */
+	struct hold_state held; /* until when it is pinned */
 };
 
 struct index_hit {
@@ -49,6 +50,9 @@ int index_modules(struct index *ix, const struct module *like, struct module *ou
 int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, unsigned n);
 int index_miss_until(struct index *ix, const char *canon, const char *name, const char *source,
 	int64_t *out);
+/* Keys of objects whose hold has ended at `now`. Returns the number of rows. */
+int index_list_ended(struct index *ix, int64_t now, int64_t after, struct store_row *rows, unsigned n);
+int index_tomb(struct index *ix, const char *canon, struct store_tomb *out); /* -ENOENT */
 int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct store_miss_row *rows,
 	unsigned n);
 int index_count(struct index *ix, int64_t now, struct store_totals *out);
@@ -127,6 +131,10 @@ int index_object_used(struct index *ix, int64_t id, int64_t when);
 /* Keeps an object until this time, or longer if a later time was set before. INT64_MAX pins the object; 0 ends
  * keeping and the pin. If the label becomes wrong, the caller adds an intent. */
 int index_object_keep(struct index *ix, int64_t id, int64_t until);
+/* Sets the hold of a pinned object. The caller writes the label. */
+int index_object_hold(struct index *ix, int64_t id, const struct hold_state *held);
+/* The first object whose hold has ended at `now`. -ENOENT */
+int index_object_ended(struct index *ix, int64_t now, struct index_object *out);
 /* The least recently used entry that may be evicted, other than the object `except` and sparse files up to the
  * place `past`. `sparse`: the entry is a sparse file; its name and size on disk are in `out`. -ENOENT */
 struct index_place {
@@ -159,6 +167,9 @@ int index_miss_put(struct index *ix, const struct key *k, const char *name, cons
 	int64_t since, int64_t until, const char *reason);
 int index_miss_asked(struct index *ix, const char *canon, int64_t times);
 int index_misses_expire(struct index *ix, int64_t now);
+/* Tombstones, one for each key. The oldest are dropped when there are more than 100,000. */
+int index_tomb_put(struct index *ix, const struct key *k, int64_t when, const char *why);
+int index_tomb_drop(struct index *ix, const char *canon);
 int index_misses_drop(struct index *ix, const char *canon); /* `canon` NULL: drops all misses; returns the
 							       number of dropped misses */
 

@@ -15,6 +15,16 @@ static void worth_column(sqlite3_stmt *st, int i, struct worth *out)
 	worth_parse(out, text);
 }
 
+/* Reads class, age, end and labels from four columns. */
+static void held_columns(sqlite3_stmt *st, int i, bool pinned, struct hold_state *out)
+{
+	out->pinned = pinned;
+	column_text(st, i, out->hold.class, sizeof(out->hold.class));
+	out->hold.age = sqlite3_column_int64(st, i + 1);
+	out->ends = sqlite3_column_int64(st, i + 2);
+	column_text(st, i + 3, out->hold.labels, sizeof(out->hold.labels));
+}
+
 /* 0; -EINVAL: the row does not hold a key. */
 static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 {
@@ -32,6 +42,7 @@ static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 	column_text(st, 8, text, sizeof(text));
 	out->object.pinned = sqlite3_column_int64(st, 9) == INT64_MAX;
 	out->facts.pinned = out->object.pinned;
+	held_columns(st, 12, out->object.pinned, &out->object.held);
 	worth_column(st, 10, &out->facts.worth);
 	out->facts.generation = (uint32_t)sqlite3_column_int64(st, 11);
 	return key_parse(&out->key, text);
@@ -119,24 +130,23 @@ int index_main_key(struct index *ix, const char *canon, enum filetype type, stru
 	return r < 0 ? r : conn_main_key(rd.c, canon, type, out);
 }
 
-static int list_with(struct conn *c, int64_t after, struct store_row *out, unsigned n)
+/* Reads the rows of Q_LIST or Q_LIST_ENDED; `r` is the result of rows_of(). */
+static int list_from(struct rows *rows, int r, struct store_row *out, unsigned n)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
 	struct index_hit hit;
 	unsigned count = 0;
-	int r;
 
-	r = rows_of(&rows, c, Q_LIST, "ii", after, (int64_t)n);
 	if (r < 0)
 		return r;
-	while (count < n && (r = rows_next(&rows)) > 0) {
+	while (count < n && (r = rows_next(rows)) > 0) {
 		struct store_row *row = &out[count];
 
-		if (hit_fill(&hit, rows.st) < 0)
+		if (hit_fill(&hit, rows->st) < 0)
 			return -EUCLEAN;
 		row->key = hit.key;
-		row->keep_until = sqlite3_column_int64(rows.st, 9);
-		row->id = sqlite3_column_int64(rows.st, 12);
+		row->keep_until = sqlite3_column_int64(rows->st, 9);
+		row->held = hit.object.held;
+		row->id = sqlite3_column_int64(rows->st, 16);
 		snprintf(row->sha256, sizeof(row->sha256), "%s", hit.object.sha256);
 		row->size = hit.object.size;
 		row->used = hit.used;
@@ -146,12 +156,34 @@ static int list_with(struct conn *c, int64_t after, struct store_row *out, unsig
 	return r < 0 ? r : (int)count;
 }
 
+static int list_with(struct conn *c, int64_t after, struct store_row *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return list_from(&rows, rows_of(&rows, c, Q_LIST, "ii", after, (int64_t)n), out, n);
+}
+
 int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n)
 {
 	_cleanup_reader_ struct reader rd = {.ix = ix};
 	int r = reader_open(&rd);
 
 	return r < 0 ? r : list_with(rd.c, after, rows, n);
+}
+
+static int list_ended_with(struct conn *c, int64_t now, int64_t after, struct store_row *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return list_from(&rows, rows_of(&rows, c, Q_LIST_ENDED, "iii", now, after, (int64_t)n), out, n);
+}
+
+int index_list_ended(struct index *ix, int64_t now, int64_t after, struct store_row *rows, unsigned n)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : list_ended_with(rd.c, now, after, rows, n);
 }
 
 /* ---- with the write lock ------------------------------------------------------------- */
@@ -167,14 +199,17 @@ static int victim_from(struct rows *rows, int r, struct index_object *out)
 	column_text(rows->st, 1, out->sha256, sizeof(out->sha256));
 	out->size = (uint64_t)sqlite3_column_int64(rows->st, 2);
 	out->pinned = false;
+	out->held = (struct hold_state){.pinned = false};
 	return 0;
 }
 
 static int object_from(struct rows *rows, int r, struct index_object *out)
 {
 	r = victim_from(rows, r, out);
-	if (r == 0)
+	if (r == 0) {
 		out->pinned = sqlite3_column_int64(rows->st, 3) == INT64_MAX;
+		held_columns(rows->st, 4, out->pinned, &out->held);
+	}
 	return r;
 }
 
@@ -261,6 +296,19 @@ int index_object_used(struct index *ix, int64_t id, int64_t when)
 int index_object_keep(struct index *ix, int64_t id, int64_t until)
 {
 	return conn_run(ix->writer, Q_OBJECT_KEEP, "ii", until, id);
+}
+
+int index_object_hold(struct index *ix, int64_t id, const struct hold_state *held)
+{
+	return conn_run(ix->writer, Q_OBJECT_HOLD, "tiiti", held->hold.class, held->hold.age, held->ends,
+		held->hold.labels, id);
+}
+
+int index_object_ended(struct index *ix, int64_t now, struct index_object *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT_ENDED, "i", now), out);
 }
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out)

@@ -15,7 +15,8 @@
 #define INDEX_VERSION_4 4	     /* before a key with an all-zero id had a name */
 #define INDEX_VERSION_5 5	     /* before labels recorded pins */
 #define INDEX_VERSION_6 6	     /* before the worth of files */
-#define INDEX_VERSION 7
+#define INDEX_VERSION_7 7	     /* before classes, and tombstones of expired files */
+#define INDEX_VERSION 8
 #define LOG_PAGES 400 /* pages of the WAL that trigger a checkpoint: a long WAL takes space from blobs */
 #define BUSY_MS 5000 /* the longest wait of a statement for another process */
 
@@ -29,6 +30,7 @@ enum query {
 	Q_FIND,
 	Q_SIBLINGS,
 	Q_LIST,
+	Q_LIST_ENDED,
 	Q_COUNT,
 	Q_BYTES,
 	Q_PINNED,
@@ -40,6 +42,8 @@ enum query {
 	Q_OBJECT_DROP,
 	Q_OBJECT_USED,
 	Q_OBJECT_KEEP,
+	Q_OBJECT_HOLD,
+	Q_OBJECT_ENDED,
 	Q_VICTIM,
 	Q_SPARSE,
 	Q_SPARSE_NAME,
@@ -78,12 +82,15 @@ enum query {
 	Q_MISSES_EXPIRE,
 	Q_MISSES_DROP,
 	Q_MISSES_DROP_ALL,
+	Q_TOMB,
+	Q_TOMB_PUT,
+	Q_TOMB_DROP,
 	QUERIES
 };
 
 extern const char *const index_sql[QUERIES];
-/* The schema of version 3, and the additions of versions 4, 6 and 7. A new index is made by all four. */
-extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[];
+/* The schema of version 3, and the additions of versions 4, 6, 7 and 8. A new index is made by all of them. */
+extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[], index_schema_8[];
 
 /* ---- connections ---------------------------------------------------------------------- */
 

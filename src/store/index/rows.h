@@ -4,6 +4,7 @@
 #pragma once
 #include "id/key.h"
 #include "store/files/blob.h"
+#include "store/files/hold.h"
 
 #define STORE_FOR_GOOD INT64_MAX /* pinned: kept until the user removes it */
 #define SPARSE_TAG_MAX 256
@@ -15,7 +16,15 @@ struct store_row {
 	uint64_t size;
 	int64_t used; /* wall clock */
 	int64_t keep_until; /* no eviction before this time; STORE_FOR_GOOD: pinned */
+	struct hold_state held; /* of a pinned file */
 	struct blob_facts facts;
+};
+
+/* A key whose file was here, and expired or was purged. */
+struct store_tomb {
+	struct key key;
+	int64_t when; /* wall clock */
+	char why[200]; /* "class try, 30 days without a use" */
 };
 
 struct store_miss_row {

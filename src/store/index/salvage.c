@@ -28,7 +28,7 @@ static int take_object(struct index *ix, sqlite3_stmt *st, int64_t now)
 	if (!dir_sha256_ok(text(st, 0)) || index_object_find(ix, text(st, 0), &o) < 0)
 		return 0;
 	r = used > 0 && used <= now ? index_object_used(ix, o.id, used) : 0;
-	if (r == 0 && keep > now)
+	if (r == 0 && keep > now && !o.pinned) /* the label has the pin, and the class */
 		r = index_object_keep(ix, o.id, keep);
 	/* An older version did not write pins into the label. */
 	return r == 0 && keep == INT64_MAX ? index_intent_add(ix, text(st, 0), false) : r;
@@ -48,6 +48,32 @@ static int take_miss(struct index *ix, sqlite3_stmt *st, int64_t now)
 	if (r == 0 && sqlite3_column_int64(st, 6) > 1)
 		r = index_miss_asked(ix, key_canon(&k, canon), sqlite3_column_int64(st, 6) - 1);
 	return r;
+}
+
+/* The end of a hold; a label has only its age. */
+static int take_end(struct index *ix, sqlite3_stmt *st, int64_t now)
+{
+	int64_t ends = sqlite3_column_int64(st, 1);
+	struct index_object o;
+
+	if (!dir_sha256_ok(text(st, 0)) || index_object_find(ix, text(st, 0), &o) < 0 || !o.held.pinned ||
+		!o.held.ends || ends <= 0 || ends > o.held.ends)
+		return 0;
+	o.held.ends = ends;
+	return index_object_hold(ix, o.id, &o.held);
+}
+
+static int take_tomb(struct index *ix, sqlite3_stmt *st, int64_t now)
+{
+	int64_t when = sqlite3_column_int64(st, 1);
+	char canon[KEY_TEXT];
+	struct index_hit hit;
+	struct key k;
+
+	if (when <= 0 || when > now || key_parse(&k, text(st, 0)) < 0 ||
+		index_key_find(ix, key_canon(&k, canon), &hit) == 0)
+		return 0;
+	return index_tomb_put(ix, &k, when, text(st, 2));
 }
 
 static int take_rows(sqlite3 *db, const char *sql, struct index *ix,
@@ -75,6 +101,8 @@ void index_salvage(struct index *ix, const char *path)
 		objects = take_rows(db, "SELECT sha256, used, keep_until FROM objects", ix, take_object);
 		misses = take_rows(db,
 			"SELECT key, name, source, since, until, reason, asked FROM misses", ix, take_miss);
+		take_rows(db, "SELECT sha256, ends FROM objects WHERE ends > 0", ix, take_end);
+		take_rows(db, "SELECT key, ended, why FROM tombs ORDER BY id", ix, take_tomb);
 	}
 	sqlite3_close(db);
 	log_debug(LOG_STORE, "%s: salvaged %d uses and %d misses", path, objects, misses);

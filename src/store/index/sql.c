@@ -3,6 +3,7 @@
 #include "store/index/private.h"
 
 #define GONE_MOST 10000
+#define TOMBS_MOST 100000
 #define PINNED "9223372036854775807" /* keep_until of a pinned object: INT64_MAX */
 
 const char index_schema[] =
@@ -106,12 +107,26 @@ const char index_schema_7[] =
 	"ALTER TABLE objects ADD COLUMN worth TEXT NOT NULL DEFAULT '';"
 	/* How often another file took the key. */
 	"ALTER TABLE keys ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;"
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_7) ";";
+
+const char index_schema_8[] =
+	/* The hold of a pinned object (hold.h). `ends`: 0: it does not expire. */
+	"ALTER TABLE objects ADD COLUMN class TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE objects ADD COLUMN age INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE objects ADD COLUMN ends INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE objects ADD COLUMN labels TEXT NOT NULL DEFAULT '';"
+	"CREATE INDEX objects_ends ON objects(ends) WHERE ends > 0;"
+	/* Keys whose file expired or was purged, and why. */
+	"CREATE TABLE tombs(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL UNIQUE,"
+	" key TEXT NOT NULL, ended INTEGER NOT NULL, why TEXT NOT NULL);"
+	"CREATE TRIGGER tombs_in AFTER INSERT ON tombs BEGIN"
+	" DELETE FROM tombs WHERE id <= new.id - " TEXT_OF(TOMBS_MOST) "; END;"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key,"           \
-	" o.keep_until, o.worth, k.generation"
-#define OBJECT_COLUMNS "id, sha256, size, keep_until"
+	" o.keep_until, o.worth, k.generation, o.class, o.age, o.ends, o.labels"
+#define OBJECT_COLUMNS "id, sha256, size, keep_until, class, age, ends, labels"
 #define SPARSE_COLUMNS                                                                             \
 	"id, name, key, size, source, etag, modified, url, present, bytes, used, since"
 #define MODULE_COLUMNS "kind, code_id, code_file, debug_id, debug_file, checksum"
@@ -129,6 +144,8 @@ const char *const index_sql[QUERIES] = {
 		       " WHERE k.canon = ? ORDER BY s.id LIMIT 64",
 	[Q_LIST] = "SELECT " HIT_COLUMNS ", k.id FROM keys k"
 		   " JOIN objects o ON o.id = k.object_id WHERE k.id > ? ORDER BY k.id LIMIT ?",
+	[Q_LIST_ENDED] = "SELECT " HIT_COLUMNS ", k.id FROM objects o JOIN keys k ON k.object_id = o.id"
+			 " WHERE o.ends > 0 AND o.ends <= ? AND k.id > ? ORDER BY k.id LIMIT ?",
 	[Q_COUNT] = "SELECT artifacts, bytes, (SELECT count(*) FROM keys),"
 		    " (SELECT count(*) FROM misses WHERE until > ?), sparse, sparse_bytes,"
 		    " (SELECT count(*) FROM objects WHERE keep_until = " PINNED "),"
@@ -146,9 +163,19 @@ const char *const index_sql[QUERIES] = {
 	[Q_OBJECT_WORTH] = "SELECT worth FROM objects WHERE id = ?",
 	[Q_OBJECT_SET_WORTH] = "UPDATE objects SET worth = ? WHERE id = ?",
 	[Q_OBJECT_DROP] = "DELETE FROM objects WHERE id = ?",
-	[Q_OBJECT_USED] = "UPDATE objects SET used = ? WHERE id = ?",
+	/* A use renews a hold that has not ended, at most once a day. */
+	[Q_OBJECT_USED] = "UPDATE objects SET used = ?1, ends = CASE WHEN ends > ?1"
+			  " AND ends <= ?1 + age - min(86400, age / 2) THEN ?1 + age ELSE ends END"
+			  " WHERE id = ?2",
 	[Q_OBJECT_KEEP] = "UPDATE objects SET keep_until ="
-			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END WHERE id = ?2",
+			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END,"
+			  " ends = CASE WHEN ?1 IN (0, " PINNED ") THEN 0 ELSE ends END,"
+			  " age = CASE WHEN ?1 IN (0, " PINNED ") THEN 0 ELSE age END,"
+			  " class = CASE WHEN ?1 IN (0, " PINNED ") THEN '' ELSE class END WHERE id = ?2",
+	[Q_OBJECT_HOLD] = "UPDATE objects SET keep_until = " PINNED ", class = ?, age = ?, ends = ?,"
+			  " labels = ? WHERE id = ?",
+	[Q_OBJECT_ENDED] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE ends > 0 AND ends <= ?"
+			   " ORDER BY ends LIMIT 1",
 	[Q_VICTIM] = "SELECT id, sha256, size, 0, used FROM (SELECT id, sha256, size, used"
 		     "  FROM objects WHERE keep_until < " PINNED " AND keep_until <= ?1 AND id <> ?2"
 		     "  ORDER BY used, id LIMIT 1)"
@@ -224,4 +251,7 @@ const char *const index_sql[QUERIES] = {
 	[Q_MISSES_EXPIRE] = "DELETE FROM misses WHERE until <= ?1 OR since > ?1 + 60",
 	[Q_MISSES_DROP] = "DELETE FROM misses WHERE canon = ?",
 	[Q_MISSES_DROP_ALL] = "DELETE FROM misses",
+	[Q_TOMB] = "SELECT key, ended, why FROM tombs WHERE canon = ?",
+	[Q_TOMB_PUT] = "INSERT OR REPLACE INTO tombs(canon, key, ended, why) VALUES(?, ?, ?, ?)",
+	[Q_TOMB_DROP] = "DELETE FROM tombs WHERE canon = ?",
 };

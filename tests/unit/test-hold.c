@@ -1,0 +1,288 @@
+/* Holds: classes and ages of uploaded files, their expiry, tombstones, and what survives a lost index. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "behind.h"
+#include "scratch.h"
+
+#include <sqlite3.h>
+
+#define DAY 86400
+
+static struct store_hold hold_of(const char *class, int64_t age)
+{
+	struct store_hold h = {.age = age};
+
+	snprintf(h.class, sizeof(h.class), "%s", class);
+	return h;
+}
+
+static int publish_held(struct store *s, const struct key *k, unsigned content, const struct store_hold *h)
+{
+	unsigned char bytes[1000];
+	struct store_learned l = {.pinned = true, .hold = *h};
+	struct draft *d;
+
+	fill_bytes(bytes, sizeof(bytes), content);
+	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
+	ck_assert_int_eq(draft_write(d, 0, bytes, sizeof(bytes)), 0);
+	return store_publish_learned(s, d, k, &FACTS, &l, NULL, NULL);
+}
+
+static struct hold_state held(struct store *s, const struct key *k)
+{
+	struct store_row row = {.id = 0};
+
+	while (store_list(s, row.id, &row, 1) == 1)
+		if (key_equal(&row.key, k))
+			return row.held;
+	ck_abort_msg("the key is not stored");
+}
+
+/* Whether the file of a key is held in a class until `age` seconds from now, give or take a minute. */
+static bool is_held(struct store *s, const struct key *k, const char *class, int64_t age)
+{
+	struct hold_state h = held(s, k);
+	int64_t now = clock_wall();
+
+	return h.pinned && strcmp(h.hold.class, class) == 0 &&
+	       (age ? h.ends > now + age - 60 && h.ends < now + age + 60 : h.ends == 0);
+}
+
+START_TEST(test_join)
+{
+	const struct store_hold try = hold_of("try", 30 * DAY), two = hold_of("default", 730 * DAY), keep = hold_of("keep", 0);
+	struct key a = key_nth(1), b = key_nth(2), cached = key_nth(3), added = key_nth(4);
+	struct store_hold none = {.age = 0};
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	ck_assert(is_held(s, &a, "try", 30 * DAY));
+	ck_assert_int_eq(publish_held(s, &a, 1, &two), 0);
+	ck_assert(is_held(s, &a, "default", 730 * DAY));
+	ck_assert_int_eq(store_hold(s, &a, &try), 0);
+	ck_assert(is_held(s, &a, "default", 730 * DAY));
+	ck_assert_int_eq(store_hold(s, &a, &keep), 0);
+	ck_assert(is_held(s, &a, "keep", 0));
+	ck_assert_int_eq(publish_held(s, &a, 1, &two), 0);
+	ck_assert(is_held(s, &a, "keep", 0));
+	/* Another key of the same bytes. */
+	ck_assert_int_eq(publish(s, &b, 1, 1000), 0);
+	ck_assert(is_held(s, &b, "keep", 0));
+	ck_assert_int_eq(publish(s, &cached, 3, 1000), 0);
+	ck_assert(!held(s, &cached).pinned);
+	ck_assert_int_eq(store_hold(s, &cached, &try), 0);
+	ck_assert(is_held(s, &cached, "try", 30 * DAY));
+	/* `symfs add` pins for good, also what was uploaded; unpinning ends a class. */
+	ck_assert_int_eq(publish_held(s, &added, 4, &none), 0);
+	ck_assert(is_held(s, &added, "", 0));
+	ck_assert_int_eq(store_keep(s, &cached, STORE_FOR_GOOD), 0);
+	ck_assert(is_held(s, &cached, "", 0));
+	ck_assert_int_eq(store_keep(s, &a, 0), 0);
+	ck_assert(!held(s, &a).pinned && !held(s, &a).hold.class[0]);
+	ck_assert_int_eq(store_hold(s, &(struct key){.type = FILETYPE_PDB, .id = "12"}, &try), -ENOENT);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* The index is lost: labels have class, age and labels. A damaged index that can be read has the ends, too. */
+START_TEST(test_rebuild)
+{
+	struct store_hold try = hold_of("try", 30 * DAY), keep = hold_of("keep", 0);
+	struct key a = key_nth(1), b = key_nth(2), gone = key_nth(3);
+	struct store_tomb t;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(hold_label_add(&try, "version=1.2"), 0);
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	ck_assert_int_eq(publish_held(s, &b, 2, &keep), 0);
+	ck_assert_int_eq(publish_held(s, &gone, 3, &keep), 0);
+	ck_assert_int_eq(store_purge(s, &gone, "purged by ci"), 0);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
+	s = open_scratch();
+	ck_assert(is_held(s, &a, "try", 30 * DAY) && is_held(s, &b, "keep", 0));
+	ck_assert_str_eq(held(s, &a).hold.labels, "version=1.2");
+	ck_assert_int_eq(store_tomb(s, &gone, &t), -ENOENT);
+	ck_assert_int_eq(publish_held(s, &gone, 3, &keep), 0);
+	ck_assert_int_eq(store_purge(s, &gone, "purged by ci"), 0);
+	store_close(s);
+	sql("UPDATE objects SET ends = ends - 864000 WHERE ends > 0; DROP TABLE names");
+	s = open_scratch();
+	ck_assert(is_there(in_scratch("index.sqlite.damaged")));
+	ck_assert(is_held(s, &a, "try", 20 * DAY) && is_held(s, &b, "keep", 0));
+	ck_assert_int_eq(store_tomb(s, &gone, &t), 0);
+	ck_assert_str_eq(t.why, "purged by ci");
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+START_TEST(test_expire)
+{
+	const struct store_hold try = hold_of("try", 30 * DAY), keep = hold_of("keep", 0);
+	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3), later = key_nth(4);
+	struct store_expired done = {0};
+	struct store_row rows[4];
+	struct store_tomb t;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	ck_assert_int_eq(publish_held(s, &b, 1, &try), 0); /* the same bytes */
+	ck_assert_int_eq(publish_held(s, &c, 2, &keep), 0);
+	ck_assert_int_eq(store_expire(s, &done), 0);
+	ck_assert_uint_eq(done.artifacts, 0);
+	store_close(s);
+	sql("UPDATE objects SET ends = 1000 WHERE ends > 0");
+	s = open_scratch();
+	ck_assert_int_eq(store_list_ended(s, 0, rows, 4), 2);
+	ck_assert(key_equal(&rows[0].key, &a) && strcmp(rows[1].held.hold.class, "try") == 0);
+	ck_assert(store_has(s, &a, NULL)); /* until it is removed */
+	ck_assert_int_eq(store_expire(s, &done), 0);
+	ck_assert_uint_eq(done.artifacts, 1);
+	ck_assert_uint_eq(done.bytes, 1000);
+	ck_assert(!store_has(s, &a, NULL) && !store_has(s, &b, NULL) && store_has(s, &c, NULL));
+	ck_assert_int_eq(store_tomb(s, &b, &t), 0);
+	ck_assert(key_equal(&t.key, &b) && t.when > clock_wall() - 60);
+	ck_assert_str_eq(t.why, "expired: class try, 30 days without a use");
+	ck_assert_int_eq(store_tomb(s, &c, &t), -ENOENT);
+	/* The file comes again: the tombstone of its key ends. */
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	ck_assert_int_eq(store_tomb(s, &a, &t), -ENOENT);
+	ck_assert_int_eq(store_tomb(s, &b, &t), 0);
+	store_close(s);
+	sql("UPDATE objects SET ends = 1000 WHERE ends > 0");
+	s = open_scratch();
+	/* A publish expires, too, and so does a trim. */
+	ck_assert_int_eq(publish(s, &later, 4, 100), 0);
+	ck_assert(!store_has(s, &a, NULL) && store_has(s, &later, NULL));
+	ck_assert_int_eq(verify_quiet(s), 0);
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	store_close(s);
+	sql("UPDATE objects SET ends = 1000 WHERE ends > 0");
+	s = open_scratch();
+	ck_assert_int_eq(store_trim(s), 0);
+	ck_assert(!store_has(s, &a, NULL));
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* A use renews a hold once a day at most, and never one that has ended. */
+START_TEST(test_renewal)
+{
+	const struct store_hold try = hold_of("try", 30 * DAY);
+	struct key k = key_nth(1);
+	static const struct {
+		int64_t left, then; /* days until the end, before and after a use */
+	} rows[] = {{10, 30}, {28, 30}, {0, 0}, {-5, -5}};
+	char text[200];
+	struct store *s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		scratch_dir();
+		s = open_scratch();
+		ck_assert_int_eq(publish_held(s, &k, 1, &try), 0);
+		store_close(s);
+		snprintf(text, sizeof(text), "UPDATE objects SET used = 5, ends = %lld",
+			(long long)(clock_wall() + rows[i].left * DAY));
+		sql(text);
+		s = open_scratch();
+		ck_assert(finds(s, &k, 1, 1000));
+		store_close(s);
+		s = open_scratch();
+		ck_assert(is_held(s, &k, "try", rows[i].then * DAY) || rows[i].then <= 0);
+		ck_assert(rows[i].then > 0 || held(s, &k).ends < clock_wall() + 60);
+		store_close(s);
+		scratch_end();
+	}
+	/* On the day of the last renewal nothing changes. */
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish_held(s, &k, 1, &try), 0);
+	store_close(s);
+	snprintf(text, sizeof(text), "UPDATE objects SET used = 5, ends = %lld", (long long)(clock_wall() + 30 * DAY - 7200));
+	sql(text);
+	s = open_scratch();
+	ck_assert(finds(s, &k, 1, 1000));
+	store_close(s);
+	s = open_scratch();
+	ck_assert_int_lt(held(s, &k).ends, clock_wall() + 30 * DAY - 7000);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+START_TEST(test_words)
+{
+	static const char *const lines[] = {"h1\ttry\t5\ta=b c=d\n", "v1\tx\nh1\tkeep\t0\t\n", "h1\ttry\t5\t", NULL};
+	static const char *const wrong[] = {"", "h1\n", "h1\ttry\n", "h1\ttry\t5\n", "h1\tTry\t5\t\n", "h1\ttry\t-5\t\n",
+		"h1\ttry\t5x\t\n", "h1\ttry\t99999999999999999999\t\n", "h1\ttry\t5\ta\n", "h1\ttry\t5\t\ta=b\n",
+		"h1\t\t5\t\n", "H1\ttry\t5\t\n", NULL};
+	_cleanup_buf_ struct buf b = BUF_UP_TO(1000);
+	struct store_hold h = {.age = 1}, again;
+	char label[400];
+
+	for (unsigned i = 0; lines[i]; i++)
+		ck_assert_int_eq(hold_read(lines[i], &again), 0);
+	for (unsigned i = 0; wrong[i]; i++)
+		ck_assert_int_eq(hold_read(wrong[i], &again), -ENOENT);
+	ck_assert_int_eq(hold_write(&b, &h), 0);
+	ck_assert_uint_eq(b.n, 0);
+	h = hold_of("try", 99);
+	ck_assert_int_eq(hold_label_add(&h, "version=1"), 0);
+	ck_assert_int_eq(hold_label_add(&h, "os=linux"), 0);
+	ck_assert_int_eq(hold_label_add(&h, "version=2:3/4@5+6-7"), 0);
+	ck_assert_str_eq(h.labels, "os=linux version=2:3/4@5+6-7");
+	ck_assert_int_eq(hold_label_add(&h, "os=bsd"), 0);
+	ck_assert_str_eq(h.labels, "version=2:3/4@5+6-7 os=bsd");
+	ck_assert_int_eq(hold_write(&b, &h), 0);
+	ck_assert_int_eq(hold_read(buf_text(&b), &again), 0);
+	ck_assert(memcmp(h.labels, again.labels, strlen(h.labels)) == 0 && again.age == 99);
+	ck_assert_int_eq(hold_label_add(&h, "a"), -EINVAL);
+	ck_assert_int_eq(hold_label_add(&h, "=a"), -EINVAL);
+	ck_assert_int_eq(hold_label_add(&h, "a="), -EINVAL);
+	ck_assert_int_eq(hold_label_add(&h, "a=b c=d"), -EINVAL);
+	ck_assert_int_eq(hold_label_add(&h, "a=b\tc"), -EINVAL);
+	ck_assert_int_eq(hold_label_add(&h, "a=b=c"), -EINVAL);
+	memset(label, 'x', sizeof(label));
+	memcpy(label, "n=", 2);
+	label[300] = '\0';
+	ck_assert_int_eq(hold_label_add(&h, label), -E2BIG);
+	ck_assert_str_eq(h.labels, "version=2:3/4@5+6-7 os=bsd");
+	ck_assert(hold_class_ok("try") && hold_class_ok("release-2") && !hold_class_ok("") && !hold_class_ok("2"));
+	ck_assert(!hold_class_ok("a b") && !hold_class_ok("0123456789012345678901234567890123456789"));
+}
+END_TEST
+
+/* An index of version 7 gets the columns, and loses nothing. */
+START_TEST(test_version_7)
+{
+	struct key k = key_nth(1);
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &k, 1, 1000), 0);
+	ck_assert_int_eq(store_keep(s, &k, STORE_FOR_GOOD), 0);
+	store_close(s);
+	sql(BEFORE_8 "PRAGMA user_version = 7");
+	s = open_scratch();
+	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
+	ck_assert(finds(s, &k, 1, 1000) && is_held(s, &k, "", 0));
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+UNIT_MAIN("hold", test_join, test_rebuild, test_expire, test_renewal, test_words, test_version_7)

@@ -31,40 +31,24 @@ size_t texts_length(const struct texts *t, uint32_t i)
 	return (i + 1 < t->n ? t->at[i + 1] : t->n_bytes) - t->at[i] - 1;
 }
 
-static uint64_t hash_text(const void *owner, uint32_t i)
-{
-	const struct texts *t = owner;
-
-	return hash_bytes(t->bytes + t->at[i], texts_length(t, i));
-}
-
-static uint64_t hash_pair(const void *owner, uint32_t i)
-{
-	const struct pairs *t = owner;
-
-	return hash_bytes(&t->at[i], sizeof(t->at[i]));
-}
-
-/* Grows the table, so that at most half of the slots are used. */
-static int slots_room(struct slots *s, uint64_t (*hash)(const void *owner, uint32_t i),
-	const void *owner)
+/* Grows the table, so that at most five of eight slots are used. */
+static int slots_room(struct slots *s)
 {
 	size_t room = s->room ? s->room * 2 : 256;
-	uint32_t *slot;
+	struct slot *slot;
 
-	if (s->n < s->room / 2)
+	if (s->n < s->room / 8 * 5)
 		return 0;
 	slot = calloc(room, sizeof(*slot));
 	if (!slot)
 		return -ENOMEM;
 	for (size_t k = 0; k < s->room; k++) {
-		size_t at;
+		size_t at = s->slot[k].hash & (room - 1);
 
-		if (!s->slot[k])
+		if (!s->slot[k].number)
 			continue;
-		for (at = hash(owner, s->slot[k]) & (room - 1); slot[at];
-			at = (at + 1) & (room - 1))
-			;
+		while (slot[at].number)
+			at = (at + 1) & (room - 1);
 		slot[at] = s->slot[k];
 	}
 	free(s->slot);
@@ -117,7 +101,7 @@ uint64_t texts_hash(const char *p, size_t n)
 
 int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t *out)
 {
-	uint32_t *slot;
+	struct slot *slot;
 	size_t at;
 	int r;
 
@@ -125,13 +109,14 @@ int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t 
 		*out = 0;
 		return 0;
 	}
-	r = slots_room(&t->slots, hash_text, t);
+	r = slots_room(&t->slots);
 	if (r < 0)
 		return r;
-	at = hash & (t->slots.room - 1);
-	for (; *(slot = &t->slots.slot[at]); at = (at + 1) & (t->slots.room - 1)) {
-		if (texts_length(t, *slot) == n && memcmp(texts_at(t, *slot), p, n) == 0) {
-			*out = *slot;
+	at = (uint32_t)hash & (t->slots.room - 1);
+	for (; (slot = &t->slots.slot[at])->number; at = (at + 1) & (t->slots.room - 1)) {
+		if (slot->hash == (uint32_t)hash && texts_length(t, slot->number) == n &&
+			memcmp(texts_at(t, slot->number), p, n) == 0) {
+			*out = slot->number;
 			return 0;
 		}
 	}
@@ -139,7 +124,8 @@ int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t 
 	if (r < 0)
 		return r;
 	t->slots.n++;
-	*slot = *out = (uint32_t)(t->n - 1);
+	*out = (uint32_t)(t->n - 1);
+	*slot = (struct slot){*out, (uint32_t)hash};
 	return 0;
 }
 
@@ -155,7 +141,8 @@ void texts_release(struct texts *t)
 
 int pairs_add(struct pairs *t, struct pair p, uint32_t *out)
 {
-	uint32_t *slot;
+	uint32_t hash = (uint32_t)hash_bytes(&p, sizeof(p));
+	struct slot *slot;
 	size_t at;
 	int r;
 
@@ -163,13 +150,13 @@ int pairs_add(struct pairs *t, struct pair p, uint32_t *out)
 		*out = 0;
 		return 0;
 	}
-	r = slots_room(&t->slots, hash_pair, t);
+	r = slots_room(&t->slots);
 	if (r < 0)
 		return r;
-	at = hash_bytes(&p, sizeof(p)) & (t->slots.room - 1);
-	for (; *(slot = &t->slots.slot[at]); at = (at + 1) & (t->slots.room - 1)) {
-		if (memcmp(&t->at[*slot], &p, sizeof(p)) == 0) {
-			*out = *slot;
+	at = hash & (t->slots.room - 1);
+	for (; (slot = &t->slots.slot[at])->number; at = (at + 1) & (t->slots.room - 1)) {
+		if (slot->hash == hash && memcmp(&t->at[slot->number], &p, sizeof(p)) == 0) {
+			*out = slot->number;
 			return 0;
 		}
 	}
@@ -182,7 +169,8 @@ int pairs_add(struct pairs *t, struct pair p, uint32_t *out)
 			return -ENOMEM;
 	t->at[t->n] = p;
 	t->slots.n++;
-	*slot = *out = (uint32_t)t->n++;
+	*out = (uint32_t)t->n++;
+	*slot = (struct slot){*out, hash};
 	return 0;
 }
 

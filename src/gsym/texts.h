@@ -5,8 +5,13 @@
 #include <stdint.h>
 
 /* A hash table of numbers from 1; its owner knows the texts or pairs with these numbers. */
+struct slot {
+	uint32_t number; /* 0: a free slot */
+	uint32_t hash;	 /* the low bits, so that texts with other hashes are not read */
+};
+
 struct slots {
-	uint32_t *slot;
+	struct slot *slot;
 	size_t room, n;
 };
 

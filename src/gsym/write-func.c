@@ -18,12 +18,18 @@ struct steps {
 
 static void count_step(struct steps *s, int64_t step)
 {
-	unsigned i = 0;
+	unsigned i = 0, end = s->n;
 
 	if (step > STEP_MOST || step < -STEP_MOST)
 		return;
-	while (i < s->n && s->step[i] < step)
-		i++;
+	while (i < end) {
+		unsigned mid = (i + end) / 2;
+
+		if (s->step[mid] < step)
+			i = mid + 1;
+		else
+			end = mid;
+	}
 	if (i < s->n && s->step[i] == step) {
 		s->count[i]++;
 		return;

@@ -72,17 +72,30 @@ static inline void put_off(struct output *o, uint64_t v)
 		put64(o, o->main, v);
 }
 
-static inline void put_uleb(struct output *o, struct buf *b, uint64_t v)
+#define ULEB_MOST 10
+
+static inline size_t uleb(uint64_t v, uint8_t *to)
 {
-	uint8_t room[10];
 	size_t n = 0;
 
 	do {
-		room[n] = v & 0x7f;
+		to[n] = v & 0x7f;
 		v >>= 7;
-		room[n++] |= v ? 0x80 : 0;
+		to[n++] |= v ? 0x80 : 0;
 	} while (v);
-	put(o, b, room, n);
+	return n;
+}
+
+static inline void put_uleb(struct output *o, struct buf *b, uint64_t v)
+{
+	uint8_t room[ULEB_MOST];
+
+	if (o->failed || b->room <= b->n + ULEB_MOST || b->most <= b->n + ULEB_MOST) {
+		put(o, b, room, uleb(v, room));
+		return;
+	}
+	b->n += uleb(v, (uint8_t *)b->p + b->n);
+	b->p[b->n] = '\0';
 }
 
 /* Writes a number in `pad` bytes more than necessary. */

@@ -310,7 +310,8 @@ static void sort_ranges(struct gsym_writer *w)
 		struct node *node = &w->nodes[i];
 		struct range *first = to, *end = from + node->n_ranges;
 
-		qsort(from, node->n_ranges, sizeof(*from), compare_ranges);
+		if (node->n_ranges > 1)
+			qsort(from, node->n_ranges, sizeof(*from), compare_ranges);
 		for (; from < end; from++) {
 			if (to > first && from->at <= to[-1].at + to[-1].size) {
 				uint32_t stop = MAX(from->at + from->size, to[-1].at + to[-1].size);

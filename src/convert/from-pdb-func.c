@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MOST (64u << 10)
-
 /* ---- texts -------------------------------------------------------------------------------- */
 
 static struct known *known_at(struct known *all, uint64_t key)
@@ -19,7 +17,6 @@ static struct known *known_at(struct known *all, uint64_t key)
 
 static int file_of(struct part *j, const struct pdb_code *c, uint32_t file, uint32_t *out)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(TEXT_MOST);
 	uint32_t number = pdb_file_name(c, file);
 	struct known *k = known_at(j->files, number);
 	int r;
@@ -28,11 +25,12 @@ static int file_of(struct part *j, const struct pdb_code *c, uint32_t file, uint
 	if (!number)
 		return 0;
 	if (k->key != number) {
-		r = pdb_name(&j->job->pdb, &j->io, number, &path, NULL);
+		buf_clear(&j->text);
+		r = pdb_name(&j->job->pdb, &j->io, number, &j->text, NULL);
 		if (r == -EBADMSG || r == -EFBIG)
 			return 0;
 		if (r == 0)
-			r = gsym_add_path(j->w, buf_text(&path), path.n, &k->number);
+			r = gsym_add_path(j->w, buf_text(&j->text), j->text.n, &k->number);
 		if (r < 0)
 			return r;
 		k->key = number;
@@ -44,15 +42,15 @@ static int file_of(struct part *j, const struct pdb_code *c, uint32_t file, uint
 /* An id with bit 31 set is local to its module. */
 static int inlinee_of(struct part *j, const struct pdb_code *c, uint32_t id, uint32_t *out)
 {
-	_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
 	uint64_t key = id >> 31 ? (uint64_t)(c->module + 1) << 32 | id : id;
 	struct known *k = known_at(j->inlinees, key);
 	int r = 0;
 
 	if (k->key != key || !key) {
-		r = pdb_inlinee_name(&j->names, c, id, &name);
+		buf_clear(&j->text);
+		r = pdb_inlinee_name(&j->names, c, id, &j->text);
 		if (r == 0)
-			r = gsym_name(j->w, buf_text(&name), name.n, &k->number);
+			r = gsym_name(j->w, buf_text(&j->text), j->text.n, &k->number);
 		k->key = r == 0 ? key : 0;
 	}
 	*out = k->number;
@@ -239,18 +237,20 @@ static int write_place(struct part *j, const struct pdb_code *c, const struct pd
 
 int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank)
 {
-	_cleanup_buf_ struct buf text = BUF_UP_TO(TEXT_MOST);
 	struct pdb_pieces_of cut;
 	struct pdb_moves it;
 	struct pdb_moved m;
 	uint32_t source, name = 0;
+	bool named;
 	int r;
 
 	if (!pdb_source_of(&j->job->pdb, f->section, f->off, &source))
 		return 0;
-	r = pdb_func_name(&j->names, c, f->name ? f->name : "", f->type, &text);
+	buf_clear(&j->text);
+	r = pdb_func_name(&j->names, c, f->name ? f->name : "", f->type, &j->text);
+	named = j->text.n;
 	if (r == 0)
-		r = text.n ? gsym_name(j->w, buf_text(&text), text.n, &name) : gsym_no_name(j->w, &name);
+		r = named ? gsym_name(j->w, buf_text(&j->text), j->text.n, &name) : gsym_no_name(j->w, &name);
 	if (r < 0)
 		return r;
 	r = pdb_cut(c, f, &cut);
@@ -262,7 +262,7 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 		uint32_t from = f->off + (m.source - source);
 
 		r = write_place(j, c, &cut, name, rank, &(struct place){from, from + m.size, m.target});
-		if (r == 0 && text.n && j->job->pdb.incremental)
+		if (r == 0 && named && j->job->pdb.incremental)
 			r = pdb_part_keep_target(j, m.target, m.size, name, c->module);
 	}
 	pdb_cut_release(&cut);

@@ -57,6 +57,7 @@ struct part {
 	struct msf_io io;
 	struct pdb_namer names;
 	struct known *files, *inlinees;
+	struct buf text; /* for one name at a time */
 
 	struct node *nodes;
 	size_t n_nodes, nodes_room;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_MOST (64u << 10) /* the longest name */
 #define THREADS_MOST 8
 #define MODULES_EACH 4 /* fewer threads are started if each would have fewer modules */
 
@@ -227,7 +228,7 @@ static void *write_on_thread(void *part)
 
 static int part_init(struct part *p, struct job *j, struct gsym_writer *w, const struct view *v)
 {
-	*p = (struct part){.job = j, .w = w};
+	*p = (struct part){.job = j, .w = w, .text = BUF_UP_TO(TEXT_MOST)};
 	msf_io_init(&p->io, v);
 	pdb_namer_init(&p->names, &j->pdb, &p->io, j->o->plain_names);
 	p->files = calloc(KNOWN_SLOTS, sizeof(*p->files));
@@ -239,6 +240,7 @@ static void part_release(struct part *p)
 {
 	pdb_namer_release(&p->names);
 	msf_io_release(&p->io);
+	buf_release(&p->text);
 	free(p->files);
 	free(p->inlinees);
 	free(p->nodes);

@@ -99,6 +99,7 @@ static int read_contribs(struct pdb *p, struct span all)
 	uint32_t version = all.n >= 4 ? le32(all.p) : 0;
 	size_t each = version == CONTRIBS_V60 ? CONTRIB_V60_SIZE : version == CONTRIBS_V2 ? CONTRIB_V2_SIZE : 0;
 	size_t n = each ? (all.n - 4) / each : 0;
+	bool sorted = true;
 
 	p->contribs = calloc(n + 1, sizeof(*p->contribs));
 	if (!p->contribs)
@@ -110,7 +111,9 @@ static int read_contribs(struct pdb *p, struct span all)
 		if (got.size && got.size <= INT32_MAX && got.module < p->n_modules && (le32(c + 12) & CODE))
 			p->contribs[p->n_contribs++] = got;
 	}
-	if (p->n_contribs)
+	for (size_t i = 1; sorted && i < p->n_contribs; i++)
+		sorted = compare_contribs(&p->contribs[i - 1], &p->contribs[i]) <= 0;
+	if (!sorted)
 		qsort(p->contribs, p->n_contribs, sizeof(*p->contribs), compare_contribs);
 	return 0;
 }

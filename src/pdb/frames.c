@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define WORK_MOST (64u << 20)
+#define DENSE 16 /* words of 64 bytes that a function may have more than offsets to be sorted by bits */
 
 static int compare_offsets(const void *a, const void *b)
 {
@@ -16,13 +17,39 @@ static int compare_offsets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Sorts offsets, and keeps one of each. Returns their number. */
+static size_t sort_offsets(uint32_t *at, size_t n)
+{
+	size_t kept = 1;
+
+	qsort(at, n, sizeof(*at), compare_offsets);
+	for (size_t i = 1; i < n; i++)
+		if (at[i] != at[kept - 1])
+			at[kept++] = at[i];
+	return kept;
+}
+
+/* As sort_offsets(), for offsets in [base, base + 64 * words): faster if they are dense. `bits` are zeros. */
+static size_t sort_dense(uint32_t *at, size_t n, uint32_t base, uint64_t *bits, size_t words)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bits[(at[i] - base) / 64] |= 1ull << (at[i] - base) % 64;
+	for (size_t w = 0; w < words; w++)
+		for (uint64_t left = bits[w]; left; left &= left - 1)
+			at[kept++] = base + (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(left);
+	return kept;
+}
+
 /* Lists all offsets at which a row of the function or of a call begins or ends, ascending. */
 static int find_cuts(const struct pdb_func *f, const struct pdb_rows *lines, const struct pdb_rows *rows,
 	uint32_t **out, size_t *n)
 {
-	uint32_t *at = malloc((2 * (lines->n + rows->n) + 2) * sizeof(*at));
 	const struct pdb_rows *both[] = {lines, rows};
-	size_t all = 0, kept = 1;
+	size_t most = 2 * (lines->n + rows->n) + 2, words = f->size / 64 + 1, all = 0;
+	_cleanup_free_ uint64_t *bits = words <= most + DENSE ? calloc(words, sizeof(*bits)) : NULL;
+	uint32_t *at = malloc(most * sizeof(*at));
 
 	if (!at)
 		return -ENOMEM;
@@ -33,12 +60,8 @@ static int find_cuts(const struct pdb_func *f, const struct pdb_rows *lines, con
 			at[all++] = both[k]->at[i].from;
 			at[all++] = both[k]->at[i].to;
 		}
-	qsort(at, all, sizeof(*at), compare_offsets);
-	for (size_t i = 1; i < all; i++)
-		if (at[i] != at[kept - 1])
-			at[kept++] = at[i];
+	*n = bits ? sort_dense(at, all, f->off, bits, words) : sort_offsets(at, all);
 	*out = at;
-	*n = kept;
 	return 0;
 }
 

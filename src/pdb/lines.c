@@ -148,6 +148,17 @@ static int compare_entries(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Most fragments are in order already. */
+static void sort_entries(struct entry *all, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && all[i - 1].off <= all[i].off)
+		i++;
+	if (i < n)
+		qsort(all, n, sizeof(*all), compare_entries);
+}
+
 static bool is_hidden(uint32_t line)
 {
 	return line == HIDDEN_1 || line == HIDDEN_2;
@@ -193,14 +204,14 @@ static int add_row(struct pdb_rows *rows, uint32_t from, uint32_t to, uint32_t f
  * others cover no bytes. */
 static int add_fragment_rows(const struct pdb_fragment *f, uint32_t from, uint32_t to, struct pdb_rows *out)
 {
-	_cleanup_free_ struct entry *all = calloc(f->blocks.n / LINE_SIZE + 1, sizeof(*all));
+	_cleanup_free_ struct entry *all = malloc((f->blocks.n / LINE_SIZE + 1) * sizeof(*all));
 	size_t n;
 	int r = 0;
 
 	if (!all)
 		return -ENOMEM;
 	n = take_entries(f, all);
-	qsort(all, n, sizeof(*all), compare_entries);
+	sort_entries(all, n);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		uint64_t a = (uint64_t)f->off + all[i].off;
 		uint64_t b = (uint64_t)f->off + (i + 1 < n ? MIN(all[i + 1].off, f->size) : f->size);
@@ -220,6 +231,16 @@ static int compare_rows(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
+static void sort_rows(struct pdb_rows *rows)
+{
+	size_t i = 1;
+
+	while (i < rows->n && rows->at[i - 1].from <= rows->at[i].from)
+		i++;
+	if (i < rows->n)
+		qsort(rows->at, rows->n, sizeof(*rows->at), compare_rows);
+}
+
 /* The ranges that earlier fragments cover, ascending. */
 struct covered {
 	struct pdb_rows ranges;
@@ -229,8 +250,8 @@ static int cover(struct covered *c, uint32_t from, uint32_t to)
 {
 	int r = add_row(&c->ranges, from, to, 0, 0);
 
-	if (r == 0 && c->ranges.n > 1)
-		qsort(c->ranges.at, c->ranges.n, sizeof(*c->ranges.at), compare_rows);
+	if (r == 0)
+		sort_rows(&c->ranges);
 	return r;
 }
 
@@ -272,7 +293,8 @@ static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_
 
 	while (n < FRAGMENTS_MOST && pdb_ranges_back(c->by_fragment, &i, section, from))
 		out[n++] = c->by_fragment[i].which;
-	qsort(out, n, sizeof(*out), compare_numbers);
+	if (n > 1)
+		qsort(out, n, sizeof(*out), compare_numbers);
 	return n;
 }
 
@@ -292,8 +314,7 @@ int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint3
 		r = add_uncovered(&covered, f, MAX(off, f->off), (uint32_t)to, out);
 	}
 	pdb_rows_release(&covered.ranges);
-	if (out->n > 1)
-		qsort(out->at, out->n, sizeof(*out->at), compare_rows);
+	sort_rows(out);
 	return r;
 }
 

@@ -1,6 +1,7 @@
 /* Declarations that the readers of a module share: its symbols, its lines, and ranges of addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/little.h"
 #include "pdb/module.h"
 
 enum {
@@ -19,10 +20,38 @@ struct pdb_symbol {
 
 /* Reads the record at *at, which must end at or before `end`, and moves *at past it. False: no
  * record follows, or the record is broken. */
-bool pdb_symbol_next(struct span all, uint32_t *at, uint32_t end, struct pdb_symbol *out);
-bool pdb_symbol_opens(uint16_t kind); /* whether the record opens a scope, which lasts up to the record that
-					 closes it */
-bool pdb_symbol_closes(uint16_t kind);
+static inline bool pdb_symbol_next(struct span all, uint32_t *at, uint32_t end, struct pdb_symbol *out)
+{
+	const uint8_t *h;
+	uint32_t len;
+
+	if (*at > end || end - *at < 4 || !(h = span_at(all, *at, 4)))
+		return false;
+	len = le16(h);
+	if (len < 2 || len > end - *at - 2)
+		return false;
+	*out = (struct pdb_symbol){.kind = (uint16_t)le16(h + 2), .at = *at, .record = {h, (size_t)len + 2}};
+	*at += len + 2;
+	return true;
+}
+
+/* Whether the record opens a scope, which lasts up to the record that closes it. */
+static inline bool pdb_symbol_opens(uint16_t kind)
+{
+	switch (kind) {
+	case S_LPROC32: case S_GPROC32: case S_LPROC32_ID: case S_GPROC32_ID: case S_LPROC32_DPC:
+	case S_LPROC32_DPC_ID: case S_THUNK32: case S_BLOCK32: case S_WITH32: case S_SEPCODE:
+	case S_INLINESITE: case S_INLINESITE2: case S_GMANPROC: case S_LMANPROC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static inline bool pdb_symbol_closes(uint16_t kind)
+{
+	return kind == S_END || kind == S_INLINESITE_END || kind == S_PROC_ID_END;
+}
 
 /* Steps of pdb_code_open(), after it has loaded the bytes of the module. 0; -ENOMEM. */
 int pdb_read_symbols(struct pdb_code *c);

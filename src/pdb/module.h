@@ -9,6 +9,7 @@ enum pdb_code_kind { PDB_PROC, PDB_THUNK, PDB_SEPARATED, PDB_TRAMPOLINE };
 struct pdb_func {
 	enum pdb_code_kind kind;
 	uint16_t section;
+	bool calls;		  /* there are call sites in [at, end) */
 	uint32_t off, size;
 	const char *name;	  /* points into the module's bytes; PDB_SEPARATED has its parent's name;
 				     NULL: PDB_TRAMPOLINE, or the parent is unknown */

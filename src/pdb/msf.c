@@ -21,11 +21,16 @@ static const char magic_2[] = "Microsoft C/C++ program database 2.00\r\n\x1a";
 
 /* ---- blocks ----------------------------------------------------------------------------- */
 
+static uint64_t blocks_of(const struct msf *m, uint64_t n)
+{
+	return (n + m->block_size - 1) >> m->block_bits;
+}
+
 static int block_offset(const struct msf *m, uint32_t block, uint64_t *off, const char *what, struct err *e)
 {
 	if (!block || block >= m->n_blocks)
 		return err_set(e, -EBADMSG, "is broken: %s is in block %u of %u", what, block, m->n_blocks);
-	*off = (uint64_t)block * m->block_size;
+	*off = (uint64_t)block << m->block_bits;
 	return 0;
 }
 
@@ -47,9 +52,9 @@ static int read_blocks(const struct msf *m, struct msf_io *io, const uint8_t *li
 	bool lacks = false;
 
 	while (n) {
-		uint64_t i = off / m->block_size, skip = off % m->block_size;
-		uint64_t k = run_of_blocks(list, i, (skip + n + m->block_size - 1) / m->block_size), at = 0, last = 0;
-		size_t run = (size_t)MIN(k * m->block_size - skip, n);
+		uint64_t i = off >> m->block_bits, skip = off & (m->block_size - 1);
+		uint64_t k = run_of_blocks(list, i, blocks_of(m, skip + n)), at = 0, last = 0;
+		size_t run = (size_t)MIN((k << m->block_bits) - skip, n);
 		int r = block_offset(m, le32(list + 4 * i), &at, what, e);
 
 		if (r == 0)
@@ -67,11 +72,6 @@ static int read_blocks(const struct msf *m, struct msf_io *io, const uint8_t *li
 }
 
 /* ---- the directory ---------------------------------------------------------------------- */
-
-static uint64_t blocks_of(const struct msf *m, uint64_t n)
-{
-	return (n + m->block_size - 1) / m->block_size;
-}
 
 /* Reads the numbers of the map's blocks. Microsoft's tools list these numbers at the end of the
  * superblock. LLVM's tools write only the number of the first block of a contiguous run. Both forms
@@ -161,6 +161,7 @@ static int open_7(struct msf *m, struct msf_io *io, struct err *e)
 	size = le32(h + 44);
 	if (m->block_size < BLOCK_LEAST || m->block_size > BLOCK_MOST || (m->block_size & (m->block_size - 1)))
 		return err_set(e, -EBADMSG, "is broken: blocks of %u bytes", m->block_size);
+	m->block_bits = (unsigned)__builtin_ctz(m->block_size);
 	if (size < 4 || size > m->file_size)
 		return err_set(e, -EBADMSG, "is broken: a directory of %u bytes", size);
 	r = load_directory(m, io, size, e);
@@ -252,11 +253,10 @@ int msf_load(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t o
 static bool one_run(const struct msf *m, uint32_t stream, uint32_t off, size_t n, uint64_t *at)
 {
 	const uint8_t *list = m->directory + 4 * (size_t)m->streams[stream].first;
-	uint64_t i = off / m->block_size, skip = off % m->block_size;
-	uint64_t k = (skip + n + m->block_size - 1) / m->block_size;
+	uint64_t i = off >> m->block_bits, skip = off & (m->block_size - 1), k = blocks_of(m, skip + n);
 	uint32_t first = le32(list + 4 * i);
 
-	*at = (uint64_t)first * m->block_size + skip;
+	*at = ((uint64_t)first << m->block_bits) + skip;
 	return first && run_of_blocks(list, i, k) == k && first < m->n_blocks && k <= m->n_blocks - first;
 }
 

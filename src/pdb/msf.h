@@ -60,6 +60,7 @@ struct msf {
 
 	/* MSF 7.00 */
 	uint32_t block_size, n_blocks;
+	unsigned block_bits; /* block_size is 1 << block_bits */
 	uint8_t *directory;
 	size_t directory_n;
 

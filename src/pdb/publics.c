@@ -133,7 +133,7 @@ static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t 
 	bool *code, uint32_t *record, struct err *e)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
-	struct pdb_symbol s;
+	struct pdb_symbol s = {0};
 	uint8_t word[4];
 	int r = msf_read(&p->msf, io, p->publics, map + 4 * i, word, sizeof(word), "its order of publics", e);
 

@@ -137,12 +137,10 @@ static int read_length(const struct pdb *p, struct msf_io *io, const struct pdb_
 
 /* Goes from record `i`, which begins at *at, forward to record `number`. */
 static int walk_to(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t i, uint32_t number,
-	uint32_t *at, uint32_t *len, struct err *e)
+	uint32_t *at, uint32_t *len, struct window *w, struct err *e)
 {
-	struct window w;
-
-	for (w.at = w.n = 0;; i++, *at += 2 + *len) {
-		int r = *at < from->size && from->size - *at >= 4 ? read_length(p, io, from, *at, &w, len, e) : -ENOENT;
+	for (w->at = w->n = 0;; i++, *at += 2 + *len) {
+		int r = *at < from->size && from->size - *at >= 4 ? read_length(p, io, from, *at, w, len, e) : -ENOENT;
 
 		if (r < 0 || i == number)
 			return r;
@@ -153,15 +151,18 @@ int pdb_record(const struct pdb *p, struct msf_io *io, const struct pdb_records 
 	struct pdb_record *out, struct err *e)
 {
 	uint32_t i, at, len = 0;
-	const uint8_t *bytes;
+	const uint8_t *bytes = NULL;
+	struct window w;
 	int r;
 
 	*out = (struct pdb_record){0};
 	if (number < from->begin || number >= from->end)
 		return -ENOENT;
 	start_at(from, number, &i, &at);
-	r = walk_to(p, io, from, i, number, &at, &len, e);
-	if (r == 0)
+	r = walk_to(p, io, from, i, number, &at, &len, &w, e);
+	if (r == 0 && w.p != w.copy && at - w.at + 2 + len <= w.n)
+		bytes = w.p + (at - w.at) + 2;
+	else if (r == 0)
 		r = msf_borrow(&p->msf, io, from->stream, from->header + at + 2, len, &bytes, &out->bytes, "a type", e);
 	if (r < 0)
 		return r;

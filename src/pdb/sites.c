@@ -192,6 +192,8 @@ int pdb_sites_of(const struct pdb_code *c, const struct pdb_func *f, struct pdb_
 	int r = 0;
 
 	*out = (struct pdb_sites){0};
+	if (!f->calls)
+		return 0;
 	if (f->kind == PDB_SEPARATED)
 		return 0; /* offsets count from the start of the function that the code was separated from */
 	while (r == 0 && pdb_symbol_next(c->symbols, &at, f->end, &s)) {

@@ -15,45 +15,12 @@ static const char *text_at(struct span record, size_t at)
 	return at < record.n && memchr(record.p + at, 0, record.n - at) ? (const char *)record.p + at : "";
 }
 
-bool pdb_symbol_next(struct span all, uint32_t *at, uint32_t end, struct pdb_symbol *out)
-{
-	const uint8_t *h;
-	uint32_t len;
-
-	if (*at > end || end - *at < 4 || !(h = span_at(all, *at, 4)))
-		return false;
-	len = le16(h);
-	if (len < 2 || len > end - *at - 2)
-		return false;
-	*out = (struct pdb_symbol){.kind = (uint16_t)le16(h + 2), .at = *at, .record = {h, (size_t)len + 2}};
-	*at += len + 2;
-	return true;
-}
-
-bool pdb_symbol_opens(uint16_t kind)
-{
-	switch (kind) {
-	case S_LPROC32: case S_GPROC32: case S_LPROC32_ID: case S_GPROC32_ID: case S_LPROC32_DPC:
-	case S_LPROC32_DPC_ID: case S_THUNK32: case S_BLOCK32: case S_WITH32: case S_SEPCODE:
-	case S_INLINESITE: case S_INLINESITE2: case S_GMANPROC: case S_LMANPROC:
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool pdb_symbol_closes(uint16_t kind)
-{
-	return kind == S_END || kind == S_INLINESITE_END || kind == S_PROC_ID_END;
-}
-
-/* Reads a record into `f`; false: the record does not describe code, or is too short. */
+/* Reads a record into `f`. False: the record does not describe code, or is too short; `f` is unchanged. */
 static bool read_func(const struct pdb_symbol *s, struct pdb_func *f)
 {
 	const uint8_t *h = s->record.p;
 	size_t n = s->record.n;
 
-	*f = (struct pdb_func){.name = ""};
 	switch (s->kind) {
 	case S_LPROC32: case S_GPROC32: case S_LPROC32_DPC: case S_LPROC32_ID: case S_GPROC32_ID:
 	case S_LPROC32_DPC_ID:
@@ -127,8 +94,11 @@ static bool keeps(const struct pdb_func *f)
  * wrong. */
 int pdb_read_symbols(struct pdb_code *c)
 {
-	size_t open[SCOPES_MOST];
-	unsigned depth = 0;
+	struct {
+		size_t func;	 /* index of the function, plus 1; 0: the scope is that of another record */
+		unsigned n_calls; /* call sites before the scope */
+	} open[SCOPES_MOST];
+	unsigned depth = 0, n_calls = 0;
 	uint32_t at = 4;
 	struct pdb_symbol s;
 
@@ -141,18 +111,24 @@ int pdb_read_symbols(struct pdb_code *c)
 
 			if (r < 0)
 				return r;
+			f.calls = true;
 			f.at = at;
 			f.end = (uint32_t)c->symbols.n;
 			c->funcs[c->n_funcs++] = f;
 		}
 		if (pdb_symbol_opens(s.kind)) {
-			if (depth < SCOPES_MOST)
-				open[depth] = is ? c->n_funcs : 0;
+			if (depth < SCOPES_MOST) {
+				open[depth].func = is ? c->n_funcs : 0;
+				open[depth].n_calls = n_calls;
+			}
+			n_calls += s.kind == S_INLINESITE || s.kind == S_INLINESITE2;
 			depth++;
 		} else if (pdb_symbol_closes(s.kind) && depth) {
 			depth--;
-			if (depth < SCOPES_MOST && open[depth])
-				c->funcs[open[depth] - 1].end = s.at;
+			if (depth < SCOPES_MOST && open[depth].func) {
+				c->funcs[open[depth].func - 1].end = s.at;
+				c->funcs[open[depth].func - 1].calls = n_calls != open[depth].n_calls;
+			}
 		}
 	}
 	return index_funcs(c);

@@ -228,6 +228,8 @@ int gsym_partial(struct gsym_writer *w, const struct view *v, const uint32_t *ad
 		j->spots[j->n++].addr = addrs[i];
 	r = j->spots ? open_pdb(j, e) : -ENOMEM;
 	if (r == 0) {
+		/* in order of address, because each look-up leaves its module open for the next */
+		qsort(j->spots, j->n, sizeof(*j->spots), compare_spots);
 		gsym_set_base(w, 0);
 		gsym_set_id(w, j->pdb.guid, sizeof(j->pdb.guid));
 		r = find_all(j, e);

@@ -236,7 +236,27 @@ static int find_public(const struct pdb *p, struct pdb_namer *names, const struc
 static int find_in_module(const struct pdb *p, struct pdb_namer *names, int module, const struct spot *at,
 	struct pdb_found *out, struct err *e);
 
-/* Names a jump of incremental links after the function that it leads to. The jump itself has no lines. */
+/* Opens a module, unless the last look-up was in it. Frees the module of the last look-up. *out is valid until the
+ * next call. Returns as pdb_code_open(). */
+static int open_code(const struct pdb *p, struct pdb_namer *names, unsigned module, const struct pdb_code **out,
+	struct err *e)
+{
+	struct pdb_code *c = &names->code;
+	int r;
+
+	*out = c;
+	if (names->has_code && c->module == module)
+		return 0;
+	pdb_code_release(c);
+	r = pdb_code_open(c, p, names->io, module, e);
+	names->has_code = r == 0;
+	if (r < 0)
+		pdb_code_release(c);
+	return r;
+}
+
+/* Names a jump of incremental links after the function that it leads to. The jump itself has no lines. Frees the
+ * module of the jump. */
 static int find_trampoline(const struct pdb *p, struct pdb_namer *names, const struct pdb_func *f,
 	const struct spot *at, struct pdb_found *out, struct err *e)
 {
@@ -267,19 +287,18 @@ static int find_trampoline(const struct pdb *p, struct pdb_namer *names, const s
 static int find_in_module(const struct pdb *p, struct pdb_namer *names, int module, const struct spot *at,
 	struct pdb_found *out, struct err *e)
 {
-	struct pdb_code c = {0};
+	const struct pdb_code *c = NULL;
 	const struct pdb_func *f = NULL;
-	int r = module >= 0 ? pdb_code_open(&c, p, names->io, (unsigned)module, e) : -ENOENT;
+	int r = module >= 0 ? open_code(p, names, (unsigned)module, &c, e) : -ENOENT;
 
 	if (r == 0)
-		f = pdb_func_at(&c, at->section, at->off);
+		f = pdb_func_at(c, at->section, at->off);
 	if (f && f->kind != PDB_TRAMPOLINE)
-		r = find_in_func(names, &c, f, f->off, at, out);
-	else if (r == 0 || r == -ENOENT)
-		r = find_public(p, names, r == 0 ? &c : NULL, at, out, e);
-	if (r == -ENOENT && f && f->kind == PDB_TRAMPOLINE && p->incremental && !at->target)
+		return find_in_func(names, c, f, f->off, at, out);
+	if (r == 0 || r == -ENOENT)
+		r = find_public(p, names, r == 0 ? c : NULL, at, out, e);
+	if (r == -ENOENT && f && p->incremental && !at->target)
 		r = find_trampoline(p, names, f, at, out, e);
-	pdb_code_release(&c);
 	return r;
 }
 

@@ -20,6 +20,8 @@ void pdb_namer_release(struct pdb_namer *n)
 {
 	for (unsigned i = 0; i < PDB_EXPORTS_MOST; i++)
 		free(take(n->exports[i].bytes));
+	pdb_code_release(&n->code);
+	n->has_code = false;
 }
 
 /* Reads entry `nth` of the imports: the name of a module, and ids of that module. */

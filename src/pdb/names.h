@@ -18,6 +18,8 @@ struct pdb_namer {
 	bool plain; /* make names without parameters */
 	struct pdb_exports exports[PDB_EXPORTS_MOST]; /* a cache of the exports of some modules */
 	unsigned next_exports; /* the entry to replace next, modulo PDB_EXPORTS_MOST */
+	struct pdb_code code;  /* the module of the last look-up (find.h), if has_code */
+	bool has_code;
 };
 
 void pdb_namer_init(struct pdb_namer *n, const struct pdb *p, struct msf_io *io, bool plain);

@@ -1,19 +1,21 @@
 /* Both ends of the socket between a worker that reads a few addresses of a PDB and the process that has the bytes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/partial-work.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "convert/worker-private.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #define PAGE 4096u
 #define ROUND_MOST (1ull << 30) /* the most bytes that a worker may request in a round */
-#define STUCK_SECONDS 10	/* a worker that reads nothing for this long is ended */
+#define STUCK_MS 10000		/* a worker that reads nothing for this long is ended */
+#define LOOK_MS 200		/* milliseconds between two checks of `stop` */
 
 /* ---- the worker ----------------------------------------------------------------------------- */
 
@@ -131,9 +133,29 @@ int partial_work(struct gsym_writer *w, int socket, struct err *e)
 
 struct served {
 	const struct partial_file *file;
+	const atomic_bool *stop;
 	int socket;
 	uint64_t sent;
+	uint64_t end; /* clock_ms() at which the worker's time ends */
 };
+
+/* Sends a packet. Waits for a slow worker, but not beyond its time. */
+static int send_packet(struct served *s, const void *p, size_t n)
+{
+	uint64_t end = MIN(s->end, clock_ms() + STUCK_MS);
+	struct pollfd socket = {.fd = s->socket, .events = POLLOUT};
+
+	while (send(s->socket, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)n) {
+		if (errno != EAGAIN && errno != EINTR)
+			return -EIO;
+		if (s->stop && atomic_load(s->stop))
+			return -EINTR;
+		if (clock_ms() >= end)
+			return -ETIME;
+		poll(&socket, 1, LOOK_MS);
+	}
+	return 0;
+}
 
 static int send_range(struct served *s, const struct msf_lack *range)
 {
@@ -144,8 +166,8 @@ static int send_range(struct served *s, const struct msf_lack *range)
 		size_t n = (size_t)MIN(PARTIAL_PACKET, range->off + range->n - at);
 
 		r = s->file->read(s->file->ctx, at, packet, n);
-		if (r == 0 && send(s->socket, packet, n, MSG_NOSIGNAL) != (ssize_t)n)
-			r = -EIO;
+		if (r == 0)
+			r = send_packet(s, packet, n);
 		at += n;
 	}
 	return r;
@@ -185,24 +207,22 @@ static int serve(void *ctx)
 	return r;
 }
 
-static int send_question(int socket, uint64_t size, const uint32_t *addrs, size_t n)
+static int send_question(struct served *s, const uint32_t *addrs, size_t n)
 {
-	struct partial_ask q = {.size = size, .n = (uint32_t)n};
+	struct partial_ask q = {.size = s->file->size, .n = (uint32_t)n};
 	_cleanup_buf_ struct buf packet = BUF_UP_TO(1u << 20);
 	int r = n <= PARTIAL_ADDRESSES_MOST ? buf_add(&packet, &q, sizeof(q)) : -E2BIG;
 
 	if (r == 0)
 		r = buf_add(&packet, addrs, n * sizeof(*addrs));
-	if (r == 0 && send(socket, packet.p, packet.n, MSG_NOSIGNAL) != (ssize_t)packet.n)
-		r = -EIO;
-	return r;
+	return r < 0 ? r : send_packet(s, packet.p, packet.n);
 }
 
 int gsym_work_partial(const struct gsym_work *o, const struct partial_file *file, const uint32_t *addrs, size_t n,
 	int *out, struct err *e)
 {
-	const struct timeval stuck = {.tv_sec = STUCK_SECONDS};
-	struct served s = {.file = file};
+	uint64_t seconds = o->seconds ? o->seconds : WORKER_SECONDS;
+	struct served s = {.file = file, .stop = o->stop, .end = clock_ms() + seconds * 1000};
 	struct gsym_work w = *o;
 	int ends[2], r;
 
@@ -212,8 +232,7 @@ int gsym_work_partial(const struct gsym_work *o, const struct partial_file *file
 	w.form = GSYM_WORK_PARTIAL;
 	w.serve = serve;
 	w.ctx = &s;
-	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &stuck, sizeof(stuck));
-	r = send_question(ends[0], file->size, addrs, n);
+	r = send_question(&s, addrs, n);
 	r = r < 0 ? err_set(e, r, "%s", err_text(r)) : gsym_work(&w, ends[1], out, e);
 	close(ends[0]);
 	close(ends[1]);

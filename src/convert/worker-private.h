@@ -7,6 +7,8 @@
 /* The worker's descriptors. */
 enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_PACKAGE = 7, WORKER_UNITS = 8 };
 
+#define WORKER_SECONDS 300 /* the time of a worker, unless gsym_work.seconds says another */
+
 /* Words of the command line, one for each of the last three descriptors. */
 #define WORKER_NONE "none"
 #define WORKER_ASK "ask"

@@ -18,8 +18,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define SECONDS 300
-
 uint64_t gsym_work_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -90,7 +88,7 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 		(char *)word_for(o, &o->units), NULL};
 
 	snprintf(threads, sizeof(threads), "%u", o->threads);
-	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : SECONDS);
+	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : WORKER_SECONDS);
 	snprintf(memory, sizeof(memory), "%llu",
 		(unsigned long long)(o->memory ? o->memory : gsym_work_memory()));
 	return spawn(o->program, argv, fds, pid);
@@ -216,7 +214,7 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	_cleanup_close_ int alt = o->lack && o->alt.fd >= 0 ? moved(o->alt.fd) : -1;
 	_cleanup_close_ int package = o->lack && o->package.fd >= 0 ? moved(o->package.fd) : -1;
 	_cleanup_close_ int units = o->lack && o->units.fd >= 0 ? moved(o->units.fd) : -1;
-	unsigned seconds = o->seconds ? o->seconds : SECONDS;
+	unsigned seconds = o->seconds ? o->seconds : WORKER_SECONDS;
 	int status = 0, r;
 	pid_t pid;
 

@@ -1,5 +1,5 @@
-/* Answers for a few addresses of a PDB by byte ranges: a worker process reads the PDB, and this file fetches the
- * ranges that the worker asks for. */
+/* Answers for a few addresses of a PDB: a worker process reads the PDB, and this file supplies the ranges that the
+ * worker asks for. They come from the stored file, or are fetched from a server. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/grow.h"
@@ -19,6 +19,7 @@
 #define SCATTERED_LESS (48u << 10)  /* this limit instead, in a round of more than SCATTERED_ALL */
 #define SCATTERED_ALL (4u << 20)    /* bytes, because each piece is a wait of its own */
 #define WHOLE_PERCENT 35	/* if this share of the file is present, all of it is converted for later */
+#define OFTEN 3			/* a stored file that was asked for this often is converted for later */
 #define READS_MOST 4		/* attempts to read one range, because pieces may be discarded before they are read */
 #define LOOK_MS 200		/* milliseconds between two checks of `stop` */
 
@@ -166,12 +167,43 @@ static int partial_read(void *ctx, uint64_t off, void *to, size_t n)
 	return r;
 }
 
+/* ---- a stored file -------------------------------------------------------------------------- */
+
+static int whole_await(void *ctx, const struct msf_lack *ranges, unsigned n)
+{
+	return 0;
+}
+
+static int whole_read(void *ctx, uint64_t off, void *to, size_t n)
+{
+	struct partial *p = ctx;
+	struct view v = view_of_fd(blob_fd(p->whole), blob_size(p->whole));
+
+	return view_read(&v, off, to, n) < 0 ? -EIO : 0;
+}
+
+/* Counts a request for a stored file. Returns whether the file was now asked for often. */
+static bool is_often(struct partial *p)
+{
+	struct partial_count *c;
+	struct key k;
+	LOCK_SCOPE(&p->d->lock);
+
+	if (key_of(&k, &p->a) < 0)
+		return false;
+	c = &p->d->partial_counts[key_number(&k) % PARTIAL_COUNTS];
+	if (c->number != key_number(&k))
+		*c = (struct partial_count){.number = key_number(&k)};
+	return ++c->n % OFTEN == 0;
+}
+
 /* ---- the answer ----------------------------------------------------------------------------- */
 
 void partial_unref(struct partial *p)
 {
 	if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
 		return;
+	blob_unref(p->whole);
 	free(p->addrs);
 	free(p);
 }
@@ -196,13 +228,15 @@ static void no_ready(void *ctx, const struct fetched *f)
 {
 }
 
-/* Converts a file of which much is present, for later requests; no caller waits. */
+/* Converts a file that is worth it, for later requests; no caller waits. */
 static void convert_behind(struct partial *p)
 {
 	struct artifact made;
 	struct making *m;
 
-	if (part_present(p->part) * 100 < part_size(p->part) * WHOLE_PERCENT || atomic_load(&p->stop))
+	bool much = p->whole ? is_often(p) : part_present(p->part) * 100 >= part_size(p->part) * WHOLE_PERCENT;
+
+	if (!much || atomic_load(&p->stop))
 		return;
 	if (derive_artifact(&p->a, false, &made) == 0 && derive_open(p->d, &made, no_ready, NULL, &m) == 0)
 		making_unref(m);
@@ -210,14 +244,18 @@ static void convert_behind(struct partial *p)
 
 static int make_blob(struct partial *p, struct blob **out, struct err *e)
 {
-	struct partial_file file = {part_size(p->part), partial_await, partial_read, p};
+	struct partial_file ranges = {.await = partial_await, .read = partial_read, .ctx = p};
+	struct partial_file stored = {.await = whole_await, .read = whole_read, .ctx = p};
+	struct partial_file *file = p->whole ? &stored : &ranges;
 	struct fetch *f = p->d->fetch;
 	struct gsym_work o = {.seconds = SECONDS, .threads = 1, .stop = &p->stop,
 		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&f->derives), 1u)),
 		.unsandboxed = f->opts.allow_unsandboxed};
 	struct blob_facts facts = {.verified = true};
-	int fd = -1, r = gsym_work_partial(&o, &file, p->addrs, p->n, &fd, e);
+	int fd = -1, r;
 
+	file->size = p->whole ? blob_size(p->whole) : part_size(p->part);
+	r = gsym_work_partial(&o, file, p->addrs, p->n, &fd, e);
 	return r < 0 ? r : blob_of_file(out, fd, "GSYM of some addresses", &facts);
 }
 
@@ -231,12 +269,15 @@ static void partial_run(void *ctx)
 	int r = make_blob(p, &b, &e);
 
 	log_debug(LOG_FETCH, "%s: %zu addresses from %llu of %llu KiB in %llu ms: %s", p->a.m.debug_file, p->n,
-		(unsigned long long)part_present(p->part) >> 10, (unsigned long long)part_size(p->part) >> 10,
+		(unsigned long long)(p->whole ? blob_size(p->whole) : part_present(p->part)) >> 10,
+		(unsigned long long)(p->whole ? blob_size(p->whole) : part_size(p->part)) >> 10,
 		(unsigned long long)(clock_ms() - began), r < 0 ? e.text : "answered");
 	if (r == 0)
 		convert_behind(p);
-	part_close(p->part);
-	part_unref(p->part);
+	if (p->part) {
+		part_close(p->part);
+		part_unref(p->part);
+	}
 	partial_end(p, r < 0 && r != -EINTR ? -EALREADY : r, b, e.text);
 	blob_unref(b);
 }
@@ -288,23 +329,32 @@ static int partial_ask(struct derive *d, struct partial *p)
 
 	if (d->stopped)
 		return -EINTR;
-	d->asking++;
-	r = fetch_open(d->fetch, &p->a, 1, FETCH_OPEN, partial_ready, p, &p->ticket);
-	if (r < 0) {
-		d->asking--;
-		return r;
+	if (p->whole) {
+		r = workers_post(d->workers, partial_run, p);
+		if (r < 0)
+			return r;
+	} else {
+		d->asking++;
+		r = fetch_open(d->fetch, &p->a, 1, FETCH_OPEN, partial_ready, p, &p->ticket);
+		if (r < 0) {
+			d->asking--;
+			return r;
+		}
 	}
 	p->next = d->partials;
 	d->partials = p;
 	return 0;
 }
 
-int derive_partial(struct derive *d, const struct artifact *pdb, const uint32_t *addrs, size_t n, fetch_ready *ready,
-	void *ctx, struct partial **out)
+int derive_partial(struct derive *d, const struct artifact *pdb, struct blob *whole, const uint32_t *addrs, size_t n,
+	fetch_ready *ready, void *ctx, struct partial **out)
 {
-	struct partial *p = calloc(1, sizeof(*p));
+	struct partial *p;
 	int r = -ENOMEM;
 
+	if (whole && (blob_size(whole) < SIZE_LEAST || blob_size(whole) > SIZE_MOST))
+		return -EALREADY;
+	p = calloc(1, sizeof(*p));
 	if (!p)
 		return r;
 	*p = (struct partial){.d = d, .a = *pdb, .n = n, .ready = ready, .ctx = ctx};
@@ -313,12 +363,14 @@ int derive_partial(struct derive *d, const struct artifact *pdb, const uint32_t 
 	if (p->addrs) {
 		memcpy(p->addrs, addrs, n * sizeof(*addrs));
 		*out = p;
+		p->whole = whole ? blob_ref(whole) : NULL;
 		pthread_mutex_lock(&d->lock);
 		r = partial_ask(d, p);
 		pthread_mutex_unlock(&d->lock);
 	}
 	if (r == 0)
 		return 0;
+	blob_unref(p->whole);
 	free(p->addrs);
 	free(p);
 	*out = NULL;

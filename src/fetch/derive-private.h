@@ -67,7 +67,7 @@ struct making {
 	void *ctx;
 };
 
-/* A request for a few addresses of a PDB, answered by byte ranges (derive-partial.c). */
+/* A request for a few addresses of a PDB, answered from a part of its bytes (derive-partial.c). */
 struct partial {
 	struct derive *d;
 	atomic_uint refs;
@@ -77,11 +77,19 @@ struct partial {
 	size_t n;
 	fetch_ready *ready;
 	void *ctx;
-	struct part *part;
+	struct part *part;  /* the sparse file; NULL: the file is `whole` */
+	struct blob *whole; /* the stored file, or NULL */
 	/* under the lock of `d` */
 	struct ticket *ticket;
 	struct partial *next;
 };
+
+/* How often a stored PDB was asked for a few addresses. */
+struct partial_count {
+	uint64_t number; /* key_number() of the PDB */
+	unsigned n;
+};
+#define PARTIAL_COUNTS 64
 
 enum lack_state { LACK_UNKNOWN, LACK_NONE, LACK_HERE };
 
@@ -137,6 +145,7 @@ struct derive {
 	/* under lock */
 	struct conversion *conversions;
 	struct partial *partials; /* derive-partial.c */
+	struct partial_count partial_counts[PARTIAL_COUNTS]; /* slots by number; a newer PDB replaces an older one */
 	unsigned asking; /* number of tickets whose callback has not run */
 	bool stopped;
 	bool pulses; /* the thread `pulse` was started */

@@ -52,13 +52,14 @@ int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, 
 void making_cancel(struct making *m);
 void making_unref(struct making *m); /* NULL is fine */
 
-/* Makes GSYM of a few addresses of a PDB, and fetches only the bytes that they need (convert/partial.h). `ready`
- * runs as with derive_open(); f->blob is GSYM that is not stored. f->r is an error of fetch_open(), or -EALREADY:
- * use derive_open() instead, because the file is stored, small or damaged, or comes from front to back only. If much
- * of the file was read, the whole file is fetched and converted later. At most PARTIAL_ADDRESSES_MOST addresses.
- * `*out` is written before `ready` can run, and is the caller's until partial_unref(). 0, -ENOMEM, -EINTR. */
-int derive_partial(struct derive *d, const struct artifact *pdb, const uint32_t *addrs, size_t n, fetch_ready *ready,
-	void *ctx, struct partial **out);
+/* Makes GSYM of a few addresses of a PDB, and reads only the bytes that they need (convert/partial.h). `whole`: the
+ * stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(); f->blob is GSYM that is not stored. f->r
+ * is an error of fetch_open(), or -EALREADY: use derive_open() instead, because the file is small or damaged, or comes
+ * from front to back only. If much of the file was fetched, or a stored file was asked for often, it is converted
+ * behind the answer. At most PARTIAL_ADDRESSES_MOST addresses. `*out` is written before `ready` can run, and is the
+ * caller's until partial_unref(). 0, -EALREADY, -ENOMEM, -EINTR. */
+int derive_partial(struct derive *d, const struct artifact *pdb, struct blob *whole, const uint32_t *addrs, size_t n,
+	fetch_ready *ready, void *ctx, struct partial **out);
 /* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. */
 void partial_cancel(struct partial *p);
 void partial_unref(struct partial *p); /* NULL is fine */

@@ -218,10 +218,8 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w, b
 	l->asked[i]->of = l;
 	l->waits++;
 	if (want->type == FILETYPE_PDB && !whole && !l->flags->function_size &&
-		partial_ask(s, l->request, l->w, want, l->asked[i])) {
-		l->w->fetched = true;
+		partial_ask(s, l->request, l->w, want, l->asked[i]))
 		return 0;
-	}
 	l->w->fetched |= question_fetch(l->asked[i], s->fetch, want, 1);
 	return 0;
 }
@@ -285,7 +283,7 @@ static int check_sum(const struct wanted *w, const struct question *q, struct er
 	return MIN(r, 0);
 }
 
-/* Takes the GSYM file made from byte ranges of a PDB. If it has no lines, a file that was found before is used
+/* Takes the GSYM file made from a part of a PDB. If it has no lines, a file that was found before is used
  * instead. */
 static int take_part(struct symb *s, struct loading *l, unsigned i, struct question *q, struct waits *w)
 {

@@ -137,9 +137,9 @@ void loaded_forget_all(struct symb *s);
 
 struct question;
 
-/* Asks for GSYM of the frames of one module, from byte ranges of its PDB (derive_partial()). False: the question is
- * unchanged; ask for the whole PDB. */
-bool partial_ask(struct symb *s, const struct request *q, const struct wanted *w, const struct artifact *pdb,
+/* Asks for GSYM of the frames of one module, from a part of its PDB (derive_partial()). Sets w->fetched if bytes must
+ * be fetched. False: the question is unchanged; ask for the whole PDB. */
+bool partial_ask(struct symb *s, const struct request *q, struct wanted *w, const struct artifact *pdb,
 	struct question *to);
 
 /* ---- load.c ------------------------------------------------------------------------- */

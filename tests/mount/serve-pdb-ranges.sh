@@ -31,20 +31,46 @@ mkdir -p "$TMP/symbols/large.pdb/$ID"
 cp "$TMP/large.pdb" "$TMP/symbols/$file"
 
 # Frames all over the code.
-request() { # FIRST STEP
+request() { # FIRST STEP [FRAMES]
   printf '{"memoryMap": [["large.pdb", "%s"]], "stacks": [[' "$ID"
-  awk -v at="$1" -v step="$2" 'BEGIN { for (i = 0; i < 30; i++) printf "%s[0, %d]", i ? ", " : "", at + i * step }'
+  awk -v at="$1" -v step="$2" -v n="${3:-30}" 'BEGIN { for (i = 0; i < n; i++) printf "%s[0, %d]", i ? ", " : "", at + i * step }'
   printf ']]}'
 }
 request 4100 397 >"$TMP/request"
 request 4333 611 >"$TMP/request2"
-"$SYMFS" add --cache "$TMP/store-whole" --no-default-sources "$TMP/large.pdb" >/dev/null || fail "add"
+request 4100 31 600 >"$TMP/many"
+# stored STORE REQUEST [OPTION...]: an answer from the files of a store alone.
+stored() {
+  stored_in=$1 stored_request=$2
+  shift 2
+  "$SYMFS" symbolicate --offline --no-default-sources --cache "$stored_in" "$@" "$stored_request" 2>"$TMP/stored.log" || fail "symbolicate $*"
+}
+for n in whole part; do
+  "$SYMFS" add --cache "$TMP/store-$n" --no-default-sources "$TMP/large.pdb" >/dev/null || fail "add"
+done
+# A request with many frames converts the PDB, and later ones are answered from the GSYM.
+stored "$TMP/store-whole" "$TMP/many" >/dev/null
+grep -q 'pdb.gsym was made of' "$TMP/stored.log" || fail "600 frames: the PDB was not converted"
 for n in '' 2; do
-  "$SYMFS" symbolicate --offline --no-default-sources --cache "$TMP/store-whole" "$TMP/request$n" >"$TMP/want$n" 2>/dev/null || fail "the whole PDB"
+  stored "$TMP/store-whole" "$TMP/request$n" >"$TMP/want$n"
   [ "$(grep -o '"function": "n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int)"' "$TMP/want$n" | sort -u | wc -l)" -ge 10 ] ||
     fail "few functions: $(cat "$TMP/want$n")"
   grep -q '"inlines": \[{"function": "n[0-9]*::inner(n[0-9]*::Record const \*, int)"' "$TMP/want$n" || fail "no inlined calls: $(cat "$TMP/want$n")"
 done
+
+# ---- a stored PDB ----------------------------------------------------------------------------------------
+# A request with few frames gets the same answers without a conversion, in each form.
+for n in '' 2; do
+  for form in '--api v5' '--api v4' --text; do
+    # shellcheck disable=SC2086 # an option and its value
+    stored "$TMP/store-part" "$TMP/request$n" $form >"$TMP/answer"
+    grep -q 'was made of' "$TMP/stored.log" && fail "$form: the stored PDB was converted"
+    # shellcheck disable=SC2086
+    stored "$TMP/store-whole" "$TMP/request$n" $form >"$TMP/from-gsym"
+    cmp -s "$TMP/answer" "$TMP/from-gsym" || fail "$form: another answer than from GSYM: $(cat "$TMP/answer")"
+  done
+done
+grep -q 'n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int) + 0x' "$TMP/answer" || fail "--text: $(cat "$TMP/answer")"
 
 post() { fetch_url --max-time 60 -d @"$TMP/request$2" -o "$TMP/answer" "$1/symbolicate/v5" || fail "v5"; }
 # answers URL [2]: as from the whole PDB
@@ -55,6 +81,18 @@ answers() {
 }
 fetched() { upstream_count "$1" bytes '*/large.pdb'; }
 few() { [ "$(fetched "$1")" -lt $((size / 4)) ] || fail "$2: $(fetched "$1") of $size bytes"; }
+
+# A PDB that is asked for again and again is converted behind an answer.
+symfs_serve zero --offline --cache "$TMP/store-part"
+for _ in 1 2; do
+  # shellcheck disable=SC2154 # set by symfs_serve
+  answers "$URL_zero"
+done
+grep -q 'was made of' "$TMP/zero.log" && fail "two requests: the stored PDB was converted"
+answers "$URL_zero"
+wait_for 60 grep -q 'pdb.gsym was made of' "$TMP/zero.log" || fail "three requests: the stored PDB was not converted"
+answers "$URL_zero" 2
+symfs_unserve zero
 
 # ---- only what is needed -------------------------------------------------------------------------------
 upstream_start store --root "$TMP/symbols"

@@ -2,6 +2,7 @@
  * COMMAND... prints the peak of its own memory in kB, of the command and of all that it starts: RssAnon and
  * RssShmem, so pages of files do not count. The numbers go to the file descriptor 3. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,20 +38,40 @@ static unsigned long memory_of(long pid)
 	return all;
 }
 
-/* The process and those below it. */
-static unsigned long memory_below(long pid)
+static unsigned long memory_below(long pid);
+
+/* The processes that one thread started. */
+static unsigned long memory_started(long pid, const char *thread)
 {
-	unsigned long all = memory_of(pid);
-	char path[64];
+	unsigned long all = 0;
+	char path[128];
 	long child;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", pid, pid);
+	snprintf(path, sizeof(path), "/proc/%ld/task/%.20s/children", pid, thread);
 	f = fopen(path, "r");
 	while (f && fscanf(f, "%ld", &child) == 1)
 		all += memory_below(child);
 	if (f)
 		fclose(f);
+	return all;
+}
+
+/* The process and those below it: any thread can have started them. */
+static unsigned long memory_below(long pid)
+{
+	unsigned long all = memory_of(pid);
+	struct dirent *thread;
+	char path[64];
+	DIR *threads;
+
+	snprintf(path, sizeof(path), "/proc/%ld/task", pid);
+	threads = opendir(path);
+	while (threads && (thread = readdir(threads)))
+		if (thread->d_name[0] != '.')
+			all += memory_started(pid, thread->d_name);
+	if (threads)
+		closedir(threads);
 	return all;
 }
 

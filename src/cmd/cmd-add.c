@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "intake/intake.h"
+#include "intake/unarchive.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -233,8 +234,12 @@ static int run_add(int argc, char **argv)
 	struct app_args args;
 	struct err e = {0};
 	struct app app;
-	int status = app_options(&args, &cmd_add, own, &argc, argv), r;
+	int status, r;
 
+	/* intake/, and not a user, runs this command. */
+	if (argc > 1 && strcmp(argv[1], UNARCHIVE_WORD) == 0)
+		return unarchive_main(argc - 1, argv + 1);
+	status = app_options(&args, &cmd_add, own, &argc, argv);
 	if (status >= 0)
 		return status;
 	if (argc < 2) {
@@ -248,6 +253,7 @@ static int run_add(int argc, char **argv)
 	a.quota = app.settings.quota;
 	a.status = app_exit(r);
 	if (r == 0 && intake_new(&a.intake, &(struct intake_opts){.store = app.store, .source = "add",
+			.allow_unsandboxed = app.settings.allow_unsandboxed,
 			.progress = add_show, .ctx = &a}) < 0) {
 		r = -ENOMEM;
 		add_stop(&a, err_text(r));
@@ -271,9 +277,10 @@ const struct cmd cmd_add = {
 	.name = "add",
 	.args = "[-r] PATH...",
 	.help = "Adds files to the store, under every key that fits them. A .dSYM or .xcarchive\n"
-		"bundle counts as a file. A .zip, .nupkg or .snupkg archive is unpacked, and so\n"
-		"is a file compressed with gzip, zstd or as a cabinet. Added files are pinned:\n"
-		"they count for the quota and are not evicted until `symfs cache unpin` or `rm`.\n"
+		"bundle counts as a file. An archive (zip, nupkg, tar, 7z, deb, rpm) is unpacked,\n"
+		"and so is a file compressed with gzip, zstd, xz, bzip2 or as a cabinet. Added\n"
+		"files are pinned: they count for the quota and are not evicted until\n"
+		"`symfs cache unpin` or `rm`.\n"
 		"The last line has the numbers of files that were added, were present, and could\n"
 		"not be placed",
 	.examples = {"symfs add -r build/",

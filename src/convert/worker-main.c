@@ -2,39 +2,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/map.h"
-#include "base/sanitized.h"
 #include "base/util.h"
 #include "convert/make.h"
 #include "convert/object.h"
 #include "convert/worker-private.h"
 #include "convert/worker.h"
 #include "priv/filter.h"
+#include "priv/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-
-static void limit(int what, uint64_t most)
-{
-	struct rlimit l;
-
-	if (getrlimit(what, &l) < 0)
-		return;
-	l.rlim_cur = MIN((rlim_t)most, l.rlim_max);
-	setrlimit(what, &l);
-}
-
-static void set_limits(unsigned threads, unsigned seconds, uint64_t memory)
-{
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_CPU, (uint64_t)seconds * threads);
-	limit(RLIMIT_FSIZE, 4ull << 30);
-	/* A read-only mapping does not count, so the size of the input does not matter. */
-	if (!SANITIZED)
-		limit(RLIMIT_DATA, memory);
-}
 
 static int write_all(int fd, const char *p, size_t n)
 {
@@ -242,7 +221,7 @@ static int work(struct work *w, struct err *e)
 	/* sysconf() reads /proc or /sys, which the filter puts out of reach. */
 	if (!w->threads)
 		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
-	set_limits(w->threads, w->seconds, w->memory);
+	worker_limit((uint64_t)w->seconds * w->threads, 4ull << 30, w->memory);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
 	r = set_filter_or_refuse(w, e);

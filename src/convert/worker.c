@@ -2,14 +2,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/worker.h"
 #include "base/clock.h"
-#include "base/sanitized.h"
 #include "base/util.h"
 #include "convert/worker-private.h"
+#include "priv/worker.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,12 +23,6 @@ uint64_t gsym_work_memory(void)
 	return (uint64_t)MAX(pages, 1L << 16) * (uint64_t)MAX(size, 4096L) / 2;
 }
 
-/* Duplicates a descriptor, above those that the worker uses. */
-static int moved(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
-}
-
 static const char *word_for(const struct gsym_work *o, const struct gsym_work_file *f)
 {
 	return !o->lack ? WORKER_NONE : f->ask ? WORKER_ASK : f->fd >= 0 ? WORKER_HERE : WORKER_NONE;
@@ -39,44 +31,6 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
 	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_PARTIAL] = "partial"};
-
-/* The worker inherits descriptors 3 to 8 and nothing else, even if a library opened more meanwhile. 0 to 2
- * are /dev/null, except that a sanitizer keeps 2 for its reports. */
-static int give(posix_spawn_file_actions_t *to, const int fds[6])
-{
-	int r = posix_spawn_file_actions_addopen(to, 0, "/dev/null", O_RDWR, 0);
-
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(to, 0, 1);
-	if (r == 0 && !SANITIZED)
-		r = posix_spawn_file_actions_adddup2(to, 0, 2);
-	for (int i = 0; r == 0 && i < 6; i++)
-		r = fds[i] >= 0 ? posix_spawn_file_actions_adddup2(to, fds[i], WORKER_IN + i)
-				: posix_spawn_file_actions_addclose(to, WORKER_IN + i);
-	return r == 0 ? posix_spawn_file_actions_addclosefrom_np(to, WORKER_UNITS + 1) : r;
-}
-
-static int spawn(const char *program, char **argv, const int fds[6], pid_t *pid)
-{
-	char *const no_environment[] = {NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int r;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attr);
-	sigemptyset(&none);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	r = give(&actions, fds);
-	if (r == 0)
-		r = posix_spawn(pid, program ? program : "/proc/self/exe", &actions, &attr, argv,
-			no_environment);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return -r;
-}
 
 static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 {
@@ -91,7 +45,7 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : WORKER_SECONDS);
 	snprintf(memory, sizeof(memory), "%llu",
 		(unsigned long long)(o->memory ? o->memory : gsym_work_memory()));
-	return spawn(o->program, argv, fds, pid);
+	return worker_start(o->program, argv, fds, 6, pid);
 }
 
 #define LOOK_MS 200 /* between two checks of `stop` */
@@ -210,19 +164,14 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 {
 	_cleanup_close_ int made = memfd_create("gsym", MFD_CLOEXEC);
 	_cleanup_close_ int words = memfd_create("gsym-words", MFD_CLOEXEC);
-	_cleanup_close_ int a = moved(in), b = moved(made), c = moved(words);
-	_cleanup_close_ int alt = o->lack && o->alt.fd >= 0 ? moved(o->alt.fd) : -1;
-	_cleanup_close_ int package = o->lack && o->package.fd >= 0 ? moved(o->package.fd) : -1;
-	_cleanup_close_ int units = o->lack && o->units.fd >= 0 ? moved(o->units.fd) : -1;
 	unsigned seconds = o->seconds ? o->seconds : WORKER_SECONDS;
 	int status = 0, r;
 	pid_t pid;
 
-	if (made < 0 || words < 0 || a < 0 || b < 0 || c < 0 ||
-		(o->lack && ((o->alt.fd >= 0 && alt < 0) || (o->package.fd >= 0 && package < 0) ||
-				    (o->units.fd >= 0 && units < 0))))
+	if (made < 0 || words < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
-	r = start(o, (const int[]){a, b, c, alt, package, units}, &pid);
+	r = start(o, (const int[]){in, made, words, o->lack ? o->alt.fd : -1, o->lack ? o->package.fd : -1,
+			  o->lack ? o->units.fd : -1}, &pid);
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
 	r = wait_for(o, pid, seconds, &status);

@@ -3,8 +3,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
-#include "base/zip.h"
+#include "intake/kind.h"
 #include "intake/private.h"
+#include "intake/unarchive.h"
 #include "unpack/unpack.h"
 
 #include <fcntl.h>
@@ -12,26 +13,19 @@
 #include <string.h>
 #include <strings.h>
 
-#define CHUNK (256u << 10)
-
 struct unpacking {
 	struct taking *t;
 	const struct part *archive;
 	struct budget *budget;
-	struct zip z;
-	uint64_t packed_left; /* bytes of the archive that no member has used so far */
-	uint64_t seen; /* members read so far */
-	uint8_t head[INTAKE_HEAD_MOST];
+	struct unarchive *from;
+	struct unarchive_member m; /* the present member */
+	struct names names;
+	bool raw; /* the archive is a compressed file, and has no members */
+	struct artifact claims[INTAKE_CLAIMS_MOST]; /* of the present member */
 	uint8_t inside[INTAKE_HEAD_MOST]; /* the unpacked head of a member that is itself compressed */
-	uint8_t chunk[CHUNK];
 };
 
 /* ---- which files are archives ------------------------------------------------------- */
-
-static bool is_zip(const void *head, size_t n)
-{
-	return n >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
-}
 
 static bool name_says_so(const char *name)
 {
@@ -44,25 +38,33 @@ static bool name_says_so(const char *name)
 	return false;
 }
 
-/* Rejects zip archives with another suffix, unless the client names them: documents and packages of many
- * programs are such archives. */
+/* Why an archive is not taken apart; NULL: it is. A zip archive with another suffix is, only if the client names it:
+ * documents and packages of many programs are such archives. */
+static const char *why_not_apart(enum archive_kind kind, const char *name, bool named, unsigned depth)
+{
+	if (kind == ARCHIVE_ZIP && !named && !name_says_so(name))
+		return "a zip archive not named .zip, .nupkg or .snupkg";
+	return depth >= INTAKE_DEPTH_MOST ? "an archive in an archive in an archive" : NULL;
+}
+
 int taking_is_archive(const struct part *p, const char **why_not)
 {
+	_cleanup_free_ uint8_t *head = malloc(ARCHIVE_HEAD);
 	struct view v = view_of_fd(p->it.fd, p->it.size);
-	uint8_t head[4];
-	int r = p->it.size < sizeof(head) ? 0 : view_read(&v, 0, head, sizeof(head));
+	size_t n = (size_t)MIN(p->it.size, ARCHIVE_HEAD);
+	enum archive_kind kind;
+	int r;
 
-	if (r < 0 || p->it.size < sizeof(head) || !is_zip(head, sizeof(head)))
+	if (!head)
+		return -ENOMEM;
+	r = view_read(&v, 0, head, n);
+	if (r < 0)
 		return r;
-	if (!p->it.named && !name_says_so(p->it.name)) {
-		*why_not = "a zip archive not named .zip, .nupkg or .snupkg";
+	kind = archive_kind(head, n);
+	if (kind == ARCHIVE_NONE)
 		return 0;
-	}
-	if (p->depth >= INTAKE_DEPTH_MOST) {
-		*why_not = "an archive in an archive in an archive";
-		return 0;
-	}
-	return 1;
+	*why_not = why_not_apart(kind, p->it.name, p->it.named, p->depth);
+	return !*why_not;
 }
 
 /* ---- one member --------------------------------------------------------------------- */
@@ -76,84 +78,66 @@ static int spend(struct unpacking *u, size_t n, struct err *e)
 	return 0;
 }
 
-static int read_head(struct unpacking *u, struct zip_stream *s, size_t *n, struct err *e)
-{
-	int r = 0;
-
-	for (*n = 0; *n < sizeof(u->head);) {
-		size_t got = sizeof(u->head) - *n;
-
-		r = zip_stream_read(s, u->head + *n, &got, e);
-		if (r < 0 || !got)
-			break;
-		*n += got;
-	}
-	return r == 0 ? spend(u, *n, e) : r;
-}
-
 /* Checks by the head of a member whether to unpack the rest of the member. 0: unpack it; -errno: skip the
  * member, and `e` has the reason. */
-static int judge_head(
-	struct unpacking *u, size_t n, uint64_t size, const char *name, struct err *e)
+static int judge_head(struct unpacking *u, const uint8_t *head, size_t n, const struct part *part, struct err *e)
 {
-	const struct packing *p = packing_of(u->head, n);
-	size_t inside = p ? unpack_peek(p, u->head, n, u->inside, sizeof(u->inside)) : 0;
-	struct view v = inside ? view_of_mem(u->inside, inside) : view_of_mem(u->head, n);
+	enum archive_kind kind = archive_kind(head, n);
+	const char *why = kind == ARCHIVE_NONE ? NULL : why_not_apart(kind, part->it.name, false, part->depth);
+	const struct packing *p = packing_of(head, n);
+	size_t inside = p ? unpack_peek(p, head, n, u->inside, sizeof(u->inside)) : 0;
+	struct view v = inside ? view_of_mem(u->inside, inside) : view_of_mem(head, n);
 	struct obj_slice slice;
 	int r;
 
-	if (is_zip(u->head, n))
-		return name_says_so(name) ? 0
-					  : err_set(e, -EINVAL,
-						    "a zip archive not named .zip, .nupkg or .snupkg");
+	if (why)
+		return err_set(e, -ENOTSUP, "%s", why);
+	if (kind != ARCHIVE_NONE && !part->it.n_claims)
+		return 0;
 	if (p && !inside) /* some packings have heads that do not show the content */
 		return 0;
-	v.size = p ? VIEW_UNKNOWN : size;
+	/* The size that the archive states counts only if the head does not end before it. */
+	v.size = p ? VIEW_UNKNOWN : n < INTAKE_HEAD_MOST ? n : u->m.size;
 	r = obj_identify(&v, 0, &slice, e);
 	return r == -EAGAIN ? 0 : r;
 }
 
-/* Writes a member into the draft: the `n` bytes of the head, which were read already, and the rest. */
-static int unpack_rest(struct unpacking *u, struct zip_stream *s, struct draft *d, size_t n,
-	const struct part *p, struct err *e)
+/* Writes a member into the draft: the head, and the rest. */
+static int unpack_rest(struct unpacking *u, struct draft *d, const uint8_t *p, size_t n, const struct part *part,
+	struct err *e)
 {
-	int r = draft_write(d, 0, u->head, n);
+	int r = 0;
 
-	if (r < 0)
-		return err_set(e, r, "%s", err_text(r));
-	do {
-		n = sizeof(u->chunk);
-		taking_progress(u->t, p);
-		r = zip_stream_read(s, u->chunk, &n, e);
-		if (r == 0)
-			r = spend(u, n, e);
-		if (r < 0)
-			return r;
-		r = n ? draft_write(d, draft_size(d), u->chunk, n) : 0;
+	while (r == 0 && n) {
+		taking_progress(u->t, part);
+		r = draft_write(d, draft_size(d), p, n);
 		if (r < 0)
 			return err_set(e, r, "%s", err_text(r));
-	} while (n);
-	return 0;
+		r = unarchive_read(u->from, &p, &n, e);
+		if (r == 0)
+			r = spend(u, n, e);
+	}
+	/* An empty member, too, is read to its end. */
+	return r == 0 && !draft_size(d) ? unarchive_read(u->from, &p, &n, e) : r;
 }
 
-static int unpack(struct unpacking *u, const struct zip_entry *entry, const struct part *p,
-	struct draft **out, struct err *e)
+static int unpack(struct unpacking *u, const struct part *part, struct draft **out, struct err *e)
 {
-	struct zip_stream *s;
 	struct draft *d = NULL;
+	const uint8_t *p;
 	size_t n;
-	int r = zip_stream_open(&s, &u->z, entry, e);
+	int r = unarchive_head(u->from, &p, &n, e);
 
-	if (r < 0)
-		return r;
-	r = read_head(u, s, &n, e);
+	if (r == 0 && u->m.size != VIEW_UNKNOWN && u->m.size > u->budget->bytes)
+		r = err_set(e, -EFBIG, "the archive expands to too many bytes");
 	if (r == 0)
-		r = judge_head(u, n, entry->size, p->it.name, e);
+		r = spend(u, n, e);
+	if (r == 0)
+		r = judge_head(u, p, n, part, e);
 	if (r == 0)
 		r = draft_new(&d, u->t->in->opts.store, e);
 	if (r == 0)
-		r = unpack_rest(u, s, d, n, p, e);
-	zip_stream_close(s);
+		r = unpack_rest(u, d, p, n, part, e);
 	if (r < 0) {
 		draft_discard(d);
 		return r;
@@ -162,29 +146,16 @@ static int unpack(struct unpacking *u, const struct zip_entry *entry, const stru
 	return 0;
 }
 
-/* Checks the budget before a member is read: an archive can use the same bytes for a million members, and small
- * members can become very large. */
-static int afford(struct unpacking *u, const struct zip_entry *entry, struct err *e)
-{
-	if (entry->packed > u->packed_left)
-		return err_set(e, -EBADMSG, "is broken: another member uses the same bytes");
-	u->packed_left -= entry->packed;
-	if (entry->size > u->budget->bytes)
-		return err_set(e, -EFBIG, "the archive expands to too many bytes");
-	return 0;
-}
-
 /* 0: the parts of the member were reported, and *done is the result of taking_part(); -errno: the member was not
  * unpacked. */
-static int take_member(struct unpacking *u, const struct zip_entry *entry, struct part *p, int *done,
-	struct err *e)
+static int take_member(struct unpacking *u, struct part *p, int *done, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
 	struct draft *d = NULL;
-	int r = afford(u, entry, e);
+	int r = names_check(&u->names, u->m.name, u->archive->it.strict, e);
 
 	if (r == 0)
-		r = unpack(u, entry, p, &d, e);
+		r = unpack(u, p, &d, e);
 	if (r < 0)
 		return r;
 	fd = fcntl(draft_fd(d), F_DUPFD_CLOEXEC, 0); /* publishing closes the draft's own descriptor */
@@ -199,90 +170,88 @@ static int take_member(struct unpacking *u, const struct zip_entry *entry, struc
 }
 
 /* Writes the name of a member for messages: "a.zip!lib/x.pdb". */
-static void member_text(struct buf *b, const char *archive, const struct zip_entry *entry,
-	uint64_t nth)
+static void member_text(struct buf *b, const char *archive, const struct unarchive_member *m)
 {
-	if (entry->name[0])
-		buf_addf(b, "%s!%s", archive, entry->name);
+	if (m->raw)
+		buf_adds(b, archive);
+	else if (m->name[0])
+		buf_addf(b, "%s!%s", archive, m->name);
 	else
-		buf_addf(b, "%s!(member %llu)", archive, (unsigned long long)nth);
+		buf_addf(b, "%s!(member %llu)", archive, (unsigned long long)m->nth);
 }
 
-/* Takes a member. A name that is not a valid file name counts as no name. */
-static int try_member(struct unpacking *u, const struct zip_entry *entry)
+/* Takes the present member. A name that is not a valid file name counts as no name. */
+static int try_member(struct unpacking *u)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10), from = BUF_UP_TO(64 << 10);
+	const struct part *archive = u->archive;
 	char name[MODULE_NAME_MAX];
-	struct part p = {.it = {.fd = -1, .name = name},
-		.member = true,
-		.depth = u->archive->depth + 1,
+	struct part p = {.it = {.fd = -1, .name = name, .compare = archive->it.compare},
+		.member = archive->member || !u->m.raw,
+		.depth = archive->depth + 1,
 		.budget = u->budget};
 	struct err e = {0};
 	int r, done = 0;
 
-	obj_base_name(name, entry->name, strlen(entry->name));
-	member_text(&shown, u->archive->it.shown, entry, u->seen);
-	member_text(&from, u->archive->it.from, entry, u->seen);
+	if (u->m.raw)
+		unpack_name(archive->it.shown, name, sizeof(name));
+	else
+		obj_base_name(name, u->m.name, strlen(u->m.name));
+	member_text(&shown, archive->it.shown, &u->m);
+	member_text(&from, archive->it.from, &u->m);
 	p.it.shown = buf_text(&shown);
 	p.it.from = buf_text(&from);
-	p.it.compare = u->archive->it.compare;
-	r = take_member(u, entry, &p, &done, &e);
+	p.it.named = u->m.raw && archive->it.named;
+	p.it.strict = archive->it.strict;
+	p.it.claims = u->claims;
+	p.it.n_claims = archive->it.strict ? names_claims(u->m.name, u->claims) : 0;
+	r = take_member(u, &p, &done, &e);
 	return r < 0 ? taking_refuse(u->t, &p, r, &e) : done;
 }
 
 /* ---- all members -------------------------------------------------------------------- */
 
-/* Whether to skip a member: a directory, a link, or a file that cannot be a symbol file. */
-static bool is_left_out(const struct zip_entry *entry)
+static int start(struct unpacking *u, struct err *e)
 {
-	size_t n = strlen(entry->name);
+	const struct intake_opts *o = &u->t->in->opts;
+	struct unarchive_opts opts = {.program = o->worker,
+		.unsandboxed = o->allow_unsandboxed,
+		.stop = o->stop,
+		.limits = {u->budget->bytes, u->budget->members}};
 
-	return entry->link || (n && entry->name[n - 1] == '/') || intake_leaves_out(entry->name);
-}
-
-static int next_member(struct unpacking *u, struct zip_entry *entry, struct err *e)
-{
-	int r = zip_next(&u->z, entry, e);
-
-	u->seen++;
-	if (r < 0)
-		return r;
-	if (!u->budget->members)
-		return err_set(e, -E2BIG, "more than %u members", INTAKE_MEMBERS_MOST);
-	u->budget->members--;
-	return 0;
+	return unarchive_open(&u->from, &opts, u->archive->it.fd, e);
 }
 
 /* Tries to take each member. 0: all members were tried, or *done has the trouble that ended this. -errno: `e` has
  * the error of the archive itself. */
-static int take_members(struct unpacking *u, struct view *v, int *done, struct err *e)
+static int take_members(struct unpacking *u, int *done, struct err *e)
 {
-	struct zip_entry entry;
-	int r = zip_open(&u->z, v, e);
+	int r = start(u, e);
 
-	if (r == -ENOMSG)
-		return err_set(e, -EBADMSG, "is cut short: the archive has no end");
 	while (r == 0 && *done == 0) {
-		r = next_member(u, &entry, e);
-		if (r == 0 && !is_left_out(&entry))
-			*done = try_member(u, &entry);
+		r = unarchive_next(u->from, &u->m, e);
+		u->raw |= r == 0 && u->m.raw;
+		if (r == 0 && !intake_leaves_out(u->m.name))
+			*done = try_member(u);
 	}
+	if (u->from)
+		u->budget->members -= MIN(u->budget->members, unarchive_seen(u->from));
 	return r == -ENOENT ? 0 : r;
 }
 
 static int archive_trouble(struct unpacking *u, int r, const struct err *e)
 {
+	uint64_t seen = u->from ? unarchive_seen(u->from) : 0;
 	struct err from = *e;
 
-	if (u->seen && !intake_is_trouble(r))
-		err_set(&from, r, "from member %llu on: %.400s", (unsigned long long)u->seen, e->text);
+	if (seen && !u->raw && !intake_is_trouble(r))
+		err_set(&from, r, "from member %llu on: %.400s", (unsigned long long)seen, e->text);
 	return taking_refuse(u->t, u->archive, r, &from);
 }
 
 int taking_archive(struct taking *t, const struct part *p)
 {
 	_cleanup_free_ struct unpacking *u = calloc(1, sizeof(*u));
-	struct view v = view_of_fd(p->it.fd, p->it.size);
 	struct budget own = {.members = INTAKE_MEMBERS_MOST, .bytes = taking_bytes_most(p->it.size)};
 	uint64_t placed = t->placed;
 	struct err e = {0};
@@ -293,11 +262,12 @@ int taking_archive(struct taking *t, const struct part *p)
 	u->t = t;
 	u->archive = p;
 	u->budget = p->budget ? p->budget : &own;
-	u->packed_left = p->it.size;
-	r = take_members(u, &v, &done, &e);
+	r = take_members(u, &done, &e);
 	if (r < 0)
-		return archive_trouble(u, r, &e);
-	if (done == 0 && p->it.named && t->placed == placed)
-		return taking_refuse(t, p, err_set(&e, -ENOENT, "an archive without a file that can be placed"), &e);
+		done = archive_trouble(u, r, &e);
+	else if (done == 0 && p->it.named && !u->raw && t->placed == placed)
+		done = taking_refuse(t, p, err_set(&e, -ENOENT, "an archive without a file that can be placed"), &e);
+	unarchive_close(u->from);
+	names_release(&u->names);
 	return done;
 }

@@ -18,6 +18,10 @@ struct intake_opts {
 	const char *source; /* the word that the store records as the source of a file: "add", "upload"; it must
 			       live as long as the intake */
 	uint64_t max_file_size; /* of a stored file, in bytes; 0: no limit */
+	bool allow_unsandboxed; /* archives are unpacked also where no system-call filter can be set */
+	const char *worker; /* the program that unpacks archives; NULL: this program, which must call
+			       unarchive_main() (intake/unarchive.h) for the words `add --unpack` */
+	const atomic_bool *stop; /* true ends intake_take() with -EINTR while it unpacks an archive; NULL: never */
 	/* Called while an archive or a compressed file is unpacked, with the member's name. May be NULL. */
 	void (*progress)(void *ctx, const char *shown);
 	void *ctx;
@@ -52,7 +56,7 @@ struct intake_item {
 	unsigned n_claims;
 	/* The names of the members of an archive are checked: a member whose name is a path of a symbol store
 	 * (NAME/ID/FILE) claims to be that file. A member is refused if its name is absolute, or if an earlier
-	 * member has the same name. */
+	 * member has the same name. A name with the component `..` is always refused. */
 	bool strict;
 	bool compare; /* fill intake_report.differs, which may read the file once more */
 };
@@ -94,5 +98,5 @@ int intake_take(struct intake *in, const struct intake_item *it, intake_report_f
  * not a symbol file. */
 bool intake_leaves_out(const char *path);
 
-/* Whether an error is of this machine and not of a file: a full disk, an I/O error, no memory. */
+/* Whether an error is of this machine and not of a file: a full disk, an I/O error, no memory, `stop`. */
 bool intake_is_trouble(int r);

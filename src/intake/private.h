@@ -73,6 +73,21 @@ int taking_is_archive(const struct part *p, const char **why_not);
 /* Stores the members of an archive. Returns the same values as taking_part(). */
 int taking_archive(struct taking *t, const struct part *p);
 
+/* ---- names.c ---- */
+
+/* The names of the members of one archive, for intake_item.strict. */
+struct names {
+	uint64_t *table; /* a hash table of digests; 0: empty */
+	size_t room, n;
+};
+
+void names_release(struct names *s);
+/* Checks the name of a member. 0; -EBADMSG: it leads out of the archive; or, with `strict`, it is absolute, or the
+ * name of an earlier member; -ENOMEM. */
+int names_check(struct names *s, const char *name, bool strict, struct err *e);
+/* Finds what a member claims to be: a path of a symbol store. Returns the number of claims, 0 for other names. */
+unsigned names_claims(const char *name, struct artifact claims[static INTAKE_CLAIMS_MOST]);
+
 /* ---- packed.c ---- */
 
 /* As taking_part(), for a compressed file. If the file is not compressed, does nothing and sets `is_packed` to

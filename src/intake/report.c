@@ -7,7 +7,7 @@
 
 bool intake_is_trouble(int r)
 {
-	return r == -ENOSPC || r == -EIO || r == -EROFS || r == -EDQUOT || r == -ENOMEM;
+	return r == -ENOSPC || r == -EIO || r == -EROFS || r == -EDQUOT || r == -ENOMEM || r == -EINTR;
 }
 
 const char *taking_why(int r, const struct err *e)

@@ -37,7 +37,7 @@ void unpack_name(const char *path, char *out, size_t room)
 	static const struct {
 		const char *from, *to;
 	} ends[] = {{".pd_", ".pdb"}, {".ex_", ".exe"}, {".dl_", ".dll"}, {".sy_", ".sys"}, {".gz", ""},
-		{".zst", ""}, {".cab", ""}};
+		{".zst", ""}, {".xz", ""}, {".bz2", ""}, {".cab", ""}};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *whole = NULL;
 	size_t n = strlen(name);
 

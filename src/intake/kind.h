@@ -1,0 +1,21 @@
+/* Recognizes archives by their first bytes. Pure functions, any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+enum archive_kind {
+	ARCHIVE_NONE,
+	ARCHIVE_ZIP,
+	ARCHIVE_TAR,
+	ARCHIVE_PACKED_TAR, /* a tar packed by gzip or zstd */
+	ARCHIVE_PACKED,	    /* packed by xz or bzip2: a tar, or a single file */
+	ARCHIVE_7Z,
+	ARCHIVE_DEB,
+	ARCHIVE_RPM
+};
+
+#define ARCHIVE_HEAD (64u << 10) /* the first bytes that archive_kind() needs, or all of a shorter file */
+
+/* The kind of a file that begins with the n bytes of `head`. */
+enum archive_kind archive_kind(const uint8_t *head, size_t n);

@@ -1,0 +1,327 @@
+/* Starts the worker that takes an archive apart, and checks each of its messages. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "intake/unarchive.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "priv/worker.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define STALL_SECONDS 120
+#define LOOK_MS 200 /* between two checks of `stop` */
+
+enum stage {
+	STAGE_BETWEEN,	/* before a member: WIRE_MEMBER or WIRE_DONE must come */
+	STAGE_NAMED,	/* after WIRE_MEMBER: the first bytes must come */
+	STAGE_JUDGED,	/* the first bytes are here, and the worker waits for the verdict */
+	STAGE_RUNNING,	/* after WIRE_GO: bytes and an end must come */
+	STAGE_OVER	/* after WIRE_DONE or an error */
+};
+
+struct unarchive {
+	struct unarchive_opts opts;
+	int socket;
+	pid_t pid; /* 0: no worker of ours */
+	enum stage stage;
+	uint64_t seen;
+	int r; /* STAGE_OVER: the result */
+	struct err e;
+	struct wire w; /* the last message */
+	uint8_t bytes[WIRE_BYTES_MOST];
+};
+
+/* ---- the process --------------------------------------------------------------------- */
+
+static int start(struct unarchive *u, int fd, int socket, struct err *e)
+{
+	char bytes[32], members[32];
+	char *argv[] = {(char *)"symfs", (char *)"add", (char *)UNARCHIVE_WORD, bytes, members,
+		(char *)(u->opts.unsandboxed ? "may" : "must-not"), NULL};
+	int r;
+
+	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)u->opts.limits.bytes);
+	snprintf(members, sizeof(members), "%llu", (unsigned long long)u->opts.limits.members);
+	r = worker_start(u->opts.program, argv, (const int[]){fd, socket}, 2, &u->pid);
+	return r < 0 ? err_set(e, r, "was not unpacked: no worker could be started: %s", err_text(r)) : 0;
+}
+
+int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int socket, struct err *e)
+{
+	struct unarchive *u = calloc(1, sizeof(*u));
+
+	if (!u) {
+		close(socket);
+		return err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
+	}
+	u->opts = *o;
+	u->socket = socket;
+	*out = u;
+	return 0;
+}
+
+int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int fd, struct err *e)
+{
+	struct unarchive *u = NULL;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(e, -errno, "was not unpacked: %s", err_text(errno));
+	r = unarchive_over(&u, o, pair[0], e);
+	if (r == 0)
+		r = start(u, fd, pair[1], e);
+	close(pair[1]);
+	if (r < 0) {
+		unarchive_close(u);
+		return r;
+	}
+	*out = u;
+	return 0;
+}
+
+/* Waits for the end of the worker, and ends it after a second. Returns the status of waitpid(). */
+static int reap(struct unarchive *u)
+{
+	_cleanup_close_ int fd = u->pid ? (int)syscall(SYS_pidfd_open, u->pid, 0) : -1;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int status = 0;
+
+	if (!u->pid)
+		return 0;
+	if (fd < 0 || poll(&p, 1, 1000) <= 0)
+		kill(u->pid, SIGKILL);
+	while (waitpid(u->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	u->pid = 0;
+	return status;
+}
+
+void unarchive_close(struct unarchive *u)
+{
+	if (!u)
+		return;
+	if (u->pid)
+		kill(u->pid, SIGKILL);
+	close(u->socket);
+	reap(u);
+	free(u);
+}
+
+uint64_t unarchive_seen(const struct unarchive *u)
+{
+	return u->seen;
+}
+
+/* ---- messages ------------------------------------------------------------------------ */
+
+static int over(struct unarchive *u, int r)
+{
+	u->stage = STAGE_OVER;
+	u->r = r;
+	u->e.code = r;
+	return r;
+}
+
+/* The worker closed its socket without WIRE_DONE. */
+static int died(struct unarchive *u)
+{
+	int status = reap(u);
+
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		return over(u, err_set(&u->e, -EFBIG, "takes too long to unpack"));
+	if (WIFSIGNALED(status))
+		return over(u, err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker was ended by signal %d",
+			WTERMSIG(status)));
+	/* The dynamic loader ends with 127: the archive is not at fault. */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return over(u, err_set(&u->e, -EIO, "was not unpacked: the worker cannot start; restart symfs after "
+			"an upgrade of symfs or its libraries"));
+	return over(u, err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker ended with status %d",
+		WIFEXITED(status) ? WEXITSTATUS(status) : -1));
+}
+
+static int confused(struct unarchive *u)
+{
+	return over(u, err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker sent an unexpected message"));
+}
+
+/* Waits until the worker has sent something, or has ended. */
+static int wait_for(struct unarchive *u)
+{
+	unsigned seconds = u->opts.stall_seconds ? u->opts.stall_seconds : STALL_SECONDS;
+	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
+	struct pollfd p = {.fd = u->socket, .events = POLLIN};
+
+	while (poll(&p, 1, LOOK_MS) <= 0) {
+		if (u->opts.stop && atomic_load(u->opts.stop))
+			return over(u, err_set(&u->e, -EINTR, "%s", err_text(EINTR)));
+		if (clock_ms() >= end)
+			return over(u, err_set(&u->e, -ETIME,
+				"was not unpacked: the worker made no progress for %u s", seconds));
+	}
+	return 0;
+}
+
+static bool is_sound(const struct unarchive *u, size_t n)
+{
+	const struct wire *w = &u->w;
+	bool text = w->kind == WIRE_END || w->kind == WIRE_DONE;
+	uint32_t most = w->kind == WIRE_BYTES ? WIRE_BYTES_MOST : w->kind == WIRE_MEMBER ? WIRE_NAME_MOST : 0;
+
+	if (n < sizeof(*w) || n - sizeof(*w) != w->n || w->nth < u->seen || w->nth > u->opts.limits.members + 1)
+		return false;
+	if (w->kind == WIRE_BYTES && w->n == 0 && u->stage != STAGE_NAMED)
+		return false;
+	return w->n <= (text ? WIRE_TEXT_MOST : most) && w->r <= 0 && (text || w->r == 0);
+}
+
+/* Receives the next message that is not WIRE_TICK. */
+static int receive(struct unarchive *u)
+{
+	struct iovec parts[] = {{&u->w, sizeof(u->w)}, {u->bytes, sizeof(u->bytes)}};
+	ssize_t n;
+
+	do {
+		struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+		int r = wait_for(u);
+
+		if (r < 0)
+			return r;
+		n = recvmsg(u->socket, &m, MSG_CMSG_CLOEXEC);
+		if (n <= 0)
+			return died(u);
+		if ((m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || !is_sound(u, (size_t)n))
+			return confused(u);
+		u->seen = u->w.nth;
+	} while (u->w.kind == WIRE_TICK);
+	return 0;
+}
+
+/* The errors that a worker may report. Others would be taken for trouble of this machine. */
+static int plain_error(int r)
+{
+	return r == -ENOTSUP || r == -EFBIG || r == -E2BIG || r == -EPERM ? r : -EBADMSG;
+}
+
+/* Sets `e` to the text of WIRE_END or WIRE_DONE. */
+static int told_error(struct unarchive *u, struct err *e)
+{
+	return err_set(e, plain_error(u->w.r), "%.*s", (int)u->w.n, (const char *)u->bytes);
+}
+
+static int answer(struct unarchive *u, char verdict)
+{
+	if (send(u->socket, &verdict, 1, MSG_NOSIGNAL) == 1)
+		return 0;
+	return died(u);
+}
+
+/* ---- members ------------------------------------------------------------------------- */
+
+/* After WIRE_DONE: 0 if the archive was read to its end. */
+static int done(struct unarchive *u)
+{
+	over(u, -ENOENT);
+	if (u->w.r < 0)
+		over(u, told_error(u, &u->e));
+	return u->r;
+}
+
+static void take_name(struct unarchive *u, struct unarchive_member *out)
+{
+	out->nth = u->w.nth;
+	out->size = u->w.size;
+	out->raw = u->w.flags & WIRE_RAW;
+	memcpy(out->name, u->bytes, u->w.n);
+	out->name[memchr(u->bytes, '\0', u->w.n) ? 0 : u->w.n] = '\0';
+}
+
+int unarchive_next(struct unarchive *u, struct unarchive_member *out, struct err *e)
+{
+	int r = 0;
+
+	if (u->stage == STAGE_NAMED) { /* the first bytes were not asked for, but they come */
+		const uint8_t *p;
+		size_t n;
+
+		r = unarchive_head(u, &p, &n, e);
+	}
+	if (u->stage == STAGE_JUDGED) {
+		r = answer(u, WIRE_SKIP);
+		u->stage = r < 0 ? u->stage : STAGE_BETWEEN;
+	}
+	if (u->stage == STAGE_RUNNING) /* the caller gave the member up */
+		over(u, err_set(&u->e, -EFBIG, "is not unpacked further"));
+	if (u->stage == STAGE_BETWEEN) {
+		r = receive(u);
+		if (r == 0 && u->w.kind == WIRE_DONE)
+			r = done(u);
+		else if (r == 0 && u->w.kind != WIRE_MEMBER)
+			r = confused(u);
+		else if (r == 0)
+			u->stage = STAGE_NAMED;
+	}
+	if (u->stage == STAGE_OVER)
+		return u->r == -ENOENT ? u->r : err_set(e, u->r, "%s", u->e.text);
+	take_name(u, out);
+	return 0;
+}
+
+/* Receives WIRE_BYTES or WIRE_END. 1: bytes; 0: the end of the member; -errno. */
+static int receive_bytes(struct unarchive *u, const uint8_t **p, size_t *n, struct err *e)
+{
+	int r = u->stage == STAGE_OVER ? u->r : receive(u);
+
+	*n = 0;
+	*p = u->bytes;
+	if (r == 0 && u->w.kind != WIRE_BYTES && u->w.kind != WIRE_END)
+		r = confused(u);
+	if (r < 0)
+		return err_set(e, r, "%s", u->e.text);
+	if (u->w.kind == WIRE_BYTES) {
+		*n = u->w.n;
+		return 1;
+	}
+	u->stage = STAGE_BETWEEN;
+	return u->w.r < 0 ? told_error(u, e) : 0;
+}
+
+int unarchive_head(struct unarchive *u, const uint8_t **p, size_t *n, struct err *e)
+{
+	int r;
+
+	if (u->stage != STAGE_NAMED)
+		confused(u);
+	r = receive_bytes(u, p, n, e);
+	if (r == 0) { /* an end without an error, and without bytes */
+		confused(u);
+		return err_set(e, u->r, "%s", u->e.text);
+	}
+	if (r < 0)
+		return r;
+	u->stage = STAGE_JUDGED;
+	return 0;
+}
+
+int unarchive_read(struct unarchive *u, const uint8_t **p, size_t *n, struct err *e)
+{
+	int r;
+
+	*n = 0;
+	if (u->stage == STAGE_JUDGED) {
+		r = answer(u, WIRE_GO);
+		u->stage = r < 0 ? u->stage : STAGE_RUNNING;
+	}
+	if (u->stage != STAGE_RUNNING) {
+		if (u->stage != STAGE_OVER)
+			confused(u);
+		return err_set(e, u->r, "%s", u->e.text);
+	}
+	r = receive_bytes(u, p, n, e);
+	return MIN(r, 0);
+}

@@ -146,11 +146,17 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 enum MHD_Result upload_send_error(struct exchange *x, int status, const char *text)
 {
 	const struct upload *u = x->upload;
-	size_t n = u->e.text[0] ? strlen(u->e.text) : strcspn(text, "\n");
 	struct buf out = BUF_UP_TO(4096);
 	char line[sizeof(u->e.text)];
+	size_t n;
 	int r;
 
+	if (status == 401 && u->ops->tecken) {
+		status = 403;
+		text = exchange_header(x, "Auth-Token") ? "API Token not matched"
+							: "This requires an Auth-Token to authenticate the request";
+	}
+	n = u->e.text[0] ? strlen(u->e.text) : strcspn(text, "\n");
 	snprintf(line, sizeof(line), "%.*s", (int)n, u->e.text[0] ? u->e.text : text);
 	if (u->ops->json) {
 		r = buf_adds(&out, "{\"error\": ");

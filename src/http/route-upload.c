@@ -79,10 +79,6 @@ void route_upload(const char *method, struct route *out)
 
 	if (out->what == ROUTE_BAD)
 		return;
-	if (is_file(out)) {
-		find_file(method, out);
-		return;
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
 		if (strcmp(out->path, forms[i].path) == 0) {
 			out->key = forms[i].key;
@@ -92,6 +88,8 @@ void route_upload(const char *method, struct route *out)
 	if (sym_upload_parse(out->path, &path)) {
 		out->key = true;
 		take_route(method, path.method, of_step(path.step), out);
+	} else if (is_file(out)) {
+		find_file(method, out);
 	}
 }
 

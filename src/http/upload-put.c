@@ -54,18 +54,20 @@ static int put_file(struct exchange *x, struct upload_file *f)
 
 const struct upload_ops upload_put = {.body = UPLOAD_FILE, .file = put_file};
 
-/* Removes the file that a GET of the path finds in the store. */
+/* Removes the file that a GET of the path finds in the store. Its tombstones name the token. */
 static int delete_done(struct exchange *x)
 {
 	const struct tree_hit *hit = &x->route->hit;
+	char why[AUTH_NAME + 16];
 	struct key k, named;
 	int r = -ENOENT;
 
+	snprintf(why, sizeof(why), "removed by %s", x->known ? exchange_user(x) : "a client");
 	for (unsigned i = 0; i < hit->n && r == -ENOENT; i++) {
 		if (key_of(&k, &hit->files[i]) < 0)
 			continue;
 		named = store_key(x->space->store, &k);
-		r = store_remove_file(x->space->store, &named);
+		r = store_purge(x->space->store, &named, why);
 	}
 	if (r == -ENOENT)
 		return upload_refuse(x, 404, "Not Found");

@@ -157,6 +157,7 @@ static int tecken_done(struct exchange *x)
 
 const struct upload_ops upload_tecken = {.body = UPLOAD_FORM,
 	.json = true,
+	.tecken = true,
 	.file = tecken_file,
 	.field = tecken_field,
 	.done = tecken_done,

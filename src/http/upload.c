@@ -292,19 +292,18 @@ enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n)
 		drop(x);
 		return skip(x, n);
 	}
-	/* A full chunk is written only when further bytes are there. Then some bytes are not taken, so that
-	 * libmicrohttpd does not call this function before the worker has finished. */
-	if (u->n == UPLOAD_CHUNK) {
-		u->writing = true;
-		conn_busy(x->h, x->conn, true);
-		exchange_post(x, STEP_BODY, x->h->uploads->writers, write_work);
-		return MHD_YES;
-	}
 	some = MIN(*n, UPLOAD_CHUNK - u->n);
 	memcpy(u->chunk + u->n, p, some);
 	u->n += some;
 	u->received += some;
 	*n -= some;
+	/* A full chunk is written only when further bytes are there. These are not taken: libmicrohttpd then calls
+	 * this function again when the worker has resumed the connection, and not before. */
+	if (*n) {
+		u->writing = true;
+		conn_busy(x->h, x->conn, true);
+		exchange_post(x, STEP_BODY, x->h->uploads->writers, write_work);
+	}
 	return MHD_YES;
 }
 

@@ -149,11 +149,14 @@ unsigned sym_upload_artifacts(const struct sym_upload_claim *c, struct artifact 
 	if (debug_id_parse(&m.debug_id, c->debug_id, strlen(c->debug_id)) < 0)
 		return 0;
 	snprintf(m.debug_file, sizeof(m.debug_file), "%s", c->debug_file);
+	snprintf(m.code_file, sizeof(m.code_file), "%s", c->debug_file);
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (strcasecmp(types[i].word, c->type) != 0)
 			continue;
-		for (unsigned n = 0; n < types[i].n; n++)
+		for (unsigned n = 0; n < types[i].n; n++) {
+			m.object = filetype_row(types[i].types[n])->object;
 			out[n] = (struct artifact){.type = types[i].types[n], .m = m};
+		}
 		return types[i].n;
 	}
 	return 0;

@@ -54,6 +54,11 @@ static bool is_hex(const char *p, size_t n)
 	return true;
 }
 
+static bool is_dots(const char *p, size_t n)
+{
+	return n <= 2 && memcmp(p, "..", n) == 0;
+}
+
 static int unrecognized(const char *name, struct err *e)
 {
 	return err_set(e, -EINVAL,
@@ -71,8 +76,8 @@ static int judge_name(const char *name, struct err *e)
 		return unrecognized(name, e);
 	if (has_bad_characters(name, (size_t)(one - name)) || has_bad_characters(two + 1, strlen(two + 1)))
 		return err_set(e, -EINVAL, "Invalid character in filename '%.*s'", NAME_SHOWN, name);
-	/* Tecken takes an empty identifier; symfs has no key for it. */
-	if (one == name || two == one + 1 || !two[1] || !is_hex(one + 1, (size_t)(two - one - 1)))
+	/* Tecken takes an empty part and dots; symfs has no key for them. */
+	if (is_dots(name, (size_t)(one - name)) || is_dots(two + 1, strlen(two + 1)) || two == one + 1 || !is_hex(one + 1, (size_t)(two - one - 1)))
 		return unrecognized(name, e);
 	return 0;
 }

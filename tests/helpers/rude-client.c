@@ -1,6 +1,7 @@
 /* An HTTP client that misbehaves, for tests of servers:
  *
- *	rude-client PORT idle N		opens N connections, prints `open N`, and holds them until stdin ends
+ *	rude-client PORT idle N [LINE]	opens N connections, on each sends the head of a request with the request LINE,
+ *					prints `open`, and holds them until stdin ends
  *	rude-client PORT slow		sends a byte of a head every 100 ms until the server ends the connection: `closed`
  *	rude-client PORT drip [LINE]	the same with a body, of a POST or of the request LINE: `closed`
  *	rude-client PORT endless	sends a GET with a body that has no end: `closed`
@@ -57,12 +58,23 @@ static int until_closed(int fd)
 	return 0;
 }
 
-static int idle(unsigned n)
+/* A request whose body, 20,000 bytes, does not come with it. */
+static const char *body_follows(const char *line, char text[static 300])
 {
-	char c;
+	snprintf(text, 300, "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n", line);
+	return text;
+}
 
-	while (n-- > 0)
-		dial();
+static int idle(unsigned n, const char *line)
+{
+	char c, text[300];
+
+	while (n-- > 0) {
+		int fd = dial();
+
+		if (line && !put(fd, body_follows(line, text)))
+			return 2;
+	}
 	puts("open");
 	fflush(stdout);
 	alarm(0);
@@ -94,9 +106,7 @@ static int drip(const char *line)
 {
 	char text[300];
 
-	snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n",
-		line ? line : "POST /symbolicate/v5");
-	return insist(text, "x", 100000);
+	return insist(body_follows(line ? line : "POST /symbolicate/v5", text), "x", 100000);
 }
 
 static int endless(void)
@@ -236,8 +246,8 @@ int main(int argc, char **argv)
 	}
 	port = (unsigned)strtoul(argv[1], NULL, 10);
 	alarm(60);
-	if (strcmp(what, "idle") == 0 && argc == 4)
-		return idle((unsigned)strtoul(argv[3], NULL, 10));
+	if (strcmp(what, "idle") == 0 && argc >= 4)
+		return idle((unsigned)strtoul(argv[3], NULL, 10), argc > 4 ? argv[4] : NULL);
 	if (strcmp(what, "slow") == 0)
 		return slow();
 	if (strcmp(what, "drip") == 0)

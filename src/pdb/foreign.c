@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define ID_FOREIGN 0x80000000u
 #define PART_EXPORTS 0xf8
 
 void pdb_namer_init(struct pdb_namer *n, const struct pdb *p, struct msf_io *io, bool plain)
@@ -96,7 +95,7 @@ static int load_exports(struct pdb_namer *n, unsigned module, const struct pdb_e
 
 /* An id of another module consists of an entry of the imports (`id >> 20 & 0x7ff`) and an index in that entry
  * (`id & 0xfffff`). -ENOENT: the module or the id in it does not exist. */
-int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id)
+int pdb_resolve_foreign(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(64u << 10);
 	const struct pdb_exports *x = NULL;
@@ -104,8 +103,6 @@ int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id)
 	struct span ids;
 	int module, r;
 
-	if (!(*id & ID_FOREIGN))
-		return 0;
 	if (!c || !import_at(c->imports, *id >> 20 & 0x7ff, &number, &ids) || (*id & 0xfffff) >= ids.n / 4)
 		return -ENOENT;
 	local = le32(ids.p + 4 * (size_t)(*id & 0xfffff));
@@ -119,7 +116,7 @@ int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id)
 	for (size_t i = 0; r == 0 && i + 8 <= x->ids.n; i += 8)
 		if (le32(x->ids.p + i) == local) {
 			*id = le32(x->ids.p + i + 4);
-			return *id & ID_FOREIGN ? -ENOENT : 0;
+			return *id & PDB_ID_FOREIGN ? -ENOENT : 0;
 		}
 	return r < 0 ? r : -ENOENT;
 }

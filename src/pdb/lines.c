@@ -76,6 +76,7 @@ static int compare_inlinees(const void *a, const void *b)
 /* The parts can be in any order. */
 int pdb_read_lines(struct pdb_code *c)
 {
+	bool sorted = true;
 	size_t at = 0;
 	const uint8_t *h;
 	int r = 0;
@@ -96,7 +97,9 @@ int pdb_read_lines(struct pdb_code *c)
 			c->imports = part;
 		at += 8 + (((size_t)n + 3) & ~(size_t)3);
 	}
-	if (c->n_inlinees)
+	for (size_t i = 1; sorted && i < c->n_inlinees; i++)
+		sorted = c->inlinees[i - 1].id <= c->inlinees[i].id;
+	if (!sorted)
 		qsort(c->inlinees, c->n_inlinees, sizeof(*c->inlinees), compare_inlinees);
 	return r < 0 ? r : index_fragments(c);
 }
@@ -309,9 +312,10 @@ int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint3
 	*out = (struct pdb_rows){0};
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		const struct pdb_fragment *f = &c->fragments[which[i]];
-		uint64_t to = MIN(end, (uint64_t)f->off + f->size);
+		uint32_t to = (uint32_t)MIN(end, (uint64_t)f->off + f->size);
 
-		r = add_uncovered(&covered, f, MAX(off, f->off), (uint32_t)to, out);
+		r = n == 1 ? add_fragment_rows(f, MAX(off, f->off), to, out)
+			   : add_uncovered(&covered, f, MAX(off, f->off), to, out);
 	}
 	pdb_rows_release(&covered.ranges);
 	sort_rows(out);

@@ -3,9 +3,17 @@
 #pragma once
 #include "pdb/names.h"
 
-/* Replaces an id that refers to another module (bit 31 is set) by the PDB's own id. Leaves other ids unchanged.
- * 0; -ENOENT: the id was not found in that module; -EAGAIN; -ENOMEM. */
-int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id);
+#define PDB_ID_FOREIGN 0x80000000u /* marks an id that refers to another module */
+
+/* Replaces an id that refers to another module by the PDB's own id. 0; -ENOENT: the id was not found in that module;
+ * -EAGAIN; -ENOMEM. */
+int pdb_resolve_foreign(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id);
+
+/* pdb_resolve_foreign(), but leaves the PDB's own ids unchanged. */
+static inline int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id)
+{
+	return *id & PDB_ID_FOREIGN ? pdb_resolve_foreign(n, c, id) : 0;
+}
 
 /* Like pdb_record(), for a number that can be an id of another module. Call pdb_record_release() in every case. */
 int pdb_record_of(struct pdb_namer *n, const struct pdb_code *c, const struct pdb_records *from, uint32_t number,

@@ -15,6 +15,8 @@
 #include "base/span.h"
 #include "pdb/msf.h"
 
+#include <stdlib.h>
+
 /* A module: an object file, or code that the linker made itself. */
 struct pdb_module {
 	const char *name;
@@ -153,4 +155,9 @@ int pdb_record(const struct pdb *p, struct msf_io *io, const struct pdb_records 
 /* Searches by name for the record that defines a class or union, if `declaration` only declares it. Writes the
  * number of the defining record. 0; -ENOENT: not found; -EAGAIN; -ENOMEM. */
 int pdb_definition(const struct pdb *p, struct msf_io *io, const struct pdb_record *declaration, uint32_t *number);
-void pdb_record_release(struct pdb_record *r);
+static inline void pdb_record_release(struct pdb_record *r)
+{
+	if (r->bytes) /* seldom: records are read in place */
+		free(r->bytes);
+	r->bytes = NULL;
+}

@@ -19,7 +19,11 @@ static int compare_ranges(const void *a, const void *b)
 
 void pdb_ranges_sort(struct pdb_range *all, size_t n)
 {
-	if (n)
+	bool sorted = true;
+
+	for (size_t i = 1; sorted && i < n; i++)
+		sorted = compare_ranges(&all[i - 1], &all[i]) < 0;
+	if (!sorted)
 		qsort(all, n, sizeof(*all), compare_ranges);
 	for (size_t i = 0; i < n; i++) {
 		bool same = i && all[i].section == all[i - 1].section;

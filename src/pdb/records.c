@@ -171,11 +171,6 @@ int pdb_record(const struct pdb *p, struct msf_io *io, const struct pdb_records 
 	return 0;
 }
 
-void pdb_record_release(struct pdb_record *r)
-{
-	free(take(r->bytes));
-}
-
 /* ---- names of files ----------------------------------------------------------------------- */
 
 int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf *out, struct err *e)

@@ -130,6 +130,8 @@ static int render(const struct gsym_run *run, const char *path, struct gsym_writ
 	struct span file = {0};
 	int r;
 
+	if (!run->embed)
+		gsym_set_last(w);
 	if (!is_object(run))
 		return gsym_write(w, GSYM_V1, made->big, NULL, out, NULL, e);
 	if (!run->embed)

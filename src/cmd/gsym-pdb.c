@@ -77,6 +77,7 @@ static int make_gsym(struct gsym_pdb *p, struct err *e)
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
+	gsym_set_last(w);
 	r = gsym_make(w, p->file, &o, &made, e);
 	return r < 0 ? r : gsym_write(w, GSYM_V1, made.big, NULL, &p->bytes, NULL, e);
 }

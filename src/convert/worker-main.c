@@ -165,6 +165,7 @@ static int convert(struct work *o, struct span file, struct err *e)
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
+	gsym_set_last(w);
 	r = gsym_make(w, file, &opts, &made, e);
 	if (o->n_lacked && (r == 0 || r == -ENODATA)) {
 		o->word.lack.kind = GSYM_DWO;

@@ -174,6 +174,12 @@ int pairs_add(struct pairs *t, struct pair p, uint32_t *out)
 	return 0;
 }
 
+void texts_close(struct texts *t, struct pairs *p)
+{
+	free(take(t->slots.slot));
+	free(take(p->slots.slot));
+}
+
 void pairs_release(struct pairs *t)
 {
 	free(t->slots.slot);

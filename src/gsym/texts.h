@@ -45,3 +45,6 @@ void texts_release(struct texts *t);
 
 int pairs_add(struct pairs *t, struct pair p, uint32_t *out);
 void pairs_release(struct pairs *t);
+
+/* Frees the memory that only texts_add() and pairs_add() need. Do not call these afterwards. */
+void texts_close(struct texts *t, struct pairs *p);

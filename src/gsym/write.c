@@ -163,8 +163,11 @@ static size_t put_tables(struct output *o)
 static int write_all(struct output *o, const char *strings_name)
 {
 	size_t infos;
-	int r = write_sort(o);
+	int r;
 
+	if (o->w->last)
+		texts_close(&o->w->texts, &o->w->files);
+	r = write_sort(o);
 	if (r < 0)
 		return r;
 	if (!o->n)
@@ -177,6 +180,9 @@ static int write_all(struct output *o, const char *strings_name)
 	infos = put_tables(o);
 	if (o->form == GSYM_V1)
 		put_strings(o);
+	free(take(o->named));
+	if (o->w->last)
+		texts_release(&o->w->texts);
 	put_functions(o, infos);
 	return o->failed;
 }

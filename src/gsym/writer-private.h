@@ -52,6 +52,7 @@ struct gsym_writer {
 	struct span shared;
 	uint64_t base;
 	bool has_base, shorten;
+	bool last; /* the next gsym_write() is the last use */
 	uint8_t id[GSYM_ID_MOST];
 	size_t id_len;
 };

@@ -66,6 +66,11 @@ void gsym_set_id(struct gsym_writer *w, const void *id, size_t n)
 		memcpy(w->id, id, n);
 }
 
+void gsym_set_last(struct gsym_writer *w)
+{
+	w->last = true;
+}
+
 void gsym_set_order(struct gsym_writer *w, uint32_t order)
 {
 	w->order = order;

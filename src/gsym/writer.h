@@ -85,8 +85,13 @@ const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
  * the next gsym_write() returns. An empty span: there is no such table. */
 void gsym_share(struct gsym_writer *w, struct span strings);
 
+/* The next gsym_write() is the last use of the writer before gsym_writer_free(). It frees what it has written, so that
+ * both together need less memory. */
+void gsym_set_last(struct gsym_writer *w);
+
 /* Writes the file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and
  * `strings` the section that it names, `strings_name`. -ENODATA: there are no functions. -EFBIG: the file
- * would be larger than the format, or a buffer, can hold. `e` has the reason. The writer is unchanged. */
+ * would be larger than the format, or a buffer, can hold. `e` has the reason. The writer is unchanged, except after
+ * gsym_set_last(). */
 int gsym_write(struct gsym_writer *w, enum gsym_form form, bool big, const char *strings_name,
 	struct buf *main, struct buf *strings, struct err *e);

@@ -203,6 +203,7 @@ static int try_member(struct unpacking *u)
 	p.it.from = buf_text(&from);
 	p.it.named = u->m.raw && archive->it.named;
 	p.it.strict = archive->it.strict;
+	p.it.hold = archive->it.hold;
 	p.it.claims = u->claims;
 	p.it.n_claims = archive->it.strict ? names_claims(u->m.name, u->claims) : 0;
 	r = take_member(u, &p, &done, &e);

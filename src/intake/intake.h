@@ -58,6 +58,9 @@ struct intake_item {
 	 * (NAME/ID/FILE) claims to be that file. A member is refused if its name is absolute, or if an earlier
 	 * member has the same name. A name with the component `..` is always refused. */
 	bool strict;
+	/* The class, end and labels of the stored files, also of those that were present. Zeroed: they are pinned for
+	 * good, as `symfs add` does. */
+	struct store_hold hold;
 	bool compare; /* fill intake_report.differs, which may read the file once more */
 };
 

@@ -140,8 +140,21 @@ static void report(struct placing *p, enum intake_what what)
 	p->t->report(p->t->ctx, &r);
 }
 
-/* Stores the slice, or pins the stored file, also if it is an earlier download that is equally good or better.
- * Other processes may take or lose keys meanwhile; then it starts again. */
+/* Holds the stored files that have the keys, also if they are earlier downloads. Several files can share the keys:
+ * one is the better program, another the better debug file. -ENOENT: the first key has lost its file. */
+static int hold_present(struct placing *p)
+{
+	for (unsigned i = 0; i < p->n_keys; i++) {
+		int r = store_hold(p->t->in->opts.store, &p->keys[i], &p->p->it.hold);
+
+		if (r < 0 && (i == 0 || r != -ENOENT))
+			return r;
+	}
+	return 0;
+}
+
+/* Stores the slice, or holds the files that are equally good or better. Other processes may take or lose keys
+ * meanwhile; then it starts again. */
 static int store_slice(struct placing *p, struct err *e)
 {
 	int r = -ESTALE;
@@ -149,11 +162,11 @@ static int store_slice(struct placing *p, struct err *e)
 	for (unsigned i = 0; i < TRIES_MOST && (r == -ESTALE || r == -ENOENT); i++) {
 		*e = (struct err){0};
 		find_new_keys(p);
-		r = p->l.n ? publish(p, e) : store_keep(p->t->in->opts.store, &p->keys[0], STORE_FOR_GOOD);
+		r = p->l.n ? publish(p, e) : hold_present(p);
 	}
 	if (r == -ESTALE) {
 		p->l.n = 0;
-		r = store_keep(p->t->in->opts.store, &p->keys[0], STORE_FOR_GOOD);
+		r = hold_present(p);
 	}
 	if (r == 0)
 		report(p, !p->l.n ? INTAKE_PRESENT : p->improves ? INTAKE_IMPROVED : INTAKE_ADDED);
@@ -189,6 +202,7 @@ static int place_slice(struct taking *t, const struct part *part, struct obj_sli
 	p->l.m = s->module;
 	p->l.worth = s->worth;
 	p->l.pinned = true;
+	p->l.hold = part->it.hold;
 	r = check_size(p, e);
 	return r < 0 ? r : store_slice(p, e);
 }

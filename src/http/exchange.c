@@ -92,6 +92,7 @@ void exchange_answered(struct exchange *x, enum step step, int r, struct fetched
 	f->r = r < 0 ? r : f->r;
 	answer_of(f, &x->answer);
 	blob_unref(take(f->blob));
+	x->stored = x->answer.blob;
 	x->step = step;
 }
 

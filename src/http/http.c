@@ -166,6 +166,8 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 		return;
 	if (!cut)
 		atomic_fetch_add(&h->counters.bytes, x->bytes);
+	if (!cut && x->stored)
+		atomic_fetch_add(&h->counters.saved, x->bytes);
 	if (x->step != STEP_HEAD) {
 		access_write(h, x, cut);
 		conn_busy(h, x->conn, false);

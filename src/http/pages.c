@@ -71,6 +71,8 @@ static const struct counter_row {
 	{"http_refused", "answers with 4xx", offsetof(struct http_counters, refused)},
 	{"http_failed", "answers with 5xx", offsetof(struct http_counters, failed)},
 	{"http_bytes", "bytes of bodies sent", offsetof(struct http_counters, bytes)},
+	{"http_bytes_saved", "bytes of bodies that needed no download, because the file was stored",
+		offsetof(struct http_counters, saved)},
 	{"http_gone", "clients that disconnected while they waited", offsetof(struct http_counters, gone)},
 	{"http_closed", "connections closed because the client was silent", offsetof(struct http_counters, closed)},
 };
@@ -100,6 +102,14 @@ static int each_of(struct http *h, const struct space *s, each_number *each, voi
 	if (r == 0)
 		r = each(ctx, "http_open", "connections open", "gauge", open);
 	if (r == 0)
+		r = each(ctx, "http_running", "requests that have not ended", "gauge", atomic_load(&h->running));
+	if (r == 0)
+		r = each(ctx, "http_queued", "requests that wait for a thread of the server", "gauge",
+			workers_queued(h->workers) + workers_queued(h->askers));
+	if (r == 0)
+		r = each(ctx, "store_queued", "jobs that wait for a thread that digests and stores files", "gauge",
+			fetch_queued(s->fetch));
+	if (r == 0)
 		r = each(ctx, "http_waiting", "requests that wait for a source", "gauge",
 			atomic_load(&h->waiting));
 	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)
@@ -115,10 +125,70 @@ static int metric_lines(void *ctx, const char *name, const char *help, const cha
 		help, name, type, name, value);
 }
 
+/* ---- latency of sources ----------------------------------------------------------------- */
+
+/* A value between quotation marks, as Prometheus wants it. */
+static int add_label(struct buf *out, const char *text)
+{
+	int r = 0;
+
+	for (; r == 0 && *text; text++)
+		if (*text == '\n')
+			r = buf_adds(out, "\\n");
+		else
+			r = buf_addf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+	return r;
+}
+
+static int add_answers(struct buf *out, const char *source, const struct fetch_latency *row)
+{
+	uint64_t sum = 0;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < FETCH_LATENCY_BOUNDS; i++) {
+		sum += row->answers[i];
+		r = buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"%g\"} %" PRIu64 "\n", source,
+			fetch_latency_bounds[i] / 1000.0, sum);
+	}
+	sum += row->answers[FETCH_LATENCY_BOUNDS];
+	return r < 0 ? r : buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"+Inf\"} %" PRIu64 "\n"
+		"symfs_source_seconds_sum{source=\"%s\"} %g\nsymfs_source_seconds_count{source=\"%s\"} %" PRIu64 "\n",
+		source, sum, source, (double)row->ms / 1000, source, sum);
+}
+
+static int add_latencies(struct fetch *f, struct buf *out)
+{
+	_cleanup_free_ struct fetch_latency *rows = calloc(FETCH_LATENCIES_MOST, sizeof(*rows));
+	_cleanup_buf_ struct buf failed = BUF_UP_TO(PAGE_MOST);
+	unsigned n = rows ? fetch_latencies(f, rows, FETCH_LATENCIES_MOST) : 0;
+	int r = rows ? 0 : -ENOMEM;
+
+	if (r == 0 && n)
+		r = buf_adds(out, "# HELP symfs_source_seconds time of each source to the head of its answer\n"
+			"# TYPE symfs_source_seconds histogram\n");
+	if (r == 0 && n)
+		r = buf_adds(&failed, "# HELP symfs_source_failed requests that a source did not answer\n"
+			"# TYPE symfs_source_failed counter\n");
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		_cleanup_buf_ struct buf name = BUF_UP_TO(200);
+
+		r = add_label(&name, rows[i].source);
+		if (r == 0)
+			r = add_answers(out, buf_text(&name), &rows[i]);
+		if (r == 0)
+			r = buf_addf(&failed, "symfs_source_failed{source=\"%s\"} %" PRIu64 "\n", buf_text(&name),
+				rows[i].failed);
+	}
+	return r == 0 && n ? buf_add(out, failed.p, failed.n) : r;
+}
+
 enum MHD_Result page_metrics(struct exchange *x)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
 	int r = each_of(x->h, x->space, metric_lines, &text);
+
+	if (r == 0)
+		r = add_latencies(x->space->fetch, &text);
 
 	return page(x, "text/plain; version=0.0.4; charset=utf-8", r, &text);
 }

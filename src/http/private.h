@@ -37,7 +37,7 @@
 
 struct http_counters {
 	atomic_uint_fast64_t connections, requests, ok, redirected, refused, failed, bytes, gone,
-		closed;
+		closed, saved;
 };
 
 /* One connection. */
@@ -177,6 +177,8 @@ struct exchange {
 	bool over, on_list;
 	uint64_t number;
 	struct exchange *next, **at;
+
+	bool stored; /* the answer was stored when the request came */
 
 	/* for the log */
 	int status;

@@ -195,6 +195,14 @@ symfs_unserve sums
 get "$U" 200 /healthz
 get "$U" 200 /metrics
 says '^# TYPE symfs_http_requests counter$'
+says '^symfs_http_queued 0$'
+says '^symfs_source_failed{source=".*"} [0-9]'
+[ "$(metric "$U" http_bytes_saved)" -gt 0 ] || fail "http_bytes_saved: $(metric "$U" http_bytes_saved)"
+# Each histogram rises to its count, and all together have no more answers than requests were sent.
+awk -v most="$(metric "$U" requests)" '
+  /^symfs_source_seconds_bucket/ { if (!/le="0\.005"/ && $NF + 0 < top) bad = 1; top = $NF + 0; seen++ }
+  /^symfs_source_seconds_count/ { if ($NF + 0 != top) bad = 1; sum += $NF }
+  END { exit bad || seen < 12 || sum < 1 || sum > most }' "$TMP/body" || fail "the histograms: $(grep symfs_source "$TMP/body")"
 get "$U" 200 /missing.csv
 says '^breakpad,3249D99D0C4049318610F4E4FB0B69362,'
 get "$U" 200 "/status?path=breakpad/AbC.pdb/3249D99D0C4049318610F4E4FB0B69362/AbC.sym&x=<script>"

@@ -106,15 +106,18 @@ static const char *split_layout(const char *word, char layout[static 40])
 	return word;
 }
 
+static bool holds(const char *path, const char *name)
+{
+	_cleanup_free_ char *whole = NULL;
+	struct stat st;
+
+	return asprintf(&whole, "%s/%s", path, name) >= 0 && stat(whole, &st) == 0;
+}
+
 /* The layout of a directory, guessed from the directory's content. */
 static const char *guess_layout(const char *path)
 {
-	_cleanup_free_ char *buildid = NULL;
-	struct stat st;
-
-	if (asprintf(&buildid, "%s/buildid", path) < 0)
-		return "gdb";
-	return stat(buildid, &st) == 0 ? "debuginfod" : "gdb";
+	return holds(path, "buildid") ? "debuginfod" : holds(path, ".build-id") ? "gdb" : source_anywhere.name;
 }
 
 /* Makes the name of a source, under which the store records misses. The name identifies the place, and contains no

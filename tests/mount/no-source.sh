@@ -23,6 +23,12 @@ for command in get warm why mount "serve --listen 127.0.0.1:0"; do
       fail "$command --source $word: $(cat "$TMP/out" "$TMP/err")"
   done
 done
+# A directory without a layout: its content decides.
+mkdir -p "$TMP/files" "$TMP/ids/.build-id" "$TMP/server/buildid"
+for word in files:scan ids:gdb server:debuginfod; do
+  "$SYMFS" sources --no-default-sources --source "$TMP/${word%:*}" >"$TMP/out" || fail "sources"
+  grep -q "${word#*:}@$TMP/${word%:*} " "$TMP/out" || fail "--source $TMP/${word%:*} is not ${word#*:}: $(cat "$TMP/out")"
+done
 # In a configuration it may be an automount.
 printf '[source "later"]\npath = %s/later\n' "$TMP" >"$TMP/conf"
 "$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" gdb/.build-id/aa/bbcc.debug >"$TMP/out" 2>"$TMP/err"

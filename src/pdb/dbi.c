@@ -55,17 +55,21 @@ static bool next_module(struct span all, size_t *at, struct pdb_module *out)
 	return true;
 }
 
-static void check_module(const struct pdb *p, struct pdb_module *m)
+/* Refuses a stream that is too short, or that an earlier module has. `used`: a byte for each number of a stream. */
+static void check_module(const struct pdb *p, struct pdb_module *m, uint8_t *used)
 {
 	uint32_t size = msf_size(&p->msf, m->stream);
 
 	if (m->symbols > size || m->lines_old > size - m->symbols ||
-		m->lines > size - m->symbols - m->lines_old)
+		m->lines > size - m->symbols - m->lines_old || used[m->stream])
 		m->stream = MSF_NO_STREAM;
+	else
+		used[m->stream] = 1;
 }
 
 static int read_modules(struct pdb *p, struct span all)
 {
+	_cleanup_free_ uint8_t *used = calloc(MODULES_MOST + 1, 1);
 	struct pdb_module m;
 	size_t at = 0;
 	uint32_t n = 0;
@@ -73,11 +77,11 @@ static int read_modules(struct pdb *p, struct span all)
 	while (n < MODULES_MOST && next_module(all, &at, &m))
 		n++;
 	p->modules = calloc((size_t)n + 1, sizeof(*p->modules));
-	if (!p->modules)
+	if (!p->modules || !used)
 		return -ENOMEM;
 	at = 0;
 	for (; p->n_modules < n && next_module(all, &at, &p->modules[p->n_modules]); p->n_modules++)
-		check_module(p, &p->modules[p->n_modules]);
+		check_module(p, &p->modules[p->n_modules], used);
 	return 0;
 }
 
@@ -90,6 +94,75 @@ static int compare_contribs(const void *a, const void *b)
 	if (x->off != y->off)
 		return x->off < y->off ? -1 : 1;
 	return (x->module > y->module) - (x->module < y->module);
+}
+
+/* The list that part_contribs() makes. */
+struct parted {
+	struct pdb_contrib *at;
+	size_t n;
+	uint64_t done; /* the part of the section before this offset is in the list */
+};
+
+static void add_part(struct parted *out, const struct pdb_contrib *c, uint64_t end)
+{
+	if (out->done < end)
+		out->at[out->n++] = (struct pdb_contrib){c->section, c->module, (uint32_t)out->done,
+			(uint32_t)(end - out->done)};
+	out->done = MAX(out->done, end);
+}
+
+static uint64_t end_of(const struct pdb_contrib *c)
+{
+	return (uint64_t)c->off + c->size;
+}
+
+/* Adds what is left of the open contributions that end at or before `to`, the latest first. */
+static void close_until(struct parted *out, const struct pdb_contrib *const *open, size_t *n, uint64_t to)
+{
+	while (*n && end_of(open[*n - 1]) <= to) {
+		add_part(out, open[*n - 1], end_of(open[*n - 1]));
+		--*n;
+	}
+}
+
+/* Cuts contributions that overlap, so that each byte belongs to one: to that which begins nearest to it, and of
+ * those that begin at the same place, to the last. They are sorted. 0; -ENOMEM. */
+static int part_contribs(struct pdb *p)
+{
+	size_t n = p->n_contribs, n_open = 0;
+	_cleanup_free_ const struct pdb_contrib **open = malloc((n + 1) * sizeof(*open));
+	struct parted out = {.at = malloc((2 * n + 1) * sizeof(*out.at))};
+
+	if (!open || !out.at) {
+		free(out.at);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct pdb_contrib *c = &p->contribs[i];
+
+		if (i && c->section != c[-1].section) {
+			close_until(&out, open, &n_open, UINT64_MAX);
+			out.done = 0;
+		}
+		close_until(&out, open, &n_open, c->off);
+		if (n_open)
+			add_part(&out, open[n_open - 1], c->off);
+		out.done = MAX(out.done, c->off);
+		open[n_open++] = c;
+	}
+	close_until(&out, open, &n_open, UINT64_MAX);
+	free(p->contribs);
+	p->contribs = out.at;
+	p->n_contribs = out.n;
+	return 0;
+}
+
+static bool overlaps(const struct pdb *p)
+{
+	for (size_t i = 1; i < p->n_contribs; i++)
+		if (p->contribs[i].section == p->contribs[i - 1].section && p->contribs[i].off < end_of(&p->contribs[i - 1]))
+			return true;
+	return false;
 }
 
 /* Reads the contributions, unless their version is unknown. Without them the symbols of each module show
@@ -115,7 +188,7 @@ static int read_contribs(struct pdb *p, struct span all)
 		sorted = compare_contribs(&p->contribs[i - 1], &p->contribs[i]) <= 0;
 	if (!sorted)
 		qsort(p->contribs, p->n_contribs, sizeof(*p->contribs), compare_contribs);
-	return 0;
+	return overlaps(p) ? part_contribs(p) : 0;
 }
 
 static uint16_t slot(const uint8_t *slots, uint32_t n, unsigned i)
@@ -184,10 +257,6 @@ int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struc
 	return r < 0 || !p->has_dbi ? r : read_parts(p, io, &parts, o, e);
 }
 
-/* The number of contributions, going back from an address, that are checked. Contributions can overlap a little, so
- * several can contain the address: the one that begins nearest to it is used. */
-#define BACK_MOST 16
-
 const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off)
 {
 	size_t from = 0, to = p->n_contribs;
@@ -201,13 +270,7 @@ const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, 
 		else
 			to = mid;
 	}
-	for (size_t i = from; i > 0 && from - i < BACK_MOST; i--) {
-		const struct pdb_contrib *c = &p->contribs[i - 1];
-
-		if (c->section != section)
-			break;
-		if (off - c->off < c->size)
-			return c;
-	}
-	return NULL;
+	if (!from || p->contribs[from - 1].section != section)
+		return NULL;
+	return off - p->contribs[from - 1].off < p->contribs[from - 1].size ? &p->contribs[from - 1] : NULL;
 }

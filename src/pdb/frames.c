@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-#define WORK_MOST (64u << 20)
+#define WORK_MOST (16u << 20)
+#define WORK_EACH 64 /* the most steps for each row and each piece of a function of more than a few of them */
+#define WORK_LEAST (64u << 10)
 #define DENSE 16 /* words of 64 bytes that a function may have more than offsets to be sorted by bits */
 
 static int compare_offsets(const void *a, const void *b)
@@ -108,11 +110,12 @@ static int make_pieces(const struct pdb_func *f, const struct pdb_rows *lines, s
 
 /* Adds a call to the pieces of one row in which its caller is the innermost frame so far. Pieces that
  * already have a sibling of the call stay unchanged. */
-static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *row, bool own, uint64_t *work)
+static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *row, bool own, uint64_t most,
+	uint64_t *work)
 {
 	int parent = p->sites.at[site].parent;
 
-	for (size_t i = piece_at(p, row->from); i < p->n && p->at[i].from < row->to; i++) {
+	for (size_t i = piece_at(p, row->from); *work < most && i < p->n && p->at[i].from < row->to; i++) {
 		int cell = p->at[i].cell;
 		int r;
 
@@ -133,16 +136,17 @@ static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *ro
  * call inside it has a row there. */
 static int paint(struct pdb_pieces_of *p)
 {
-	uint64_t work = 0;
+	uint64_t work = 0, most = WORK_LEAST + WORK_EACH * (uint64_t)(p->sites.rows.n + p->n);
 	int r = 0;
 
-	for (size_t s = 0; r == 0 && s < p->sites.n && work < WORK_MOST; s++) {
+	most = MIN(most, (uint64_t)WORK_MOST);
+	for (size_t s = 0; r == 0 && s < p->sites.n && work < most; s++) {
 		const struct pdb_site *site = &p->sites.at[s];
 
-		for (size_t i = site->row; r == 0 && i < site->all_end && work++ < WORK_MOST; i++)
-			r = paint_row(p, (int)s, &p->sites.rows.at[i], i < site->row_end, &work);
+		for (size_t i = site->row; r == 0 && i < site->all_end && work++ < most; i++)
+			r = paint_row(p, (int)s, &p->sites.rows.at[i], i < site->row_end, most, &work);
 	}
-	if (work >= WORK_MOST)
+	if (work >= most)
 		for (size_t i = 0; i < p->n; i++)
 			p->at[i].cell = -1;
 	return r;

@@ -29,6 +29,6 @@ struct pdb_pieces_of {
 };
 
 /* Cuts a function into pieces, in order of address, which cover all of the function. Leaves inlined calls out
- * if they would take more than WORK_MOST steps. 0; -ENOMEM. */
+ * if they would take too many steps for the number of their rows. 0; -ENOMEM. */
 int pdb_cut(const struct pdb_code *c, const struct pdb_func *f, struct pdb_pieces_of *out);
 void pdb_cut_release(struct pdb_pieces_of *p);

@@ -138,13 +138,13 @@ void pdb_rows_release(struct pdb_rows *rows)
 
 /* ---- lines of a fragment -------------------------------------------------------------------- */
 
-struct entry {
+struct pdb_entry {
 	uint32_t off, file, line, order;
 };
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct pdb_entry *x = a, *y = b;
 
 	if (x->off != y->off)
 		return x->off < y->off ? -1 : 1;
@@ -152,7 +152,7 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* Most fragments are in order already. */
-static void sort_entries(struct entry *all, size_t n)
+static void sort_entries(struct pdb_entry *all, size_t n)
 {
 	size_t i = 1;
 
@@ -169,7 +169,7 @@ static bool is_hidden(uint32_t line)
 
 /* Collects the lines of all blocks of a fragment. Each block is of one file and begins again at a low
  * offset, so the result is not sorted. */
-static size_t take_entries(const struct pdb_fragment *f, struct entry *out)
+static size_t take_entries(const struct pdb_fragment *f, struct pdb_entry *out)
 {
 	size_t at = 0, n = 0;
 	const uint8_t *h;
@@ -182,7 +182,7 @@ static size_t take_entries(const struct pdb_fragment *f, struct entry *out)
 			const uint8_t *l = h + BLOCK_HEADER + i * LINE_SIZE;
 
 			if (!is_hidden(le32(l + 4) & LINE_MASK))
-				out[n] = (struct entry){le32(l), le32(h), le32(l + 4) & LINE_MASK, (uint32_t)n}, n++;
+				out[n] = (struct pdb_entry){le32(l), le32(h), le32(l + 4) & LINE_MASK, (uint32_t)n}, n++;
 		}
 		if (size < BLOCK_HEADER)
 			break;
@@ -203,24 +203,53 @@ static int add_row(struct pdb_rows *rows, uint32_t from, uint32_t to, uint32_t f
 	return r;
 }
 
-/* Adds the part of a fragment's lines in [from, to). Of several entries at one offset the last counts: the
- * others cover no bytes. */
-static int add_fragment_rows(const struct pdb_fragment *f, uint32_t from, uint32_t to, struct pdb_rows *out)
+/* Reads and sorts the lines of a fragment, the first time that they are needed. Of several entries at one offset
+ * the last counts: the others cover no bytes. 0; -ENOMEM. */
+static int read_entries(struct pdb_fragment *f)
 {
-	_cleanup_free_ struct entry *all = malloc((f->blocks.n / LINE_SIZE + 1) * sizeof(*all));
-	size_t n;
-	int r = 0;
+	struct pdb_entry *all, *less;
+	size_t n, kept = 0;
 
+	if (f->entries)
+		return 0;
+	all = malloc((f->blocks.n / LINE_SIZE + 1) * sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	n = take_entries(f, all);
 	sort_entries(all, n);
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		uint64_t a = (uint64_t)f->off + all[i].off;
-		uint64_t b = (uint64_t)f->off + (i + 1 < n ? MIN(all[i + 1].off, f->size) : f->size);
+	for (size_t i = 0; i < n; i++) {
+		kept -= kept && all[kept - 1].off == all[i].off;
+		all[kept++] = all[i];
+	}
+	less = realloc(all, (kept + 1) * sizeof(*all));
+	f->entries = less ? less : all;
+	f->n_entries = kept;
+	return 0;
+}
 
-		if (all[i].off < f->size)
-			r = add_row(out, (uint32_t)MAX(a, from), (uint32_t)MIN(b, to), all[i].file, all[i].line);
+/* Adds the part of a fragment's lines in [from, to). */
+static int add_fragment_rows(struct pdb_fragment *f, uint32_t from, uint32_t to, struct pdb_rows *out)
+{
+	size_t low = 0, high;
+	int r = read_entries(f);
+
+	high = r == 0 ? f->n_entries : 0;
+	while (low < high) { /* the first entry that begins after `from` */
+		size_t mid = low + (high - low) / 2;
+
+		if ((uint64_t)f->off + f->entries[mid].off <= from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (size_t i = low ? low - 1 : 0; r == 0 && i < f->n_entries; i++) {
+		const struct pdb_entry *at = &f->entries[i];
+		uint64_t a = (uint64_t)f->off + at->off;
+		uint64_t b = (uint64_t)f->off + (i + 1 < f->n_entries ? MIN(at[1].off, f->size) : f->size);
+
+		if (a >= to || at->off >= f->size)
+			break;
+		r = add_row(out, (uint32_t)MAX(a, from), (uint32_t)MIN(b, to), at->file, at->line);
 	}
 	return r;
 }
@@ -251,15 +280,20 @@ struct covered {
 
 static int cover(struct covered *c, uint32_t from, uint32_t to)
 {
+	size_t i = c->ranges.n;
+	struct pdb_row *at;
 	int r = add_row(&c->ranges, from, to, 0, 0);
 
-	if (r == 0)
-		sort_rows(&c->ranges);
-	return r;
+	if (r < 0 || c->ranges.n == i)
+		return r;
+	for (at = c->ranges.at; i && at[i - 1].from > from; i--)
+		at[i] = at[i - 1];
+	at[i] = (struct pdb_row){from, to, 0, 0};
+	return 0;
 }
 
 /* Adds the lines of the part of a fragment that no earlier fragment covers. */
-static int add_uncovered(struct covered *c, const struct pdb_fragment *f, uint32_t from, uint32_t to,
+static int add_uncovered(struct covered *c, struct pdb_fragment *f, uint32_t from, uint32_t to,
 	struct pdb_rows *out)
 {
 	uint32_t at = from;
@@ -294,7 +328,7 @@ static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_
 	size_t i = pdb_ranges_end(c->by_fragment, c->n_fragments, section, to);
 	unsigned n = 0;
 
-	while (n < FRAGMENTS_MOST && pdb_ranges_back(c->by_fragment, &i, section, from))
+	while (n < FRAGMENTS_MOST && pdb_ranges_back(c->by_fragment, c->n_fragments, &i, section, from))
 		out[n++] = c->by_fragment[i].which;
 	if (n > 1)
 		qsort(out, n, sizeof(*out), compare_numbers);
@@ -311,7 +345,7 @@ int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint3
 
 	*out = (struct pdb_rows){0};
 	for (unsigned i = 0; r == 0 && i < n; i++) {
-		const struct pdb_fragment *f = &c->fragments[which[i]];
+		struct pdb_fragment *f = &c->fragments[which[i]];
 		uint32_t to = (uint32_t)MIN(end, (uint64_t)f->off + f->size);
 
 		r = n == 1 ? add_fragment_rows(f, MAX(off, f->off), to, out)

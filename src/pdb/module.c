@@ -34,7 +34,12 @@ void pdb_code_release(struct pdb_code *c)
 	free(take(c->copy));
 	free(take(c->funcs));
 	free(take(c->by_func));
+	free(take(c->next_func));
+	free(take(c->first_func));
 	free(take(c->by_fragment));
+	for (size_t i = 0; i < c->n_fragments; i++)
+		free(take(c->fragments[i].entries));
+	c->n_fragments = 0;
 	free(take(c->fragments));
 	free(take(c->inlinees));
 }

@@ -20,17 +20,21 @@ struct pdb_func {
 	uint32_t target;	  /* offset of the target */
 };
 
+struct pdb_entry;
+
 /* A range of code whose lines are listed together. */
 struct pdb_fragment {
 	uint16_t section;
 	bool columns;
 	uint32_t off, size;
 	struct span blocks;
+	struct pdb_entry *entries; /* its lines in order of address; NULL: not read yet */
+	size_t n_entries;
 };
 
 /* The range [from, to) of a section that a function or fragment covers; `which` is its index in the list of
- * functions or of fragments. Ranges are in order of section and `from`. `reach` is the highest `to` of this
- * range and of the section's earlier ranges. */
+ * functions or of fragments. Ranges are in order of section and `from`. `reach` is the highest `to` of the ranges
+ * below this one, if the list is taken for a tree (ranges.c). */
 struct pdb_range {
 	uint32_t section, which;
 	uint64_t from, to, reach;
@@ -51,6 +55,9 @@ struct pdb_code {
 	size_t n_funcs, funcs_room;
 	struct pdb_func *funcs;	   /* in the order of the stream */
 	struct pdb_range *by_func; /* sorted by address */
+	uint32_t *next_func; /* for each entry of by_func: the first entry from there on that is not a trampoline */
+	size_t n_first;
+	struct pdb_range *first_func; /* the first function in the stream at each address, without overlap */
 	size_t n_fragments, fragments_room;
 	struct pdb_fragment *fragments;
 	struct pdb_range *by_fragment;

@@ -121,10 +121,11 @@ static int load_directory(struct msf *m, struct msf_io *io, uint32_t size, struc
 	return r;
 }
 
-/* Reads the directory: the number of streams, the size of each, then the block numbers of each. */
+/* Reads the directory: the number of streams, the size of each, then the block numbers of each. A block belongs to
+ * one stream, so all streams together are not larger than the file. Stream 0, a former directory, does not count. */
 static int index_streams(struct msf *m, struct err *e)
 {
-	uint64_t words = m->directory_n / 4, at;
+	uint64_t words = m->directory_n / 4, at, blocks = 0;
 
 	m->n_streams = words ? le32(m->directory) : 0;
 	at = 1 + (uint64_t)m->n_streams;
@@ -142,8 +143,11 @@ static int index_streams(struct msf *m, struct err *e)
 			s->size = 0;
 		s->first = (uint32_t)at;
 		at += blocks_of(m, s->size);
+		blocks += i ? blocks_of(m, s->size) : 0;
 		if (at > words || s->size > m->file_size)
 			return err_set(e, -EBADMSG, "is broken: its directory lacks the blocks of stream %u", i);
+		if (blocks > blocks_of(m, m->file_size))
+			return err_set(e, -EBADMSG, "is broken: streams up to %u are larger than the file", i);
 	}
 	return 0;
 }

@@ -25,7 +25,7 @@ struct pdb_module {
 };
 
 /* A contribution: a range of a module's code. The list has only contributions of executable code,
- * in order of address. */
+ * in order of address and without overlap. */
 struct pdb_contrib {
 	uint16_t section; /* number of the section; the first is 1 */
 	uint16_t module;

@@ -1,5 +1,5 @@
 /* Sorts ranges of addresses, and finds those that overlap a given range of a section. The sorted ranges can
- * overlap each other. */
+ * overlap each other: no step takes time for all that contain an address. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "pdb/module-private.h"
@@ -17,6 +17,20 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->which > y->which) - (x->which < y->which);
 }
 
+/* The ranges are a binary tree: the root of [a, b) is the range in the middle. */
+static uint64_t set_reach(struct pdb_range *all, size_t a, size_t b)
+{
+	size_t mid = a + (b - a) / 2;
+	uint64_t left, right;
+
+	if (a >= b)
+		return 0;
+	left = set_reach(all, a, mid);
+	right = set_reach(all, mid + 1, b);
+	all[mid].reach = MAX(all[mid].to, MAX(left, right));
+	return all[mid].reach;
+}
+
 void pdb_ranges_sort(struct pdb_range *all, size_t n)
 {
 	bool sorted = true;
@@ -25,11 +39,7 @@ void pdb_ranges_sort(struct pdb_range *all, size_t n)
 		sorted = compare_ranges(&all[i - 1], &all[i]) < 0;
 	if (!sorted)
 		qsort(all, n, sizeof(*all), compare_ranges);
-	for (size_t i = 0; i < n; i++) {
-		bool same = i && all[i].section == all[i - 1].section;
-
-		all[i].reach = same ? MAX(all[i].to, all[i - 1].reach) : all[i].to;
-	}
+	set_reach(all, 0, n);
 }
 
 size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, uint64_t to)
@@ -47,12 +57,99 @@ size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, u
 	return from;
 }
 
-bool pdb_ranges_back(const struct pdb_range *all, size_t *i, unsigned section, uint64_t from)
+/* The last range of the tree [a, b) that is in [low, high) of the list, and extends past `from`. SIZE_MAX: there is no
+ * such range. */
+static size_t last_past(const struct pdb_range *all, size_t a, size_t b, size_t low, size_t high, uint64_t from)
 {
-	while (*i && all[*i - 1].section == section && all[*i - 1].reach > from) {
-		--*i;
-		if (all[*i].to > from)
-			return true;
+	size_t mid = a + (b - a) / 2, found;
+
+	if (a >= b || b <= low || a >= high || all[mid].reach <= from)
+		return SIZE_MAX;
+	found = last_past(all, mid + 1, b, low, high, from);
+	if (found != SIZE_MAX)
+		return found;
+	if (mid >= low && mid < high && all[mid].to > from)
+		return mid;
+	return last_past(all, a, mid, low, high, from);
+}
+
+bool pdb_ranges_back(const struct pdb_range *all, size_t n, size_t *i, unsigned section, uint64_t from)
+{
+	size_t found = last_past(all, 0, n, pdb_ranges_end(all, n, section, 0), *i, from);
+
+	if (found == SIZE_MAX)
+		return false;
+	*i = found;
+	return true;
+}
+
+/* ---- the first range of each address -------------------------------------------------------- */
+
+/* The ranges that contain an address, as a heap: the range with the lowest number in the list of functions or
+ * fragments is the first. */
+struct heap {
+	const struct pdb_range **at;
+	size_t n;
+};
+
+static void push(struct heap *h, const struct pdb_range *r)
+{
+	size_t i = h->n++;
+
+	for (; i && h->at[(i - 1) / 2]->which > r->which; i = (i - 1) / 2)
+		h->at[i] = h->at[(i - 1) / 2];
+	h->at[i] = r;
+}
+
+static void pop(struct heap *h)
+{
+	const struct pdb_range *last = h->at[--h->n];
+	size_t i = 0, k;
+
+	for (; (k = 2 * i + 1) < h->n; i = k) {
+		k += k + 1 < h->n && h->at[k + 1]->which < h->at[k]->which;
+		if (last->which <= h->at[k]->which)
+			break;
+		h->at[i] = h->at[k];
 	}
-	return false;
+	h->at[i] = last;
+}
+
+/* Adds the parts of [at, end) of a section that ranges of the heap contain. */
+static void add_parts(struct heap *h, struct pdb_range *out, size_t *n, uint64_t at, uint64_t end)
+{
+	while (h->n && at < end) {
+		const struct pdb_range *first = h->at[0];
+		struct pdb_range *last = *n ? &out[*n - 1] : NULL;
+		uint64_t to = MIN(first->to, end);
+
+		if (to <= at) {
+			pop(h);
+			continue;
+		}
+		if (last && last->which == first->which && last->section == first->section && last->to == at)
+			last->to = to;
+		else
+			out[(*n)++] = (struct pdb_range){first->section, first->which, at, to, to};
+		at = to;
+	}
+}
+
+int pdb_ranges_first(const struct pdb_range *all, size_t n, struct pdb_range **out, size_t *n_out)
+{
+	struct heap h = {.at = malloc((n + 1) * sizeof(*h.at))};
+	struct pdb_range *parts = malloc((2 * n + 1) * sizeof(*parts));
+
+	*n_out = 0;
+	*out = parts;
+	for (size_t i = 0; h.at && parts && i < n; i++) {
+		bool more = i + 1 < n && all[i + 1].section == all[i].section;
+
+		push(&h, &all[i]);
+		add_parts(&h, parts, n_out, all[i].from, more ? all[i + 1].from : UINT64_MAX);
+		if (!more)
+			h.n = 0;
+	}
+	free(h.at);
+	return h.at && parts ? 0 : -ENOMEM;
 }

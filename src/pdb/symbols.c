@@ -74,13 +74,21 @@ static void name_separated(struct pdb_code *c)
 
 static int index_funcs(struct pdb_code *c)
 {
-	c->by_func = calloc(c->n_funcs + 1, sizeof(*c->by_func));
-	if (!c->by_func)
+	size_t n = c->n_funcs;
+
+	c->by_func = calloc(n + 1, sizeof(*c->by_func));
+	c->next_func = calloc(n + 1, sizeof(*c->next_func));
+	if (!c->by_func || !c->next_func)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_funcs; i++)
 		c->by_func[i] = (struct pdb_range){.section = c->funcs[i].section, .from = c->funcs[i].off,
 			.to = (uint64_t)c->funcs[i].off + c->funcs[i].size, .which = (uint32_t)i};
-	pdb_ranges_sort(c->by_func, c->n_funcs);
+	pdb_ranges_sort(c->by_func, n);
+	c->next_func[n] = (uint32_t)n;
+	for (size_t i = n; i-- > 0;)
+		c->next_func[i] = c->funcs[c->by_func[i].which].kind == PDB_TRAMPOLINE ? c->next_func[i + 1] : (uint32_t)i;
+	if (pdb_ranges_first(c->by_func, n, &c->first_func, &c->n_first) < 0)
+		return -ENOMEM;
 	name_separated(c);
 	return 0;
 }
@@ -88,6 +96,14 @@ static int index_funcs(struct pdb_code *c)
 static bool keeps(const struct pdb_func *f)
 {
 	return f->size && f->size <= INT32_MAX && f->off <= UINT32_MAX - f->size;
+}
+
+/* A function whose scope is not closed ends at the next function. */
+static void end_open_scopes(struct pdb_code *c)
+{
+	for (size_t i = 0; i < c->n_funcs; i++)
+		if (!c->funcs[i].end)
+			c->funcs[i].end = i + 1 < c->n_funcs ? c->funcs[i + 1].at : (uint32_t)c->symbols.n;
 }
 
 /* Reads every record and counts open scopes, instead of using the scope ends in the records, which can be
@@ -113,7 +129,6 @@ int pdb_read_symbols(struct pdb_code *c)
 				return r;
 			f.calls = true;
 			f.at = at;
-			f.end = (uint32_t)c->symbols.n;
 			c->funcs[c->n_funcs++] = f;
 		}
 		if (pdb_symbol_opens(s.kind)) {
@@ -131,29 +146,22 @@ int pdb_read_symbols(struct pdb_code *c)
 			}
 		}
 	}
+	end_open_scopes(c);
 	return index_funcs(c);
 }
 
 const struct pdb_func *pdb_func_at(const struct pdb_code *c, unsigned section, uint32_t off)
 {
-	size_t i = pdb_ranges_end(c->by_func, c->n_funcs, section, (uint64_t)off + 1);
-	const struct pdb_func *first = NULL;
+	size_t i = pdb_ranges_end(c->first_func, c->n_first, section, (uint64_t)off + 1);
+	const struct pdb_range *r = i ? &c->first_func[i - 1] : NULL;
 
-	while (pdb_ranges_back(c->by_func, &i, section, off))
-		if (!first || &c->funcs[c->by_func[i].which] < first)
-			first = &c->funcs[c->by_func[i].which];
-	return first;
+	return r && r->section == section && r->to > off ? &c->funcs[r->which] : NULL;
 }
 
 const struct pdb_func *pdb_func_from(const struct pdb_code *c, unsigned section, uint32_t from, uint32_t to)
 {
-	for (size_t i = pdb_ranges_end(c->by_func, c->n_funcs, section, from); i < c->n_funcs; i++) {
-		const struct pdb_range *r = &c->by_func[i];
+	size_t i = c->n_funcs ? c->next_func[pdb_ranges_end(c->by_func, c->n_funcs, section, from)] : 0;
+	const struct pdb_range *r = i < c->n_funcs ? &c->by_func[i] : NULL;
 
-		if (r->section != section || r->from >= to)
-			return NULL;
-		if (c->funcs[r->which].kind != PDB_TRAMPOLINE)
-			return &c->funcs[r->which];
-	}
-	return NULL;
+	return r && r->section == section && r->from < to ? &c->funcs[r->which] : NULL;
 }

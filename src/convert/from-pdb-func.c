@@ -10,6 +10,15 @@
 
 /* ---- texts -------------------------------------------------------------------------------- */
 
+/* Types that refer to each other could make endless names of few bytes. */
+static int spend_text(struct part *j)
+{
+	if (j->text.n > j->texts_left)
+		return -E2BIG;
+	j->texts_left -= j->text.n;
+	return 0;
+}
+
 static struct known *known_at(struct known *all, uint64_t key)
 {
 	return &all[key * 0x9e3779b97f4a7c15u >> 51];
@@ -49,6 +58,8 @@ static int inlinee_of(struct part *j, const struct pdb_code *c, uint32_t id, uin
 	if (k->key != key || !key) {
 		buf_clear(&j->text);
 		r = pdb_inlinee_name(&j->names, c, id, &j->text);
+		if (r == 0)
+			r = spend_text(j);
 		if (r == 0)
 			r = gsym_name(j->w, buf_text(&j->text), j->text.n, &k->number);
 		k->key = r == 0 ? key : 0;
@@ -167,16 +178,23 @@ struct place {
 
 static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, const struct place *at)
 {
+	size_t low = 0, high = cut->n;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < cut->n; i++) {
+	while (low < high) { /* the first piece that ends in the place or after it */
+		size_t mid = low + (high - low) / 2;
+
+		if (cut->at[mid].to <= at->from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (size_t i = low; r == 0 && i < cut->n && cut->at[i].from < at->to; i++) {
 		const struct pdb_piece *p = &cut->at[i];
 		uint32_t from = MAX(p->from, at->from);
 		uint32_t file = p->cell >= 0 ? cut->cells[p->cell].file : p->file;
 		uint32_t line = p->cell >= 0 ? cut->cells[p->cell].line : p->line, number = 0;
 
-		if (p->to <= at->from || p->from >= at->to)
-			continue;
 		if (line)
 			r = file_of(j, c, file, &number);
 		if (r == 0)
@@ -235,13 +253,22 @@ static int write_place(struct part *j, const struct pdb_code *c, const struct pd
 	return r == -ERANGE ? 0 : r;
 }
 
+/* What a piece costs, compared with an inlined call in it: each call has bytes of its own in a good PDB, too, but is
+ * in many pieces. */
+#define PIECE_COST 8
+
+static void spend_pieces(struct part *j, uint64_t n)
+{
+	j->pieces_left -= MIN(n, j->pieces_left);
+}
+
 int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank)
 {
 	struct pdb_pieces_of cut;
 	struct pdb_moves it;
 	struct pdb_moved m;
 	uint32_t source, name = 0;
-	bool named;
+	bool named, first = true;
 	int r;
 
 	if (!pdb_source_of(&j->job->pdb, f->section, f->off, &source))
@@ -250,17 +277,25 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 	r = pdb_func_name(&j->names, c, f->name ? f->name : "", f->type, &j->text);
 	named = j->text.n;
 	if (r == 0)
+		r = spend_text(j);
+	if (r == 0)
 		r = named ? gsym_name(j->w, buf_text(&j->text), j->text.n, &name) : gsym_no_name(j->w, &name);
 	if (r < 0)
 		return r;
-	r = pdb_cut(c, f, &cut);
+	cut = (struct pdb_pieces_of){0};
+	if (j->pieces_left)
+		r = pdb_cut(c, f, &cut);
 	if (r < 0)
 		return r;
+	spend_pieces(j, PIECE_COST * cut.n + cut.n_cells);
 	r = make_tree(j, c, &cut);
 	pdb_moves(&it, &j->job->pdb, source, f->size);
-	while (r == 0 && pdb_moves_next(&it, &m)) {
+	while (r == 0 && (first || j->pieces_left) && pdb_moves_next(&it, &m)) {
 		uint32_t from = f->off + (m.source - source);
 
+		if (!first)
+			spend_pieces(j, PIECE_COST + j->n_nodes + j->n_spans);
+		first = false;
 		r = write_place(j, c, &cut, name, rank, &(struct place){from, from + m.size, m.target});
 		if (r == 0 && named && j->job->pdb.incremental)
 			r = pdb_part_keep_target(j, m.target, m.size, name, c->module);

@@ -58,6 +58,9 @@ struct part {
 	struct pdb_namer names;
 	struct known *files, *inlinees;
 	struct buf text; /* for one name at a time */
+	uint64_t texts_left; /* bytes of names that this thread may still make */
+	uint64_t pieces_left; /* inlined calls and, PIECE_COST each, pieces of code that the module may still have;
+				 functions after that have no lines */
 
 	struct node *nodes;
 	size_t n_nodes, nodes_room;

@@ -12,6 +12,13 @@
 #define THREADS_MOST 8
 #define MODULES_EACH 4 /* fewer threads are started if each would have fewer modules */
 
+/* Bounds for files whose records refer to the same bytes again and again. Good PDBs are far below them. A module has
+ * pieces in proportion to its bytes, and a file names in proportion to its size. */
+#define PIECES_LEAST (64u << 10)
+#define PIECES_EACH 16u
+#define TEXTS_LEAST (32u << 20)
+#define TEXTS_EACH 32u
+
 /* Whether the function is to be written. When a linker folds identical functions, the symbols of the dropped
  * functions stay. They then lie in code of another module. Of several functions of a module at one address,
  * the first is written. */
@@ -148,6 +155,7 @@ static int write_module(struct part *p, unsigned module, size_t contrib, struct 
 		c = (struct pdb_code){.p = &j->pdb, .module = module};
 		r = 0;
 	}
+	p->pieces_left = PIECES_LEAST + PIECES_EACH * (uint64_t)(c.symbols.n + c.lines.n);
 	gsym_set_order(p->w, module);
 	for (size_t i = 0; r == 0 && i < c.n_funcs; i++)
 		if (is_wanted(j, &c, &c.funcs[i]))
@@ -163,7 +171,7 @@ static int write_module(struct part *p, unsigned module, size_t contrib, struct 
 			r = write_rest(p, &c, k->section, k->off, k->off + k->size);
 	}
 	pdb_code_release(&c);
-	return r;
+	return r == -E2BIG ? err_set(e, -EBADMSG, "is broken: its names take more than %u times its size", TEXTS_EACH) : r;
 }
 
 /* Writes the public symbols of a PDB without section contributions: each reaches up to the next one. */
@@ -173,6 +181,7 @@ static int write_other_publics(struct part *p)
 	struct pdb_code none = {.p = &j->pdb};
 	int r = 0;
 
+	p->pieces_left = PIECES_LEAST;
 	gsym_set_order(p->w, j->pdb.n_modules);
 	for (size_t i = 0; r == 0 && !j->pdb.n_contribs && i < j->publics.n; i++) {
 		const struct pdb_public *pub = &j->publics.at[i];
@@ -228,7 +237,8 @@ static void *write_on_thread(void *part)
 
 static int part_init(struct part *p, struct job *j, struct gsym_writer *w, const struct view *v)
 {
-	*p = (struct part){.job = j, .w = w, .text = BUF_UP_TO(TEXT_MOST)};
+	*p = (struct part){.job = j, .w = w, .text = BUF_UP_TO(TEXT_MOST),
+		.texts_left = TEXTS_LEAST + TEXTS_EACH * v->size};
 	msf_io_init(&p->io, v);
 	pdb_namer_init(&p->names, &j->pdb, &p->io, j->o->plain_names);
 	p->files = calloc(KNOWN_SLOTS, sizeof(*p->files));

@@ -17,8 +17,11 @@ void pdb_namer_init(struct pdb_namer *n, const struct pdb *p, struct msf_io *io,
 
 void pdb_namer_release(struct pdb_namer *n)
 {
-	for (unsigned i = 0; i < PDB_EXPORTS_MOST; i++)
-		free(take(n->exports[i].bytes));
+	for (uint32_t i = 0; n->exports && i < n->p->n_modules; i++)
+		free(n->exports[i].at);
+	free(take(n->exports));
+	free(take(n->by_name));
+	pdb_definitions_free(take(n->definitions));
 	pdb_code_release(&n->code);
 	n->has_code = false;
 }
@@ -44,17 +47,54 @@ static bool import_at(struct span imports, uint32_t nth, uint32_t *name, struct 
 	return false;
 }
 
-static int module_named(const struct pdb *p, const char *name)
+static int compare_names(const void *a, const void *b, void *modules)
 {
-	for (uint32_t i = 0; i < p->n_modules; i++)
-		if (strcasecmp(p->modules[i].name, name) == 0)
-			return (int)i;
-	return -1;
+	const struct pdb_module *all = modules;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int r = strcasecmp(all[x].name, all[y].name);
+
+	return r ? r : (x > y) - (x < y);
 }
 
-static void find_exports(struct pdb_exports *x, size_t n)
+/* The first module of that name. -ENOENT; -ENOMEM. */
+static int module_named(struct pdb_namer *n, const char *name)
 {
-	struct span lines = {x->bytes, n};
+	uint32_t from = 0, to = n->p->n_modules;
+
+	if (!n->by_name) {
+		n->by_name = malloc(((size_t)to + 1) * sizeof(*n->by_name));
+		for (uint32_t i = 0; n->by_name && i < to; i++)
+			n->by_name[i] = i;
+		if (n->by_name && to)
+			qsort_r(n->by_name, to, sizeof(*n->by_name), compare_names, n->p->modules);
+	}
+	if (!n->by_name)
+		return -ENOMEM;
+	while (from < to) {
+		uint32_t mid = from + (to - from) / 2;
+
+		if (strcasecmp(n->p->modules[n->by_name[mid]].name, name) < 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < n->p->n_modules && strcasecmp(n->p->modules[n->by_name[from]].name, name) == 0
+			? (int)n->by_name[from] : -ENOENT;
+}
+
+static int compare_exports(const void *a, const void *b)
+{
+	const struct pdb_export *x = a, *y = b;
+
+	if (x->local != y->local)
+		return x->local < y->local ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Takes the last list of exports in the parts of a module. */
+static int take_exports(struct pdb_exports *x, struct span lines)
+{
+	struct span ids = {0};
 	size_t at = 0;
 	const uint8_t *h;
 
@@ -62,34 +102,56 @@ static void find_exports(struct pdb_exports *x, size_t n)
 		uint32_t size = le32(h + 4);
 
 		if (size > lines.n - at - 8)
-			return;
+			break;
 		if (le32(h) == PART_EXPORTS)
-			x->ids = (struct span){h + 8, size};
+			ids = (struct span){h + 8, size};
 		at += 8 + (((size_t)size + 3) & ~(size_t)3);
 	}
+	x->at = malloc((ids.n / 8 + 1) * sizeof(*x->at));
+	if (!x->at)
+		return -ENOMEM;
+	for (; x->n < ids.n / 8; x->n++)
+		x->at[x->n] = (struct pdb_export){le32(ids.p + 8 * x->n), le32(ids.p + 8 * x->n + 4), (uint32_t)x->n};
+	if (x->n)
+		qsort(x->at, x->n, sizeof(*x->at), compare_exports);
+	x->read = true;
+	return 0;
 }
 
 static int load_exports(struct pdb_namer *n, unsigned module, const struct pdb_exports **out)
 {
 	const struct pdb_module *m = &n->p->modules[module];
-	struct pdb_exports *x;
+	_cleanup_free_ uint8_t *bytes = NULL;
 	int r;
 
-	for (unsigned i = 0; i < PDB_EXPORTS_MOST; i++)
-		if (n->exports[i].bytes && n->exports[i].module == module) {
-			*out = &n->exports[i];
-			return 0;
-		}
+	if (!n->exports)
+		n->exports = calloc((size_t)n->p->n_modules + 1, sizeof(*n->exports));
+	if (!n->exports)
+		return -ENOMEM;
+	*out = &n->exports[module];
+	if (n->exports[module].read)
+		return 0;
 	if (m->stream == MSF_NO_STREAM || !m->lines)
 		return -ENOENT;
-	x = &n->exports[n->next_exports++ % PDB_EXPORTS_MOST];
-	free(take(x->bytes));
-	*x = (struct pdb_exports){.module = module};
-	r = msf_load(&n->p->msf, n->io, m->stream, m->symbols + m->lines_old, m->lines, &x->bytes, "a module", NULL);
-	if (r < 0)
-		return r;
-	find_exports(x, m->lines);
-	*out = x;
+	r = msf_load(&n->p->msf, n->io, m->stream, m->symbols + m->lines_old, m->lines, &bytes, "a module", NULL);
+	return r < 0 ? r : take_exports(&n->exports[module], (struct span){bytes, m->lines});
+}
+
+static int find_export(const struct pdb_exports *x, uint32_t local, uint32_t *id)
+{
+	size_t from = 0, to = x->n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (x->at[mid].local < local)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (from == x->n || x->at[from].local != local || x->at[from].global & PDB_ID_FOREIGN)
+		return -ENOENT;
+	*id = x->at[from].global;
 	return 0;
 }
 
@@ -109,16 +171,11 @@ int pdb_resolve_foreign(struct pdb_namer *n, const struct pdb_code *c, uint32_t 
 	r = pdb_name(n->p, n->io, number, &name, NULL);
 	if (r < 0)
 		return r == -EBADMSG ? -ENOENT : r;
-	module = module_named(n->p, buf_text(&name));
+	module = module_named(n, buf_text(&name));
 	if (module < 0)
-		return -ENOENT;
+		return module;
 	r = load_exports(n, (unsigned)module, &x);
-	for (size_t i = 0; r == 0 && i + 8 <= x->ids.n; i += 8)
-		if (le32(x->ids.p + i) == local) {
-			*id = le32(x->ids.p + i + 4);
-			return *id & PDB_ID_FOREIGN ? -ENOENT : 0;
-		}
-	return r < 0 ? r : -ENOENT;
+	return r < 0 ? r : find_export(x, local, id);
 }
 
 int pdb_record_of(struct pdb_namer *n, const struct pdb_code *c, const struct pdb_records *from, uint32_t number,

@@ -39,7 +39,9 @@ static int unpack(uint32_t how, struct span in, uint8_t *out, size_t n, const ch
 		r = -EBADMSG;
 	if (r == -ENOTSUP)
 		return err_set(e, r, "has %s compressed in a way (%u) that symfs does not know", what, how);
-	return r < 0 ? err_set(e, r, "is broken: %s cannot be decompressed", what) : 0;
+	if (r < 0)
+		return err_set(e, r == -ENOMEM ? r : -EBADMSG, "is broken: %s cannot be decompressed", what);
+	return 0;
 }
 
 static int read_packed(struct msf_io *io, uint32_t how, uint64_t off, uint32_t packed, uint8_t *out, size_t n,

@@ -19,6 +19,13 @@ static inline int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, 
 int pdb_record_of(struct pdb_namer *n, const struct pdb_code *c, const struct pdb_records *from, uint32_t number,
 	struct pdb_record *out);
 
+/* Searches for the definition of a class, as pdb_definition() does, in a file that is whole. It makes an index, which
+ * `*index` keeps for further searches. */
+struct pdb_definitions;
+int pdb_definition_indexed(const struct pdb *p, struct msf_io *io, struct pdb_definitions **index,
+	const struct pdb_record *declaration, uint32_t *number);
+void pdb_definitions_free(struct pdb_definitions *index);
+
 /* Adds the text at offset `at` of a record to `out`; nothing if the text has no end. 0; errors of buf_add(). */
 int pdb_add_text(struct span body, size_t at, struct buf *out);
 

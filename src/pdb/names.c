@@ -27,6 +27,7 @@ int pdb_func_name(struct pdb_namer *n, const struct pdb_code *c, const char *nam
 	size_t before;
 	int r = buf_add(out, name, strlen(name));
 
+	n->searches = 0;
 	if (r < 0 || n->plain || !type)
 		return r;
 	before = out->n;
@@ -53,6 +54,7 @@ int pdb_inlinee_name(struct pdb_namer *n, const struct pdb_code *c, uint32_t id,
 	size_t before = out->n;
 	int r = pdb_record_of(n, c, &n->p->ids, id, &rec);
 
+	n->searches = 0;
 	if (r == 0 && (rec.body.n < 8 || (rec.leaf != LF_FUNC_ID && rec.leaf != LF_MFUNC_ID)))
 		r = -ENOENT;
 	if (r == 0 && le32(rec.body.p) && rec.leaf == LF_FUNC_ID)

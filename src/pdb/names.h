@@ -4,20 +4,26 @@
 #pragma once
 #include "pdb/module.h"
 
-struct pdb_exports {
-	unsigned module;
-	uint8_t *bytes;
-	struct span ids; /* pairs of 32-bit ids: the module's own id, and the PDB's id of that record */
+/* An id of a module, and the PDB's id of that record. */
+struct pdb_export {
+	uint32_t local, global, order;
 };
 
-#define PDB_EXPORTS_MOST 8
+/* The exports of a module, sorted by `local`. */
+struct pdb_exports {
+	bool read;
+	struct pdb_export *at;
+	size_t n;
+};
 
 struct pdb_namer {
 	const struct pdb *p;
 	struct msf_io *io;
 	bool plain; /* make names without parameters */
-	struct pdb_exports exports[PDB_EXPORTS_MOST]; /* a cache of the exports of some modules */
-	unsigned next_exports; /* the entry to replace next, modulo PDB_EXPORTS_MOST */
+	unsigned searches; /* how many definitions of classes were searched for the present name */
+	struct pdb_definitions *definitions; /* NULL: not indexed yet */
+	struct pdb_exports *exports; /* of each module; NULL: none was read yet */
+	uint32_t *by_name; /* numbers of all modules, sorted by name without regard to case; NULL: not sorted yet */
 	struct pdb_code code;  /* the module of the last look-up (find.h), if has_code */
 	bool has_code;
 };

@@ -18,7 +18,12 @@
 #define NAMES_HEADER 12
 #define NAMES_MAGIC 0xeffeeffeu
 
+/* The most records to pass in search of one. The marks of linkers are closer to each other. */
+#define WALK_MOST 4096u
+
 /* ---- types and ids ------------------------------------------------------------------------ */
+
+static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_records *all, struct err *e);
 
 /* Reads the marks: about every 8 KiB, a mark gives the number and the offset of a record. */
 static int read_marks(struct pdb *p, struct msf_io *io, struct pdb_records *out, uint32_t stream, uint32_t off,
@@ -75,7 +80,8 @@ int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, 
 		out->hashes_at = le32(h + 32);
 		out->buckets = le32(h + 28);
 	}
-	return read_marks(p, io, out, le16(h + 20), le32(h + 40), le32(h + 44), e);
+	r = read_marks(p, io, out, le16(h + 20), le32(h + 40), le32(h + 44), e);
+	return r < 0 || out->n_marks ? r : index_records(p, io, out, e);
 }
 
 /* Finds the last record up to `number` whose offset is known, from the index or else from the marks. */
@@ -139,8 +145,10 @@ static int read_length(const struct pdb *p, struct msf_io *io, const struct pdb_
 static int walk_to(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t i, uint32_t number,
 	uint32_t *at, uint32_t *len, struct window *w, struct err *e)
 {
+	uint32_t first = i;
+
 	for (w->at = w->n = 0;; i++, *at += 2 + *len) {
-		int r = *at < from->size && from->size - *at >= 4 ? read_length(p, io, from, *at, w, len, e) : -ENOENT;
+		int r = i - first < WALK_MOST && *at < from->size && from->size - *at >= 4 ? read_length(p, io, from, *at, w, len, e) : -ENOENT;
 
 		if (r < 0 || i == number)
 			return r;
@@ -173,24 +181,31 @@ int pdb_record(const struct pdb *p, struct msf_io *io, const struct pdb_records 
 
 /* ---- names of files ----------------------------------------------------------------------- */
 
+/* A number must be that of the first byte of a name: otherwise a file of a few bytes could have many long names. */
 int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf *out, struct err *e)
 {
 	uint32_t size = msf_size(&p->msf, p->names), at = NAMES_HEADER + number;
 	size_t before = out->n;
+	uint8_t front = 0;
+	int r = 0;
 
-	if (p->name_bytes && at < size) {
-		const uint8_t *end = memchr(p->name_bytes + at, 0, size - at);
+	if (p->name_bytes && number < size && at < size) {
+		const uint8_t *end = number && p->name_bytes[at - 1] ? NULL : memchr(p->name_bytes + at, 0, size - at);
 
 		return end ? buf_add(out, p->name_bytes + at, (size_t)(end - p->name_bytes) - at) : -EBADMSG;
 	}
 	if (!p->names || size < NAMES_HEADER || number >= size - NAMES_HEADER)
 		return -EBADMSG;
+	if (number)
+		r = msf_read(&p->msf, io, p->names, at - 1, &front, 1, "its file names", e);
+	if (r < 0 || front)
+		return r < 0 ? r : -EBADMSG;
 	while (out->n - before < NAME_MOST && at < size) {
 		char text[NAME_STEP];
 		uint32_t n = MIN(NAME_STEP, size - at);
-		int r = msf_read(&p->msf, io, p->names, at, text, n, "its file names", e);
 		const char *end;
 
+		r = msf_read(&p->msf, io, p->names, at, text, n, "its file names", e);
 		if (r < 0)
 			return r;
 		end = memchr(text, 0, n);
@@ -211,6 +226,8 @@ static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_reco
 	struct window w;
 	int r = 0;
 
+	if (all->steps)
+		return 0;
 	w.at = w.n = 0;
 	all->steps = malloc(((size_t)most / PDB_STEP + 1) * sizeof(*all->steps));
 	if (!all->steps)

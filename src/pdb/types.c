@@ -7,6 +7,7 @@
 #include "pdb/udt.h"
 
 #define DEPTH_MOST 64
+#define SEARCHES_MOST 8 /* the most definitions of classes to search for one name */
 #define SIMPLE_END 0x1000u /* lower numbers are those of built-in types */
 
 enum {
@@ -91,12 +92,17 @@ static uint64_t size_of_class(struct pdb_namer *n, const struct pdb_code *c, con
 {
 	struct pdb_udt udt;
 	uint32_t number;
+	int r;
 
 	if (!pdb_udt(rec, &udt))
 		return 0;
 	if (!udt.declared)
 		return udt.size;
-	return pdb_definition(n->p, n->io, rec, &number) == 0 ? size_of(n, c, number, depth + 1) : 0;
+	if (n->searches++ >= SEARCHES_MOST)
+		return 0;
+	r = n->p->name_bytes ? pdb_definition_indexed(n->p, n->io, &n->definitions, rec, &number)
+			     : pdb_definition(n->p, n->io, rec, &number);
+	return r == 0 ? size_of(n, c, number, depth + 1) : 0;
 }
 
 /* The size of a type in bytes; 0: unknown. */

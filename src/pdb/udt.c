@@ -2,8 +2,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"
+#include "pdb/names-private.h"
 #include "pdb/udt.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STEP 2048u /* number of hashes to read at once */
@@ -116,4 +118,99 @@ int pdb_definition(const struct pdb *p, struct msf_io *io, const struct pdb_reco
 			return r == 1 ? 0 : r == -EBADMSG ? -ENOENT : r;
 	}
 	return -ENOENT;
+}
+
+/* ---- the index of definitions --------------------------------------------------------------- */
+
+#define TRIES_MOST 1024u /* the most records of one hash to compare */
+
+/* The numbers of types by their hash: those of hash h are at [first[h], first[h + 1]). */
+struct pdb_definitions {
+	uint32_t buckets, *first, *numbers;
+};
+
+void pdb_definitions_free(struct pdb_definitions *index)
+{
+	if (!index)
+		return;
+	free(index->first);
+	free(index->numbers);
+	free(index);
+}
+
+static int index_hashes(const struct pdb_records *t, const uint8_t *hashes, size_t n, struct pdb_definitions *out)
+{
+	out->buckets = t->buckets;
+	out->first = calloc((size_t)t->buckets + 2, sizeof(*out->first));
+	out->numbers = malloc((n + 1) * sizeof(*out->numbers));
+	if (!out->first || !out->numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (le32(hashes + 4 * i) < t->buckets)
+			out->first[le32(hashes + 4 * i) + 2]++;
+	for (size_t h = 2; h < (size_t)t->buckets + 2; h++)
+		out->first[h] += out->first[h - 1];
+	for (size_t i = 0; i < n; i++)
+		if (le32(hashes + 4 * i) < t->buckets)
+			out->numbers[out->first[le32(hashes + 4 * i) + 1]++] = t->begin + (uint32_t)i;
+	return 0;
+}
+
+#define BUCKETS_MOST (1u << 20)
+
+static int make_index(const struct pdb *p, struct msf_io *io, struct pdb_definitions **out)
+{
+	const struct pdb_records *t = &p->types;
+	_cleanup_free_ uint8_t *hashes = NULL;
+	size_t n = t->end - t->begin;
+	struct pdb_definitions *index;
+	int r;
+
+	if (!t->buckets || t->buckets > BUCKETS_MOST || n > UINT32_MAX / 4)
+		return -ENOENT;
+	r = msf_load(&p->msf, io, t->hashes, t->hashes_at, 4 * n, &hashes, "its hashes of types", NULL);
+	if (r < 0)
+		return r == -EBADMSG ? -ENOENT : r;
+	index = calloc(1, sizeof(*index));
+	r = index ? index_hashes(t, hashes, n, index) : -ENOMEM;
+	if (r < 0)
+		pdb_definitions_free(index);
+	else
+		*out = index;
+	return r;
+}
+
+static int find_in_bucket(const struct pdb *p, struct msf_io *io, const struct pdb_definitions *index, uint32_t hash,
+	const struct pdb_udt *udt, uint32_t *number)
+{
+	uint32_t from = index->first[hash], to = index->first[hash + 1];
+	int r = 0;
+
+	for (uint32_t i = from; r == 0 && i < to && i - from < TRIES_MOST; i++) {
+		r = is_definition(p, io, index->numbers[i], udt);
+		if (r == 1)
+			*number = index->numbers[i];
+	}
+	return r == 1 ? 0 : r < 0 ? r : -ENOENT;
+}
+
+int pdb_definition_indexed(const struct pdb *p, struct msf_io *io, struct pdb_definitions **index,
+	const struct pdb_record *declaration, uint32_t *number)
+{
+	struct pdb_udt udt;
+	uint32_t other = UINT32_MAX;
+	int r = *index ? 0 : make_index(p, io, index), r2;
+
+	if (r == 0 && !pdb_udt(declaration, &udt))
+		r = -ENOENT;
+	if (r < 0)
+		return r;
+	r = find_in_bucket(p, io, *index, hash_name(udt.name) % p->types.buckets, &udt, number);
+	if (!udt.unique || (r < 0 && r != -ENOENT))
+		return r;
+	/* The record with the lower number, as without an index. */
+	r2 = find_in_bucket(p, io, *index, hash_name(udt.unique) % p->types.buckets, &udt, &other);
+	if (r2 == 0)
+		*number = r == 0 ? MIN(*number, other) : other;
+	return r2 == -ENOENT ? r : r2;
 }

@@ -211,7 +211,10 @@ static int plain_error(int r)
 /* Sets `e` to the text of WIRE_END or WIRE_DONE. */
 static int told_error(struct unarchive *u, struct err *e)
 {
-	return err_set(e, plain_error(u->w.r), "%.*s", (int)u->w.n, (const char *)u->bytes);
+	const char *text = (const char *)u->bytes;
+
+	return u->w.n && text[0] ? err_set(e, plain_error(u->w.r), "%.*s", (int)u->w.n, text)
+				 : err_set(e, plain_error(u->w.r), "cannot be unpacked");
 }
 
 static int answer(struct unarchive *u, char verdict)

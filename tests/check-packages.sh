@@ -1,0 +1,49 @@
+#!/bin/sh
+# Checks that the packages of Debian and Fedora build with each library of scripts/setup, and install each unit.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+cd "${top_srcdir:-$(dirname "$0")/..}" || exit 1
+failed=0 seen=0
+bad() { echo "$1"; failed=1; }
+
+# The names of Fedora that differ from those of Debian.
+fedora() # NAME of a -dev package
+{
+	case $1 in
+	libfuse3-dev) echo fuse3-devel ;;
+	libcurl4-openssl-dev) echo libcurl-devel ;;
+	libsqlite3-dev) echo sqlite-devel ;;
+	libssl-dev) echo openssl-devel ;;
+	zlib1g-dev) echo zlib-devel ;;
+	liblzma-dev) echo xz-devel ;;
+	libiberty-dev) echo binutils-devel ;;
+	*) echo "${1%-dev}-devel" ;;
+	esac
+}
+
+lacks() # PACKAGE CONTROL SPEC: prints what does not name it
+{
+	grep -q "^ $1," "$2" || echo "$2 does not name $1"
+	grep -qE "^BuildRequires:.* $(fedora "$1")( |\$)" "$3" || echo "$3 does not name $(fedora "$1")"
+}
+
+for name in $(sed -n 's/^build  *\([a-z0-9-]*-dev\) .*/\1/p' scripts/setup); do
+	[ "$name" != libc6-dev ] || continue
+	seen=$((seen + 1))
+	said=$(lacks "$name" debian/control etc/rpm/symfs.spec)
+	[ -z "$said" ] || bad "$said"
+done
+for unit in etc/systemd/system/*; do
+	name=$(basename "$unit" .in)
+	seen=$((seen + 1))
+	case $name in
+	symfs-serve*) ;; # the lists have symfs-serve*
+	*)
+		grep -q "/$name\$" debian/symfs.install || bad "debian/symfs.install does not name $name"
+		grep -q "/$name\$" etc/rpm/symfs.spec || bad "etc/rpm/symfs.spec does not name $name"
+		;;
+	esac
+done
+[ -n "$(lacks libnothing-dev debian/control etc/rpm/symfs.spec)" ] || bad "a missing library is not found"
+echo "$seen libraries and units seen"
+[ $seen -gt 12 ] || bad "too few: the lists are read wrongly"
+exit $failed

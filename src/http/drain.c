@@ -98,6 +98,8 @@ void http_refuse(struct http *h)
 	atomic_store(&h->draining, true);
 	listen_leave(h->listen, info ? info->listen_fd : -1);
 	conn_end_idle(h);
+	for (struct space *s = h->public; s; s = s->next)
+		events_end(s->events);
 }
 
 unsigned http_running(struct http *h)

@@ -146,6 +146,7 @@ void exchange_unref(struct exchange *x)
 	if (x->upload)
 		x->upload_free(x);
 	buf_release(&x->reply);
+	listener_free(x->listener);
 	free(x->where);
 	free(x->checksum);
 	free(x->route);

@@ -172,7 +172,7 @@ static bool is_loopback(const union address *a)
 static bool is_private(const struct exchange *x)
 {
 	return x->route->what == ROUTE_STATUS || x->route->what == ROUTE_MISSING ||
-	       x->route->what == ROUTE_MISSES;
+	       x->route->what == ROUTE_MISSES || (x->route->what == ROUTE_EVENTS && !x->route->hit.n);
 }
 
 bool head_is_neighbour(struct exchange *x)

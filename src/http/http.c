@@ -79,6 +79,7 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_READY] = page_ready,
 	[ROUTE_METRICS] = page_metrics,
 	[ROUTE_STATUS] = page_status,
+	[ROUTE_EVENTS] = events_handle,
 	[ROUTE_MISSING] = page_list,
 	[ROUTE_MISSES] = page_list,
 	[ROUTE_PUT] = upload_handle,

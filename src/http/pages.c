@@ -87,7 +87,7 @@ typedef int each_number(void *ctx, const char *name, const char *help, const cha
 
 static int each_of(struct http *h, const struct space *s, each_number *each, void *ctx)
 {
-	unsigned open;
+	unsigned open, listeners = atomic_load(&h->listeners), waiting = atomic_load(&h->waiting);
 	int r = 0;
 
 	for (const struct fetch_stat_row *row = fetch_stat_rows; r == 0 && row->name; row++)
@@ -111,7 +111,9 @@ static int each_of(struct http *h, const struct space *s, each_number *each, voi
 			fetch_queued(s->fetch));
 	if (r == 0)
 		r = each(ctx, "http_waiting", "requests that wait for a source", "gauge",
-			atomic_load(&h->waiting));
+			waiting > listeners ? waiting - listeners : 0);
+	if (r == 0)
+		r = each(ctx, "http_listeners", "clients that listen to events", "gauge", listeners);
 	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)
 		r = each(ctx, row->name, row->help, "counter", symb_stat(s->symb, row));
 	return r < 0 ? r : each(ctx, "start_time_seconds", "when the server was started", "gauge",

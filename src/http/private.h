@@ -23,6 +23,7 @@
 #define HTTP_WORKERS 16	   /* threads that answer POSTs and write lists */
 #define HTTP_JOBS_MOST 256 /* POSTs that are being answered or wait for a worker */
 #define HTTP_ASKERS 8	   /* threads that ask servers about code ids */
+#define HTTP_LISTENERS_MOST 256u /* clients of /events; fewer if they would take a quarter of the connections */
 #define HTTP_LISTS_MOST 4  /* lists of misses that are written at the same time */
 /* The limit of all request bodies in memory, in bytes; larger if four bodies of the largest allowed size need
  * more. */
@@ -62,6 +63,7 @@ struct space {
 	struct derive *derive;
 	struct symb *symb;
 	struct misses *misses;
+	struct events *events; /* events.c */
 	struct unknown {
 		uint64_t asked, until; /* `asked`: hash of the path; `until`: clock_ms() */
 	} unknown[256]; /* under http->lock: code ids that no server knows */
@@ -95,6 +97,7 @@ struct http {
 	atomic_bool draining; /* the server ends soon: it is not ready, and each connection ends with its answer */
 	atomic_uint running; /* requests that have begun and have not ended */
 	atomic_uint_fast64_t bodies; /* bytes of POSTs */
+	atomic_uint listeners; /* clients of /events, which count as waiting, too */
 	atomic_uint waiting; /* requests that wait for fetch/ */
 	atomic_uint packing; /* bodies that are being packed */
 	atomic_uint lists; /* lists of misses that are being written */
@@ -180,6 +183,8 @@ struct exchange {
 
 	bool stored; /* the answer was stored when the request came */
 
+	struct listener *listener; /* to events; NULL: none (events.c) */
+
 	/* for the log */
 	int status;
 	uint64_t bytes;
@@ -249,6 +254,8 @@ enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct a
  * at `off` have arrived; n == 0: until the whole file was verified. If that will never happen, x->step
  * becomes STEP_CUT. */
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
+/* Likewise, until x->listener has something to send. */
+void exchange_wait_events(struct exchange *x);
 /* Suspends the connection until a thread of `of` has run work(x). work() ends with exchange_resume(),
  * and does not touch the request after that; then the request is handled again. False: work() will not
  * run, and x->refuse is set. When the client disconnects, x->left becomes true. */
@@ -353,6 +360,27 @@ enum MHD_Result page_ready(struct exchange *x); /* drain.c */
 enum MHD_Result page_metrics(struct exchange *x);
 enum MHD_Result page_list(struct exchange *x); /* misses of all types, or of symbol files */
 enum MHD_Result page_status(struct exchange *x);
+
+/* ---- events-page.c ------------------------------------------------------------------ */
+
+enum MHD_Result events_handle(struct exchange *x);
+
+/* ---- events.c ----------------------------------------------------------------------- */
+
+/* Watches the store for keys that arrive. `resume` is exchange_resume(). 0, -ENOMEM. */
+int events_new(struct events **out, struct store *s, void (*resume)(struct exchange *x));
+void events_free(struct events *ev); /* NULL is fine; call it when no client listens any more */
+void events_tick(struct events *ev); /* call it about once a second: keeps silent connections open */
+void events_end(struct events *ev);  /* ends the response of each listener */
+/* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
+struct listener *listener_new(struct exchange *x);
+/* Copies text for the client. Returns its bytes; 0: there is none now; -1: the stream has ended. */
+ssize_t listener_read(struct listener *l, char *out, size_t most);
+/* 0: the listener waits, and its request will be resumed once; 1: it has something to send. */
+int listener_wait(struct listener *l);
+void listener_cancel(struct listener *l); /* the client is gone: resumes the request if it waits */
+void listener_leave(struct listener *l); /* the response has ended */
+void listener_free(struct listener *l); /* NULL is fine; after listener_leave() */
 
 /* ---- search.c ----------------------------------------------------------------------- */
 

@@ -24,6 +24,7 @@ static bool for_pages(const struct exchange *x)
 	switch (x->route->what) {
 	case ROUTE_HEALTH:
 	case ROUTE_READY:
+	case ROUTE_EVENTS:
 	case ROUTE_METRICS:
 	case ROUTE_STATUS:
 	case ROUTE_MISSING:

@@ -17,6 +17,7 @@ static const struct fixed {
 	{"status", ROUTE_STATUS, "GET, HEAD", NULL},
 	{"healthz", ROUTE_HEALTH, "GET, HEAD", NULL},
 	{"ready", ROUTE_READY, "GET, HEAD", NULL},
+	{"events", ROUTE_EVENTS, "GET, HEAD", NULL},
 	{"metrics", ROUTE_METRICS, "GET, HEAD", NULL},
 	{"missing.csv", ROUTE_MISSING, "GET, HEAD", NULL},
 	{"missingsymbols.csv", ROUTE_MISSES, "GET, HEAD", NULL},
@@ -184,6 +185,19 @@ static bool find_fixed(struct route *out)
 	return false;
 }
 
+/* "events/PATH", unless the path behind `events` means no file: a file may be called so, too. */
+static bool find_events(struct route *out)
+{
+	if (strncmp(out->path, "events/", 7) != 0)
+		return false;
+	tree_parse(out->path + 7, &out->hit);
+	if (!out->hit.n || !tree_names_file(&out->hit))
+		return false;
+	out->what = ROUTE_EVENTS;
+	out->allow = "GET, HEAD";
+	return true;
+}
+
 static bool allows(const char *list, const char *method)
 {
 	size_t n = strlen(method);
@@ -223,7 +237,7 @@ void route_find(const char *method, const char *target, struct route *out)
 	}
 	if (path[n] == '?')
 		out->query = path + n + 1;
-	if (!find_fixed(out))
+	if (!find_fixed(out) && !find_events(out))
 		find_file(out);
 	if (out->what == ROUTE_NONE && !out->tecken)
 		return;

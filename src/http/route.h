@@ -23,6 +23,7 @@ enum route_what {
 	ROUTE_HEALTH,
 	ROUTE_READY,
 	ROUTE_METRICS,
+	ROUTE_EVENTS,	   /* keys that arrive; with hit.n, only those of hit.files */
 	ROUTE_STATUS,
 	ROUTE_MISSING,
 	ROUTE_MISSES,

@@ -19,6 +19,8 @@ int space_new(struct space **out, const char *name, struct fetch *f, const struc
 	r = derive_new(&s->derive, f);
 	if (r == 0)
 		r = misses_new(&s->misses);
+	if (r == 0)
+		r = events_new(&s->events, s->store, exchange_resume);
 	if (r < 0)
 		err_set(e, r, "%s", err_text(r));
 	else
@@ -43,5 +45,6 @@ void space_free(struct space *s)
 	symb_free(s->symb);
 	derive_free(s->derive);
 	misses_free(s->misses);
+	events_free(s->events);
 	free(s);
 }

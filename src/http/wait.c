@@ -158,13 +158,24 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
 	end_begin(x, r);
 }
 
+void exchange_wait_events(struct exchange *x)
+{
+	int r = begin_wait(x) ? listener_wait(x->listener) : -EINTR;
+
+	if (r < 0)
+		listener_cancel(x->listener);
+	end_begin(x, r);
+}
+
 /* ---- clients that disconnect ----------------------------------------------------------- */
 
 /* The caller does not hold http->lock, because cancelling a conversion or a wait for bytes runs a
  * callback. */
 static void cancel(struct exchange *x, struct part_wait *bytes)
 {
-	if (bytes)
+	if (x->listener)
+		listener_cancel(x->listener);
+	else if (bytes)
 		part_wait_cancel(bytes);
 	else if (x->making) /* the ticket, if any, found its input and has ended */
 		making_cancel(x->making);
@@ -233,6 +244,8 @@ static void *watch_main(void *arg)
 				client_gone(h, events[i].data.u64);
 		}
 		some = conn_sweep(h);
+		for (struct space *s = h->public; s; s = s->next)
+			events_tick(s->events);
 		some |= h->uploads && h->uploads->sweep(h->uploads);
 		if (atomic_load(&h->stopping))
 			cancel_all(h);

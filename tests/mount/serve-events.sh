@@ -1,0 +1,99 @@
+#!/bin/sh
+# The events of symfs serve: a client that listens hears at once of a key that gets a file, of no other key, and of a
+# file that is there already. The number of listeners is bounded, those that leave are forgotten, tokens count, and
+# listeners do not delay the end of the server.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl
+[ -x "$SYMFS" ] || fail "$SYMFS is not built"
+
+for i in 1 2 3; do
+  id=$(printf '%032X0' $i)
+  mkdir -p "$TMP/up/a$i.so/$id"
+  { echo "MODULE Linux x86_64 $id a$i.so"; printf 'FUNC 1 2 0 g\n1 2 3 0\n'; } >"$TMP/up/a$i.so/$id/a$i.so.sym"
+  eval "sym_$i=a$i.so/$id/a$i.so.sym"
+done
+upstream_start up --root "$TMP/up"
+symfs_serve one --source "breakpad@$URL_up"
+metric() { fetch_url "$1/metrics" | sed -n "s/^symfs_$2 //p"; }
+status() { curl -gsS --noproxy '*' --max-time 20 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" 2>"$TMP/curl.out"; }
+# listen NAME URL [CURL-ARGS...]: a client whose events are in $TMP/NAME; its number is in $listener.
+listen() {
+  li_name=$1
+  shift
+  : >"$TMP/$li_name"
+  curl -gsSN --noproxy '*' --max-time 300 -o "$TMP/$li_name" "$@" 2>"$TMP/$li_name.err" &
+  listener=$!
+  PIDS="$PIDS $listener"
+  wait_for 60 grep -q '^retry: ' "$TMP/$li_name" || fail "$li_name does not listen: $(cat "$TMP/$li_name.err" "$TMP/$li_name")"
+}
+
+# ---- who hears what ---------------------------------------------------------------------------
+listen first "$URL_one/events/$sym_1"
+first=$listener
+listen second "$URL_one/events/native/$sym_2"
+listen all "$URL_one/events"
+grep -q '^event' "$TMP/first" "$TMP/second" "$TMP/all" && fail "events of an empty store: $(cat "$TMP/first")"
+fetch_url -o "$TMP/body" "$URL_one/breakpad/$sym_1"
+wait_for 20 grep -q '^event: arrived$' "$TMP/first" || fail "no event: $(cat "$TMP/first")"
+wait_for 20 grep -q '^event: arrived$' "$TMP/all" || fail "no event for all: $(cat "$TMP/all")"
+sha=$(sha256sum <"$TMP/up/$sym_1" | cut -d' ' -f1) size=$(stat -c %s "$TMP/up/$sym_1")
+data=$(sed -n 's/^data: //p' "$TMP/first")
+case $data in
+*'"key":"breakpad 000000000000000000000000000000010'*'"type":"breakpad","size":'"$size"',"sha256":"'"$sha"'"'*) ;;
+*) fail "the data of the event: $data" ;;
+esac
+fetch_url -o "$TMP/body" "$URL_one/$sym_2"
+wait_for 20 grep -q '^event: arrived$' "$TMP/second" || fail "no event for the second"
+[ "$(grep -c '^event: arrived$' "$TMP/first")" = 1 ] || fail "events of other keys: $(cat "$TMP/first")"
+wait_for 20 sh -c "[ \$(grep -c '^event: arrived\$' '$TMP/all') = 2 ]" || fail "all events: $(cat "$TMP/all")"
+listen late "$URL_one/events/$sym_1"
+wait_for 20 grep -q '^event: stored$' "$TMP/late" || fail "a file that is there: $(cat "$TMP/late")"
+
+# ---- requests that are not streams ----------------------------------------------------------------
+[ "$(metric "$URL_one" http_listeners)" = 4 ] || fail "$(metric "$URL_one" http_listeners) listeners"
+[ "$(metric "$URL_one" http_waiting)" = 0 ] || fail "listeners wait for a source"
+[ "$(status -I "$URL_one/events")" = 200 ] && tr -d '\r' <"$TMP/head" | grep -qix 'content-type: text/event-stream; charset=utf-8' || fail "HEAD: $(cat "$TMP/head")"
+[ "$(status -d x "$URL_one/events")" = 405 ] || fail "POST"
+[ "$(status "$URL_one/events/nothing")" = 404 ] || fail "a path without a meaning"
+[ "$(status "$URL_one/events/gdb")" = 404 ] || fail "a directory"
+[ "$(status -H 'Host: evil.example' "$URL_one/events")" = 421 ] || fail "another host"
+
+# ---- those who leave ------------------------------------------------------------------------------
+kill $first
+left() { [ "$(metric "$URL_one" http_listeners)" = "$1" ]; }
+wait_for 20 left 3 || fail "a listener that left: $(metric "$URL_one" http_listeners)"
+
+# ---- silence: something comes all the same ----------------------------------------------------------
+wait_for 40 grep -qx ':' "$TMP/late" || fail "a silent stream: $(cat "$TMP/late")"
+
+# ---- the bound ----------------------------------------------------------------------------------------
+symfs_serve few --connections 32 --source "breakpad@$URL_up"
+for n in 1 2 3 4 5 6 7 8; do listen "few$n" "$URL_few/events/$sym_3"; done
+[ "$(status "$URL_few/events/$sym_3")" = 503 ] || fail "the ninth listener of 32 connections"
+kill "$listener"
+few_left() { [ "$(metric "$URL_few" http_listeners)" = 7 ]; }
+wait_for 20 few_left || fail "the eighth listener does not leave"
+listen few9 "$URL_few/events/$sym_3"
+fetch_url -o "$TMP/body" "$URL_few/$sym_3"
+for n in 1 2 3 4 5 6 7 9; do
+  wait_for 20 grep -q '^event: arrived$' "$TMP/few$n" || fail "listener $n hears nothing"
+done
+
+# ---- tokens ---------------------------------------------------------------------------------------------
+echo 0123456789abcdef0123456789abcdef >"$TMP/token"
+chmod 600 "$TMP/token"
+symfs_serve guarded --token-file "$TMP/token" --source "breakpad@$URL_up"
+for path in events "events/$sym_1"; do [ "$(status "$URL_guarded/$path")" = 401 ] || fail "$path without a token"; done
+listen guarded-ear "$URL_guarded/events" -H "Authorization: Bearer $(cat "$TMP/token")"
+fetch_url -o "$TMP/body" -H "Authorization: Bearer $(cat "$TMP/token")" "$URL_guarded/$sym_1"
+wait_for 20 grep -q '^event: arrived$' "$TMP/guarded-ear" || fail "no event with a token"
+
+# ---- the end: listeners do not delay it, and their streams end well ------------------------------------------
+began=$(now_ms)
+symfs_unserve few
+symfs_unserve guarded
+symfs_unserve one
+[ $(($(now_ms) - began)) -lt 15000 ] || fail "the end took $(($(now_ms) - began)) ms"
+for p in $listener; do wait "$p" || fail "the stream of a listener was cut: $(cat "$TMP/guarded-ear.err")"; done
+exit 0

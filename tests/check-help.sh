@@ -45,7 +45,7 @@ for c in $commands; do
     refusals=$((refusals + 1))
   done
   case $c in
-  id | best | why | status | sources | cache | gsym | addr2line | parse | pdb | symbolicate) json=1 ;;
+  id | best | why | status | sources | cache | gsym | addr2line | parse | pdb | symbolicate | token) json=1 ;;
   *) json= ;;
   esac
   if [ "$json" ]; then

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 _symfs_commands="mount mount-helper umount get warm core add id paths pdb parse why status sources config cache gsym
-	addr2line symbolicate best serve help version"
+	addr2line symbolicate best serve token help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --byte-ranges --keep-seconds
 	--allow-unsandboxed
@@ -47,12 +47,14 @@ _symfs_value()
 	mount:-o | mount:--options) _symfs_mount_options ;;
 	*:--config | get:-o | get:--output | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
 	gsym:-o | gsym:--output | config:-o | config:--output | gsym:--against) _symfs_files -f ;;
+	token:--rights) _symfs_words "read upload try purge read,upload" ;;
+	token:--expires | token:--namespace) COMPREPLY=() ;;
 	best:--for) _symfs_words "symtab debug unwind" ;;
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
 	symbolicate:--api) _symfs_words "v4 v5" ;;
 	serve:--listen | mount:--serve) _symfs_words "127.0.0.1:8737 unix: systemd" ;;
 	serve:--connections | serve:--idle-seconds | serve:--drain-*) COMPREPLY=() ;;
-	serve:--token-file | serve:--access-log | serve:--log-file | mount:--log-file) _symfs_files -f ;;
+	token:--file | serve:--token-file | serve:--access-log | serve:--audit-log | serve:--log-file | mount:--log-file) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
@@ -109,14 +111,15 @@ _symfs_options()
 	sources) _symfs_words "--json $_symfs_common" ;;
 	help | version) _symfs_words "--help" ;;
 	config) _symfs_words "--force -o --output --help" ;;
-	cache) _symfs_words "--misses --type --json $_symfs_common" ;;
+	cache) _symfs_words "--misses --dry-run --type --json $_symfs_common" ;;
 	gsym)
 		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --type
 			--json $_symfs_common" ;;
 	addr2line) _symfs_words "--stdin --plain-names --arch --type --json $_symfs_common" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
-	serve) _symfs_words "--listen --token-file --anyone --upload --connections --idle-seconds --drain-seconds --drain-grace --access-log --log-file
+	serve) _symfs_words "--listen --token-file --anyone --upload --connections --idle-seconds --drain-seconds --drain-grace --access-log --audit-log --log-file
 			$_symfs_common" ;;
+	token) _symfs_words "--file --rights --expires --namespace --json --help" ;;
 	symbolicate)
 		_symfs_words "--api --text --debug --lenient --demangle --function-size --module-errors --json
 			$_symfs_common" ;;
@@ -130,6 +133,7 @@ _symfs_argument()
 	add | id | paths | pdb | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words "check presets" ;;
 	config) ((${#words[@]})) || _symfs_words init ;;
+	token) ((${#words[@]})) || _symfs_words "add ls rm" ;;
 	help) ((${#words[@]})) || _symfs_words "$_symfs_commands options" ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
@@ -139,8 +143,8 @@ _symfs_argument()
 	cache)
 		case " ${words[*]} " in
 		*" ls "* | *" pin "* | *" unpin "* | *" rm "*) _symfs_path ;;
-		*" stats "* | *" verify "* | *" gc "*) ;;
-		*) _symfs_words "ls stats verify gc pin unpin rm" ;;
+		*" stats "* | *" verify "* | *" gc "* | *" expire "*) ;;
+		*) _symfs_words "ls stats verify gc expire pin unpin rm" ;;
 		esac ;;
 	esac
 }

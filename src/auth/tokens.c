@@ -161,12 +161,35 @@ int auth_find(struct auth *a, const char *secret, size_t n, struct auth_token *o
 	return 0;
 }
 
-int auth_each(struct auth *a, int (*each)(void *ctx, const struct auth_token *t), void *ctx)
+static int by_line(const void *a, const void *b)
+{
+	const struct auth_token *one = a, *two = b;
+
+	return one->line < two->line ? -1 : one->line > two->line;
+}
+
+static int copy_list(struct auth *a, struct auth_token **out, unsigned *n)
 {
 	LOCK_SCOPE(&a->lock);
-	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < a->list.n; i++)
-		r = each(ctx, &a->list.tokens[i]);
+	*n = a->list.n;
+	*out = calloc(*n + 1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	if (*n)
+		memcpy(*out, a->list.tokens, *n * sizeof(**out));
+	return 0;
+}
+
+int auth_each(struct auth *a, int (*each)(void *ctx, const struct auth_token *t), void *ctx)
+{
+	_cleanup_free_ struct auth_token *tokens = NULL;
+	unsigned n;
+	int r = copy_list(a, &tokens, &n);
+
+	if (r == 0 && n)
+		qsort(tokens, n, sizeof(*tokens), by_line);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = each(ctx, &tokens[i]);
 	return r;
 }

@@ -54,8 +54,8 @@ void auth_close(struct auth *a); /* NULL is fine */
  * of an answer reveals nothing about the tokens. Any thread. */
 int auth_find(struct auth *a, const char *secret, size_t n, struct auth_token *out);
 
-/* Calls `each` for every token. The file is not read anew. Stops when `each` returns non-zero, and returns that.
- * `each` must not call this module. */
+/* Calls `each` for every token, in the order of the file, which is not read anew. Stops when `each` returns
+ * non-zero, and returns that. -ENOMEM. */
 int auth_each(struct auth *a, int (*each)(void *ctx, const struct auth_token *t), void *ctx);
 
 /* Whether a set of rights has a right. */

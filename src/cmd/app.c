@@ -124,7 +124,7 @@ static int bucket_sections(struct conf *c)
 
 static int read_configuration(struct app *app, struct err *e)
 {
-	static const char *const kinds[] = {"symfs", "source", "bucket", "symbolicate", NULL};
+	static const char *const kinds[] = {"symfs", "source", "bucket", "symbolicate", "class", NULL};
 	const struct conf_section *last;
 	int r = conf_new(&app->conf);
 
@@ -149,6 +149,30 @@ static int read_configuration(struct app *app, struct err *e)
 	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }
 
+/* A namespace has a directory in the store's, which the same rules of access cover, and a prefix of its own in
+ * the bucket. */
+static int enter_space(struct app *app, const char *name)
+{
+	char *dir = NULL;
+	int r = 0;
+
+	if (asprintf(&dir, "%s/namespaces/%s", app->settings.cache_dir, name) < 0)
+		return -ENOMEM;
+	free(app->settings.cache_dir);
+	app->settings.cache_dir = dir;
+	for (struct conf_section *s = NULL; r == 0 && (s = (struct conf_section *)conf_next(app->conf, "source", s));) {
+		const char *type = conf_get(s, "type"), *had = conf_get(s, "prefix");
+		_cleanup_free_ char *prefix = NULL;
+
+		if (!type || strcmp(type, "bucket") != 0)
+			continue;
+		if (asprintf(&prefix, "%s%snamespaces/%s", had ? had : "", had ? "/" : "", name) < 0)
+			return -ENOMEM;
+		r = conf_set(s, "prefix", prefix, 0);
+	}
+	return r;
+}
+
 int app_configure(struct app *app, const struct app_args *a, struct err *e)
 {
 	int r;
@@ -159,6 +183,8 @@ int app_configure(struct app *app, const struct app_args *a, struct err *e)
 	r = read_configuration(app, e);
 	if (r == 0)
 		r = fill_settings(app, e);
+	if (r == 0 && a->space && (r = enter_space(app, a->space)) < 0)
+		err_set(e, r, "out of memory");
 	/* A missing or unreadable file is an error of the configuration. The exit status must not say that a file
 	 * does not exist (-ENOENT), or that a source refused (-EACCES). */
 	return r < 0 && r != -ENOMEM ? -EINVAL : r;

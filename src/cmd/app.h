@@ -60,6 +60,7 @@ struct app_args {
 		const struct conf_field *field;
 		const char *value;
 	} set[32]; /* options --KEY VALUE, for keys of section [symfs] */
+	const char *space; /* a namespace of a server, which has a store and a part of the bucket; NULL: "public" */
 	const char *agent; /* text to add to User-Agent; NULL: no text */
 	char *adopted; /* the path of a mount's .symfs/config; set by app_adopt_mount(), freed by app_close() */
 };

@@ -43,6 +43,9 @@ static void add_file(struct json *j, const struct store_row *row)
 	add_time(j, "used", row->used);
 	add_time(j, "kept_until", row->keep_until > clock_wall() ? row->keep_until : 0);
 	json_boolean(j, "pinned", row->keep_until == STORE_FOR_GOOD);
+	json_text(j, "class", row->held.hold.class);
+	add_time(j, "expires", row->held.ends);
+	json_text(j, "labels", row->held.hold.labels);
 	json_text(j, "source", row->facts.source);
 	json_text(j, "url", row->facts.url);
 	json_text(j, "worth", row->facts.worth.known ? worth_text(&row->facts.worth, worth) : NULL);
@@ -60,8 +63,14 @@ static void print_file(struct cache *c, const struct store_row *row)
 	printf("%12" PRIu64 "  %s  %c%c  %s", row->size, used, row->facts.verified ? 'v' : '-',
 		row->keep_until > clock_wall() ? 'k' : '-',
 		text_shown(key_text(&row->key, room), true, &c->room));
-	printf("  %s%s%s\n", text_shown(row->facts.source, true, &c->room),
-		row->keep_until == STORE_FOR_GOOD ? "  pinned" : "", is_improved(row) ? "  improved" : "");
+	printf("  %s", text_shown(row->facts.source, true, &c->room));
+	if (row->held.hold.class[0]) {
+		clock_print(row->held.ends, used);
+		printf("  %s%s%s", row->held.hold.class, row->held.ends ? " until " : "", row->held.ends ? used : "");
+	} else if (row->keep_until == STORE_FOR_GOOD) {
+		printf("  pinned");
+	}
+	printf("%s\n", is_improved(row) ? "  improved" : "");
 }
 
 static void show_file(struct cache *c, struct json *j, void *rows, int i)

@@ -9,7 +9,7 @@
 struct cache {
 	struct store *store;
 	const struct settings *settings;
-	bool json, misses;  /* --json, --misses */
+	bool json, misses, dry_run; /* --json, --misses, --dry-run */
 	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
 	struct buf room; /* for text_shown() */
 };
@@ -30,6 +30,9 @@ int cache_word_parse(struct cache *c, const char *word, struct cache_word *out);
 int cache_flush(void);
 /* Prints which action on the store failed (`what`), and the error `r`. Returns an exit status. */
 int cache_failed(struct cache *c, const char *what, int r);
+
+/* Runs `symfs cache expire`. Returns an exit status. */
+int cache_expire(struct cache *c, char **words, unsigned n);
 
 /* Runs `symfs cache ls`. Returns an exit status. */
 int cache_ls(struct cache *c, char **words, unsigned n);

@@ -246,14 +246,16 @@ static const struct verb {
 	int (*run)(struct cache *c, char **words, unsigned n);
 	enum wants paths;
 	bool misses; /* takes --misses */
+	bool dry_run; /* takes --dry-run */
 } verbs[] = {
-	{"ls", cache_ls, WANTS_ANY, true},
-	{"stats", run_stats, WANTS_NONE, false},
-	{"verify", run_verify, WANTS_NONE, false},
-	{"gc", run_gc, WANTS_NONE, false},
-	{"pin", run_pin, WANTS_SOME, false},
-	{"unpin", run_unpin, WANTS_SOME, false},
-	{"rm", run_rm, WANTS_SOME, true},
+	{"ls", cache_ls, WANTS_ANY, true, false},
+	{"stats", run_stats, WANTS_NONE, false, false},
+	{"verify", run_verify, WANTS_NONE, false, false},
+	{"gc", run_gc, WANTS_NONE, false, false},
+	{"expire", cache_expire, WANTS_NONE, false, true},
+	{"pin", run_pin, WANTS_SOME, false, false},
+	{"unpin", run_unpin, WANTS_SOME, false, false},
+	{"rm", run_rm, WANTS_SOME, true, false},
 };
 
 static const struct verb *find_verb(const char *name)
@@ -265,12 +267,14 @@ static const struct verb *find_verb(const char *name)
 }
 
 /* The error message for wrong words. NULL: the words are right. */
-static const char *words_wrong(const struct verb *v, bool misses, unsigned n)
+static const char *words_wrong(const struct verb *v, bool misses, bool dry_run, unsigned n)
 {
 	if (!v)
-		return "expected ls, stats, verify, gc, pin, unpin or rm";
+		return "expected ls, stats, verify, gc, expire, pin, unpin or rm";
 	if (misses && !v->misses)
 		return "--misses is for ls and rm only";
+	if (dry_run && !v->dry_run)
+		return "--dry-run is for expire only";
 	if (v->paths == WANTS_NONE && n)
 		return "this command takes no more words";
 	if (v->paths == WANTS_SOME && n == 0 && !misses)
@@ -284,6 +288,7 @@ static int run_cache(int argc, char **argv)
 	const char *type = NULL, *wrong;
 	const struct opt own[] = {
 		{"misses", 0, NULL, "ls, rm: files that servers do not have", &c.misses},
+		{"dry-run", 0, NULL, "expire: only list the files", &c.dry_run},
 		{"type", 0, "TYPE", "of an identifier or a file: only this type", &type}, {0}};
 	const struct verb *v;
 	struct app_args args;
@@ -294,7 +299,7 @@ static int run_cache(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	v = find_verb(argc > 1 ? argv[1] : NULL);
-	wrong = words_wrong(v, c.misses, argc > 2 ? (unsigned)argc - 2 : 0);
+	wrong = words_wrong(v, c.misses, c.dry_run, argc > 2 ? (unsigned)argc - 2 : 0);
 	if (wrong || what_type(type, &c.type, &e) < 0) {
 		fprintf(stderr, "symfs cache: %s; try: symfs cache --help\n", wrong ? wrong : e.text);
 		return EXIT_USAGE;
@@ -318,9 +323,10 @@ static int run_cache(int argc, char **argv)
 
 const struct cmd cmd_cache = {
 	.name = "cache",
-	.args = "ls|stats|verify|gc|pin|unpin|rm [OPTIONS] [WHAT...]",
+	.args = "ls|stats|verify|gc|expire|pin|unpin|rm [OPTIONS] [WHAT...]",
 	.help = "Shows, checks and cleans the store. ls marks verified (v), kept (k) and sparse\n"
 		"(s) files; verify names each damaged file; gc evicts files down to the quota;\n"
+		"expire removes uploaded files that were not used for the age of their class;\n"
 		"pin excludes a file from eviction, as `symfs add` does; unpin reverses that; rm\n"
 		"--misses forgets that servers do not have files. WHAT is as for `symfs get`;\n"
 		"an identifier or a file means all stored files of its module",

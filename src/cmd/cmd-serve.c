@@ -32,7 +32,7 @@ static void reload(struct server *s)
 	http_reopen_log(s->http);
 	if (s->log_path && log_reopen_file(s->log_path, &e) < 0)
 		log_error("%s", e.text);
-	if (app_reload(&s->app, &e) < 0)
+	if (app_reload(&s->app, &e) < 0 || serving_reload(&s->serving, &e) < 0)
 		log_error("nothing reloaded: %s", e.text);
 	else
 		log_info("configuration reloaded");
@@ -127,6 +127,7 @@ static int run_server(struct server *s, const struct app_args *args)
 		fprintf(stderr, "symfs serve: %s\n", e.text);
 	/* Answers waiting requests first, then closes the store and the sources. */
 	http_stop(s->http);
+	serving_end(&s->serving);
 	app_close(&s->app);
 	if (s->notify >= 0)
 		close(s->notify);
@@ -149,6 +150,7 @@ static int run_serve(int argc, char **argv)
 			&server.drain_seconds},
 		{"drain-grace", 0, "N", "accept requests N s after /ready says no (0)",
 			&server.drain_grace},
+		{"audit-log", 0, "FILE", "append a JSON line for each upload and refusal", &s->audit_log},
 		{"log-file", 0, "FILE", "append messages to FILE; SIGHUP reopens it",
 			&server.log_path},
 		{0},

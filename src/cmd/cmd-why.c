@@ -9,6 +9,7 @@
 #include "cmd/no-source.h"
 #include "cmd/what.h"
 #include "fetch/fetch.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct answer {
 	char file[4096];
 	struct worth worth; /* the worth of `file` */
 	bool best;	    /* no source has a better file than `file`, by their earlier answers */
+	struct store_tomb ended; /* when and why the file was removed, if `when` is not 0 */
 	int n;
 	struct fetch_attempt rows[ROWS_MOST];
 };
@@ -67,7 +69,7 @@ static void add_mounts(struct json *j, const struct answer *a)
 
 static int print_json(const struct answer *a)
 {
-	char room[KEY_TEXT], worth[WORTH_TEXT];
+	char room[KEY_TEXT], worth[WORTH_TEXT], when[24] = "";
 	struct json j;
 
 	json_init(&j, false);
@@ -76,6 +78,10 @@ static int print_json(const struct answer *a)
 	json_text(&j, "key", a->key.type ? key_text(&a->key, room) : NULL);
 	json_text(&j, "stored", a->file);
 	json_text(&j, "worth", a->file[0] ? worth_text(&a->worth, worth) : NULL);
+	if (a->ended.when)
+		clock_print(a->ended.when, when);
+	json_text(&j, "ended", when);
+	json_text(&j, "ended_why", a->ended.when ? a->ended.why : NULL);
 	json_begin_array(&j, "plan");
 	for (int i = 0; i < a->n; i++)
 		add_row(&j, &a->rows[i]);
@@ -140,6 +146,17 @@ static void print_worth(const struct answer *a)
 			a->best ? "no source has a better file" : "the next request asks the sources for a better file");
 }
 
+/* A file that was here, and expired or was purged. */
+static void print_ended(const struct answer *a, struct buf *room)
+{
+	char when[24];
+
+	if (!a->ended.when)
+		return;
+	clock_print(a->ended.when, when);
+	printf("ended   %s: %s\n", when, text_shown(a->ended.why, true, room));
+}
+
 static int print_text(const struct answer *a)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -152,6 +169,7 @@ static int print_text(const struct answer *a)
 		printf("key     none: %s\n", a->none);
 	printf("stored  %s\n", a->file[0] ? text_shown(a->file, true, &room) : "no");
 	print_worth(a);
+	print_ended(a, &room);
 	for (int i = 0; i < a->n; i++)
 		print_row(&a->rows[i], i + 1, &room);
 	if (a->key.type && a->n == 0)
@@ -221,6 +239,7 @@ struct why {
 static int explain(const struct why *y, const struct what *w)
 {
 	struct answer *a = y->a;
+	struct key k;
 
 	for (unsigned i = 0; i < w->n && a->n < ROWS_MOST; i++) {
 		int n = fetch_why(y->app->fetch, &w->files[i], y->ask, a->rows + a->n,
@@ -230,6 +249,8 @@ static int explain(const struct why *y, const struct what *w)
 			continue;
 		if (!a->key.type && key_of(&a->key, &w->files[i]) == 0)
 			find_stored(y->app, &w->files[i], a);
+		if (!a->file[0] && !a->ended.when && key_of(&k, &w->files[i]) == 0)
+			store_tomb(y->app->store, &k, &a->ended);
 		a->n += n;
 	}
 	return a->key.type ? 0 : -ENOENT;

@@ -14,6 +14,7 @@ static const struct cmd *const commands[] = {
 	&cmd_mount_helper,
 	&cmd_umount,
 	&cmd_serve,
+	&cmd_token,
 	&cmd_get,
 	&cmd_warm,
 	&cmd_core,

@@ -111,6 +111,8 @@ static void daemon_reload(struct mounting *m)
 	if (chdir(m->cwd) < 0)
 		log_warn("%s: %s", m->cwd, err_text(errno));
 	r = app_reload(&m->app, &e);
+	if (r == 0)
+		r = serving_reload(&m->serving, &e);
 	if (r < 0)
 		log_error("nothing reloaded: %s%s", e.text, why_unread(m, e.code));
 	else if (app_config_text(&m->app, &text) == 0 &&
@@ -256,6 +258,7 @@ int mount_daemon(struct mounting *m)
 		fprintf(stderr, "symfs mount: %s\n", e.text);
 	/* Answers waiting callers first, then ends the mount, then closes the helper, the store and the sources. */
 	http_stop(m->http);
+	serving_end(&m->serving);
 	app_stop_fetching(&m->app);
 	fs_free(m->fs);
 	helper_free(m->helper);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
 #include "base/util.h"
+#include "cmd/namespaces.h"
 #include "http/http.h"
 
 #include <fcntl.h>
@@ -45,6 +46,8 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 {
 	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone,
 		.token_file = s->token_file,
+		.audit_log = s->audit_log,
+		.open_space = namespaces_open,
 		.upload_most = s->upload ? app->settings.max_file_size : 0,
 		.id = s->id[0] ? s->id : NULL, .limits = &app->limits,
 		.names = app->settings.server_names, .origins = app->settings.allow_origins};
@@ -54,6 +57,12 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 	if (r == 0)
 		r = read_number("idle-seconds", s->idle_seconds, 86400, &seconds, e);
 	o.idle_ms = seconds * 1000;
+	if (r == 0)
+		r = classes_read(app->conf, s->classes, &o.n_classes, e);
+	o.classes = s->classes;
+	if (r == 0 && (r = namespaces_new(&s->namespaces, app)) < 0)
+		return err_set(e, r, "out of memory");
+	o.ctx = s->namespaces;
 	if (r == 0) {
 		o.socket = s->socket;
 		s->socket = 0;
@@ -64,6 +73,16 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 	printf("listening on %s\n", http_where(*out));
 	fflush(stdout);
 	return 0;
+}
+
+int serving_reload(struct serving *s, struct err *e)
+{
+	return s->namespaces ? namespaces_reload(s->namespaces, e) : 0;
+}
+
+void serving_end(struct serving *s)
+{
+	namespaces_free(take(s->namespaces));
 }
 
 void serving_raise_limits(void)

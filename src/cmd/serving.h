@@ -3,10 +3,12 @@
 #pragma once
 #include "base/err.h"
 #include "cmd/app.h"
+#include "cmd/classes.h"
 
 #include <signal.h>
 
 struct http;
+struct namespaces;
 
 struct serving {
 	const char *listen; /* NULL: no HTTP server */
@@ -14,6 +16,9 @@ struct serving {
 	const char *connections, *idle_seconds; /* numbers, as text; NULL: the default */
 	bool anyone; /* serve other machines without a token */
 	bool upload; /* accept uploads */
+	const char *audit_log; /* NULL: none */
+	struct namespaces *namespaces; /* made by serving_start() */
+	struct http_class classes[CLASSES_MOST]; /* read by serving_start() */
 	int socket; /* opened by serving_open(), taken by serving_start(); 0: no socket */
 	char id[40], agent[48]; /* set by serving_prepare() */
 };
@@ -31,6 +36,11 @@ void serving_close(struct serving *s);
 /* Starts a server for the store and the sources of `app`, and prints where it listens. 0; -EINVAL: bad
  * options; other -errno. */
 int serving_start(struct serving *s, struct app *app, struct http **out, struct err *e);
+
+/* Reads the configuration of the namespaces again, as app_reload() does. 0, -errno. */
+int serving_reload(struct serving *s, struct err *e);
+/* Closes the namespaces, after http_stop(). */
+void serving_end(struct serving *s);
 
 /* Raises the limit of descriptors: each connection, and each file that a client reads, needs one. */
 void serving_raise_limits(void);

@@ -14,27 +14,34 @@
 
 #define FIELD_MOST (16u << 10) /* bytes of one field of the log that a client sent */
 
-int access_open(struct http *h, struct err *e)
+/* Opens a log, or opens it again. `what` is its name in messages. */
+static int open_log(const char *path, atomic_int *log_fd, const char *what, struct err *e)
 {
 	int fd = STDERR_FILENO, old;
 
-	if (!h->log_path)
+	if (!path)
 		return 0;
-	if (strcmp(h->log_path, "-") != 0) {
+	if (strcmp(path, "-") != 0) {
 		/* Neither opening a pipe nor writing to it waits for its reader. */
-		fd = open(h->log_path,
-			O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
 		if (fd < 0)
-			return err_set(e, -errno, "access log %s: %s", h->log_path,
+			return err_set(e, -errno, "%s %s: %s", what, path,
 				errno == ENXIO ? "no program reads this pipe" : err_text(errno));
 	}
 	/* The descriptor keeps its number, so a thread that writes now has the old file or the new one. */
-	old = atomic_load(&h->log_fd);
+	old = atomic_load(log_fd);
 	if (old < 0 || old == STDERR_FILENO)
-		atomic_store(&h->log_fd, fd);
+		atomic_store(log_fd, fd);
 	else if (dup3(fd, old, O_CLOEXEC) >= 0)
 		close(fd);
 	return 0;
+}
+
+int access_open(struct http *h, struct err *e)
+{
+	int r = open_log(h->log_path, &h->log_fd, "access log", e);
+
+	return r < 0 ? r : open_log(h->audit_path, &h->audit_fd, "audit log", e);
 }
 
 void http_reopen_log(struct http *h)
@@ -65,6 +72,20 @@ static void add_quoted(struct buf *out, const char *text)
 	buf_adds(out, "\"");
 }
 
+void access_add_target(const struct exchange *x, struct buf *out)
+{
+	const char *p = x->target, *at = strchr(p, '?');
+
+	for (; at; at = strchr(at + 1, '&')) {
+		if (strncmp(at + 1, "key=", 4) != 0)
+			continue;
+		buf_add(out, p, (size_t)(at + 5 - p));
+		buf_adds(out, "...");
+		p = at + 5 + strcspn(at + 5, "&#");
+	}
+	buf_adds(out, p);
+}
+
 /* One write() per line, so that the lines of several threads do not mix. */
 void access_write(struct http *h, struct exchange *x, bool cut)
 {
@@ -79,7 +100,9 @@ void access_write(struct http *h, struct exchange *x, bool cut)
 		return;
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &tm);
-	buf_addf(&request, "%s %s HTTP/1.1", x->method ? x->method : "-", x->target);
+	buf_addf(&request, "%s ", x->method ? x->method : "-");
+	access_add_target(x, &request);
+	buf_adds(&request, " HTTP/1.1");
 	buf_addf(&line, "%s - %s [%s] ", x->conn && x->conn->peer[0] ? x->conn->peer : "-",
 		exchange_user(x), when);
 	add_quoted(&line, buf_text(&request));

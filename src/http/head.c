@@ -18,7 +18,7 @@
 /* ---- lines ------------------------------------------------------------------------------- */
 
 struct lines {
-	unsigned hosts, codings, lengths, tokens;
+	unsigned hosts, codings, lengths, credentials, tokens;
 	bool broken;
 };
 
@@ -56,7 +56,8 @@ static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char
 	l->hosts += strcasecmp(name, "Host") == 0;
 	l->codings += strcasecmp(name, "Transfer-Encoding") == 0;
 	l->lengths += strcasecmp(name, "Content-Length") == 0;
-	l->tokens += strcasecmp(name, "Authorization") == 0 || strcasecmp(name, "Auth-Token") == 0;
+	l->credentials += strcasecmp(name, "Authorization") == 0;
+	l->tokens += strcasecmp(name, "Auth-Token") == 0;
 	l->broken |= is_broken(name, name_n, value, value_n);
 	return MHD_YES;
 }
@@ -70,7 +71,7 @@ static bool is_ambiguous(struct exchange *x)
 	struct lines l = {0};
 
 	MHD_get_connection_values_n(x->c, MHD_HEADER_KIND, count_line, &l);
-	return l.broken || l.hosts > 1 || l.codings > 1 || l.lengths > 1 || l.tokens > 1 ||
+	return l.broken || l.hosts > 1 || l.codings > 1 || l.lengths > 1 || l.credentials > 1 || l.tokens > 1 ||
 	       (l.hosts == 0 && !old) ||
 	       (coding && (old || l.lengths || strcasecmp(coding, "chunked") != 0));
 }

@@ -170,6 +170,8 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 	if (!cut && x->stored)
 		atomic_fetch_add(&h->counters.saved, x->bytes);
 	if (x->step != STEP_HEAD) {
+		if (x->status == 401 || x->status == 403)
+			audit_write(x, "refused", NULL, NULL, x->status == 401 ? "no valid token" : "no right");
 		access_write(h, x, cut);
 		conn_busy(h, x->conn, false);
 		conn_asked(h, x->conn, false);
@@ -276,7 +278,8 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 	spare_memory();
 	h->listen = strdup(o->listen);
 	h->log_path = o->access_log ? strdup(o->access_log) : NULL;
-	if (!h->listen || (o->access_log && !h->log_path))
+	h->audit_path = o->audit_log ? strdup(o->audit_log) : NULL;
+	if (!h->listen || (o->access_log && !h->log_path) || (o->audit_log && !h->audit_path))
 		return err_set(e, -ENOMEM, "out of memory");
 	r = o->token_file ? auth_open(&h->auth, o->token_file, e) : 0;
 	if (r == 0)
@@ -288,6 +291,8 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 	snprintf(h->id, sizeof(h->id), "%s", o->id ? o->id : "unknown");
 	if (r == 0)
 		r = space_new(&h->public, AUTH_PUBLIC, f, o->limits, e);
+	if (r == 0)
+		r = spaces_open(h, e);
 	if (r == 0 && ((r = workers_new(&h->workers, HTTP_WORKERS)) < 0 ||
 			      (r = workers_new(&h->askers, HTTP_ASKERS)) < 0))
 		err_set(e, r, "cannot start threads: %s", err_text(r));
@@ -306,24 +311,28 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 
 static void http_free(struct http *h)
 {
-	int fd = atomic_load(&h->log_fd);
+	int fd = atomic_load(&h->log_fd), audit = atomic_load(&h->audit_fd);
 
 	workers_free(h->workers);
 	workers_free(h->askers);
 	uploads_free(h->uploads);
-	space_free(h->public);
+	spaces_free(h);
 	auth_close(h->auth);
 	if (fd >= 0 && fd != STDERR_FILENO)
 		close(fd);
+	if (audit >= 0 && audit != STDERR_FILENO)
+		close(audit);
 	if (h->epoll >= 0)
 		close(h->epoll);
 	if (h->wake >= 0)
 		close(h->wake);
 	pthread_mutex_destroy(&h->lock);
+	pthread_mutex_destroy(&h->spaces_lock);
 	conf_list_free(h->names);
 	conf_list_free(h->origins);
 	free(h->listen);
 	free(h->log_path);
+	free(h->audit_path);
 	free(h);
 }
 
@@ -355,8 +364,15 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	h->upload_most = o->upload_most;
 	h->started = clock_wall();
 	h->epoll = h->wake = -1;
+	h->open_space = o->open_space;
+	h->open_ctx = o->ctx;
+	h->limits = o->limits;
+	h->classes = o->classes;
+	h->n_classes = o->n_classes;
 	atomic_init(&h->log_fd, -1);
+	atomic_init(&h->audit_fd, -1);
 	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->spaces_lock, NULL);
 	r = start(h, f, o, e);
 	if (r < 0) {
 		http_free(h);
@@ -380,7 +396,7 @@ void http_stop(struct http *h)
 	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_LISTEN_FD);
 	listen_leave(h->listen, info ? info->listen_fd : -1);
 	atomic_store(&h->stopping, true); /* new connections are refused from now on */
-	space_stop(h->public);
+	spaces_stop(h);
 	watch_stop(h);
 	MHD_stop_daemon(h->daemon);
 	listen_forget(h->listen);

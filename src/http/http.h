@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
+#include "store/files/hold.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +11,12 @@
 struct fetch;
 struct http;
 struct symb_limits;
+
+/* A class of uploaded files. */
+struct http_class {
+	char name[HOLD_CLASS];
+	int64_t age; /* seconds without a use after which its files expire; 0: never */
+};
 
 struct http_opts {
 	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
@@ -19,6 +26,13 @@ struct http_opts {
 	bool anyone;	    /* allows an address that other machines reach without a token */
 	char *const *names; /* further host names of this server: an array of lists, ended by NULL; NULL: none */
 	char *const *origins; /* origins of the web pages that may read responses: an array like `names` */
+	/* Opens a namespace that a token names; *out stays the callback's until http_stop() has returned. Any
+	 * thread. 0, -errno; `e` has the reason. NULL: only the namespace "public" exists. */
+	int (*open_space)(void *ctx, const char *name, struct fetch **out, struct err *e);
+	void *ctx;
+	const struct http_class *classes; /* "try" and "default" are among them; valid until http_stop() */
+	unsigned n_classes;
+	const char *audit_log;	/* a JSON line for each upload, removal and refusal; as access_log */
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
 	unsigned connections; /* at once; 0: 4096, or fewer if the process may not open enough descriptors */
 	const struct symb_limits *limits; /* of symbolication requests; NULL: symb_limits_default */
@@ -42,7 +56,7 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 /* Where the server listens: "http://127.0.0.1:8080", "unix:/run/symfs.socket". */
 const char *http_where(const struct http *h);
 
-/* Opens the access log again after it was moved away (log rotation). Any thread. */
+/* Opens the access log and the audit log again after it was moved away (log rotation). Any thread. */
 void http_reopen_log(struct http *h);
 
 /* The gentle end, in this order, each from any thread; then http_stop(). */

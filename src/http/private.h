@@ -28,6 +28,8 @@
 /* The limit of all request bodies in memory, in bytes; larger if four bodies of the largest allowed size need
  * more. */
 #define HTTP_BODIES_MOST (256ull << 20)
+#define HTTP_SPACES_MOST 32  /* namespaces of one server: each has threads, connections and a store */
+#define HTTP_SPACE_RETRY_MS 5000 /* after a namespace could not be opened */
 #define HTTP_RETRY_SECONDS "5"
 #define HTTP_PACKING_MOST 256 /* bodies packed at the same time, each with a third of a megabyte */
 #define HTTP_PROGRAMS 4096 /* symbol files whose program a client named (misses.c) */
@@ -72,12 +74,17 @@ struct space {
 
 struct http {
 	/* constant once started */
-	struct space *public;
+	struct space *public; /* the first of the list of spaces; further ones are added under spaces_lock */
+	int (*open_space)(void *ctx, const char *name, struct fetch **out, struct err *e);
+	void *open_ctx;
+	const struct symb_limits *limits;
+	const struct http_class *classes;
+	unsigned n_classes;
 	struct auth *auth; /* the tokens of clients; NULL: no token is needed */
 	struct workers *workers;
 	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
 	struct MHD_Daemon *daemon;
-	char *listen, *log_path;
+	char *listen, *log_path, *audit_path;
 	char **names, **origins; /* from server-names and allow-origins, ended by NULL; NULL: not configured */
 	bool anyone;
 	char where[LISTEN_TEXT];
@@ -102,7 +109,11 @@ struct http {
 	atomic_uint packing; /* bodies that are being packed */
 	atomic_uint lists; /* lists of misses that are being written */
 	atomic_uint jobs; /* POSTs that are being answered or wait for a worker */
-	atomic_int log_fd;
+	atomic_int log_fd, audit_fd;
+
+	pthread_mutex_t spaces_lock;
+	unsigned n_spaces; /* under spaces_lock */
+	uint64_t space_failed; /* under spaces_lock: clock_ms() when a space could not be opened; 0: never */
 
 	pthread_mutex_t lock;
 	/* under lock */
@@ -320,13 +331,26 @@ int exchange_may(struct exchange *x, enum auth_right right);
 /* The name of the client's token; "-": none. */
 const char *exchange_user(const struct exchange *x);
 
+/* ---- hold.c ------------------------------------------------------------------------- */
+
+/* Reads how long an uploaded file is to stay: `class`, `expires` and `label` of the query. `try`: the protocol asks
+ * for the class "try". Without a class it is "default", or "try" if the token may upload nothing else. 0; 400: a
+ * word is wrong; 403: the token has no right to the class; `e` has the reason. */
+int exchange_hold(struct exchange *x, bool try, struct store_hold *out, struct err *e);
+
 /* ---- space.c ------------------------------------------------------------------------ */
 
 /* Makes the space of a namespace. `f` stays the caller's and must outlive it. 0, -errno. */
 int space_new(struct space **out, const char *name, struct fetch *f, const struct symb_limits *limits,
 	struct err *e);
-/* Ends the conversions and symbolications of the space. */
-void space_stop(struct space *s);
+/* Finds a namespace, and opens it if this is its first use (waits for the disk then). NULL: it cannot be opened;
+ * the reason was logged. Any thread. */
+struct space *space_find(struct http *h, const char *name);
+/* Opens the namespaces of all tokens. 0, -errno. */
+int spaces_open(struct http *h, struct err *e);
+/* Ends the symbolications of all spaces. */
+void spaces_stop(struct http *h);
+void spaces_free(struct http *h);
 void space_free(struct space *s); /* NULL is fine */
 
 /* ---- hops.c ------------------------------------------------------------------------- */
@@ -391,8 +415,18 @@ unsigned search(struct space *s, const char *words, struct artifact *out);
 
 /* ---- access.c ----------------------------------------------------------------------- */
 
-/* Opens the access log of the options, or opens it again. 0, also without a log; -errno and `e`. */
+/* Opens the access log and the audit log of the options, or opens them again. 0, also without a log; -errno and
+ * `e`. */
 int access_open(struct http *h, struct err *e);
+/* Adds the target of the request, without the value of `key` in its query, which is a token. */
+void access_add_target(const struct exchange *x, struct buf *out);
 /* Writes the line of a request that has ended; `cut`: it ended before the whole response was sent. Any
  * thread. */
 void access_write(struct http *h, struct exchange *x, bool cut);
+
+/* ---- audit.c ------------------------------------------------------------------------ */
+
+/* Appends a line to the audit log: `event` is "upload", "present", "purge" or "refused". `file` is the name of a
+ * file or member, `k` its key, `why` the reason of a refusal; each may be NULL. Any thread that may use the
+ * request. */
+void audit_write(struct exchange *x, const char *event, const char *file, const struct key *k, const char *why);

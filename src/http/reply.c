@@ -246,13 +246,38 @@ static const struct error_row *error_row(int error)
 	return row;
 }
 
+/* Writes when and why the file of the path was removed. False: it was never here. */
+static bool why_ended(struct exchange *x, char *out, size_t room)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	struct store_tomb t;
+	char when[24];
+	struct key k;
+
+	for (unsigned i = 0; i < hit->n; i++)
+		if (key_of(&k, &hit->files[i]) == 0 && store_tomb(x->space->store, &k, &t) == 0) {
+			clock_print(t.when, when);
+			snprintf(out, room, "%s: %s", when, t.why);
+			return true;
+		}
+	return false;
+}
+
 enum MHD_Result exchange_missing(struct exchange *x)
 {
 	const char *text = !x->route->tecken   ? "Not Found\n"
 			   : x->route->ignored ? "Symbol Not Found (and ignored)"
 					       : "Symbol Not Found";
 
+	char ended[400];
+
 	misses_note(x);
+	if (!x->route->ignored && why_ended(x, ended, sizeof(ended))) {
+		char both[sizeof(ended) + 64];
+
+		snprintf(both, sizeof(both), "%s%s%s\n", text, x->route->tecken ? "\n" : "", ended);
+		return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", both);
+	}
 	/* The file may be added at any moment, and a further request costs little. */
 	return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", text);
 }

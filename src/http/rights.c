@@ -41,6 +41,9 @@ int exchange_may(struct exchange *x, enum auth_right right)
 
 int rights_judge(struct exchange *x)
 {
+	struct space *space;
+	int status;
+
 	/* The random key in the URL is the right: sym_upload_admit(). */
 	if (x->h->auth && x->route->what == ROUTE_SYM_BYTES)
 		return 0;
@@ -48,7 +51,11 @@ int rights_judge(struct exchange *x)
 		x->route->what == ROUTE_OPTIONS)
 		return x->route->needs ? exchange_may(x, x->route->needs) : 0;
 	x->known = find_token(x, &x->token) == 0;
-	return exchange_may(x, x->route->needs ? x->route->needs : AUTH_READ);
+	status = exchange_may(x, x->route->needs ? x->route->needs : AUTH_READ);
+	space = status ? NULL : space_find(x->h, x->token.space);
+	if (space)
+		x->space = space;
+	return status ? status : space ? 0 : 503;
 }
 
 const char *exchange_user(const struct exchange *x)

@@ -1,9 +1,12 @@
 /* The space of a namespace: makes and ends what works on its store. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "http/private.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int space_new(struct space **out, const char *name, struct fetch *f, const struct symb_limits *limits,
 	struct err *e)
@@ -33,11 +36,6 @@ int space_new(struct space **out, const char *name, struct fetch *f, const struc
 	return 0;
 }
 
-void space_stop(struct space *s)
-{
-	symb_stop(s->symb);
-}
-
 void space_free(struct space *s)
 {
 	if (!s)
@@ -47,4 +45,100 @@ void space_free(struct space *s)
 	misses_free(s->misses);
 	events_free(s->events);
 	free(s);
+}
+
+/* ---- the spaces of a server ------------------------------------------------------------ */
+
+/* Opens a space and appends it to the list. The caller holds the lock. */
+static int open_space(struct http *h, const char *name, struct space **out, struct err *e)
+{
+	struct space *last = h->public;
+	struct fetch *f = NULL;
+	int r;
+
+	if (atomic_load(&h->stopping))
+		return err_set(e, -ESHUTDOWN, "%s: the server is stopping", name);
+	if (!h->open_space)
+		return err_set(e, -ENOTSUP, "%s: this server has no namespaces", name);
+	if (h->n_spaces >= HTTP_SPACES_MOST)
+		return err_set(e, -E2BIG, "%s: a server has at most %d namespaces", name, HTTP_SPACES_MOST);
+	r = h->open_space(h->open_ctx, name, &f, e);
+	if (r == 0)
+		r = space_new(out, name, f, h->limits, e);
+	if (r < 0)
+		return r;
+	while (last->next)
+		last = last->next;
+	last->next = *out;
+	h->n_spaces++;
+	log_info("namespace %s: opened", name);
+	return 0;
+}
+
+static struct space *known_space(struct http *h, const char *name)
+{
+	struct space *s = h->public;
+
+	while (s && strcmp(s->name, name) != 0)
+		s = s->next;
+	return s;
+}
+
+static int find_space(struct http *h, const char *name, struct space **out, struct err *e)
+{
+	LOCK_SCOPE(&h->spaces_lock);
+
+	*out = known_space(h, name);
+	return *out ? 0 : open_space(h, name, out, e);
+}
+
+struct space *space_find(struct http *h, const char *name)
+{
+	LOCK_SCOPE(&h->spaces_lock);
+	struct space *s = known_space(h, name);
+	struct err e = {0};
+
+	if (s || (h->space_failed && clock_ms() - h->space_failed < HTTP_SPACE_RETRY_MS))
+		return s;
+	if (open_space(h, name, &s, &e) == 0)
+		return s;
+	h->space_failed = clock_ms();
+	log_error("namespace %s", e.text);
+	return NULL;
+}
+
+struct opening {
+	struct http *h;
+	struct err *e;
+};
+
+static int open_one(void *ctx, const struct auth_token *t)
+{
+	struct opening *o = ctx;
+	struct space *s;
+
+	return find_space(o->h, t->space, &s, o->e);
+}
+
+int spaces_open(struct http *h, struct err *e)
+{
+	struct opening o = {h, e};
+
+	return h->auth ? auth_each(h->auth, open_one, &o) : 0;
+}
+
+void spaces_stop(struct http *h)
+{
+	LOCK_SCOPE(&h->spaces_lock);
+
+	for (struct space *s = h->public; s; s = s->next)
+		symb_stop(s->symb);
+}
+
+void spaces_free(struct http *h)
+{
+	for (struct space *s = h->public, *next; s; s = next) {
+		next = s->next;
+		space_free(s);
+	}
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct watching {
+	struct exchange *x;
 	struct upload_outcome *out;
 	intake_report_fn *each;
 	void *ctx;
@@ -26,6 +27,8 @@ static void note(void *ctx, const struct intake_report *r)
 		out->error = r->error;
 		snprintf(out->why, sizeof(out->why), "%s: %s", r->shown, r->why);
 	}
+	audit_write(w->x, r->what == INTAKE_REFUSED ? "refused" : r->what == INTAKE_PRESENT ? "present" : "upload",
+		r->shown, r->what == INTAKE_REFUSED ? NULL : &r->key, r->what == INTAKE_REFUSED ? r->why : NULL);
 	if (w->each)
 		w->each(w->ctx, r);
 }
@@ -43,9 +46,10 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 {
 	_cleanup_intake_ struct intake *in = NULL;
 	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most};
-	struct watching w = {.out = out, .each = each, .ctx = ctx};
+	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx};
 	_cleanup_close_ int fd = fcntl(draft_fd(f->draft), F_DUPFD_CLOEXEC, 0);
 	char from[ROUTE_PATH_MAX + LISTEN_TEXT];
+	struct err e = {0};
 	int r = fd < 0 ? -errno : intake_new(&in, &opts);
 
 	memset(out, 0, sizeof(*out));
@@ -53,6 +57,9 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 		return upload_refuse_errno(x, r, NULL);
 	/* Without the query, which can have a token. */
 	snprintf(from, sizeof(from), "%s/%s", x->h->where, x->route->path);
+	r = exchange_hold(x, x->upload->try, &it->hold, &e);
+	if (r)
+		return upload_refuse(x, r, "%s", e.text);
 	it->fd = fd;
 	it->size = draft_size(f->draft);
 	it->draft = &f->draft;

@@ -59,15 +59,17 @@ static int delete_done(struct exchange *x)
 {
 	const struct tree_hit *hit = &x->route->hit;
 	char why[AUTH_NAME + 16];
-	struct key k, named;
 	int r = -ENOENT;
+	struct key k;
 
-	snprintf(why, sizeof(why), "removed by %s", x->known ? exchange_user(x) : "a client");
+	snprintf(why, sizeof(why), "purged by %s", x->known ? exchange_user(x) : "a local client");
+
 	for (unsigned i = 0; i < hit->n && r == -ENOENT; i++) {
 		if (key_of(&k, &hit->files[i]) < 0)
 			continue;
-		named = store_key(x->space->store, &k);
-		r = store_purge(x->space->store, &named, why);
+		r = store_purge(x->space->store, &k, why);
+		if (r == 0)
+			audit_write(x, "purge", NULL, &k, NULL);
 	}
 	if (r == -ENOENT)
 		return upload_refuse(x, 404, "Not Found");

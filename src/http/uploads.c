@@ -67,10 +67,15 @@ int upload_judge(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");
 	struct upload *u = x->upload;
+	struct store_hold hold;
+	struct err e = {0};
 	int status = x->route->what == ROUTE_SYM_BYTES ? sym_upload_admit(x) : 0;
 
 	if (status)
 		return status;
+	status = exchange_hold(x, false, &hold, &e);
+	if (status)
+		return upload_refuse(x, status, "%s", e.text);
 	if (length && strtoull(length, NULL, 10) > u->most)
 		return upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",
 			(unsigned long long)u->most);

@@ -1,0 +1,86 @@
+/* The namespaces of a server: opens, reloads and closes their stores. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/namespaces.h"
+#include "auth/tokens.h"
+#include "base/util.h"
+#include "cmd/app.h"
+
+#include <stdio.h>
+
+struct namespace {
+	char name[AUTH_SPACE];
+	struct app app;
+	struct namespace *next;
+};
+
+struct namespaces {
+	const struct app *app;
+	pthread_mutex_t lock;
+	struct namespace *first; /* under lock */
+};
+
+int namespaces_new(struct namespaces **out, const struct app *app)
+{
+	struct namespaces *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	all->app = app;
+	pthread_mutex_init(&all->lock, NULL);
+	*out = all;
+	return 0;
+}
+
+int namespaces_open(void *ctx, const char *name, struct fetch **out, struct err *e)
+{
+	struct namespaces *all = ctx;
+	struct namespace *one = calloc(1, sizeof(*one));
+	struct app_args args = all->app->args;
+	int r;
+
+	if (!one)
+		return err_set(e, -ENOMEM, "out of memory");
+	snprintf(one->name, sizeof(one->name), "%s", name);
+	args.adopted = NULL; /* freed by the first app */
+	args.space = one->name;
+	LOCK_SCOPE(&all->lock);
+	r = app_open(&one->app, &args, e);
+	if (r < 0) {
+		app_close(&one->app);
+		free(one);
+		err_wrap(e, name);
+		return r;
+	}
+	one->next = all->first;
+	all->first = one;
+	*out = one->app.fetch;
+	return 0;
+}
+
+int namespaces_reload(struct namespaces *all, struct err *e)
+{
+	LOCK_SCOPE(&all->lock);
+	int r = 0;
+
+	for (struct namespace *one = all->first; one; one = one->next) {
+		int done = app_reload(&one->app, e);
+
+		r = done < 0 ? done : r;
+	}
+	return r;
+}
+
+void namespaces_free(struct namespaces *all)
+{
+	if (!all)
+		return;
+	while (all->first) {
+		struct namespace *one = all->first;
+
+		all->first = one->next;
+		app_close(&one->app);
+		free(one);
+	}
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}

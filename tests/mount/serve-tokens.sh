@@ -1,0 +1,303 @@
+#!/bin/sh
+# Tokens, namespaces and retention of symfs serve: who may read, upload and remove what; at least fifty tries to
+# get past that, each of which is refused; classes that expire, tombstones, the logs.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl gcc readelf zip python3
+
+tries=0
+# ask WANTED-STATUS PATH [CURL-ARGS...]: body in $TMP/body, head in $TMP/head.
+ask() {
+  ask_want=$1 ask_path=$2
+  shift 2
+  : >"$TMP/body"
+  ask_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$U$ask_path") || fail "curl $ask_path $*: $?"
+  [ "$ask_got" = "$ask_want" ] || fail "$ask_path $*: $ask_got, wanted $ask_want: $(head -c 300 "$TMP/body")"
+}
+says() { grep -q -- "$1" "$TMP/body" || fail "$ask_path: not \"$1\" but $(head -c 300 "$TMP/body")"; }
+# An attack, which must get this status, and must not show the secret of the other namespace.
+try() {
+  tries=$((tries + 1))
+  ask "$@"
+  ! grep -q "$SECRET" "$TMP/body" "$TMP/head" || fail "$2 shows a file of another namespace: $(head -c 300 "$TMP/body")"
+}
+token() { "$SYMFS" token --file "$TMP/tokens" "$@"; }
+auth() { echo "Authorization: Bearer $1"; }
+rows() { "$SYMFS" cache ls --no-default-sources --cache "$1" | wc -l; }
+
+make_program "$TMP/a" prog
+make_program "$TMP/b" secretprog
+ID=$(build_id "$TMP/a/bin/prog") HIDDEN=$(build_id "$TMP/b/bin/secretprog")
+DEBUG=$TMP/a/debug/prog.debug SECRETFILE=$TMP/b/debug/secretprog.debug
+SECRET=$HIDDEN
+
+# ---- symfs token ----------------------------------------------------------------------------
+CI=$(token add ci --rights read,upload,purge) || fail "token add"
+READER=$(token add reader)
+TRY=$(token add pull-requests --rights read,try --expires 90d)
+UPLOADER=$(token add uploader --rights upload)
+PURGER=$(token add purger --rights purge)
+RED=$(token add red --rights read,upload,try,purge --namespace red)
+BLUE=$(token add blue --rights read,upload,try,purge --namespace blue)
+GONE=$(token add gone --rights read,upload --expires 1s)
+[ "$(echo "$CI" | wc -c)" = 65 ] || fail "the token: $CI"
+[ "$(stat -c %a "$TMP/tokens")" = 600 ] || fail "the file of tokens has the mode $(stat -c %a "$TMP/tokens")"
+! grep -q "$CI" "$TMP/tokens" || fail "the file has the token"
+token ls | cut -f1,2,4 >"$TMP/ls"
+printf '%s\t%s\t%s\n' ci read,upload,purge public reader read public pull-requests read,try public uploader upload public \
+  purger purge public red read,upload,try,purge red blue read,upload,try,purge blue gone read,upload public |
+  cmp - "$TMP/ls" || fail "token ls: $(cat "$TMP/ls")"
+token ls --json | python3 -c 'import json, sys; rows = json.load(sys.stdin); assert len(rows) == 8 and rows[0]["expires"] is None and rows[2]["expires"]' || fail "token ls --json"
+refused() {
+  token "$@" >"$TMP/out" 2>"$TMP/err"
+  rc=$?
+  [ $rc = "$want" ] && grep -q '^symfs token: ' "$TMP/err" || fail "token $*: $rc $(cat "$TMP/err")"
+}
+want=2
+refused add ci
+refused add 'a b'
+refused add x --rights fly
+refused add x --namespace ../public
+refused add x --namespace RED
+refused add x --expires 0
+refused add
+refused ls x
+refused rm
+refused rm ci --rights read
+want=1
+refused rm nobody
+cp "$TMP/tokens" "$TMP/good"
+
+cat >"$TMP/conf" <<'END'
+[class "short"]
+age = 1s
+[class "nightly"]
+age = 7d
+END
+"$SYMFS" serve --no-default-sources --config /dev/fd/3 --cache "$TMP/x" --listen 127.0.0.1:0 3<<'END' >"$TMP/out" 2>"$TMP/err"
+[class "x"]
+age = soon
+END
+[ $? = 2 ] && grep -q 'class "x"' "$TMP/err" || fail "an age that is no time: $(cat "$TMP/err")"
+STORE=$TMP/store-one
+symfs_serve one --upload --config "$TMP/conf" --token-file "$TMP/tokens" --access-log "$TMP/access" --audit-log "$TMP/audit"
+U=$URL_one PORT=${URL_one##*:}
+[ -d "$STORE/namespaces/red" ] && [ -d "$STORE/namespaces/blue" ] || fail "the stores of the namespaces: $(ls "$STORE")"
+
+# ---- what each right allows -------------------------------------------------------------------
+PATH_PUB=/buildid/$ID/debuginfo PATH_SECRET=/buildid/$HIDDEN/debuginfo
+ask 201 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
+ask 201 "$PATH_SECRET?label=team=red&class=keep" -H "$(auth "$RED")" -T "$SECRETFILE"
+ask 200 "$PATH_SECRET" -H "$(auth "$RED")"
+same_file "$TMP/body" "$SECRETFILE"
+for how in "Authorization: Bearer $READER" "Auth-Token: $READER" "Auth-Token: $READER-ci-of-tuesday" "authorization: bearer $READER"; do
+  ask 200 "$PATH_PUB" -H "$how"
+  same_file "$TMP/body" "$DEBUG"
+done
+ask 200 "$PATH_PUB" -u "any:$READER"
+ask 200 /healthz
+ask 200 /ready
+
+# ---- no token, no right: bypass ----------------------------------------------------------------
+try 401 "$PATH_PUB"
+try 401 "$PATH_PUB" -I
+try 401 "$PATH_PUB" -H 'Authorization: Bearer'
+try 401 "$PATH_PUB" -H 'Authorization: Bearer '
+try 401 "$PATH_PUB" -H "Authorization: $READER"
+try 401 "$PATH_PUB" -H "Authorization: Digest $READER"
+try 401 "$PATH_PUB" -H "$(auth "${READER%?}")"
+try 401 "$PATH_PUB" -H "$(auth "${READER}0")"
+try 401 "$PATH_PUB" -H "$(auth "$(echo "$READER" | tr a-f A-F)")"
+try 401 "$PATH_PUB" -H "$(auth "$(grep ' reader ' "$TMP/tokens" | cut -d' ' -f1)")"
+try 401 "$PATH_PUB" -H "$(auth reader)"
+try 401 "$PATH_PUB" -H "Auth-Token: -$READER"
+try 401 "$PATH_PUB" -H "Auth-Token: x-$READER"
+try 401 "$PATH_PUB" -H "Cookie: token=$READER"
+try 401 "$PATH_PUB" -H "X-Auth-Token: $READER"
+try 401 "$PATH_PUB?key=$READER"
+try 401 "$PATH_PUB?token=$READER&key=$READER"
+try 401 "$PATH_PUB" -H "Auth-Token: wrong" -H "$(auth "$READER")"
+try 400 "$PATH_PUB" -H "$(auth wrong)" -H "$(auth "$READER")"
+try 400 "$PATH_PUB" -H "Auth-Token: $READER" -H "Auth-Token: wrong"
+try 401 "$PATH_PUB" -u "$READER:"
+try 401 /healthz/../status
+try 401 "/healthz%2f..%2fstatus"
+try 401 "//status"
+try 401 "/healthz?x=/status" -X POST
+for page in status metrics missing.csv missingsymbols.csv symbolicate/v5 symbolicate/v4 upload/ v1/uploads:create "upload/symbol_file" \
+  "v1/symbols/a/b:checkStatus"; do
+  try 401 "/$page"
+done
+wait_for 20 sh -c "! '$SYMFS' token ls --file '$TMP/tokens' | grep -q 'gone.*[^d]\$'" || fail "the token gone does not expire"
+try 401 "$PATH_PUB" -H "$(auth "$GONE")"
+try 401 "$PATH_PUB" -H "$(auth "$(head -c 600 /dev/zero | tr '\0' a)")"
+# The token must not help against the wrong target of a proxy request.
+try 401 "$PATH_PUB" --request-target "http://other/$PATH_PUB"
+
+# A token without the right.
+try 403 "$PATH_PUB" -H "$(auth "$UPLOADER")"
+try 403 "$PATH_PUB" -H "$(auth "$PURGER")"
+try 403 /status -H "$(auth "$UPLOADER")"
+try 403 /metrics -H "$(auth "$PURGER")"
+try 403 /symbolicate/v5 -H "$(auth "$UPLOADER")" -d '{"memoryMap": [], "stacks": []}'
+try 403 "$PATH_PUB" -H "$(auth "$READER")" -T "$DEBUG"
+try 403 "$PATH_PUB" -H "$(auth "$READER")" -X DELETE
+try 403 "$PATH_PUB" -H "$(auth "$TRY")" -X DELETE
+try 403 "$PATH_PUB" -H "$(auth "$UPLOADER")" -X DELETE
+try 403 "$PATH_PUB" -H "$(auth "$PURGER")" -T "$DEBUG"
+try 403 "/upload/" -H "Auth-Token: $READER" -F "x.zip=@$DEBUG"
+try 403 "/v1/uploads:create?key=$READER" -X POST -d ''
+try 403 "$PATH_PUB?class=keep" -H "$(auth "$TRY")" -T "$DEBUG"
+try 403 "$PATH_PUB?class=default" -H "$(auth "$TRY")" -T "$DEBUG"
+# Words of a query that are wrong.
+try 400 "$PATH_PUB?class=none-such" -H "$(auth "$CI")" -T "$DEBUG"
+try 400 "$PATH_PUB?class=%0atry" -H "$(auth "$CI")" -T "$DEBUG"
+try 400 "$PATH_PUB?expires=-5" -H "$(auth "$CI")" -T "$DEBUG"
+try 400 "$PATH_PUB?label=a%09b=c" -H "$(auth "$CI")" -T "$DEBUG"
+try 400 "$PATH_PUB?label=ab" -H "$(auth "$CI")" -T "$DEBUG"
+
+# ---- one namespace sees nothing of another ------------------------------------------------------
+for other in "$CI" "$BLUE" "$READER"; do
+  try 404 "$PATH_SECRET" -H "$(auth "$other")"
+  try 404 "/gdb/$(gdb_path "$HIDDEN").debug" -H "$(auth "$other")"
+done
+try 404 "$PATH_SECRET" -H "$(auth "$BLUE")" -I
+try 404 "$PATH_SECRET" -H "$(auth "$BLUE")" -X DELETE
+try 404 "$PATH_SECRET" -H "$(auth "$CI")" -X DELETE
+try 404 "/namespaces/red$PATH_SECRET" -H "$(auth "$CI")"
+try 404 "/red$PATH_SECRET" -H "$(auth "$CI")"
+try 404 "/public/../namespaces/red$PATH_SECRET" -H "$(auth "$CI")" --path-as-is
+try 404 "/gdb/../namespaces/red$PATH_SECRET" -H "$(auth "$CI")" --path-as-is
+try 404 "/gdb/%2e%2e/namespaces/red/index.sqlite" -H "$(auth "$CI")"
+try 404 "$PATH_SECRET?namespace=red" -H "$(auth "$CI")"
+try 404 "$PATH_SECRET" -H "$(auth "$CI")" -H 'X-Namespace: red'
+try 404 "$PATH_SECRET" -H "$(auth "$CI")" -H "If-None-Match: \"$(sha256sum "$SECRETFILE" | cut -d' ' -f1)\""
+try 404 "/gsym/gdb/$(gdb_path "$HIDDEN").debug.gsym" -H "$(auth "$BLUE")"
+ask 404 "/zzz.pdb/3249D99D0C4049318610F4E4FB0B69361/zzz.sym?code_file=zzz.exe&code_id=5AB380779000" -H "$(auth "$RED")"
+for page in status missing.csv missingsymbols.csv metrics "status?path=buildid/$(echo "$HIDDEN" | cut -c1-8)"; do
+  try 200 "/$page" -H "$(auth "$BLUE")"
+  ! grep -q 'zzz' "$TMP/body" || fail "/$page shows a miss of another namespace: $(grep zzz "$TMP/body")"
+  try 200 "/$page" -H "$(auth "$CI")"
+done
+# An upload goes to the own namespace only, and its purge ends no file of another.
+ask 201 "$PATH_SECRET" -H "$(auth "$BLUE")" -T "$SECRETFILE"
+ask 204 "$PATH_SECRET" -H "$(auth "$BLUE")" -X DELETE
+ask 404 "$PATH_SECRET" -H "$(auth "$BLUE")"
+says 'purged by blue'
+ask 200 "$PATH_SECRET" -H "$(auth "$RED")"
+try 404 "$PATH_SECRET" -H "$(auth "$CI")"
+! grep -q purged "$TMP/body" || fail "a tombstone of another namespace"
+[ "$(rows "$STORE")" = 1 ] && [ "$(rows "$STORE/namespaces/red")" = 1 ] && [ "$(rows "$STORE/namespaces/blue")" = 0 ] ||
+  fail "the stores: $(rows "$STORE") $(rows "$STORE/namespaces/red") $(rows "$STORE/namespaces/blue")"
+
+# sym_upload: the key of the query is the token, and an upload URL belongs to one client.
+ask 200 "/v1/uploads:create?key=$RED" -X POST -d ''
+where=$(sed -n 's/.*"uploadUrl": "\([^"]*\)".*/\1/p' "$TMP/body") key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/body")
+[ -n "$where" ] && [ -n "$key" ] || fail "uploads:create: $(cat "$TMP/body")"
+for other in "$BLUE" "$CI"; do
+  try 404 "/v1/uploads/$key:complete?key=$other" -d '{ symbol_id: {debug_file: "a", debug_id: "3249D99D0C4049318610F4E4FB0B69361" }, symbol_upload_type: "BREAKPAD" }'
+done
+try 401 "/v1/uploads/$key:complete" -d '{}'
+rest=${where#http://*/}
+try 404 "/$(echo "$rest" | sed "s|$key|$(echo "$key" | tr 0-9a-f 1-9a-f0)|")" -T "$DEBUG"
+
+# ---- web pages cannot upload to a server without tokens ---------------------------------------------
+symfs_serve free --upload --cache "$TMP/store-free"
+U=$URL_free
+try 403 "$PATH_PUB" -H 'Origin: https://evil.example' -T "$DEBUG"
+try 403 "$PATH_PUB" -H "Origin: $URL_free" -T "$DEBUG"
+try 403 "/upload/" -H 'Origin: null' -F "x.zip=@$DEBUG"
+try 403 "$PATH_PUB" -H 'Origin: https://evil.example' -X DELETE
+try 421 "$PATH_PUB" -H 'Host: evil.example' -T "$DEBUG"
+[ "$(rows "$TMP/store-free")" = 0 ] || fail "a web page has stored a file"
+symfs_unserve free
+"$SYMFS" serve --no-default-sources --cache "$TMP/x" --upload --anyone --listen 0.0.0.0:0 >"$TMP/out" 2>"$TMP/err"
+[ $? = 2 ] && grep -q 'uploads need --token-file' "$TMP/err" || fail "uploads by anyone: $(cat "$TMP/err")"
+U=$URL_one
+
+# ---- changes of the file ---------------------------------------------------------------------------
+token rm reader || fail "token rm"
+try 401 "$PATH_PUB" -H "$(auth "$READER")"
+NEW=$(token add reader)
+ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
+try 401 "$PATH_PUB" -H "$(auth "$READER")"
+printf '# symfs tokens 1\nrubbish\n' >"$TMP/tokens"
+ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
+grep -q "tokens:2: .*the earlier tokens stay" "$TMP/one.log" || fail "a broken file is not logged"
+rm "$TMP/tokens"
+ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
+cp "$TMP/good" "$TMP/tokens"
+try 401 "$PATH_PUB" -H "$(auth "$NEW")"
+GREEN=$(token add green --rights read,upload --namespace green)
+ask 404 "$PATH_PUB" -H "$(auth "$GREEN")"
+[ -d "$STORE/namespaces/green" ] || fail "a new namespace has no store"
+
+# ---- retention ---------------------------------------------------------------------------------------
+class_of() { "$SYMFS" cache ls --json --no-default-sources --cache "$STORE" | python3 -c '
+import json, sys, datetime
+for row in json.load(sys.stdin):
+    if row["key"].endswith(sys.argv[1]):
+        end = row["expires"]
+        days = round((datetime.datetime.fromisoformat(end.replace("Z", "+00:00")) - datetime.datetime.now(datetime.timezone.utc)).total_seconds() / 86400) if end else 0
+        print(row["class"], days, row["labels"] or "-")
+        break' "$1"; }
+is_class() { [ "$(class_of "$ID")" = "$*" ] || fail "the class of $ID: $(class_of "$ID"), wanted $*"; }
+is_class default 730 -
+ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
+ask 201 "$PATH_PUB" -H "$(auth "$TRY")" -T "$DEBUG"
+is_class try 30 -
+ask 200 "$PATH_PUB?expires=5000d" -H "$(auth "$TRY")" -T "$DEBUG"
+is_class try 30 -
+ask 200 "$PATH_PUB?class=nightly" -H "$(auth "$CI")" -T "$DEBUG"
+is_class try 30 -
+ask 200 "$PATH_PUB?expires=40d&label=version=1.2&label=os=linux" -H "$(auth "$CI")" -T "$DEBUG"
+is_class default 40 version=1.2 os=linux
+ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
+ask 404 "$PATH_PUB" -H "$(auth "$CI")"
+says '^Not Found'
+says 'purged by ci'
+ask 201 "$PATH_PUB?class=short" -H "$(auth "$CI")" -T "$DEBUG"
+expired() { "$SYMFS" cache expire --dry-run --no-default-sources --cache "$STORE" | grep -q "short  elf_debug $ID"; }
+wait_for 20 expired || fail "the class short does not expire"
+ask 200 "$PATH_PUB" -H "$(auth "$CI")"
+"$SYMFS" cache expire --no-default-sources --cache "$STORE" >"$TMP/out" || fail "cache expire: $?"
+tail -n 1 "$TMP/out" | grep -q '^removed 1 artifacts' || fail "cache expire: $(cat "$TMP/out")"
+ask 404 "$PATH_PUB" -H "$(auth "$CI")"
+says 'expired: class short, 1 s without a use'
+"$SYMFS" why --no-default-sources --cache "$STORE" "$ID" --type elf_debug >"$TMP/out"
+grep -q '^ended .*expired: class short' "$TMP/out" || fail "why: $(cat "$TMP/out")"
+ask 201 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
+"$SYMFS" why --no-default-sources --cache "$STORE" "$ID" --type elf_debug >"$TMP/out"
+! grep -q '^ended' "$TMP/out" || fail "why, after the file came again: $(cat "$TMP/out")"
+"$SYMFS" cache verify --no-default-sources --cache "$STORE" >"$TMP/out" || fail "cache verify: $(cat "$TMP/out")"
+
+# ---- the logs ------------------------------------------------------------------------------------------
+grep -q '^127.0.0.1 - ci \[.*"PUT ' "$TMP/access" || fail "the access log has no name"
+for secret in "$CI" "$RED" "$BLUE" "$TRY"; do
+  ! grep -q "$secret" "$TMP/access" "$TMP/audit" "$TMP/one.log" || fail "a log has a token: $(grep -h "$secret" "$TMP/access" "$TMP/audit" | head -n 1)"
+done
+grep -q '"POST /v1/uploads:create?key=\.\.\. HTTP' "$TMP/access" || fail "the access log: $(grep uploads:create "$TMP/access")"
+python3 - "$TMP/audit" "$ID" <<'END' || fail "the audit log"
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+def some(**want):
+    found = [r for r in rows if all(r.get(k) == v for k, v in want.items())]
+    assert found, want
+    return found
+key = "elf_debug " + sys.argv[2]
+some(event="upload", user="ci", namespace="public", key=key, method="PUT")
+some(event="present", user="pull-requests", key=key)
+some(event="purge", user="ci", key=key, method="DELETE")
+some(event="upload", user="red", namespace="red")
+some(event="refused", user="reader", status=403)
+some(event="refused", user="-", status=401, why="no valid token")
+assert all(r["time"].endswith("Z") and r["peer"] == "127.0.0.1" for r in rows)
+print(len(rows), "lines in the audit log")
+END
+mv "$TMP/audit" "$TMP/audit.1"
+kill -HUP "$PID_one"
+wait_for 20 [ -e "$TMP/audit" ] || fail "SIGHUP does not open the audit log again"
+ask 404 "$PATH_SECRET" -H "$(auth "$BLUE")"
+symfs_unserve one
+[ $tries -ge 50 ] || fail "only $tries tries"
+say "$tries tries, all refused"

@@ -44,9 +44,11 @@ for _ in $(seq 100); do cmp /run/symfs/$ADDED /symfs-test/srv/added.debug 2>/dev
 cmp /run/symfs/$ADDED /symfs-test/srv/added.debug && echo "same that was added"
 grep -q '^fs_passthrough [1-9]' /run/symfs/.symfs/stats && echo "passed through"
 systemctl reload $unit && echo reloaded
+killed=$(date +%s%N)
 systemctl kill -s KILL --kill-who=main $unit
 for _ in $(seq 600); do [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ] && break; sleep 0.1; done
 echo "restarts: $(is NRestarts)"
+echo "mounted again after $((($(date +%s%N) - killed) / 1000000)) ms" >/symfs-test/out/again
 cmp /run/symfs/$ONE /symfs-test/srv/${ONE#gdb/} && echo "same again"
 [ "$(grep -c ' /run/symfs ' /proc/self/mountinfo)" = 1 ] && echo "one mount"
 systemctl stop $unit
@@ -86,3 +88,4 @@ EOF
 # Before Linux 6.9 nothing is.
 [ "$(printf '%s\n' 6.9 "$(uname -r)" | sort -V | head -n 1)" = 6.9 ] || sed -i '/^passed through$/d' "$TMP/want"
 container_said
+cat "$OUT/again"

@@ -29,7 +29,7 @@ bool answer_is_redirect(const struct transfer *t)
 {
 	int s = t->reply.status;
 
-	return t->head.location && (s == 301 || s == 302 || s == 303 || s == 307 || s == 308);
+	return !t->method && t->head.location && (s == 301 || s == 302 || s == 303 || s == 307 || s == 308);
 }
 
 static int check_size(struct transfer *t)

@@ -131,6 +131,25 @@ static void raise_limit(struct net *n, unsigned connections)
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, n->host_most);
 }
 
+/* An upload of no bytes, too, so that PUT has a Content-Length, which stores require. */
+static int easy_method(struct transfer *t)
+{
+	bool sends = t->body || (t->method && strcmp(t->method, "PUT") == 0);
+	CURL *e = t->easy;
+
+	if (!t->method)
+		return 0;
+	if (strcmp(t->method, "HEAD") == 0) {
+		curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
+		return 0;
+	}
+	if (sends) {
+		curl_easy_setopt(e, CURLOPT_UPLOAD, 1L);
+		curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)t->body_size);
+	}
+	return curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, t->method) == CURLE_OK ? 0 : -ENOMEM;
+}
+
 int easy_open(struct transfer *t, const struct net_req *req)
 {
 	bool range = false;
@@ -146,5 +165,6 @@ int easy_open(struct transfer *t, const struct net_req *req)
 	if (!t->url || !t->easy || replace_text(&t->proxy, req->proxy) < 0 || copy_proof(t, req) < 0)
 		return -ENOMEM;
 	raise_limit(t->net, req->connections);
-	return easy_options(t, range && !req->coded, req);
+	r = easy_method(t);
+	return r == 0 ? easy_options(t, range && !req->coded, req) : r;
 }

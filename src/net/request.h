@@ -3,7 +3,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define NET_HOST_MAX 280
 
@@ -39,6 +41,14 @@ struct net_req {
 	unsigned connections;	/* most requests to one origin at once; 0: the default of the net. If
 				   requests to an origin differ, the least value counts */
 	enum net_rank rank;
+
+	/* A request that is not a GET. It follows no redirect. */
+	const char *method; /* "PUT", "HEAD", …: a constant; NULL: GET */
+	uint64_t body_size; /* bytes of its body */
+	/* Writes up to n bytes of the body at `off` to p. Returns their number; a negative errno ends the transfer.
+	 * Runs on the net thread, and may run again for bytes that it gave before. NULL: no body. */
+	ssize_t (*body)(void *ctx, uint64_t off, void *p, size_t n);
+	void *body_ctx;
 };
 
 struct net_reply {

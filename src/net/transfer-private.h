@@ -27,6 +27,11 @@ struct transfer {
 	bool allow_http;    /* redirects may lead from https to http */
 	struct net_req proof; /* credentials: only sigv4, cert, key, netrc are set */
 
+	const char *method; /* NULL: GET */
+	uint64_t body_size, body_sent;
+	ssize_t (*body)(void *ctx, uint64_t off, void *p, size_t n);
+	void *body_ctx;
+
 	/* this hop */
 	char *url;
 	char origin[NET_HOST_MAX];

@@ -219,6 +219,37 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 	return answer_body(ctx, p, size * n);
 }
 
+/* Gives libcurl the next bytes of the request's body. */
+static size_t on_send(char *p, size_t size, size_t n, void *ctx)
+{
+	struct transfer *t = ctx;
+	uint64_t left = t->body_size - t->body_sent;
+	ssize_t r;
+
+	t->heard = clock_ms();
+	if (t->cancelled)
+		return CURL_READFUNC_ABORT;
+	n = (size_t)MIN((uint64_t)size * n, left);
+	r = n ? t->body(t->body_ctx, t->body_sent, p, n) : 0;
+	if (r < 0 || (n && r == 0)) {
+		transfer_fail(t, r < 0 ? (int)r : -EIO, "the body of the request cannot be read: %s", err_text(r < 0 ? (int)r : -EIO));
+		return CURL_READFUNC_ABORT;
+	}
+	t->body_sent += (uint64_t)r;
+	return (size_t)r;
+}
+
+/* libcurl sends the body once more, because the server closed the connection. */
+static int on_seek(void *ctx, curl_off_t off, int whence)
+{
+	struct transfer *t = ctx;
+
+	if (whence != SEEK_SET || off < 0 || (uint64_t)off > t->body_size)
+		return CURL_SEEKFUNC_FAIL;
+	t->body_sent = (uint64_t)off;
+	return CURL_SEEKFUNC_OK;
+}
+
 /* ---- the hops ----------------------------------------------------------------------- */
 
 static int add_to_multi(struct transfer *t)
@@ -393,6 +424,10 @@ static void easy_callbacks(struct transfer *t)
 	curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_connected);
 	curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->words);
+	curl_easy_setopt(e, CURLOPT_READFUNCTION, on_send);
+	curl_easy_setopt(e, CURLOPT_READDATA, t);
+	curl_easy_setopt(e, CURLOPT_SEEKFUNCTION, on_seek);
+	curl_easy_setopt(e, CURLOPT_SEEKDATA, t);
 }
 
 int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
@@ -414,6 +449,10 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 		.rank = req->rank,
 		.allow_private = req->allow_private,
 		.allow_http = req->allow_http,
+		.method = req->method,
+		.body_size = req->body ? req->body_size : 0,
+		.body = req->body,
+		.body_ctx = req->body_ctx,
 		.began = clock_ms(),
 	};
 	head_begin(&t->head, &t->reply);

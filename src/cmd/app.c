@@ -6,6 +6,7 @@
 #include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "bucket/bucket.h"
 #include "cmd/cmd.h"
 #include "cmd/no-source.h"
 #include "cmd/places.h"
@@ -257,6 +258,17 @@ int app_start(struct app *app, struct err *e)
 	return r == 0 ? fetch_new(&app->fetch, app->store, take(app->prepared), &o, e) : r;
 }
 
+int app_start_serving(struct app *app, struct err *e)
+{
+	struct sources *so = sources_ref(app->prepared);
+	int r = app_start(app, e);
+
+	if (r == 0)
+		r = bucket_start(&app->bucket, app->store, so, e);
+	sources_unref(so);
+	return r == -ENOENT ? 0 : r;
+}
+
 int app_open(struct app *app, const struct app_args *a, struct err *e)
 {
 	int r = app_prepare(app, a, e);
@@ -266,6 +278,7 @@ int app_open(struct app *app, const struct app_args *a, struct err *e)
 
 void app_stop_fetching(struct app *app)
 {
+	bucket_stop(take(app->bucket));
 	if (fetch_free(take(app->fetch)) < 0)
 		app->store = NULL; /* leaked: a thread hangs in a directory source, and can still use the store */
 }
@@ -291,6 +304,8 @@ int app_reload(struct app *app, struct err *e)
 
 	if (r == 0)
 		r = app_sources(&fresh, &so, e);
+	if (r == 0 && app->bucket && bucket_renew(app->bucket, so) < 0)
+		log_warn("[bucket] changed: uploads still go to the old bucket until a restart");
 	if (r == 0)
 		fetch_set_sources(app->fetch, so);
 	if (r == 0) {

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct bucket;
 struct cmd;
 struct fetch;
 struct store;
@@ -85,6 +86,7 @@ struct app {
 	struct sources *prepared; /* set by app_prepare(), taken by app_start() */
 	struct store *store;
 	struct fetch *fetch; /* NULL after app_open_store() */
+	struct bucket *bucket; /* uploads into the team's bucket: app_start_bucket(); NULL: nothing is uploaded */
 };
 
 /* Reads the configuration, opens the store and starts threads. 0; -EINVAL: an error of the configuration;
@@ -94,6 +96,9 @@ int app_open(struct app *app, const struct app_args *a, struct err *e);
  * starts threads. */
 int app_prepare(struct app *app, const struct app_args *a, struct err *e);
 int app_start(struct app *app, struct err *e);
+/* As app_start(), for a server: if the sources contain a bucket that may be written, files of the store are uploaded
+ * from now on. */
+int app_start_serving(struct app *app, struct err *e);
 /* Reads the configuration and opens the store, without sources and threads. */
 int app_open_store(struct app *app, const struct app_args *a, struct err *e);
 void app_close(struct app *app);

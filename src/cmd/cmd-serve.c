@@ -101,7 +101,7 @@ static int start(struct server *s, const struct app_args *args, struct err *e)
 	if (r == 0 && !args->offline)
 		no_source_warn(s->app.prepared, "serve");
 	if (r == 0)
-		r = app_start(&s->app, e);
+		r = app_start_serving(&s->app, e);
 	if (r == 0)
 		r = serving_start(&s->serving, &s->app, &s->http, e);
 	if (r == 0 && log_fd >= 0) {

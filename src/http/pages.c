@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "base/utf8.h"
+#include "bucket/bucket.h"
 #include "config.h"
 #include "http/private.h"
 
@@ -85,6 +86,34 @@ static uint64_t number_at(const void *base, size_t offset)
 typedef int each_number(void *ctx, const char *name, const char *help, const char *type,
 	uint64_t value);
 
+/* The numbers of the team's bucket. */
+static int each_of_bucket(struct bucket *b, each_number *each, void *ctx)
+{
+	struct bucket_stats s;
+	int r = 0;
+
+	bucket_stats(b, &s);
+	const struct {
+		const char *name, *help, *type;
+		uint64_t value;
+	} rows[] = {
+		{"bucket_queued_files", "files that the bucket does not have yet", "gauge", s.queue.files},
+		{"bucket_queued_bytes", "bytes of these files", "gauge", s.queue.bytes},
+		{"bucket_queue_seconds", "age of the oldest of these files", "gauge",
+			s.queue.oldest ? (uint64_t)MAX(clock_wall() - s.queue.oldest, 0) : 0},
+		{"bucket_refused_files", "queued files that the bucket has refused", "gauge", s.queue.failed},
+		{"bucket_lost_files", "files that left the store before the bucket had them", "counter", s.queue.lost},
+		{"bucket_files", "files uploaded into the bucket", "counter", s.files},
+		{"bucket_bytes", "bytes uploaded into the bucket", "counter", s.bytes},
+		{"bucket_requests", "requests for writing to the bucket", "counter", s.requests},
+		{"bucket_failures", "uploads into the bucket that failed, and are retried", "counter", s.failures},
+	};
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
+		r = each(ctx, rows[i].name, rows[i].help, rows[i].type, rows[i].value);
+	return r;
+}
+
 static int each_of(struct http *h, const struct space *s, each_number *each, void *ctx)
 {
 	unsigned open, listeners = atomic_load(&h->listeners), waiting = atomic_load(&h->waiting);
@@ -114,6 +143,8 @@ static int each_of(struct http *h, const struct space *s, each_number *each, voi
 			waiting > listeners ? waiting - listeners : 0);
 	if (r == 0)
 		r = each(ctx, "http_listeners", "clients that listen to events", "gauge", listeners);
+	if (r == 0 && h->bucket && s == h->public)
+		r = each_of_bucket(h->bucket, each, ctx);
 	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)
 		r = each(ctx, row->name, row->help, "counter", symb_stat(s->symb, row));
 	return r < 0 ? r : each(ctx, "start_time_seconds", "when the server was started", "gauge",

@@ -17,6 +17,21 @@ void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT])
 	hex_print(digest, sizeof(digest), out);
 }
 
+int bucket_made_digest(const struct key *k, const char *url, char out[static SHA256_TEXT])
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(KEY_TEXT + 4096);
+	char canon[KEY_TEXT];
+	uint8_t digest[32];
+
+	if (k->type != FILETYPE_GSYM)
+		return -ENOENT;
+	if (buf_addf(&text, "%s\n%s", key_canon(k, canon), url) < 0)
+		return -ENOENT;
+	sha256_of(buf_text(&text), text.n, digest);
+	hex_print(digest, sizeof(digest), out);
+	return 0;
+}
+
 const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME])
 {
 	snprintf(out, BUCKET_NAME, "b/%.64s", sha256);

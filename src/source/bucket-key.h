@@ -30,6 +30,9 @@ struct bucket_key {
 };
 
 void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT]);
+/* The digest of a file that symfs made, whose URL names the maker and the input: "MAKER of SHA256". -ENOENT: it is not
+ * such a file. */
+int bucket_made_digest(const struct key *k, const char *url, char out[static SHA256_TEXT]);
 /* The names of objects. `digest` is KEYDIGEST. */
 const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME]);
 const char *bucket_key_name(const char *digest, char out[static BUCKET_NAME]);

@@ -37,7 +37,7 @@ static int copy_text(char **out, const char *text)
 	return *out || !text ? 0 : -ENOMEM;
 }
 
-int source_request(const struct source *s, const struct source_ask *a, struct net_req *out)
+int source_request_with(const struct source *s, const struct source_ask *a, struct net_req *out)
 {
 	int r = 0;
 
@@ -56,6 +56,15 @@ int source_request(const struct source *s, const struct source_ask *a, struct ne
 		copy_text(&out->cert, s->o.cert) < 0 || copy_text(&out->key, s->o.key) < 0 ||
 		copy_text(&out->netrc, s->o.netrc) < 0)
 		r = -ENOMEM;
+	if (r < 0)
+		net_req_release(out);
+	return r;
+}
+
+int source_request(const struct source *s, const struct source_ask *a, struct net_req *out)
+{
+	int r = source_request_with(s, a, out);
+
 	if (r == 0 && s->kind->sign)
 		r = s->kind->sign(s, out);
 	if (r < 0)

@@ -23,6 +23,8 @@ int s3_sign(const struct source *s, struct net_req *out);
 void s3_judge(const struct source *s, const struct net_reply *r, struct judgement *out);
 void s3_show(const struct source *s, struct buf *out);
 
+int s3_prefix(const struct source *s, struct buf *out); /* adds "/PREFIX" as in s->o.url; 0, -ENOMEM, -EFBIG */
+
 /* Signs a request with a body, whose SHA-256 is `digest` (64 hex digits; NULL: no body). 0, -ENOMEM; -EACCES: there
  * are no credentials. */
 int s3_sign_body(const struct source *s, const char *digest, struct net_req *out);

@@ -89,6 +89,13 @@ static int add_prefix(struct buf *out, const char *prefix)
 	return r;
 }
 
+int s3_prefix(const struct source *s, struct buf *out)
+{
+	const struct s3_opts *o = s->own;
+
+	return o->prefix ? add_prefix(out, o->prefix) : 0;
+}
+
 /* scheme://[BUCKET.]HOST[/BUCKET][/PREFIX] */
 static int add_base(const struct source *s, const char *endpoint, bool virtual, struct buf *out)
 {

@@ -161,6 +161,7 @@ bool source_glob(const char *glob, const char *name);
 /* Fills the net_req of a planned request. 0, -ENOMEM; -EACCES: the source requires credentials, and the
  * configuration has none. */
 int source_request(const struct source *s, const struct source_ask *a, struct net_req *out);
+int source_request_with(const struct source *s, const struct source_ask *a, struct net_req *out); /* unsigned */
 int source_add_header(struct net_req *req, const char *line); /* 0, -ENOMEM */
 
 enum verdict {

@@ -1,9 +1,11 @@
-/* A store on 127.0.0.1 that supports the reading part of S3. It verifies signatures (SigV4) by
+/* A store on 127.0.0.1 that supports what symfs uses of S3: GET with one range, HEAD, PUT with If-None-Match: *,
+ * DELETE, copies, and ListObjectsV2. It verifies signatures (SigV4) by
  * recomputing them from the received request. It shares no code with symfs, so that it cannot
  * share symfs's mistakes. `s3 --help` prints the options. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -32,12 +34,14 @@ static const char help[] =
 	"  --region R   (default us-east-1)   --token T  wants that session token, signed\n"
 	"  --public     serves unsigned requests, too\n"
 	"  --no-list    answers 403 for missing objects, as S3 does without the right to list\n"
+	"  --ignore-conditions  ignores If-None-Match    --clock N  its clock differs by N seconds\n"
 	"  --log FILE   a line for each request: METHOD PATH STATUS CODE\n"
 	"Prints `listening on http://127.0.0.1:PORT`.\n";
 
 static struct options {
 	const char *root, *bucket, *access_key, *secret_key, *region, *token;
-	bool public, no_list;
+	bool public, no_list, ignore;
+	long clock;
 	int log;
 } o = {.root = ".", .bucket = "bucket", .access_key = "", .secret_key = "", .region = "us-east-1", .log = -1};
 
@@ -49,6 +53,8 @@ struct request {
 	char method[16], raw[8192], *query, path[8192]; /* path: decoded */
 	struct header headers[HEADERS_MOST];
 	unsigned n;
+	char body[256]; /* a file with the body; "": none */
+	char digest[65]; /* of the body */
 };
 
 struct answer {
@@ -197,7 +203,7 @@ static bool signs_enough(const struct request *rq, const char *names)
 static bool date_is_now(const char *date)
 {
 	struct tm tm = {0};
-	time_t t, now = time(NULL);
+	time_t t, now = time(NULL) + o.clock;
 
 	if (!strptime(date, "%Y%m%dT%H%M%SZ", &tm))
 		return false;
@@ -272,8 +278,8 @@ static const char *key_of(const struct request *rq)
 
 	if (host && strncmp(host, o.bucket, n) == 0 && host[n] == '.')
 		return rq->path + 1;
-	if (strncmp(rq->path + 1, o.bucket, n) == 0 && rq->path[n + 1] == '/')
-		return rq->path + n + 2;
+	if (strncmp(rq->path + 1, o.bucket, n) == 0 && (rq->path[n + 1] == '/' || !rq->path[n + 1]))
+		return rq->path + n + 1 + (rq->path[n + 1] == '/');
 	return NULL;
 }
 
@@ -290,57 +296,299 @@ static bool send_all(int fd, const void *p, size_t n)
 	return true;
 }
 
-static bool send_error(int fd, struct answer a)
+/* "Date: …", by the store's clock. */
+static const char *date_line(char out[static 64])
 {
-	char body[512], head[1024];
+	time_t now = time(NULL) + o.clock;
+	struct tm tm;
+
+	strftime(out, 64, "Date: %a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
+	return out;
+}
+
+static bool send_error(int fd, struct answer a, bool no_body)
+{
+	char body[512], head[1024], date[64];
 	int n = snprintf(body, sizeof(body),
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>no</Message></Error>\n", a.code);
 
-	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
-		a.status, n, body);
+	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\nContent-Type: application/xml\r\n%s\r\nContent-Length: %d\r\n\r\n%s",
+		a.status, date_line(date), n, no_body ? "" : body);
 	return send_all(fd, head, strlen(head));
 }
 
-static bool send_object(int fd, int file, uint64_t size)
+/* GET and HEAD of an object, with one range at most. */
+static bool send_object(int fd, const struct request *rq, int file, uint64_t size)
 {
-	char head[256], room[65536];
-	ssize_t n;
+	const char *range = header_of(rq, "Range");
+	char head[512], room[65536], date[64], modified[64];
+	unsigned long long from = 0, to = size ? size - 1 : 0;
+	bool part = range && size && sscanf(range, "bytes=%llu-%llu", &from, &to) >= 1 && from < size;
+	struct stat st;
+	struct tm tm;
 
+	fstat(file, &st);
+	strftime(modified, sizeof(modified), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&st.st_mtime, &tm));
+	if (to >= size)
+		to = size ? size - 1 : 0;
 	snprintf(head, sizeof(head),
-		"HTTP/1.1 200 OK\r\nContent-Type: binary/octet-stream\r\nAccept-Ranges: bytes\r\nETag: \"%llx\"\r\n"
-		"Content-Length: %llu\r\n\r\n", (unsigned long long)size, (unsigned long long)size);
+		"HTTP/1.1 %s\r\nContent-Type: binary/octet-stream\r\nAccept-Ranges: bytes\r\nETag: \"%llx\"\r\n"
+		"%s\r\nLast-Modified: %s\r\nContent-Length: %llu\r\n", part ? "206 Partial Content" : "200 OK",
+		(unsigned long long)size, date_line(date), modified, (unsigned long long)(size ? to - from + 1 : 0));
+	if (part)
+		snprintf(head + strlen(head), sizeof(head) - strlen(head), "Content-Range: bytes %llu-%llu/%llu\r\n", from, to,
+			(unsigned long long)size);
+	strcat(head, "\r\n");
 	if (!send_all(fd, head, strlen(head)))
 		return false;
-	while ((n = read(file, room, sizeof(room))) > 0)
-		if (!send_all(fd, room, (size_t)n))
+	if (strcmp(rq->method, "HEAD") == 0)
+		return true;
+	for (uint64_t at = from; size && at <= to;) {
+		size_t want = to - at + 1 < sizeof(room) ? (size_t)(to - at + 1) : sizeof(room);
+		ssize_t n = pread(file, room, want, (off_t)at);
+
+		if (n <= 0 || !send_all(fd, room, (size_t)n))
 			return false;
-	return n == 0;
+		at += (uint64_t)n;
+	}
+	return true;
+}
+
+static bool send_text(int fd, int status, const char *text)
+{
+	char head[256], date[64];
+
+	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\n%s\r\nContent-Length: %zu\r\n\r\n", status, date_line(date),
+		strlen(text));
+	return send_all(fd, head, strlen(head)) && send_all(fd, text, strlen(text));
+}
+
+static struct answer get(int fd, const struct request *rq, int root, const char *key, bool *sent, bool *ok)
+{
+	int file = openat(root, key, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode)) {
+		if (file >= 0)
+			close(file);
+		return o.no_list ? (struct answer){403, "AccessDenied"} : (struct answer){404, "NoSuchKey"};
+	}
+	*ok = send_object(fd, rq, file, (uint64_t)st.st_size);
+	*sent = true;
+	close(file);
+	return (struct answer){200, NULL};
+}
+
+static void make_dirs(int root, const char *key)
+{
+	char path[8192];
+
+	snprintf(path, sizeof(path), "%s", key);
+	for (char *p = path; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdirat(root, path, 0755);
+		*p = '/';
+	}
+}
+
+/* A condition holds for one of several requests at once: link(2) fails for the others. */
+static struct answer put(const struct request *rq, int root, const char *key)
+{
+	const char *condition = header_of(rq, "If-None-Match"), *payload = header_of(rq, "x-amz-content-sha256"),
+		*from = header_of(rq, "x-amz-copy-source");
+	bool once = condition && strcmp(condition, "*") == 0 && !o.ignore;
+	char source[8192];
+	int file;
+
+	make_dirs(root, key);
+	if (from) {
+		size_t n = strlen(o.bucket);
+
+		from += *from == '/';
+		if (!decode(from, source, sizeof(source)) || strncmp(source, o.bucket, n) != 0 || source[n] != '/')
+			return (struct answer){400, "InvalidArgument"};
+		unlinkat(root, key, 0);
+		if (linkat(root, source + n + 1, root, key, 0) < 0)
+			return (struct answer){404, "NoSuchKey"};
+		return (struct answer){200, NULL};
+	}
+	if (payload && strcmp(payload, "UNSIGNED-PAYLOAD") != 0 && strcmp(payload, rq->digest) != 0)
+		return (struct answer){400, "XAmzContentSHA256Mismatch"};
+	file = open(rq->body, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return (struct answer){411, "MissingContentLength"};
+	close(file);
+	if (once)
+		return linkat(AT_FDCWD, rq->body, root, key, 0) == 0 ? (struct answer){200, NULL}
+								     : (struct answer){412, "PreconditionFailed"};
+	return renameat(AT_FDCWD, rq->body, root, key) == 0 ? (struct answer){200, NULL} : (struct answer){500, "InternalError"};
+}
+
+/* ---- ListObjectsV2 ------------------------------------------------------------------ */
+
+#define LIST_MOST 200000
+struct names {
+	char **list;
+	size_t n;
+};
+
+static void collect(struct names *all, int dir, const char *path)
+{
+	DIR *d = fdopendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		char name[4096];
+		int below;
+
+		if (e->d_name[0] == '.' || all->n == LIST_MOST)
+			continue;
+		snprintf(name, sizeof(name), "%s%s%s", path, *path ? "/" : "", e->d_name);
+		below = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (below >= 0)
+			collect(all, below, name);
+		else
+			all->list[all->n++] = strdup(name);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void query_value(const struct request *rq, const char *name, char *out, size_t room)
+{
+	char copy[8192], *rest = copy, *word;
+
+	snprintf(copy, sizeof(copy), "%s", rq->query);
+	out[0] = '\0';
+	while ((word = strsep(&rest, "&")))
+		if (strncmp(word, name, strlen(name)) == 0 && word[strlen(name)] == '=')
+			decode(word + strlen(name) + 1, out, room);
+}
+
+static bool list(int fd, const struct request *rq, int root)
+{
+	struct names all = {calloc(LIST_MOST, sizeof(char *)), 0};
+	char prefix[4096], after[4096], most[32];
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	unsigned n = 0, max;
+	const char *last = "";
+	bool more = false, ok;
+
+	query_value(rq, "prefix", prefix, sizeof(prefix));
+	query_value(rq, "continuation-token", after, sizeof(after));
+	query_value(rq, "max-keys", most, sizeof(most));
+	max = *most ? (unsigned)strtoul(most, NULL, 10) : 1000;
+	collect(&all, openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "");
+	qsort(all.list, all.n, sizeof(char *), by_name);
+	fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult>");
+	for (size_t i = 0; i < all.n; i++) {
+		struct stat st;
+		struct tm tm;
+		char date[64];
+
+		if (strncmp(all.list[i], prefix, strlen(prefix)) != 0 || strcmp(all.list[i], after) <= 0 ||
+			fstatat(root, all.list[i], &st, 0) < 0)
+			continue;
+		more = n == max;
+		if (more)
+			break;
+		n++;
+		last = all.list[i];
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S.000Z", gmtime_r(&st.st_mtime, &tm));
+		fprintf(out, "<Contents><Key>%s</Key><LastModified>%s</LastModified><Size>%lld</Size></Contents>", all.list[i],
+			date, (long long)st.st_size);
+	}
+	fprintf(out, "<IsTruncated>%s</IsTruncated>", more ? "true" : "false");
+	if (more)
+		fprintf(out, "<NextContinuationToken>%s</NextContinuationToken>", last);
+	fprintf(out, "</ListBucketResult>");
+	fclose(out);
+	ok = send_text(fd, 200, text);
+	free(text);
+	for (size_t i = 0; i < all.n; i++)
+		free(all.list[i]);
+	free(all.list);
+	return ok;
+}
+
+/* ---- one request -------------------------------------------------------------------- */
+
+static bool is_listing(const struct request *rq, const char *key)
+{
+	return rq->query && strstr(rq->query, "list-type=2") && !*key;
 }
 
 static bool serve(int fd, const struct request *rq)
 {
 	struct answer a = verify(rq);
 	const char *key = key_of(rq);
-	struct stat st;
-	int root = -1, file = -1;
-	bool ok;
+	bool sent = false, ok = true;
+	int root = open(o.root, O_PATH | O_CLOEXEC);
 
 	if (a.status == 200 && !key)
 		a = (struct answer){404, "NoSuchBucket"};
-	if (a.status == 200) {
-		root = open(o.root, O_PATH | O_CLOEXEC);
-		file = strstr(key, "..") ? -1 : openat(root, key, O_RDONLY | O_CLOEXEC);
-		if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode))
-			a = o.no_list ? (struct answer){403, "AccessDenied"} : (struct answer){404, "NoSuchKey"};
+	if (a.status != 200 || strstr(key, "..")) {
+		a = a.status != 200 ? a : (struct answer){404, "NoSuchKey"};
+	} else if (is_listing(rq, key)) {
+		ok = list(fd, rq, root);
+		sent = true;
+	} else if (strcmp(rq->method, "GET") == 0 || strcmp(rq->method, "HEAD") == 0) {
+		a = get(fd, rq, root, key, &sent, &ok);
+	} else if (strcmp(rq->method, "PUT") == 0) {
+		a = put(rq, root, key);
+	} else if (strcmp(rq->method, "DELETE") == 0) {
+		unlinkat(root, key, 0);
+		a.status = 204;
+	} else {
+		a = (struct answer){405, "MethodNotAllowed"};
 	}
 	if (o.log >= 0)
-		dprintf(o.log, "%s %s %d %s\n", rq->method, rq->raw, a.status, a.code ? a.code : "-");
-	ok = a.status == 200 ? send_object(fd, file, (uint64_t)st.st_size) : send_error(fd, a);
+		dprintf(o.log, "%s %s%s%s %d %s\n", rq->method, rq->raw, rq->query ? "?" : "", rq->query ? rq->query : "", a.status,
+			a.code ? a.code : "-");
+	if (!sent)
+		ok = a.code ? send_error(fd, a, strcmp(rq->method, "HEAD") == 0) : send_text(fd, a.status, "");
+	close(root);
+	return ok;
+}
+
+/* Receives the body into a file; `have` bytes of it have come. */
+static bool receive(int fd, struct request *rq, const char *have, size_t n)
+{
+	const char *length = header_of(rq, "Content-Length"), *expect = header_of(rq, "Expect");
+	unsigned long long left = length ? strtoull(length, NULL, 10) : 0;
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	char room[65536];
+	uint8_t digest[32];
+	unsigned len = 32;
+	int file;
+
+	snprintf(rq->body, sizeof(rq->body), "%.240s/.body-XXXXXX", o.root);
+	file = mkstemp(rq->body);
+	EVP_DigestInit_ex(md, EVP_sha256(), NULL);
+	if (expect && !send_all(fd, "HTTP/1.1 100 Continue\r\n\r\n", 25))
+		left = 0;
+	while (file >= 0 && left) {
+		ssize_t r = n ? (ssize_t)n : recv(fd, room, left < sizeof(room) ? (size_t)left : sizeof(room), 0);
+
+		if (r <= 0 || write(file, n ? have : room, (size_t)r) != r)
+			break;
+		EVP_DigestUpdate(md, n ? have : room, (size_t)r);
+		left -= (unsigned long long)r;
+		n = 0;
+	}
+	EVP_DigestFinal_ex(md, digest, &len);
+	EVP_MD_CTX_free(md);
+	hex_of(digest, 32, rq->digest);
 	if (file >= 0)
 		close(file);
-	if (root >= 0)
-		close(root);
-	return ok;
+	return file >= 0 && !left;
 }
 
 /* ---- connections -------------------------------------------------------------------- */
@@ -392,7 +640,12 @@ static void *connection(void *arg)
 		}
 		memset(rq, 0, sizeof(*rq));
 		end[2] = '\0';
-		on = parse(head, rq) && serve(fd, rq);
+		on = parse(head, rq);
+		if (on && strcmp(rq->method, "PUT") == 0)
+			on = receive(fd, rq, end + 4, (size_t)(head + n - (end + 4)));
+		on = on && serve(fd, rq);
+		if (rq->body[0])
+			unlink(rq->body);
 		n = 0; /* no client pipelines */
 	}
 	free(rq);
@@ -405,7 +658,7 @@ static bool options_read(int argc, char **argv)
 {
 	static const struct option list[] = {{"root", 1, NULL, 'r'}, {"bucket", 1, NULL, 'b'},
 		{"access-key", 1, NULL, 'a'}, {"secret-key", 1, NULL, 's'}, {"region", 1, NULL, 'R'},
-		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'}, {"log", 1, NULL, 'l'},
+		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'}, {"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
 		{"help", 0, NULL, 'h'}, {0}};
 	int c;
 
@@ -419,6 +672,8 @@ static bool options_read(int argc, char **argv)
 		case 't': o.token = optarg; break;
 		case 'p': o.public = true; break;
 		case 'n': o.no_list = true; break;
+		case 'i': o.ignore = true; break;
+		case 'c': o.clock = strtol(optarg, NULL, 10); break;
 		case 'l': o.log = open(optarg, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644); break;
 		default: fputs(help, c == 'h' ? stdout : stderr); return false;
 		}

@@ -72,7 +72,7 @@ int index_open(struct index **out, const char *dir, struct err *e)
 		r = conn_check_version(ix->writer);
 	if (r == 0)
 		r = wal_on(ix->writer);
-	for (unsigned q = 0; q < QUERIES && r == 0; q++)
+	for (unsigned q = 0; q < Q_OUTBOX && r == 0; q++)
 		r = conn_statement(ix->writer, q, &st);
 	if (r < 0)
 		return err_set(e, r, "%s: %s", ix->path,

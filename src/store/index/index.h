@@ -55,6 +55,13 @@ int index_list_ended(struct index *ix, int64_t now, int64_t after, struct store_
 int index_tomb(struct index *ix, const char *canon, struct store_tomb *out); /* -ENOENT */
 int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct store_miss_row *rows,
 	unsigned n);
+/* Due rows after `after`, at most n. Returns their number. -ENOTSUP: the store has no outbox. */
+int index_outbox_next(struct index *ix, int64_t now, int64_t after, struct outbox_row *out, unsigned n);
+int index_outbox_has(struct index *ix, const char *canon); /* 1, 0; -ENOTSUP */
+int index_outbox_count(struct index *ix, struct outbox_totals *out); /* -ENOTSUP */
+/* Calls `each` with the keys of an object, until it returns non-zero; returns that value. */
+int index_keys_of_object(struct index *ix, int64_t object,
+	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx);
 int index_count(struct index *ix, int64_t now, struct store_totals *out);
 int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
 bool index_seems_moved(struct index *ix); /* the index file is no longer at its path */
@@ -116,6 +123,13 @@ bool index_moved(struct index *ix);
 int index_begin(struct index *ix);
 int index_commit(struct index *ix);   /* rolls back on error */
 void index_rollback(struct index *ix); /* harmless without a transaction */
+
+/* Starts to queue published files for the bucket of this name, and queues all files if the store had another bucket
+ * or none. The caller has begun a transaction. */
+int index_outbox_begin(struct index *ix, const char *bucket, int64_t now);
+int index_outbox_done(struct index *ix, const struct outbox_row *row);
+int index_outbox_later(struct index *ix, const struct outbox_row *row, int64_t next);
+int index_outbox_keep(struct index *ix, int64_t now, uint64_t most); /* in a transaction */
 
 int index_meta_set(struct index *ix, const char *name, const char *value);
 

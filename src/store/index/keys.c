@@ -357,7 +357,7 @@ int index_key_drop(struct index *ix, const char *canon)
 	return conn_run(ix->writer, Q_KEY_DROP, "t", canon);
 }
 
-int index_keys_of(struct index *ix, int64_t object,
+static int keys_of_with(struct conn *c, int64_t object,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
@@ -366,7 +366,7 @@ int index_keys_of(struct index *ix, int64_t object,
 	struct key k;
 	int r;
 
-	r = rows_of(&rows, ix->writer, Q_KEYS_OF, "i", object);
+	r = rows_of(&rows, c, Q_KEYS_OF, "i", object);
 	while (r == 0 && (r = rows_next(&rows)) > 0) {
 		memset(&facts, 0, sizeof(facts));
 		column_text(rows.st, 0, text, sizeof(text));
@@ -379,6 +379,21 @@ int index_keys_of(struct index *ix, int64_t object,
 			return r;
 	}
 	return r;
+}
+
+int index_keys_of(struct index *ix, int64_t object,
+	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
+{
+	return keys_of_with(ix->writer, object, each, ctx);
+}
+
+int index_keys_of_object(struct index *ix, int64_t object,
+	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : keys_of_with(rd.c, object, each, ctx);
 }
 
 int index_intent_add(struct index *ix, const char *sha256, bool gone)

@@ -85,12 +85,25 @@ enum query {
 	Q_TOMB,
 	Q_TOMB_PUT,
 	Q_TOMB_DROP,
+	/* These need the table of index_schema_outbox, which not every index has. */
+	Q_OUTBOX,
+	Q_OUTBOX_ALL = Q_OUTBOX,
+	Q_OUTBOX_NEXT,
+	Q_OUTBOX_HAS,
+	Q_OUTBOX_COUNT,
+	Q_OUTBOX_DONE,
+	Q_OUTBOX_LATER,
+	Q_OUTBOX_FREE,
+	Q_OUTBOX_KEEP,
+	Q_OUTBOX_KEEP_OBJECTS,
 	QUERIES
 };
 
 extern const char *const index_sql[QUERIES];
 /* The schema of version 3, and the additions of versions 4, 6, 7 and 8. A new index is made by all of them. */
 extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[], index_schema_8[];
+
+extern const char index_schema_outbox[]; /* outbox.c */
 
 /* ---- connections ---------------------------------------------------------------------- */
 

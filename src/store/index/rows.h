@@ -34,6 +34,23 @@ struct store_miss_row {
 	int64_t asked; /* the number of requests: store_misses_asked() */
 };
 
+/* A file that the bucket does not have yet. */
+struct outbox_row {
+	int64_t object, change; /* the file, and how often it got another key while it was queued */
+	unsigned tries;		/* uploads that failed */
+	int64_t since;		/* wall clock */
+	char sha256[SHA256_TEXT];
+	uint64_t size;
+	struct worth worth;
+};
+
+struct outbox_totals {
+	uint64_t files, bytes;
+	uint64_t failed; /* files of which an upload failed */
+	uint64_t lost;	 /* files that left the store before the bucket had them */
+	int64_t oldest;	 /* wall clock; 0: the queue is empty */
+};
+
 struct store_totals {
 	uint64_t artifacts, keys, bytes, misses, drafts;
 	uint64_t sparse, sparse_bytes; /* sparse files (sparse.h), and their size on disk */

@@ -123,6 +123,28 @@ const char index_schema_8[] =
 	" DELETE FROM tombs WHERE id <= new.id - " TEXT_OF(TOMBS_MOST) "; END;"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 
+#define OUTBOX_KEEP "3600" /* seconds for which a queued file is not evicted; renewed by Q_OUTBOX_KEEP */
+#define OUTBOX_NOW "CAST(strftime('%s', 'now') AS INTEGER)"
+#define OUTBOX_ADD                                                                                 \
+	" BEGIN INSERT INTO outbox(object_id, since, kept) VALUES(new.object_id, " OUTBOX_NOW ", " OUTBOX_NOW    \
+	" + " OUTBOX_KEEP ") ON CONFLICT(object_id) DO UPDATE SET change = change + 1, next = 0;"         \
+	" UPDATE objects SET keep_until = max(keep_until, (SELECT kept FROM outbox"                     \
+	"  WHERE object_id = new.object_id)) WHERE id = new.object_id; END;"
+
+/* Made when a store gets a bucket; not part of a version. The triggers queue a file in the transaction that publishes
+ * it, whichever process does that. */
+const char index_schema_outbox[] =
+	"CREATE TABLE IF NOT EXISTS outbox(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
+	" ON DELETE CASCADE, change INTEGER NOT NULL DEFAULT 0, since INTEGER NOT NULL,"
+	" next INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, kept INTEGER NOT NULL);"
+	"CREATE TRIGGER IF NOT EXISTS outbox_new AFTER INSERT ON keys WHEN new.source <> 'bucket'" OUTBOX_ADD
+	"CREATE TRIGGER IF NOT EXISTS outbox_change AFTER UPDATE OF object_id ON keys"
+	" WHEN new.source <> 'bucket' AND new.object_id <> old.object_id" OUTBOX_ADD
+	/* Files that leave the store before the bucket has them. */
+	"CREATE TRIGGER IF NOT EXISTS outbox_lost BEFORE DELETE ON objects"
+	" WHEN EXISTS(SELECT 1 FROM outbox WHERE object_id = old.id) BEGIN"
+	" INSERT INTO meta VALUES('outbox-lost', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1; END;";
+
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key,"           \
 	" o.keep_until, o.worth, k.generation, o.class, o.age, o.ends, o.labels"
@@ -254,4 +276,28 @@ const char *const index_sql[QUERIES] = {
 	[Q_TOMB] = "SELECT key, ended, why FROM tombs WHERE canon = ?",
 	[Q_TOMB_PUT] = "INSERT OR REPLACE INTO tombs(canon, key, ended, why) VALUES(?, ?, ?, ?)",
 	[Q_TOMB_DROP] = "DELETE FROM tombs WHERE canon = ?",
+	[Q_OUTBOX_ALL] = "INSERT INTO outbox(object_id, since, kept) SELECT id, ?1, ?1 + " OUTBOX_KEEP
+			 " FROM objects WHERE EXISTS(SELECT 1 FROM keys WHERE object_id = objects.id"
+			 "  AND source <> 'bucket') ON CONFLICT(object_id) DO NOTHING",
+	[Q_OUTBOX_NEXT] = "SELECT o.object_id, o.change, o.tries, o.since, b.sha256, b.size, b.worth"
+			  " FROM outbox o JOIN objects b ON b.id = o.object_id"
+			  " WHERE o.next <= ?1 AND o.object_id > ?2 ORDER BY o.object_id LIMIT ?3",
+	[Q_OUTBOX_HAS] = "SELECT 1 FROM outbox o JOIN keys k ON k.object_id = o.object_id"
+			 " WHERE k.canon = ?",
+	[Q_OUTBOX_COUNT] = "SELECT count(*), coalesce(sum(b.size), 0), coalesce(min(o.since), 0),"
+			   " coalesce(sum(o.tries > 0), 0),"
+			   " coalesce((SELECT value FROM meta WHERE name = 'outbox-lost'), 0)"
+			   " FROM outbox o JOIN objects b ON b.id = o.object_id",
+	[Q_OUTBOX_DONE] = "DELETE FROM outbox WHERE object_id = ? AND change = ?",
+	[Q_OUTBOX_LATER] = "UPDATE outbox SET tries = tries + 1, next = ?1 WHERE object_id = ?2",
+	/* Ends the keeping that the outbox began, unless another keeping has replaced it. */
+	[Q_OUTBOX_FREE] = "UPDATE objects SET keep_until = 0 WHERE id = ?1 AND keep_until ="
+			  " (SELECT kept FROM outbox WHERE object_id = ?1 AND change = ?2)",
+	[Q_OUTBOX_KEEP] = "UPDATE outbox SET kept = ?1 + " OUTBOX_KEEP " WHERE object_id IN"
+			  " (SELECT id FROM (SELECT b.id, sum(b.size) OVER (ORDER BY b.id) AS total"
+			  "  FROM outbox o JOIN objects b ON b.id = o.object_id) WHERE total <= ?2)",
+	[Q_OUTBOX_KEEP_OBJECTS] = "UPDATE objects SET keep_until = (SELECT kept FROM outbox"
+				  " WHERE object_id = objects.id) WHERE id IN (SELECT object_id FROM outbox"
+				  " WHERE kept > ?1) AND keep_until < (SELECT kept FROM outbox"
+				  " WHERE object_id = objects.id)",
 };

@@ -1,0 +1,347 @@
+/* Uploads the files of the store's outbox into a team's bucket. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "bucket/bucket.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "bucket/private.h"
+#include "source/s3.h"
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BUCKET_THREADS 4   /* uploads at the same time */
+#define BUCKET_LOOK_MS 200 /* how often the outbox is looked at: other processes queue files, too */
+#define BUCKET_KEEP_MS 600000
+#define PAUSE_LEAST_MS 500 /* after an error of the store; doubles up to PAUSE_MOST_MS */
+#define PAUSE_MOST_MS 30000
+#define LATER_MOST 3600 /* seconds until a file is tried again that the store refuses; doubles with each try */
+#define ROWS 32
+
+struct bucket {
+	struct store *store;
+	struct caller caller;
+	char name[512]; /* the URL, for the outbox */
+	pthread_t threads[BUCKET_THREADS];
+	unsigned n_threads;
+	atomic_bool stop;
+	atomic_int conditions; /* as in struct bucket_stats */
+	atomic_uint_fast64_t files, bytes, failures;
+
+	pthread_mutex_t lock;
+	pthread_cond_t change; /* a file was uploaded or failed, or the bucket stops, or a caller waits */
+	/* under lock */
+	int64_t busy[BUCKET_THREADS]; /* the files that are being uploaded; 0: none */
+	int64_t after;		      /* the files up to this were looked at in this round */
+	uint64_t paused_until, pause_ms; /* clock_ms(): the store does not answer */
+	uint64_t kept;			 /* clock_ms() of the last store_outbox_keep() */
+	unsigned waiting;		 /* callers of bucket_wait() */
+	char state[200];
+};
+
+/* ---- what is due -------------------------------------------------------------------------- */
+
+static bool is_busy(const struct bucket *b, int64_t object)
+{
+	for (unsigned i = 0; i < BUCKET_THREADS; i++)
+		if (b->busy[i] == object)
+			return true;
+	return false;
+}
+
+/* Takes a due file that no other thread uploads. Call it under the lock. */
+static bool bucket_take(struct bucket *b, unsigned nth, struct outbox_row *out)
+{
+	struct outbox_row *rows = calloc(ROWS, sizeof(*rows));
+	int n = rows ? store_outbox_next(b->store, b->after, rows, ROWS) : 0;
+	bool found = false;
+
+	if (n == -ENOTSUP)
+		store_outbox_open(b->store, b->name); /* the index was rebuilt, and has no queue */
+	for (int i = 0; !found && i < n; i++) {
+		b->after = rows[i].object;
+		if (is_busy(b, rows[i].object))
+			continue;
+		*out = rows[i];
+		b->busy[nth] = out->object;
+		found = true;
+	}
+	if (n <= 0)
+		b->after = 0;
+	free(rows);
+	return found;
+}
+
+static void bucket_pause(struct bucket *b, const char *why)
+{
+	LOCK_SCOPE(&b->lock);
+
+	if (clock_ms() < b->paused_until)
+		return;
+	if (!b->pause_ms)
+		log_warn("the bucket %s: %s; uploads are retried, and files stay queued", b->name, why);
+	b->pause_ms = b->pause_ms ? MIN(2 * b->pause_ms, PAUSE_MOST_MS) : PAUSE_LEAST_MS;
+	b->paused_until = clock_ms() + b->pause_ms;
+	snprintf(b->state, sizeof(b->state), "%.190s", why);
+}
+
+static void bucket_answers(struct bucket *b)
+{
+	LOCK_SCOPE(&b->lock);
+
+	if (b->pause_ms)
+		log_info("the bucket %s answers again", b->name);
+	b->pause_ms = b->paused_until = 0;
+	snprintf(b->state, sizeof(b->state), "ok");
+}
+
+/* ---- uploads ------------------------------------------------------------------------------ */
+
+/* Whether an error says something about this file alone, not about the store. */
+static bool is_of_file(int r)
+{
+	return r == -EINVAL || r == -EFBIG;
+}
+
+static void bucket_upload(struct bucket *b, const struct outbox_row *row)
+{
+	struct err e = {0};
+	uint64_t sent;
+	int r = put_file(&b->caller, b->store, row, atomic_load(&b->conditions) == 1, &sent, &e);
+
+	if (r == 0 || r == -ENOENT) {
+		store_outbox_done(b->store, row);
+		atomic_fetch_add(&b->files, r == 0);
+		atomic_fetch_add(&b->bytes, sent);
+		if (r == 0)
+			bucket_answers(b);
+		return;
+	}
+	if (r == -EINTR)
+		return;
+	atomic_fetch_add(&b->failures, 1);
+	if (is_of_file(r)) {
+		log_warn("%.64s cannot be put into the bucket: %s; it stays queued", row->sha256, e.text);
+		store_outbox_later(b->store, row, MIN(10ll << MIN(row->tries, 20u), LATER_MOST));
+	} else {
+		bucket_pause(b, e.text);
+	}
+}
+
+static void bucket_probe(struct bucket *b)
+{
+	struct err e = {0};
+	int r = probe_conditions(&b->caller, &e);
+
+	if (r < 0 && r != -EINTR)
+		bucket_pause(b, e.text);
+	if (r < 0)
+		return;
+	bucket_answers(b);
+	atomic_store(&b->conditions, r);
+	if (!r)
+		log_info("the bucket %s ignores conditions: key objects are read before they are written", b->name);
+}
+
+static void bucket_sleep(struct bucket *b)
+{
+	struct timespec until = clock_after(CLOCK_REALTIME, BUCKET_LOOK_MS);
+
+	pthread_cond_timedwait(&b->change, &b->lock, &until);
+}
+
+static bool keep_is_due(struct bucket *b)
+{
+	uint64_t now = clock_ms();
+
+	if (b->kept && now - b->kept < BUCKET_KEEP_MS)
+		return false;
+	b->kept = now;
+	return true;
+}
+
+struct uploader {
+	struct bucket *b;
+	unsigned nth;
+};
+
+static void *bucket_thread(void *ctx)
+{
+	struct uploader u = *(struct uploader *)ctx;
+	struct bucket *b = u.b;
+	struct outbox_row row;
+
+	free(ctx);
+	pthread_mutex_lock(&b->lock);
+	while (!atomic_load(&b->stop)) {
+		bool keep = u.nth == 0 && keep_is_due(b), probe = false, found = false;
+
+		if (clock_ms() >= b->paused_until && atomic_load(&b->conditions) < 0)
+			probe = u.nth == 0;
+		else if (clock_ms() >= b->paused_until)
+			found = bucket_take(b, u.nth, &row);
+		if (!keep && !probe && !found) {
+			bucket_sleep(b);
+			continue;
+		}
+		pthread_mutex_unlock(&b->lock);
+		if (keep)
+			store_outbox_keep(b->store);
+		if (probe)
+			bucket_probe(b);
+		if (found)
+			bucket_upload(b, &row);
+		pthread_mutex_lock(&b->lock);
+		b->busy[u.nth] = 0;
+		pthread_cond_broadcast(&b->change);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+/* ---- beginning and end -------------------------------------------------------------------- */
+
+static const struct source *find_bucket(const struct sources *so)
+{
+	for (unsigned i = 0; i < so->n; i++)
+		if (source_is_bucket(so->list[i]))
+			return so->list[i];
+	return NULL;
+}
+
+bool bucket_is_writable(const struct sources *so)
+{
+	const struct source *s = find_bucket(so);
+
+	return s && !((const struct s3_opts *)s->own)->read_only;
+}
+
+static int start_threads(struct bucket *b)
+{
+	for (unsigned i = 0; i < BUCKET_THREADS; i++) {
+		struct uploader *u = malloc(sizeof(*u));
+		int r = u ? 0 : ENOMEM;
+
+		if (u) {
+			*u = (struct uploader){b, i};
+			r = pthread_create(&b->threads[i], NULL, bucket_thread, u);
+		}
+		if (r) {
+			free(u);
+			return -r;
+		}
+		b->n_threads++;
+	}
+	return 0;
+}
+
+static struct bucket *bucket_new(struct store *st, struct sources *so)
+{
+	struct bucket *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->change, NULL);
+	b->store = st;
+	pthread_rwlock_init(&b->caller.lock, NULL);
+	b->caller.sources = sources_ref(so);
+	b->caller.source = find_bucket(so);
+	b->caller.stop = &b->stop;
+	atomic_init(&b->conditions, -1);
+	snprintf(b->state, sizeof(b->state), "not asked yet");
+	snprintf(b->name, sizeof(b->name), "%.500s", b->caller.source->shown);
+	return b;
+}
+
+int bucket_start(struct bucket **out, struct store *st, struct sources *so, struct err *e)
+{
+	struct net_opts no = {.user_agent = PACKAGE_NAME "/" PACKAGE_VERSION};
+	struct bucket *b;
+	int r;
+
+	if (!bucket_is_writable(so))
+		return -ENOENT;
+	b = bucket_new(st, so);
+	if (!b)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = store_outbox_open(st, b->name);
+	if (r < 0)
+		err_set(e, r, "the queue of the bucket: %s", err_text(r));
+	if (r == 0)
+		r = net_start(&b->caller.net, &no, e);
+	if (r == 0 && (r = start_threads(b)) < 0)
+		err_set(e, r, "cannot start threads: %s", err_text(r));
+	if (r < 0) {
+		bucket_stop(b);
+		return r;
+	}
+	*out = b;
+	return 0;
+}
+
+int bucket_renew(struct bucket *b, struct sources *so)
+{
+	const struct source *s = find_bucket(so);
+	struct sources *old;
+
+	if (!bucket_is_writable(so) || strcmp(s->shown, b->name) != 0)
+		return -EINVAL;
+	pthread_rwlock_wrlock(&b->caller.lock);
+	old = b->caller.sources;
+	b->caller.sources = sources_ref(so);
+	b->caller.source = s;
+	pthread_rwlock_unlock(&b->caller.lock);
+	sources_unref(old);
+	return 0;
+}
+
+void bucket_stop(struct bucket *b)
+{
+	if (!b)
+		return;
+	pthread_mutex_lock(&b->lock);
+	atomic_store(&b->stop, true);
+	pthread_cond_broadcast(&b->change);
+	while (b->waiting)
+		pthread_cond_wait(&b->change, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+	for (unsigned i = 0; i < b->n_threads; i++)
+		pthread_join(b->threads[i], NULL);
+	if (b->caller.net)
+		net_stop(b->caller.net);
+	sources_unref(b->caller.sources);
+	pthread_rwlock_destroy(&b->caller.lock);
+	pthread_cond_destroy(&b->change);
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+}
+
+int bucket_wait(struct bucket *b, const struct key *k, unsigned ms)
+{
+	uint64_t until = clock_ms() + ms;
+	bool queued = true;
+	LOCK_SCOPE(&b->lock);
+
+	b->waiting++;
+	pthread_cond_broadcast(&b->change); /* the threads look into the outbox at once */
+	while (!atomic_load(&b->stop) && (queued = store_outbox_has(b->store, k)) && clock_ms() < until)
+		bucket_sleep(b);
+	b->waiting--;
+	pthread_cond_broadcast(&b->change);
+	return !queued ? 0 : atomic_load(&b->stop) ? -ECANCELED : -ETIMEDOUT;
+}
+
+void bucket_stats(struct bucket *b, struct bucket_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	store_outbox_count(b->store, &out->queue);
+	out->files = atomic_load(&b->files);
+	out->bytes = atomic_load(&b->bytes);
+	out->failures = atomic_load(&b->failures);
+	out->requests = atomic_load(&b->caller.requests);
+	out->conditions = atomic_load(&b->conditions);
+	LOCK_SCOPE(&b->lock);
+	memcpy(out->state, b->state, sizeof(out->state));
+}

@@ -1,0 +1,234 @@
+/* Signed requests to the store of a team's bucket, which wait for the answer. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "bucket/call.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "source/s3.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_MS 100   /* milliseconds between checks of *stop */
+#define STALL_MS 20000 /* the longest time without a byte: a store may think long about a large object */
+
+struct waiting {
+	struct caller *c;
+	struct call *call;
+	struct net_req req;
+	struct transfer *transfer;
+	pthread_mutex_t lock;
+	pthread_cond_t over;
+	bool done;
+	int started;
+};
+
+/* ---- on the net thread ------------------------------------------------------------------ */
+
+static int on_head(void *ctx, const struct net_reply *r)
+{
+	return 0;
+}
+
+static int on_body(void *ctx, uint64_t off, const void *p, size_t n)
+{
+	struct waiting *w = ctx;
+
+	return w->call->answer ? buf_add(w->call->answer, p, n) : 0;
+}
+
+static void on_done(void *ctx, const struct net_reply *r)
+{
+	struct waiting *w = ctx;
+	LOCK_SCOPE(&w->lock);
+
+	w->call->reply = *r;
+	w->done = true;
+	pthread_cond_signal(&w->over);
+}
+
+static ssize_t read_text(void *ctx, uint64_t off, void *p, size_t n)
+{
+	const struct call *call = ctx;
+
+	memcpy(p, (const char *)call->text + off, n);
+	return (ssize_t)n;
+}
+
+static ssize_t read_file(void *ctx, uint64_t off, void *p, size_t n)
+{
+	const struct call *call = ctx;
+	ssize_t r = pread(call->fd, p, n, (off_t)off);
+
+	return r < 0 ? -errno : r;
+}
+
+static void begin(void *ctx)
+{
+	static const struct net_sink sink = {on_head, on_body, on_done};
+	struct waiting *w = ctx;
+
+	w->started = net_get(w->c->net, &w->req, &sink, w, &w->transfer);
+}
+
+static void cancel(void *ctx)
+{
+	struct waiting *w = ctx;
+
+	if (!w->done)
+		transfer_cancel(w->transfer);
+}
+
+/* ---- one request ----------------------------------------------------------------------- */
+
+/* The URL of an object, or of the bucket itself, whose URL lacks the prefix. */
+static int call_url(const struct caller *c, const struct call *call, struct buf *out)
+{
+	_cleanup_buf_ struct buf prefix = BUF_UP_TO(4096);
+	const char *url = c->source->o.url;
+	int r;
+
+	if (call->name)
+		return buf_addf(out, "%s/%s", url, call->name);
+	r = s3_prefix(c->source, &prefix);
+	if (r == 0)
+		r = buf_add(out, url, strlen(url) - prefix.n);
+	return r == 0 ? buf_addf(out, "/?%s", call->query) : r;
+}
+
+static int call_request(const struct caller *c, struct call *call, struct net_req *out)
+{
+	_cleanup_buf_ struct buf url = BUF_UP_TO(16384);
+	char digest[SHA256_TEXT];
+	struct source_ask ask = {0};
+	uint8_t bytes[32];
+	int r = call_url(c, call, &url);
+
+	if (r == 0 && !(ask.where = buf_take(&url, NULL)))
+		r = -ENOMEM;
+	if (r == 0)
+		r = source_request_with(c->source, &ask, out);
+	free(ask.where);
+	if (r < 0)
+		return r;
+	out->method = call->method;
+	out->stall_ms = MAX(out->stall_ms, STALL_MS);
+	out->most = call->answer ? call->answer->most : 0;
+	if (call->text) {
+		sha256_of(call->text, call->size, bytes);
+		hex_print(bytes, sizeof(bytes), digest);
+	}
+	if (call->text || call->digest) {
+		out->body = call->text ? read_text : read_file;
+		out->body_size = call->size;
+		out->body_ctx = call;
+	}
+	r = s3_sign_body(c->source, call->text ? digest : call->digest, out);
+	if (r == 0 && call->header)
+		r = source_add_header(out, call->header);
+	if (r < 0)
+		net_req_release(out);
+	return r;
+}
+
+static int wait_for_answer(struct waiting *w)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->done && r == 0) {
+		struct timespec look = clock_after(CLOCK_REALTIME, LOOK_MS);
+
+		pthread_cond_timedwait(&w->over, &w->lock, &look);
+		if (atomic_load(w->c->stop))
+			r = w->done ? 0 : -EINTR;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (r < 0)
+		net_call(w->c->net, cancel, w);
+	return w->done ? 0 : r;
+}
+
+static int call_once(struct caller *c, struct call *call)
+{
+	struct waiting w = {.c = c, .call = call, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+	int r;
+
+	pthread_rwlock_rdlock(&c->lock);
+	r = call_request(c, call, &w.req);
+	pthread_rwlock_unlock(&c->lock);
+
+	if (r < 0)
+		return r;
+	if (call->answer)
+		buf_clear(call->answer);
+	atomic_fetch_add(&c->requests, 1);
+	net_call(c->net, begin, &w);
+	net_req_release(&w.req);
+	r = w.started < 0 ? w.started : wait_for_answer(&w);
+	pthread_cond_destroy(&w.over);
+	pthread_mutex_destroy(&w.lock);
+	return r;
+}
+
+static int judge(const struct net_reply *r)
+{
+	if (r->error < 0)
+		return r->error;
+	switch (r->status) {
+	case 200 ... 299: return 0;
+	case 404: return -ENOENT;
+	case 401:
+	case 403: return -EACCES;
+	case 409: return -EAGAIN;
+	case 412: return -EEXIST;
+	case 408:
+	case 429:
+	case 500 ... 599: return -EREMOTEIO;
+	default: return -EINVAL;
+	}
+}
+
+int call_run(struct caller *c, struct call *call)
+{
+	struct judgement j;
+	int r = call_once(c, call);
+
+	if (r < 0)
+		return r;
+	r = judge(&call->reply);
+	if (r != -EACCES)
+		return r;
+	/* With the store's own date, the request may succeed. */
+	pthread_rwlock_rdlock(&c->lock);
+	source_judge(c->source, &call->reply, &j);
+	pthread_rwlock_unlock(&c->lock);
+	if (!j.again)
+		return r;
+	r = call_once(c, call);
+	return r < 0 ? r : judge(&call->reply);
+}
+
+int call_put_text(struct caller *c, const char *name, const struct buf *text, const char *header)
+{
+	struct call call = {.method = "PUT", .name = name, .text = text ? buf_text(text) : "", .size = text ? text->n : 0,
+		.header = header};
+
+	return call_run(c, &call);
+}
+
+int call_delete(struct caller *c, const char *name)
+{
+	struct call call = {.method = "DELETE", .name = name};
+	int r = call_run(c, &call);
+
+	return r == -ENOENT ? 0 : r;
+}
+
+int call_get(struct caller *c, const char *name, struct buf *out)
+{
+	struct call call = {.name = name, .answer = out};
+
+	return call_run(c, &call);
+}

@@ -1,0 +1,47 @@
+/* Signed requests to the store of a team's bucket, which wait for the answer. For src/bucket/ only. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "net/net.h"
+#include "source/sources.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Several threads may call at once. The thread of `net` reads the bodies from the disk, so it should have no other
+ * work. */
+struct caller {
+	struct net *net;
+	pthread_rwlock_t lock;
+	struct sources *sources; /* under lock: the set that `source` belongs to */
+	const struct source *source; /* under lock */
+	atomic_bool *stop; /* ends all calls with -EINTR */
+	atomic_uint_fast64_t requests;
+};
+
+struct call {
+	const char *method;
+	const char *name;  /* of the object, below the prefix; NULL: the bucket itself */
+	const char *query; /* encoded, its names in order; NULL: none */
+	const char *header; /* another header; NULL: none */
+	const void *text;  /* the body, `size` bytes; NULL: none, or the file `fd` */
+	int fd;		   /* with `digest` */
+	uint64_t size;
+	const char *digest; /* SHA-256 of the body; NULL: there is no body, or it is `text` */
+	struct buf *answer; /* gets the body of the answer; NULL: it is not wanted */
+	struct net_reply reply; /* result */
+};
+
+/* Sends the request and waits. 0: the status is 2xx.
+ * -ENOENT	404
+ * -EEXIST	412: the condition does not hold
+ * -EAGAIN	409: another request for the object runs; try again soon
+ * -EACCES	401, 403, or there are no credentials
+ * -EINVAL	another status of 4xx: the same request will never succeed
+ * -EREMOTEIO	5xx, 429; and the errors of a transfer (net/request.h)
+ * -EINTR	*stop was set */
+int call_run(struct caller *c, struct call *call);
+int call_put_text(struct caller *c, const char *name, const struct buf *text, const char *header); /* as call_run() */
+int call_delete(struct caller *c, const char *name); /* as call_run(); 0 also if there is no such object */
+/* Gets a small object. As call_run(); -EFBIG: longer than out->most. */
+int call_get(struct caller *c, const char *name, struct buf *out);

@@ -1,0 +1,14 @@
+/* What the files of bucket/ share. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "bucket/bucket.h"
+#include "bucket/call.h"
+
+/* put.c: uploads one file: first the references, then its bytes, then its key objects. `conditions`: the store honours
+ * If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of call_run(),
+ * with a text in `e`. Repeating it changes nothing. */
+int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
+	struct err *e);
+
+/* probe.c: whether the store honours If-None-Match. 1, 0; others: errors of call_run(), with a text in `e`. */
+int probe_conditions(struct caller *c, struct err *e);

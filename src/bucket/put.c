@@ -1,0 +1,180 @@
+/* Uploads one file into a team's bucket. The references are written first, because clear.c removes bytes that no
+ * reference names; the key objects last, because they make the file visible. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "bucket/private.h"
+#include "source/bucket-key.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEYS_MOST 4096 /* of one file */
+#define ONCE "If-None-Match: *"
+#define PUT_TRIES 4 /* after a conflict with another server */
+#define PUT_MOST (5ull << 30) /* bytes of one request, by the protocol */
+
+struct put_key {
+	struct key key;
+	struct blob_facts facts;
+};
+
+struct put {
+	struct caller *c;
+	const struct outbox_row *row;
+	bool conditions;
+	struct put_key *keys;
+	unsigned n;
+	int r;
+};
+
+static int put_collect(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	struct put *p = ctx;
+	struct put_key *more;
+
+	/* Made of a file in a directory of this machine: no other server knows such an input. */
+	if (k->type == FILETYPE_GSYM && strstr(facts->url, " of @"))
+		return 0;
+	more = p->n < KEYS_MOST ? realloc(p->keys, (p->n + 1) * sizeof(*more)) : NULL;
+
+	if (!more)
+		return p->n < KEYS_MOST ? -ENOMEM : 1;
+	p->keys = more;
+	more[p->n].key = *k;
+	more[p->n].facts = *facts;
+	more[p->n++].facts.worth = p->row->worth;
+	return 0;
+}
+
+static const char *digest_of(const struct put_key *k, char out[static SHA256_TEXT])
+{
+	if (bucket_made_digest(&k->key, k->facts.url, out) < 0)
+		bucket_key_digest(&k->key, out);
+	return out;
+}
+
+static int put_refs(struct put *p)
+{
+	char digest[SHA256_TEXT], name[BUCKET_NAME];
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < p->n; i++)
+		r = call_put_text(p->c, bucket_ref_name(p->row->sha256, digest_of(&p->keys[i], digest), name), NULL, NULL);
+	return r;
+}
+
+/* Writes the bytes, unless the bucket has them. */
+static int put_bytes(struct put *p, int fd, uint64_t *sent)
+{
+	char name[BUCKET_NAME];
+	struct call call = {.method = "HEAD", .name = bucket_blob_name(p->row->sha256, name)};
+	int r = call_run(p->c, &call);
+
+	if (r == 0 && call.reply.size == (int64_t)p->row->size)
+		return 0;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	call = (struct call){.method = "PUT", .name = name, .fd = fd, .size = p->row->size, .digest = p->row->sha256};
+	r = call_run(p->c, &call);
+	if (r == 0)
+		*sent = p->row->size;
+	return r;
+}
+
+/* What the bucket has under a key. 0; -ENOENT; -EBADMSG: a malformed key object. */
+static int get_key(struct put *p, const char *name, struct bucket_key *out)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
+	int r = call_get(p->c, name, &text);
+
+	if (r == 0 && bucket_key_parse(buf_text(&text), text.n, out) < 0)
+		r = -EBADMSG;
+	return r == -EFBIG ? -EBADMSG : r;
+}
+
+/* Whether this server's file takes the key from the file that the bucket has. Of equal files the first stays. */
+static bool is_better(const struct put *p, const struct put_key *k, const struct bucket_key *had)
+{
+	return p->row->worth.known && had->worth.known &&
+		worth_compare(&p->row->worth, &had->worth, k->key.type) > 0;
+}
+
+static int drop_ref(struct put *p, const char *sha256, const char *digest)
+{
+	char name[BUCKET_NAME];
+
+	return call_delete(p->c, bucket_ref_name(sha256, digest, name));
+}
+
+/* One try to write a key object. -EEXIST: another server wrote it first, or may have. */
+static int put_key_once(struct put *p, const struct put_key *k, const char *digest, const struct buf *text, bool fresh)
+{
+	struct bucket_key had;
+	char name[BUCKET_NAME];
+	int r;
+
+	bucket_key_name(digest, name);
+	if (fresh && p->conditions)
+		return call_put_text(p->c, name, text, ONCE);
+	r = get_key(p, name, &had);
+	if (r == 0 && strcmp(had.sha256, p->row->sha256) == 0)
+		return 0;
+	if (r == 0 && !is_better(p, k, &had))
+		return drop_ref(p, p->row->sha256, digest);
+	if (r < 0 && r != -ENOENT && r != -EBADMSG)
+		return r;
+	if (r == -ENOENT && p->conditions)
+		return call_put_text(p->c, name, text, ONCE);
+	if (r == 0)
+		log_info("%s: this server's file replaces a lesser one in the bucket", name);
+	{
+		bool replaces = r == 0;
+
+		r = call_put_text(p->c, name, text, NULL);
+		return r == 0 && replaces ? drop_ref(p, had.sha256, digest) : r;
+	}
+}
+
+static int put_key(struct put *p, const struct put_key *k)
+{
+	_cleanup_buf_ struct buf text = {0};
+	char digest[SHA256_TEXT];
+	int r = bucket_key_write(&k->key, &k->facts, p->row->sha256, p->row->size, &text);
+
+	digest_of(k, digest);
+	if (r == 0)
+		r = put_key_once(p, k, digest, &text, true);
+	for (unsigned i = 0; i < PUT_TRIES && (r == -EEXIST || r == -EAGAIN); i++)
+		r = put_key_once(p, k, digest, &text, false);
+	return r;
+}
+
+int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
+	struct err *e)
+{
+	struct put p = {.c = c, .row = row, .conditions = conditions};
+	const char *what = "its references";
+	_cleanup_close_ int fd = -1;
+	int r = store_outbox_read(st, row, &fd);
+
+	*sent = 0;
+	if (r == 0)
+		r = MIN(store_outbox_keys(st, row, put_collect, &p), 0);
+	if (r < 0) {
+		free(p.keys);
+		return err_set(e, r, "%s", err_text(r));
+	}
+	r = put_refs(&p);
+	if (r == 0 && p.n) {
+		what = "its bytes";
+		r = put_bytes(&p, fd, sent);
+	}
+	for (unsigned i = 0; r == 0 && i < p.n; i++) {
+		what = "a key";
+		r = put_key(&p, &p.keys[i]);
+	}
+	free(p.keys);
+	return r < 0 ? err_set(e, r, "%s: %s", what, err_text(r)) : 0;
+}

@@ -1,0 +1,125 @@
+/* The index: the queue of files for the bucket. Triggers of index_schema_outbox fill it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/index/private.h"
+
+#include <string.h>
+
+static int meta_is(struct index *ix, const char *name, const char *value)
+{
+	char now[128];
+	int r = index_meta(ix, name, now, sizeof(now));
+
+	return r == 0 ? strcmp(now, value) == 0 : r == -ENOENT ? 0 : r;
+}
+
+int index_outbox_begin(struct index *ix, const char *bucket, int64_t now)
+{
+	int r = conn_code(sqlite3_exec(ix->writer->db, index_schema_outbox, NULL, NULL, NULL));
+	int same;
+
+	if (r < 0)
+		return r;
+	same = meta_is(ix, "bucket", bucket);
+	if (same != 0)
+		return MIN(same, 0);
+	r = index_meta_set(ix, "bucket", bucket);
+	return r == 0 ? conn_run(ix->writer, Q_OUTBOX_ALL, "i", now) : r;
+}
+
+int index_outbox_done(struct index *ix, const struct outbox_row *row)
+{
+	int r = conn_run(ix->writer, Q_OUTBOX_FREE, "ii", row->object, row->change);
+
+	return r == 0 ? conn_run(ix->writer, Q_OUTBOX_DONE, "ii", row->object, row->change) : r;
+}
+
+int index_outbox_later(struct index *ix, const struct outbox_row *row, int64_t next)
+{
+	return conn_run(ix->writer, Q_OUTBOX_LATER, "ii", next, row->object);
+}
+
+int index_outbox_keep(struct index *ix, int64_t now, uint64_t most)
+{
+	int r = conn_run(ix->writer, Q_OUTBOX_KEEP, "ii", now, (int64_t)MIN(most, (uint64_t)INT64_MAX));
+
+	return r == 0 ? conn_run(ix->writer, Q_OUTBOX_KEEP_OBJECTS, "i", now) : r;
+}
+
+/* ---- any thread --------------------------------------------------------------------- */
+
+/* The index was rebuilt, or made by a process without a bucket. */
+static bool has_outbox(struct conn *c)
+{
+	return sqlite3_table_column_metadata(c->db, NULL, "outbox", "object_id", NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static int next_with(struct conn *c, int64_t now, int64_t after, struct outbox_row *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	char worth[WORTH_TEXT];
+	unsigned count = 0;
+	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_NEXT, "iii", now, after, (int64_t)n) : -ENOTSUP;
+
+	while (r >= 0 && count < n && (r = rows_next(&rows)) > 0) {
+		struct outbox_row *row = &out[count++];
+
+		row->object = sqlite3_column_int64(rows.st, 0);
+		row->change = sqlite3_column_int64(rows.st, 1);
+		row->tries = (unsigned)sqlite3_column_int64(rows.st, 2);
+		row->since = sqlite3_column_int64(rows.st, 3);
+		column_text(rows.st, 4, row->sha256, sizeof(row->sha256));
+		row->size = (uint64_t)sqlite3_column_int64(rows.st, 5);
+		column_text(rows.st, 6, worth, sizeof(worth));
+		worth_parse(&row->worth, worth);
+	}
+	return r < 0 ? r : (int)count;
+}
+
+int index_outbox_next(struct index *ix, int64_t now, int64_t after, struct outbox_row *out, unsigned n)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : next_with(rd.c, now, after, out, n);
+}
+
+static int has_with(struct conn *c, const char *canon)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_HAS, "t", canon) : -ENOTSUP;
+
+	return r == 0 ? rows_next(&rows) : r;
+}
+
+int index_outbox_has(struct index *ix, const char *canon)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : has_with(rd.c, canon);
+}
+
+static int count_with(struct conn *c, struct outbox_totals *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_COUNT, "") : -ENOTSUP;
+
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -EUCLEAN;
+	out->files = (uint64_t)sqlite3_column_int64(rows.st, 0);
+	out->bytes = (uint64_t)sqlite3_column_int64(rows.st, 1);
+	out->oldest = sqlite3_column_int64(rows.st, 2);
+	out->failed = (uint64_t)sqlite3_column_int64(rows.st, 3);
+	out->lost = (uint64_t)sqlite3_column_int64(rows.st, 4);
+	return 0;
+}
+
+int index_outbox_count(struct index *ix, struct outbox_totals *out)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : count_with(rd.c, out);
+}

@@ -1,0 +1,26 @@
+/* The queue of files that a team's bucket does not have yet. It is part of the index, so it survives the process: a
+ * file is queued in the transaction that publishes it. A queued file is not evicted while the queue has at most half
+ * of the quota. Any thread; every call waits for the disk. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "store/store.h"
+
+/* Begins to queue files for the bucket, which is named by its URL. If the store had another bucket, or none, all of its
+ * files are queued. 0, -errno. */
+int store_outbox_open(struct store *s, const char *bucket);
+
+/* Files that are due now, with numbers above `after`, at most n. Returns their number. -ENOTSUP: the index was rebuilt:
+ * call store_outbox_open() again. */
+int store_outbox_next(struct store *s, int64_t after, struct outbox_row *rows, unsigned n);
+/* Calls `each` with the keys of a file, until it returns non-zero; returns that value. 0, -errno. */
+int store_outbox_keys(struct store *s, const struct outbox_row *row,
+	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx);
+/* The bucket has the file under all keys that it had when `row` was read. 0, -errno. */
+int store_outbox_done(struct store *s, const struct outbox_row *row);
+int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t seconds); /* try again after that */
+int store_outbox_keep(struct store *s); /* renews the time until which queued files are not evicted */
+
+bool store_outbox_has(struct store *s, const struct key *k); /* whether the file of the key is queued */
+int store_outbox_count(struct store *s, struct outbox_totals *out); /* 0, -errno; zeroes: no queue */
+/* Opens the bytes of a queued file. 0; -ENOENT: it has left the store. */
+int store_outbox_read(struct store *s, const struct outbox_row *row, int *fd);

@@ -1,0 +1,135 @@
+#!/bin/sh
+# A team's bucket, written by servers: what one server has fetched, the others find there. The queue survives kill -9
+# and a store that stops. On a store that honours conditions, on one that ignores them, and on one whose clock differs
+# by an hour. With SYMFS_TEST_STORE=ceph (bucket-ceph.sh): on a real Ceph gateway.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc strip curl sha256sum
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
+umask 077
+ACCESS=AKSYMFS SECRET=SKSYMFSSECRET
+
+store_start() { # NAME [ARGS...]: sets S3 and S3_PID
+  mkdir -p "$TMP/root-$1"
+  ss_name=$1
+  shift
+  "$top_builddir/tests/helpers/s3" --root "$TMP/root-$ss_name" --bucket symbols --access-key $ACCESS --secret-key $SECRET \
+    --log "$TMP/$ss_name.requests" "$@" >"$TMP/$ss_name.out" 2>"$TMP/$ss_name.log" &
+  S3_PID=$!
+  PIDS="$PIDS $S3_PID"
+  wait_for 10 grep -q 'listening on' "$TMP/$ss_name.out" || fail "the store $ss_name did not start"
+  S3=$(sed -n 's/^listening on //p' "$TMP/$ss_name.out")
+}
+ceph_start() {
+  need radosgw radosgw-admin ceph-mon ceph-osd ceph-mgr bc
+  ceph_up=$top_srcdir/../shared/tools/ceph/ceph-up.sh
+  [ -f "$ceph_up" ] || skip "no script here that starts a Ceph gateway"
+  listens_on 23300 && skip "a Ceph cluster runs here already"
+  cs_port=$(free_port)
+  timeout 240 bash "$ceph_up" "$TMP/c" "$cs_port" >"$TMP/ceph.log" 2>&1 || fail "ceph: $(tail -n 5 "$TMP/ceph.log")"
+  for f in "$TMP"/c/run/*.pid; do PIDS="$PIDS $(cat "$f")"; done
+  S3=http://127.0.0.1:$cs_port
+  S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
+  signed -X PUT "$S3/symbols" >/dev/null
+}
+signed() {
+  fetch_url --aws-sigv4 aws:amz:us-east-1:s3 -u "$ACCESS:$SECRET" -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
+}
+# Files that differ, so that each has bytes of its own.
+mkdir -p "$TMP/up/buildid"
+echo 'int main(void) { return 0; }' >"$TMP/p.c"
+id() { printf 'ab%02d%036d' "$1" 7; }
+for n in 1 2 3 4 5 6 7 8 9; do
+  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
+  mkdir -p "$TMP/up/buildid/$(id $n)"
+  cp "$TMP/prog$n" "$TMP/up/buildid/$(id $n)/executable"
+done
+upstream_start up --root "$TMP/up"
+
+conf() { # NAME [LINES...]
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team/x\naccess-key = %s\nsecret-key = %s\n' \
+    "$S3" "$ACCESS" "$SECRET" >"$TMP/$1.conf"
+  printf '[source "up"]\nurl = %s\ntype = debuginfod\n' "$URL_up" >>"$TMP/$1.conf"
+}
+server() { # NAME: with the configuration and the store of that name
+  symfs_serve "$1" --config "$TMP/team.conf"
+}
+gets() { # URL NUMBER WHAT
+  fetch_url -o "$TMP/got" "$1/buildid/$(id "$2")/executable" || fail "$3: file $2"
+  same_file "$TMP/got" "$TMP/prog$2"
+}
+number() { fetch_url "$1/metrics" | sed -n "s/^symfs_bucket_$2 //p"; } # URL NAME
+drained() { [ "$(number "$1" queued_files)" = 0 ]; }
+upstream_gets() { upstream_count "$URL_up" get; }
+
+scenario() { # NAME
+  upstream_reset "$URL_up"
+  conf team
+  server a
+  for n in 1 2 3 4 5; do gets "$URL_a" $n "$1: the first server"; done
+  wait_for 30 drained "$URL_a" || fail "$1: the queue has $(number "$URL_a" queued_files) files"
+  [ "$(number "$URL_a" files)" = 5 ] || fail "$1: $(number "$URL_a" files) files were uploaded"
+  [ "$(upstream_gets)" = 5 ] || fail "$1: $(upstream_gets) upstream requests"
+
+  # An empty server asks no upstream server, and uploads nothing.
+  server b
+  for n in 1 2 3 4 5; do gets "$URL_b" $n "$1: an empty server"; done
+  [ "$(upstream_gets)" = 5 ] || fail "$1: an empty server asked upstream"
+  [ "$(number "$URL_b" queued_files)" = 0 ] && [ "$(number "$URL_b" files)" = 0 ] || fail "$1: files of the bucket are queued"
+
+  # The store stops. Stored files are served, cold ones come from upstream after one bounded wait.
+  kill -STOP "$S3_PID"
+  start=$(now_ms)
+  gets "$URL_a" 1 "$1: a stored file while the store is stopped"
+  stored=$(($(now_ms) - start)) start=$(now_ms)
+  gets "$URL_a" 6 "$1: a cold file while the store is stopped"
+  cold=$(($(now_ms) - start)) start=$(now_ms)
+  gets "$URL_a" 7 "$1: a second cold file"
+  second=$(($(now_ms) - start))
+  [ $stored -lt 500 ] && [ $cold -lt 3000 ] && [ $second -lt 3000 ] || fail "$1: stored $stored, cold $cold, second $second ms"
+  [ "$(number "$URL_a" queued_files)" = 2 ] || fail "$1: $(number "$URL_a" queued_files) files are queued"
+  # kill -9 loses nothing of the queue.
+  kill -KILL "$PID_a"
+  wait_gone "$PID_a" 10
+  server a
+  gets "$URL_a" 8 "$1: after kill -9"
+  [ "$(number "$URL_a" queued_files)" = 3 ] || fail "$1: $(number "$URL_a" queued_files) files are queued after kill -9"
+  kill -CONT "$S3_PID"
+  wait_for 60 drained "$URL_a" || fail "$1: the queue has $(number "$URL_a" queued_files) files"
+  [ "$(number "$URL_a" lost_files)" = 0 ] || fail "$1: $(number "$URL_a" lost_files) files were lost"
+  before=$(upstream_gets)
+  server c
+  for n in 6 7 8; do gets "$URL_c" $n "$1: what was queued"; done
+  [ "$(upstream_gets)" = "$before" ] || fail "$1: what was queued is not in the bucket"
+
+  # A better file takes the key, on whichever server it appears; a lesser one does not.
+  strip -o "$TMP/lesser" "$TMP/prog9"
+  timeout 60 "$SYMFS" add --cache "$TMP/store-a" "$TMP/lesser" >/dev/null 2>"$TMP/err" || fail "$1: add: $(cat "$TMP/err")"
+  wait_for 30 drained "$URL_a" || fail "$1: a file of symfs add is not uploaded"
+  timeout 60 "$SYMFS" add --cache "$TMP/store-b" "$TMP/prog9" >/dev/null 2>"$TMP/err" || fail "$1: add: $(cat "$TMP/err")"
+  wait_for 30 drained "$URL_b" || fail "$1: a better file is not uploaded"
+  before=$(upstream_gets)
+  gets "$URL_c" 9 "$1: the better of two files"
+  [ "$(upstream_gets)" = "$before" ] || fail "$1: the better file did not come from the bucket"
+  say "$1: stopped store: stored file $stored ms, cold file $cold ms, the next $second ms"
+  for name in a b c; do
+    symfs_unserve $name
+    rm -rf "$TMP/store-$name"
+  done
+}
+
+if [ "${SYMFS_TEST_STORE:-}" = ceph ]; then
+  ceph_start
+  scenario ceph
+  exit 0
+fi
+store_start plain
+scenario plain
+[ "$(grep -c 'PUT /symbols/team/x/k/.* 412' "$TMP/plain.requests")" -gt 0 ] || fail "no condition was used"
+store_start ignoring --ignore-conditions
+scenario ignoring
+store_start skewed --clock 3600
+scenario skewed
+grep -q RequestTimeTooSkewed "$TMP/skewed.requests" || fail "the clocks do not differ"
+exit 0

@@ -63,15 +63,27 @@ static void drain(struct server *s, const sigset_t *signals)
 		log_info("%u requests did not end in time", http_running(s->http));
 }
 
+/* Waits for a signal, and removes expired files meanwhile. */
+static int next_signal(struct server *s, const sigset_t *signals)
+{
+	const struct timespec hour = {.tv_sec = 3600};
+	int sig;
+
+	do {
+		serving_expire(&s->serving, &s->app);
+		sig = sigtimedwait(signals, NULL, &hour);
+	} while (sig < 0 && (errno == EAGAIN || errno == EINTR));
+	return sig;
+}
+
 /* Serves until a signal ends the command. With a terminal, SIGHUP is such a signal, because a closing terminal
  * sends it. Otherwise SIGHUP reloads the configuration. */
 static void serve(struct server *s, const sigset_t *signals)
 {
 	bool hup_ends = isatty(STDIN_FILENO);
-	int sig = 0;
 
 	notify_send(s->notify, "READY=1");
-	while (sigwait(signals, &sig) == 0 && sig == SIGHUP && !hup_ends)
+	while (next_signal(s, signals) == SIGHUP && !hup_ends)
 		reload(s);
 	notify_send(s->notify, "STOPPING=1");
 	drain(s, signals);

@@ -2,8 +2,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/namespaces.h"
 #include "auth/tokens.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "store/store.h"
 
 #include <stdio.h>
 
@@ -55,6 +57,25 @@ int namespaces_open(void *ctx, const char *name, struct fetch **out, struct err 
 	all->first = one;
 	*out = one->app.fetch;
 	return 0;
+}
+
+/* A namespace is appended to the front and stays until namespaces_free(), so the list needs the lock only here. */
+static struct namespace *first_of(struct namespaces *all)
+{
+	LOCK_SCOPE(&all->lock);
+
+	return all->first;
+}
+
+void namespaces_expire(struct namespaces *all)
+{
+	for (struct namespace *one = first_of(all); one; one = one->next) {
+		struct store_expired done;
+		int r = store_expire(one->app.store, &done);
+
+		if (r < 0)
+			log_warn("namespace %s: expired files cannot be removed: %s", one->name, err_text(r));
+	}
 }
 
 int namespaces_reload(struct namespaces *all, struct err *e)

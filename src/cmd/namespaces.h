@@ -13,6 +13,8 @@ int namespaces_new(struct namespaces **out, const struct app *app);
 /* Opens the namespace `name`, with its store in CACHE-DIR/namespaces/NAME. `ctx` is the struct namespaces, which
  * keeps *out until namespaces_free(). 0, -errno; `e` has the reason. */
 int namespaces_open(void *ctx, const char *name, struct fetch **out, struct err *e);
+/* Removes the expired files of all namespaces. Errors are logged. */
+void namespaces_expire(struct namespaces *n);
 /* Replaces the sources of all namespaces, as app_reload() does. 0, or the last error. */
 int namespaces_reload(struct namespaces *n, struct err *e);
 void namespaces_free(struct namespaces *n); /* NULL is fine */

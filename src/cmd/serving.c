@@ -1,9 +1,11 @@
 /* Starts the HTTP server of symfs serve and of symfs mount --serve: options, signals, socket. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "cmd/namespaces.h"
 #include "http/http.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -78,6 +80,17 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 int serving_reload(struct serving *s, struct err *e)
 {
 	return s->namespaces ? namespaces_reload(s->namespaces, e) : 0;
+}
+
+void serving_expire(struct serving *s, struct app *app)
+{
+	struct store_expired done;
+	int r = store_expire(app->store, &done);
+
+	if (r < 0)
+		log_warn("expired files cannot be removed: %s", err_text(r));
+	if (s->namespaces)
+		namespaces_expire(s->namespaces);
 }
 
 void serving_end(struct serving *s)

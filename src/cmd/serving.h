@@ -39,6 +39,8 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 
 /* Reads the configuration of the namespaces again, as app_reload() does. 0, -errno. */
 int serving_reload(struct serving *s, struct err *e);
+/* Removes the expired files of the store of `app` and of all namespaces. Errors are logged. (waits for the disk) */
+void serving_expire(struct serving *s, struct app *app);
 /* Closes the namespaces, after http_stop(). */
 void serving_end(struct serving *s);
 

@@ -69,7 +69,7 @@ struct space {
 	struct unknown {
 		uint64_t asked, until; /* `asked`: hash of the path; `until`: clock_ms() */
 	} unknown[256]; /* under http->lock: code ids that no server knows */
-	struct space *next;
+	struct space *_Atomic next; /* set once, when a space is appended to the list */
 };
 
 struct http {

@@ -298,6 +298,20 @@ mv "$TMP/audit" "$TMP/audit.1"
 kill -HUP "$PID_one"
 wait_for 20 [ -e "$TMP/audit" ] || fail "SIGHUP does not open the audit log again"
 ask 404 "$PATH_SECRET" -H "$(auth "$BLUE")"
+# A server that starts removes what has expired.
+ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
+ask 201 "$PATH_PUB?class=short" -H "$(auth "$CI")" -T "$DEBUG"
+wait_for 20 expired || fail "the class short does not expire"
 symfs_unserve one
+symfs_serve two --config "$TMP/conf" --cache "$STORE" --token-file "$TMP/tokens"
+U=$URL_two
+is_gone() { [ "$(rows "$STORE")" = 0 ]; }
+wait_for 20 is_gone || fail "a server does not remove what has expired: $("$SYMFS" cache ls --no-default-sources --cache "$STORE")"
+ask 404 "$PATH_PUB" -H "$(auth "$CI")"
+says 'expired: class short'
+# Without --upload there is no route to upload by.
+try 405 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
+try 405 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
+symfs_unserve two
 [ $tries -ge 50 ] || fail "only $tries tries"
 say "$tries tries, all refused"

@@ -282,11 +282,20 @@ static void partial_run(void *ctx)
 	blob_unref(b);
 }
 
-/* The PDB was identified. */
+static bool has_good_size(const struct blob *b)
+{
+	return blob_size(b) >= SIZE_LEAST && blob_size(b) <= SIZE_MOST;
+}
+
+/* The PDB was identified. It is a whole file if it is in a directory, or the server has no byte ranges. */
 static int partial_begin(struct partial *p, const struct fetched *f)
 {
 	if (f->r < 0)
 		return f->r;
+	if (f->blob && p->n <= DERIVE_WHOLE_MOST && has_good_size(f->blob)) {
+		p->whole = blob_ref(f->blob);
+		return workers_post(p->d->workers, partial_run, p) == 0 ? 0 : -EALREADY;
+	}
 	if (!f->part || !part_is_sparse(f->part) || part_size(f->part) < SIZE_LEAST || part_size(f->part) > SIZE_MOST)
 		return -EALREADY;
 	p->part = part_ref(f->part);
@@ -352,7 +361,7 @@ int derive_partial(struct derive *d, const struct artifact *pdb, struct blob *wh
 	struct partial *p;
 	int r = -ENOMEM;
 
-	if (whole && (blob_size(whole) < SIZE_LEAST || blob_size(whole) > SIZE_MOST))
+	if (whole && !has_good_size(whole))
 		return -EALREADY;
 	p = calloc(1, sizeof(*p));
 	if (!p)

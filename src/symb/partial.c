@@ -5,10 +5,6 @@
 #include "symb/private.h"
 #include "symb/wait.h"
 
-/* The most addresses of a request in a stored PDB for which the PDB is not converted. So many are in most modules of a
- * PDB of 60 MB. Reading them then costs a third of the conversion, whose result later requests can use. */
-#define STORED_MOST 512
-
 /* Lists the addresses of the request's frames in the module. Returns their number; 0: a part of the PDB cannot
  * answer all of these frames. */
 static size_t addresses_of(const struct request *q, const struct wanted *w, uint32_t *out, size_t most)
@@ -45,7 +41,7 @@ bool partial_ask(struct symb *s, const struct request *q, struct wanted *w, cons
 	int r = addrs ? fetch_try(s->fetch, pdb, 1, FETCH_WHOLE, &f) : -ENOMEM;
 
 	if (r == -EAGAIN || (r == 0 && f.r == 0 && f.blob))
-		n = addresses_of(q, w, addrs, r == 0 ? STORED_MOST : PARTIAL_ADDRESSES_MOST);
+		n = addresses_of(q, w, addrs, r == 0 ? DERIVE_WHOLE_MOST : PARTIAL_ADDRESSES_MOST);
 	if (n)
 		n = derive_partial(s->derive, pdb, r == 0 ? f.blob : NULL, addrs, n, question_answered, to,
 			&to->partial) == 0;

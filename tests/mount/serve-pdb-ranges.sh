@@ -82,6 +82,11 @@ answers() {
 fetched() { upstream_count "$1" bytes '*/large.pdb'; }
 few() { [ "$(fetched "$1")" -lt $((size / 4)) ] || fail "$2: $(fetched "$1") of $size bytes"; }
 
+# The same for a PDB in a directory.
+"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-dir" --source "symstore@$TMP/symbols" "$TMP/request" >"$TMP/answer" 2>"$TMP/dir.log" ||
+  fail "a directory"
+grep -q 'was made of' "$TMP/dir.log" && fail "the PDB in a directory was converted"
+cmp -s "$TMP/answer" "$TMP/want" || fail "a directory: another answer than from GSYM: $(cat "$TMP/answer")"
 # A PDB that is asked for again and again is converted behind an answer.
 symfs_serve zero --offline --cache "$TMP/store-part"
 for _ in 1 2; do
@@ -124,8 +129,12 @@ grep -q 'n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int) + 0x' "$T
 upstream_start whole --root "$TMP/symbols" --no-range
 # shellcheck disable=SC2154
 symfs_serve two --source "symstore@$URL_whole"
+# The whole file is downloaded, and then read as a stored one.
 answers "$URL_two"
-wait_for 60 grep -q 'pdb.gsym was made of' "$TMP/two.log" || fail "the whole PDB was not converted"
+grep -q 'was made of' "$TMP/two.log" && fail "the whole PDB was converted for one request"
+answers "$URL_two" 2
+answers "$URL_two"
+wait_for 60 grep -q 'pdb.gsym was made of' "$TMP/two.log" || fail "three requests: the whole PDB was not converted"
 symfs_unserve two
 upstream_start single --root "$TMP/symbols" --one-range
 # shellcheck disable=SC2154

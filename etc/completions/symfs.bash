@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash, without the package bash-completion. Asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount mount-helper umount get warm core add id paths pdb parse why status sources config cache gsym
+_symfs_commands="mount mount-helper umount get wait warm core add id paths pdb parse why status sources config cache gsym
 	addr2line symbolicate best serve token help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --byte-ranges --keep-seconds
@@ -53,6 +53,7 @@ _symfs_value()
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
 	symbolicate:--api) _symfs_words "v4 v5" ;;
 	serve:--listen | mount:--serve) _symfs_words "127.0.0.1:8737 unix: systemd" ;;
+	wait:--timeout) COMPREPLY=() ;;
 	serve:--connections | serve:--idle-seconds | serve:--drain-*) COMPREPLY=() ;;
 	token:--file | serve:--token-file | serve:--access-log | serve:--audit-log | serve:--log-file | mount:--log-file) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1 object" ;;
@@ -96,6 +97,7 @@ _symfs_options()
 	mount) _symfs_words "-f --foreground -o --options --serve --log-file --mount-helper $_symfs_common" ;;
 	mount-helper) _symfs_words "-o --options --listen --help" ;;
 	umount) _symfs_words "-l --lazy --help" ;;
+	wait) _symfs_words "--timeout --type $_symfs_common" ;;
 	get) _symfs_words "-o --output --type $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
 	core) _symfs_words "$_symfs_common" ;;
@@ -136,7 +138,7 @@ _symfs_argument()
 	token) ((${#words[@]})) || _symfs_words "add ls rm" ;;
 	help) ((${#words[@]})) || _symfs_words "$_symfs_commands options" ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
-	get | why) _symfs_path ;;
+	get | wait | why) _symfs_path ;;
 	gsym)
 		_symfs_files -f
 		((${#words[@]})) || COMPREPLY+=($(compgen -W "create dump lookup verify stats" -- "$cur")) ;;

@@ -17,6 +17,7 @@ static const struct cmd *const commands[] = {
 	&cmd_token,
 	&cmd_get,
 	&cmd_warm,
+	&cmd_wait,
 	&cmd_core,
 	&cmd_add,
 	&cmd_id,

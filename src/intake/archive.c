@@ -47,22 +47,34 @@ static const char *why_not_apart(enum archive_kind kind, const char *name, bool 
 	return depth >= INTAKE_DEPTH_MOST ? "an archive in an archive in an archive" : NULL;
 }
 
-int taking_is_archive(const struct part *p, const char **why_not)
+/* Reads more than the first bytes only of a compressed file, whose content has to be seen. */
+static int kind_of(const struct part *p, enum archive_kind *kind)
 {
-	_cleanup_free_ uint8_t *head = malloc(ARCHIVE_HEAD);
 	struct view v = view_of_fd(p->it.fd, p->it.size);
 	size_t n = (size_t)MIN(p->it.size, ARCHIVE_HEAD);
-	enum archive_kind kind;
-	int r;
+	_cleanup_free_ uint8_t *more = NULL;
+	uint8_t head[1024];
+	int r = view_read(&v, 0, head, MIN(n, sizeof(head)));
 
-	if (!head)
-		return -ENOMEM;
-	r = view_read(&v, 0, head, n);
 	if (r < 0)
 		return r;
-	kind = archive_kind(head, n);
-	if (kind == ARCHIVE_NONE)
+	*kind = archive_kind(head, MIN(n, sizeof(head)));
+	if (*kind != ARCHIVE_NONE || n <= sizeof(head) || !packing_of(head, sizeof(head)))
 		return 0;
+	more = malloc(n);
+	r = more ? view_read(&v, 0, more, n) : -ENOMEM;
+	if (r == 0)
+		*kind = archive_kind(more, n);
+	return r;
+}
+
+int taking_is_archive(const struct part *p, const char **why_not)
+{
+	enum archive_kind kind = ARCHIVE_NONE;
+	int r = kind_of(p, &kind);
+
+	if (r < 0 || kind == ARCHIVE_NONE)
+		return r;
 	*why_not = why_not_apart(kind, p->it.name, p->it.named, p->depth);
 	return !*why_not;
 }

@@ -15,7 +15,9 @@ enum archive_kind {
 	ARCHIVE_RPM
 };
 
-#define ARCHIVE_HEAD (64u << 10) /* the first bytes that archive_kind() needs, or all of a shorter file */
+/* The first bytes that archive_kind() needs, or all of a shorter file. A block of zstd, which is unpacked as a whole,
+ * can have 128 KiB. */
+#define ARCHIVE_HEAD (160u << 10)
 
 /* The kind of a file that begins with the n bytes of `head`. */
 enum archive_kind archive_kind(const uint8_t *head, size_t n);

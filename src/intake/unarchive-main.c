@@ -35,6 +35,7 @@ static int set_filter(const char *sandbox, struct err *e)
 
 static int work(struct sender *s, const char *sandbox, struct err *e)
 {
+	static uint8_t head[ARCHIVE_HEAD];
 	enum archive_kind kind;
 	struct stat st;
 	ssize_t n;
@@ -47,10 +48,10 @@ static int work(struct sender *s, const char *sandbox, struct err *e)
 	r = set_filter(sandbox, e);
 	if (r < 0)
 		return r;
-	n = pread(WIRE_ARCHIVE, s->room, sizeof(s->room), 0);
+	n = pread(WIRE_ARCHIVE, head, sizeof(head), 0);
 	if (n < 0)
 		return err_set(e, -EBADMSG, "cannot be read: %s", err_text(errno));
-	kind = archive_kind(s->room, (size_t)n);
+	kind = archive_kind(head, (size_t)n);
 	return kind == ARCHIVE_ZIP ? unarchive_zip(s, WIRE_ARCHIVE, (uint64_t)st.st_size, e)
 				   : unarchive_lib(s, WIRE_ARCHIVE, (uint64_t)st.st_size, kind, e);
 }

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "priv/worker.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -65,8 +66,19 @@ int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int s
 	return 0;
 }
 
+/* Opens the archive anew to read only: a draft of the store is open for writing. -1: /proc is not there; then the
+ * worker gets the descriptor as it is, and could change the archive, but no other file. */
+static int only_read(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int fd, struct err *e)
 {
+	_cleanup_close_ int own = only_read(fd);
 	struct unarchive *u = NULL;
 	int pair[2], r;
 
@@ -74,7 +86,7 @@ int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int f
 		return err_set(e, -errno, "was not unpacked: %s", err_text(errno));
 	r = unarchive_over(&u, o, pair[0], e);
 	if (r == 0)
-		r = start(u, fd, pair[1], e);
+		r = start(u, own >= 0 ? own : fd, pair[1], e);
 	close(pair[1]);
 	if (r < 0) {
 		unarchive_close(u);

@@ -36,6 +36,13 @@ for how in 'tar none' 'tar gz' 'tar xz' 'tar bz2' 'tar zst' 'pax xz' '7z none' '
   n=$((n + 1))
 done
 say "$n kinds of archives"
+# The first block of zstd is large when nothing in it can be compressed.
+head -c 400000 /dev/urandom >"$TMP/noise"
+objcopy --add-section .noise="$TMP/noise" "$debug" "$TMP/noisy.debug" || fail objcopy
+make_archive "$TMP/a" tar zst noise "$TMP/noise" noisy.debug "$TMP/noisy.debug"
+fresh
+out=$(add "$TMP/a") || fail "large blocks: $out"
+last_is "added 1, present 0, not placed 1" "$out"
 # A hard link has no bytes of its own.
 make_archive "$TMP/a" tar none foo.debug "$debug" again.debug '>foo.debug'
 fresh

@@ -33,7 +33,7 @@ int namespaces_new(struct namespaces **out, const struct app *app)
 	return 0;
 }
 
-int namespaces_open(void *ctx, const char *name, struct fetch **out, struct err *e)
+int namespaces_open(void *ctx, const char *name, struct fetch **out, struct bucket **bucket, struct err *e)
 {
 	struct namespaces *all = ctx;
 	struct namespace *one = calloc(1, sizeof(*one));
@@ -46,7 +46,9 @@ int namespaces_open(void *ctx, const char *name, struct fetch **out, struct err 
 	args.adopted = NULL; /* freed by the first app */
 	args.space = one->name;
 	LOCK_SCOPE(&all->lock);
-	r = app_open(&one->app, &args, e);
+	r = app_prepare(&one->app, &args, e);
+	if (r == 0)
+		r = app_start_serving(&one->app, e);
 	if (r < 0) {
 		app_close(&one->app);
 		free(one);
@@ -56,6 +58,7 @@ int namespaces_open(void *ctx, const char *name, struct fetch **out, struct err 
 	one->next = all->first;
 	all->first = one;
 	*out = one->app.fetch;
+	*bucket = one->app.bucket;
 	return 0;
 }
 

@@ -5,14 +5,15 @@
 #include "base/err.h"
 
 struct app;
+struct bucket;
 struct fetch;
 struct namespaces;
 
 /* `app` must outlive the namespaces; its options and its configuration count for all of them. 0, -ENOMEM. */
 int namespaces_new(struct namespaces **out, const struct app *app);
-/* Opens the namespace `name`, with its store in CACHE-DIR/namespaces/NAME. `ctx` is the struct namespaces, which
- * keeps *out until namespaces_free(). 0, -errno; `e` has the reason. */
-int namespaces_open(void *ctx, const char *name, struct fetch **out, struct err *e);
+/* Opens the namespace `name`, with its store in CACHE-DIR/namespaces/NAME and its prefix in the bucket. `ctx` is the
+ * struct namespaces, which keeps *out and *bucket until namespaces_free(). 0, -errno; `e` has the reason. */
+int namespaces_open(void *ctx, const char *name, struct fetch **out, struct bucket **bucket, struct err *e);
 /* Removes the expired files of all namespaces. Errors are logged. */
 void namespaces_expire(struct namespaces *n);
 /* Replaces the sources of all namespaces, as app_reload() does. 0, or the last error. */

@@ -291,8 +291,10 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 	snprintf(h->id, sizeof(h->id), "%s", o->id ? o->id : "unknown");
 	if (r == 0)
 		r = space_new(&h->public, AUTH_PUBLIC, f, o->limits, e);
-	if (r == 0)
+	if (r == 0) {
+		h->public->bucket = o->bucket;
 		r = spaces_open(h, e);
+	}
 	if (r == 0 && ((r = workers_new(&h->workers, HTTP_WORKERS)) < 0 ||
 			      (r = workers_new(&h->askers, HTTP_ASKERS)) < 0))
 		err_set(e, r, "cannot start threads: %s", err_text(r));

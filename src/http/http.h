@@ -27,9 +27,9 @@ struct http_opts {
 	bool anyone;	    /* allows an address that other machines reach without a token */
 	char *const *names; /* further host names of this server: an array of lists, ended by NULL; NULL: none */
 	char *const *origins; /* origins of the web pages that may read responses: an array like `names` */
-	/* Opens a namespace that a token names; *out stays the callback's until http_stop() has returned. Any
-	 * thread. 0, -errno; `e` has the reason. NULL: only the namespace "public" exists. */
-	int (*open_space)(void *ctx, const char *name, struct fetch **out, struct err *e);
+	/* Opens a namespace that a token names; *out and *bucket (NULL: none) stay the callback's until http_stop()
+	 * has returned. Any thread. 0, -errno; `e` has the reason. NULL: only the namespace "public" exists. */
+	int (*open_space)(void *ctx, const char *name, struct fetch **out, struct bucket **bucket, struct err *e);
 	void *ctx;
 	const struct http_class *classes; /* "try" and "default" are among them; valid until http_stop() */
 	unsigned n_classes;

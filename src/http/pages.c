@@ -143,8 +143,8 @@ static int each_of(struct http *h, const struct space *s, each_number *each, voi
 			waiting > listeners ? waiting - listeners : 0);
 	if (r == 0)
 		r = each(ctx, "http_listeners", "clients that listen to events", "gauge", listeners);
-	if (r == 0 && h->bucket && s == h->public)
-		r = each_of_bucket(h->bucket, each, ctx);
+	if (r == 0 && s->bucket)
+		r = each_of_bucket(s->bucket, each, ctx);
 	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)
 		r = each(ctx, row->name, row->help, "counter", symb_stat(s->symb, row));
 	return r < 0 ? r : each(ctx, "start_time_seconds", "when the server was started", "gauge",

@@ -61,7 +61,8 @@ struct conn {
 struct space {
 	char name[AUTH_SPACE];
 	struct store *store;
-	struct fetch *fetch; /* the caller's */
+	struct fetch *fetch;   /* the caller's */
+	struct bucket *bucket; /* the caller's, which uploads files of the store; NULL: none */
 	struct derive *derive;
 	struct symb *symb;
 	struct misses *misses;
@@ -75,7 +76,7 @@ struct space {
 struct http {
 	/* constant once started */
 	struct space *public; /* the first of the list of spaces; further ones are added under spaces_lock */
-	int (*open_space)(void *ctx, const char *name, struct fetch **out, struct err *e);
+	int (*open_space)(void *ctx, const char *name, struct fetch **out, struct bucket **bucket, struct err *e);
 	void *open_ctx;
 	const struct symb_limits *limits;
 	const struct http_class *classes;

@@ -53,6 +53,7 @@ void space_free(struct space *s)
 static int open_space(struct http *h, const char *name, struct space **out, struct err *e)
 {
 	struct space *last = h->public;
+	struct bucket *bucket = NULL;
 	struct fetch *f = NULL;
 	int r;
 
@@ -62,11 +63,12 @@ static int open_space(struct http *h, const char *name, struct space **out, stru
 		return err_set(e, -ENOTSUP, "%s: this server has no namespaces", name);
 	if (h->n_spaces >= HTTP_SPACES_MOST)
 		return err_set(e, -E2BIG, "%s: a server has at most %d namespaces", name, HTTP_SPACES_MOST);
-	r = h->open_space(h->open_ctx, name, &f, e);
+	r = h->open_space(h->open_ctx, name, &f, &bucket, e);
 	if (r == 0)
 		r = space_new(out, name, f, h->limits, e);
 	if (r < 0)
 		return r;
+	(*out)->bucket = bucket;
 	while (last->next)
 		last = last->next;
 	last->next = *out;

@@ -3,7 +3,7 @@
 # get past that, each of which is refused; classes that expire, tombstones, the logs.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl gcc readelf zip python3
+need curl gcc readelf python3 sha256sum
 
 tries=0
 # ask WANTED-STATUS PATH [CURL-ARGS...]: body in $TMP/body, head in $TMP/head.
@@ -313,5 +313,43 @@ says 'expired: class short'
 try 405 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
 try 405 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
 symfs_unserve two
+# ---- a team's bucket: each namespace has a prefix of its own ---------------------------------------------
+put() { # PREFIX ID FILE: what a server of the namespace writes
+  put_sha=$(sha256sum <"$3" | cut -d' ' -f1) put_key=$(printf 'elf_debug %s' "$2" | sha256sum | cut -d' ' -f1)
+  mkdir -p "$TMP/root/$1/b" "$TMP/root/$1/k"
+  cp "$3" "$TMP/root/$1/b/$put_sha"
+  printf 'v1\telf_debug %s\ttest\thttp://test/x\t1\t%s\t1700000000\nb1\t%s\n' "$2" "$(stat -c %s "$3")" "$put_sha" \
+    >"$TMP/root/$1/k/$put_key"
+}
+put team "$ID" "$DEBUG"
+put team/namespaces/red "$HIDDEN" "$SECRETFILE"
+"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key AKIDEXAMPLE --secret-key s3cr3t \
+  --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
+s3_pid=$!
+PIDS="$PIDS $s3_pid"
+wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+cat >"$TMP/bucket.conf" <<END
+[bucket]
+endpoint = $(sed -n 's/^listening on //p' "$TMP/s3.out")
+bucket = symbols
+prefix = team
+access-key = AKIDEXAMPLE
+secret-key = s3cr3t
+read-only = yes
+END
+chmod 600 "$TMP/bucket.conf"
+symfs_serve three --config "$TMP/bucket.conf" --token-file "$TMP/tokens"
+U=$URL_three
+ask 200 "$PATH_PUB" -H "$(auth "$CI")"
+same_file "$TMP/body" "$DEBUG"
+ask 200 "$PATH_SECRET" -H "$(auth "$RED")"
+same_file "$TMP/body" "$SECRETFILE"
+for other in "$CI" "$BLUE" "$TRY"; do
+  try 404 "$PATH_SECRET" -H "$(auth "$other")"
+done
+try 404 "$PATH_PUB" -H "$(auth "$RED")"
+grep -q 'GET /symbols/team/namespaces/red/k/' "$TMP/s3.requests" || fail "the prefix of a namespace: $(cat "$TMP/s3.requests")"
+symfs_unserve three
+
 [ $tries -ge 50 ] || fail "only $tries tries"
 say "$tries tries, all refused"

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "cmd/no-source.h"
+#include "cmd/paint.h"
 #include "id/filetype.h"
 
 #include <stdio.h>
@@ -54,8 +55,8 @@ static int print_text(const struct sources *so)
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
 	/* The output for scripts has only lines of sources. */
-	if (so->n && isatty(STDOUT_FILENO))
-		printf("    %-30s %-10s %-16s %s\n", "NAME", "TYPE", "LAYOUT", "WHERE");
+	if (so->n && paint_terminal())
+		printf("    %s%-30s %-10s %-16s %s%s\n", paint_head(), "NAME", "TYPE", "LAYOUT", "WHERE", paint_end());
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
 
@@ -120,15 +121,15 @@ static int print_check_text(const struct sources *so, const struct check_row *ro
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
-	if (so->n && isatty(STDOUT_FILENO))
-		printf("    %-30s %-12s %s\n", "NAME", "STATE", "ANSWER");
+	if (so->n && paint_terminal())
+		printf("    %s%-30s %-12s %s%s\n", paint_head(), "NAME", "STATE", "ANSWER", paint_end());
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct check_row *row = &rows[i];
 		char http[40];
 
 		http_text(row, http);
-		printf("%2u. %-30s %-12s %-17s%s%s%s%s\n", i + 1, so->list[i]->name, row->state,
-			http, row->ranges == 1 ? " ranges" : "",
+		printf("%2u. %-30s %s%-12s%s %-17s%s%s%s%s\n", i + 1, so->list[i]->name,
+			paint_word(row->state), row->state, paint_end(), http, row->ranges == 1 ? " ranges" : "",
 			row->two_tier == 1 ? " two-tier" : "", row->text[0] ? " " : "",
 			text_shown(row->text, true, &room));
 	}

@@ -10,6 +10,7 @@
 #include "cmd/json.h"
 #include "cmd/mount-state.h"
 #include "cmd/no-source.h"
+#include "cmd/paint.h"
 #include "fs/fs.h"
 
 #include <fcntl.h>
@@ -264,6 +265,39 @@ static void add_json(struct json *j, const char *point, char *texts[FILES])
 	json_end(j);
 }
 
+/* Prints the line of a source on a terminal: columns, and the state in its colour. */
+static void print_source(char *line)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), where = BUF_UP_TO(64 << 10), state = BUF_UP_TO(64 << 10);
+	char *f[FIELDS];
+
+	split_fields(line, f);
+	printf("%2ld. %-30s %s%s%s\n", strtol(f[0], NULL, 10), text_shown(f[1], true, &name), paint_word(f[5]),
+		text_shown(f[5], true, &state), paint_end());
+	/* Most names have the place in them. */
+	if (!strstr(f[1], f[4]))
+		printf("    %s\n", text_shown(f[4], true, &where));
+}
+
+/* Prints counters on a terminal, three in a line, without those that are 0. */
+static void print_counters(char *text)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	char *save = NULL;
+	unsigned n = 0;
+
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, ' ');
+
+		if (!value || strcmp(value, " 0") == 0 || strncmp(line, "mounted ", 8) == 0)
+			continue;
+		*value++ = '\0';
+		buf_clear(&room);
+		printf("%-15s %8s%s", text_shown(line, true, &room), value + strspn(value, " "), ++n % 3 ? "   " : "\n");
+	}
+	printf("%s", n % 3 ? "\n" : "");
+}
+
 /* Prints a line. Tabs separate its fields, and are not escaped. */
 static void print_fields(char *line)
 {
@@ -279,7 +313,7 @@ static void print_lines(const char *head, char *text, const char *none, void (*p
 {
 	char *save = NULL;
 
-	printf("\n%s:\n", head);
+	printf("\n%s%s%s:\n", paint_head(), head, paint_end());
 	if (!text || !*text)
 		printf("%s\n", text ? none : "only the mount's owner may read this");
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
@@ -319,13 +353,18 @@ static void print_text(const char *shown, char *texts[FILES])
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	bool silent;
 
-	printf("%s: %s\n", shown, text_shown(texts[VERSION], true, &room));
+	printf("%s%s%s: %s\n", paint_head(), shown, paint_end(), text_shown(texts[VERSION], true, &room));
 	print_lines("under way", texts[DOWNLOADS], "nothing", print_download);
 	silent = no_source_in(texts[SOURCES]);
-	print_lines("sources", texts[SOURCES], "none", print_fields);
+	print_lines("sources", texts[SOURCES], "none", paint_terminal() ? print_source : print_fields);
 	if (silent)
 		printf("no source can answer: only stored files are found; to add one:\n%s", no_source_help);
-	print_lines("counters", texts[STATS], "none", print_fields);
+	if (!paint_terminal()) {
+		print_lines("counters", texts[STATS], "none", print_fields);
+		return;
+	}
+	printf("\n%scounters%s:\n", paint_head(), paint_end());
+	print_counters(texts[STATS]);
 }
 
 /* Whether the kernel denied access: only the owner may enter a mount without allow_other. */
@@ -460,7 +499,7 @@ static int watch_all(struct statuses *s)
 
 	for (;;) {
 		*s = (struct statuses){.only = only};
-		if (isatty(STDOUT_FILENO))
+		if (paint_terminal())
 			printf("\033[H\033[2J");
 		status = show_all(s);
 		if (fflush(stdout) != 0)

@@ -7,6 +7,7 @@
 #include "cmd/json.h"
 #include "cmd/mount-state.h"
 #include "cmd/no-source.h"
+#include "cmd/paint.h"
 #include "cmd/what.h"
 #include "fetch/fetch.h"
 #include "store/store.h"
@@ -105,8 +106,9 @@ static void print_row(const struct fetch_attempt *row, int nth, struct buf *room
 {
 	char until[24];
 
-	printf("%d. %s  [%s]  %s\n", nth, row->source, row->spelling, text_shown(row->url, true, room));
-	printf("   %s", row->verdict);
+	printf("%d. %s%s%s  [%s]  %s\n", nth, paint_head(), row->source, paint_end(), row->spelling,
+		text_shown(row->url, true, room));
+	printf("   %s%s%s", paint_word(row->verdict), row->verdict, paint_end());
 	print_status(row);
 	if (row->remembered_until) {
 		clock_print(row->remembered_until, until);
@@ -167,7 +169,8 @@ static int print_text(const struct answer *a)
 		printf("key     %s\n", text_shown(key_text(&a->key, text), true, &room));
 	else
 		printf("key     none: %s\n", a->none);
-	printf("stored  %s\n", a->file[0] ? text_shown(a->file, true, &room) : "no");
+	printf("stored  %s%s%s\n", a->file[0] ? paint_good() : paint_warn(),
+		a->file[0] ? text_shown(a->file, true, &room) : "no", paint_end());
 	print_worth(a);
 	print_ended(a, &room);
 	for (int i = 0; i < a->n; i++)

@@ -51,6 +51,7 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 		.audit_log = s->audit_log,
 		.open_space = namespaces_open,
 		.upload_most = s->upload ? app->settings.max_file_size : 0,
+		.allow_unsandboxed = app->settings.allow_unsandboxed,
 		.bucket = app->bucket, .id = s->id[0] ? s->id : NULL, .limits = &app->limits,
 		.names = app->settings.server_names, .origins = app->settings.allow_origins};
 	unsigned seconds = 0;

@@ -365,6 +365,7 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	h->body_most = o->limits && o->limits->bytes ? o->limits->bytes : symb_limits_default.bytes;
 	h->bodies_most = MAX(HTTP_BODIES_MOST, 4 * h->body_most);
 	h->upload_most = o->upload_most;
+	h->allow_unsandboxed = o->allow_unsandboxed;
 	h->started = clock_wall();
 	h->epoll = h->wake = -1;
 	h->open_space = o->open_space;

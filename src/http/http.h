@@ -38,6 +38,7 @@ struct http_opts {
 	unsigned connections; /* at once; 0: 4096, or fewer if the process may not open enough descriptors */
 	const struct symb_limits *limits; /* of symbolication requests; NULL: symb_limits_default */
 	uint64_t upload_most; /* bytes of one upload; 0: the server accepts no uploads */
+	bool allow_unsandboxed; /* uploaded archives are unpacked also where no system-call filter can be set */
 	struct bucket *bucket; /* the caller's, which uploads files of the store; NULL: none */
 	unsigned idle_ms;     /* milliseconds within which the head of a request must arrive; 0: 60000 */
 };

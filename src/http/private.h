@@ -96,6 +96,7 @@ struct http {
 	uint64_t body_most, bodies_most; /* the limits: bytes of one POST, and of all POSTs */
 	struct uploads *uploads; /* NULL: the server accepts no uploads (upload.h) */
 	uint64_t upload_most;	 /* the limit: bytes of one upload */
+	bool allow_unsandboxed;	 /* as in http_opts */
 	int64_t started; /* wall clock */
 	pthread_t watcher;
 	int epoll, wake;

@@ -45,7 +45,8 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	struct upload_outcome *out, intake_report_fn *each, void *ctx)
 {
 	_cleanup_intake_ struct intake *in = NULL;
-	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most};
+	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most,
+		.allow_unsandboxed = x->h->allow_unsandboxed, .stop = &x->h->stopping};
 	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx};
 	_cleanup_close_ int fd = fcntl(draft_fd(f->draft), F_DUPFD_CLOEXEC, 0);
 	char from[ROUTE_PATH_MAX + LISTEN_TEXT];

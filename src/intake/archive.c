@@ -90,6 +90,16 @@ static int spend(struct unpacking *u, size_t n, struct err *e)
 	return 0;
 }
 
+/* Whether a member of this size is larger than any stored file may be. */
+static int check_size(const struct unpacking *u, uint64_t size, struct err *e)
+{
+	uint64_t most = u->t->in->opts.max_file_size;
+
+	return most && size > most ? err_set(e, -EFBIG, "has more than %llu bytes (max-file-size)",
+					     (unsigned long long)most)
+				   : 0;
+}
+
 /* Checks by the head of a member whether to unpack the rest of the member. 0: unpack it; -errno: skip the
  * member, and `e` has the reason. */
 static int judge_head(struct unpacking *u, const uint8_t *head, size_t n, const struct part *part, struct err *e)
@@ -128,6 +138,8 @@ static int unpack_rest(struct unpacking *u, struct draft *d, const uint8_t *p, s
 		r = unarchive_read(u->from, &p, &n, e);
 		if (r == 0)
 			r = spend(u, n, e);
+		if (r == 0)
+			r = check_size(u, draft_size(d) + n, e);
 	}
 	/* An empty member, too, is read to its end. */
 	return r == 0 && !draft_size(d) ? unarchive_read(u->from, &p, &n, e) : r;
@@ -142,6 +154,8 @@ static int unpack(struct unpacking *u, const struct part *part, struct draft **o
 
 	if (r == 0 && u->m.size != VIEW_UNKNOWN && u->m.size > u->budget->bytes)
 		r = err_set(e, -EFBIG, "the archive expands to too many bytes");
+	if (r == 0 && u->m.size != VIEW_UNKNOWN)
+		r = check_size(u, u->m.size, e);
 	if (r == 0)
 		r = spend(u, n, e);
 	if (r == 0)

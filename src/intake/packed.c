@@ -56,9 +56,13 @@ static int take_bytes(void *ctx, const void *p, size_t n)
 }
 
 /* The limit of unpacked bytes. For a file in an archive, this is the rest of the archive's budget. */
-static uint64_t most_bytes(const struct part *p)
+static uint64_t most_bytes(const struct unpacking *u)
 {
-	return p->budget ? p->budget->bytes : taking_bytes_most(p->it.size);
+	const struct part *p = u->packed;
+	uint64_t most = p->budget ? p->budget->bytes : taking_bytes_most(p->it.size);
+	uint64_t of_a_file = u->t->in->opts.max_file_size;
+
+	return of_a_file ? MIN(most, of_a_file) : most;
 }
 
 /* Puts the name of the packing before an error about the content. Errors of unpack/ already contain the
@@ -77,7 +81,7 @@ static int unpack_all(struct unpacking *u, const struct packing *p)
 {
 	_cleanup_unpack_ struct unpack *un = NULL;
 	struct view v = view_of_fd(u->packed->it.fd, u->packed->it.size);
-	int r = unpack_new(&un, p, most_bytes(u->packed), take_bytes, u);
+	int r = unpack_new(&un, p, most_bytes(u), take_bytes, u);
 
 	if (r == 0)
 		r = unpack_more(un, &v, &u->e);

@@ -84,6 +84,8 @@ int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int f
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "was not unpacked: %s", err_text(errno));
+	/* The system's default may have no room for a whole message. */
+	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &(int){4 * WIRE_BYTES_MOST}, sizeof(int));
 	r = unarchive_over(&u, o, pair[0], e);
 	if (r == 0)
 		r = start(u, own >= 0 ? own : fd, pair[1], e);

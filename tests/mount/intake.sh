@@ -108,6 +108,17 @@ hostile "$TMP/h"
 says "h: not placed: the archive expands to too many bytes" "$out"
 last_is "added 0, present 0, not placed 1" "$out"
 
+# A sparse file of a terabyte takes a few bytes of its archive.
+if truncate -s 1T "$TMP/sparse" 2>/dev/null && tar -C "$TMP" -S -cf "$TMP/h" sparse words; then
+  hostile "$TMP/h"
+  says "h!sparse: not placed: the archive expands to too many bytes" "$out"
+  says "h!words: not placed: of no format" "$out"
+  xz -f "$TMP/h"
+  hostile "$TMP/h.xz"
+  says "h.xz!sparse: not placed: the archive expands to too many bytes" "$out"
+fi
+rm -f "$TMP/sparse"
+
 # Cut anywhere: no member that is not whole, and a reason.
 n=0
 for how in 'tar none' 'tar xz' '7z none' 'deb xz'; do

@@ -105,6 +105,21 @@ static struct intake_item claiming(const char *layout, const char *path, struct 
 	return (struct intake_item){.claims = hit->files, .n_claims = hit->n, .compare = true};
 }
 
+static int packed_text(const char *text)
+{
+	char command[2048];
+	int fd;
+
+	unlink(in_scratch("packed.gz"));
+	unlink(in_scratch("packed"));
+	write_file(in_scratch("packed"), text, strlen(text));
+	snprintf(command, sizeof(command), "gzip '%s'", in_scratch("packed"));
+	ck_assert_int_eq(system(command), 0);
+	fd = open(in_scratch("packed.gz"), O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
 START_TEST(claims)
 {
 	const char *text = SYM(ID, "a.so", LINES);
@@ -133,6 +148,13 @@ START_TEST(claims)
 	ck_assert_int_eq(take_text(in, text, &it, &seen), 0);
 	ck_assert_msg(seen.added == 1, "%s", seen.text);
 	ck_assert(store_has(s, &seen.key, NULL));
+	/* The content of a compressed file is compared with the claim. */
+	it.named = true;
+	ck_assert_int_eq(take_fd_as(in, packed_text(text), &it, &seen), 0);
+	ck_assert_msg(seen.present == 1 && !seen.differs, "%s", seen.text);
+	it = claiming("breakpad", "a.so/" OTHER "/a.so.sym", hit);
+	ck_assert_int_eq(take_fd_as(in, packed_text(text), &it, &seen), 0);
+	ck_assert_msg(seen.refused == 1 && strstr(seen.text, "does not fit its path"), "%s", seen.text);
 	ck_assert_int_eq(verify_quiet(s), 0);
 	intake_free(in);
 	store_close(s);
@@ -252,6 +274,10 @@ START_TEST(limits_of_a_file)
 	ck_assert_int_eq(intake_new(&in, &o), 0);
 	ck_assert_int_eq(take_text(in, SYM(ID, "a.so", LINES), &it, &seen), 0);
 	ck_assert_msg(seen.error == -EFBIG && strstr(seen.text, "the limit is 60"), "%s", seen.text);
+	ck_assert_int_eq(take_fd_as(in, packed_text(SYM(ID, "a.so", LINES)), &it, &seen), 0);
+	ck_assert_msg(seen.error == -EFBIG, "%d %s", seen.error, seen.text);
+	ck_assert_int_eq(take_fd_as(in, archive_of("tar", "xz", "a.sym", SYM(ID, "a.so", LINES), NULL), &it, &seen), 0);
+	ck_assert_msg(strstr(seen.text, "has more than 60 bytes (max-file-size)"), "%s", seen.text);
 	intake_free(in);
 	store_close(o.store);
 	scratch_end();

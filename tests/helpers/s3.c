@@ -35,13 +35,14 @@ static const char help[] =
 	"  --public     serves unsigned requests, too\n"
 	"  --no-list    answers 403 for missing objects, as S3 does without the right to list\n"
 	"  --ignore-conditions  ignores If-None-Match    --clock N  its clock differs by N seconds\n"
+	"  --port N     listens there; 0 (default): any free port\n"
 	"  --log FILE   a line for each request: METHOD PATH STATUS CODE\n"
 	"Prints `listening on http://127.0.0.1:PORT`.\n";
 
 static struct options {
 	const char *root, *bucket, *access_key, *secret_key, *region, *token;
 	bool public, no_list, ignore;
-	long clock;
+	long clock, port;
 	int log;
 } o = {.root = ".", .bucket = "bucket", .access_key = "", .secret_key = "", .region = "us-east-1", .log = -1};
 
@@ -659,7 +660,7 @@ static bool options_read(int argc, char **argv)
 	static const struct option list[] = {{"root", 1, NULL, 'r'}, {"bucket", 1, NULL, 'b'},
 		{"access-key", 1, NULL, 'a'}, {"secret-key", 1, NULL, 's'}, {"region", 1, NULL, 'R'},
 		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'}, {"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
-		{"help", 0, NULL, 'h'}, {0}};
+		{"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
@@ -670,6 +671,7 @@ static bool options_read(int argc, char **argv)
 		case 's': o.secret_key = optarg; break;
 		case 'R': o.region = optarg; break;
 		case 't': o.token = optarg; break;
+		case 'P': o.port = strtol(optarg, NULL, 10); break;
 		case 'p': o.public = true; break;
 		case 'n': o.no_list = true; break;
 		case 'i': o.ignore = true; break;
@@ -685,7 +687,7 @@ int main(int argc, char **argv)
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(a);
 	pthread_attr_t detached;
-	int listener;
+	int listener, on = 1;
 
 	if (!options_read(argc, argv))
 		return 2;
@@ -693,6 +695,8 @@ int main(int argc, char **argv)
 	pthread_attr_init(&detached);
 	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	a.sin_port = htons((uint16_t)o.port);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* a store that was killed starts again */
 	if (listener < 0 || bind(listener, (struct sockaddr *)&a, len) < 0 || listen(listener, 64) < 0 ||
 		getsockname(listener, (struct sockaddr *)&a, &len) < 0) {
 		perror("s3");

@@ -1,0 +1,244 @@
+#!/bin/sh
+# Three servers with one bucket behind nginx, for a minute or longer: uploads, downloads, expiry and eviction at the
+# same time, while servers, the front and the bucket's store are killed and stopped. No client gets a wrong byte, no
+# file is reported as missing that a source has, no acknowledged upload is lost, and a server that was not killed has
+# as much memory and as many descriptors at the end as after a fifth of the time.
+#	SYMFS_SOAK_SECONDS=1800 tests/mount/cluster-soak.sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# As many bytes that ASan keeps from reuse would look like a leak.
+ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99:quarantine_size_mb=4}
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl nginx openssl sha256sum
+[ -x "$SYMFS" ] || fail "$SYMFS is not built"
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
+SECONDS_LONG=${SYMFS_SOAK_SECONDS:-60} KILL_EVERY=${SYMFS_SOAK_KILL:-6} FILES=60
+umask 077
+
+# ---- files, sources, the bucket ---------------------------------------------------------------------
+symbols() { # NAME ID LINES
+  printf 'MODULE Linux x86_64 %s %s\n' "$2" "$1"
+  awk -v n="$3" -v id="$2" 'BEGIN { print "FUNC 10 10 0 f" id; print "10 10 1 0"; for (a = 0; a < n; a++) printf "PUBLIC %x 0 name_%d_%s\n", a * 16 + 64, a, id }'
+}
+some_id() { echo "$1" | md5sum | cut -c1-32 | tr a-f A-F | sed 's/$/0/'; }
+i=0
+while [ $i -lt $FILES ]; do
+  id=$(some_id "down $i")
+  mkdir -p "$TMP/up/d$i.so/$id"
+  symbols "d$i.so" "$id" $((200 + i * 100)) >"$TMP/up/d$i.so/$id/d$i.so.sym"
+  echo "d$i.so/$id/d$i.so.sym" >>"$TMP/syms"
+  i=$((i + 1))
+done
+upstream_start up --root "$TMP/up"
+
+store_port=
+store_start() {
+  mkdir -p "$TMP/bucket"
+  for _ in 1 2 3 4 5; do
+    st_port=${store_port:-$(free_port)}
+    "$top_builddir/tests/helpers/s3" --root "$TMP/bucket" --bucket symbols --access-key AKSYMFS --secret-key SKSYMFSSECRET \
+      --port "$st_port" >"$TMP/s3.out" 2>"$TMP/s3.log" &
+    store_pid=$!
+    PIDS="$PIDS $store_pid"
+    wait_for 20 listens_or_gone "$store_pid" "$st_port"
+    gone "$store_pid" || break
+  done
+  gone "$store_pid" && fail "the bucket's store does not start: $(cat "$TMP/s3.log")"
+  store_port=$st_port
+}
+store_start
+cat >"$TMP/conf" <<END
+[bucket]
+endpoint = http://127.0.0.1:$store_port
+bucket = symbols
+prefix = team
+access-key = AKSYMFS
+secret-key = SKSYMFSSECRET
+[source "up"]
+url = $URL_up
+layout = breakpad
+[class "brief"]
+age = 2s
+END
+
+# ---- servers and front ----------------------------------------------------------------------------------
+server() { # NUMBER
+  for _ in 1 2 3 4 5; do
+    eval "se_port=\${port_$1:-}"
+    symfs_serve "s$1" --listen "127.0.0.1:${se_port:-0}" --upload --config "$TMP/conf" --quota 24M \
+      --miss-lifetime 2s --breaker-seconds 1s --stall-timeout 3s --lookup-deadline 5s && break
+  done
+  eval "port_$1=\${URL_s$1##*:}"
+}
+for s in 1 2 3; do server $s; done
+mkdir -p "$TMP/nginx-ng" "$TMP/tls"
+(cd "$TMP/tls" && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=symbols.example.net \
+  -addext subjectAltName=IP:127.0.0.1 -keyout server.key -out server.pem) >"$TMP/openssl.out" 2>&1 || fail "openssl: $(cat "$TMP/openssl.out")"
+front_port=
+front() {
+  for _ in 1 2 3 4 5; do
+    fr_port=${front_port:-$(free_port)}
+    {
+      echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log $TMP/nginx-ng/error; events { worker_connections 512; }"
+      echo "http { access_log off; client_body_temp_path $TMP/nginx-ng/t1; proxy_temp_path $TMP/nginx-ng/t2;"
+      echo "fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
+      # shellcheck disable=SC2154 # set by server()
+      sed -e "s|10.0.0.1:8737|127.0.0.1:$port_1|; s|10.0.0.2:8737|127.0.0.1:$port_2|; s|10.0.0.3:8737|127.0.0.1:$port_3|" \
+        -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$fr_port ssl|" "$top_srcdir/etc/nginx/symfs-cluster.conf"
+      echo "}"
+    } >"$TMP/nginx-ng/conf"
+    nginx_run ng "$fr_port" && break
+  done
+  gone "$ns_pid" && fail "nginx does not start"
+  front_port=$fr_port front_pid=$ns_pid
+}
+front
+FRONT=https://127.0.0.1:$front_port
+status() { curl -gsS --noproxy '*' --cacert "$TMP/tls/server.pem" --max-time 60 -w '%{http_code}\n' "$@" 2>>"$TMP/curl.out"; }
+
+# ---- clients: they run until $TMP/stop is there ---------------------------------------------------------------
+# A download is right, or fails visibly: with an error, or with fewer bytes than announced.
+downloader() { # NUMBER
+  while [ ! -e "$TMP/stop" ]; do
+    do_sym=$(shuf -n 1 "$TMP/syms")
+    do_code=$(status -o "$TMP/got$1" "$FRONT/$do_sym")
+    do_rc=$?
+    case $do_rc:$do_code in
+    0:200) cmp -s "$TMP/got$1" "$TMP/up/$do_sym" && echo right || { echo "WRONG $do_sym"; cp "$TMP/got$1" "$TMP/wrong$1"; } ;;
+    0:404) echo "MISSING $do_sym" ;;
+    *) echo "failed $do_rc:$do_code" ;;
+    esac
+  done >"$TMP/downloads$1"
+}
+# An upload counts as acknowledged with 200 or 201. Every fourth has a class that expires at once.
+uploader() { # NUMBER
+  ul_n=0
+  while [ ! -e "$TMP/stop" ]; do
+    ul_n=$((ul_n + 1)) ul_class=keep
+    [ $((ul_n % 4)) != 0 ] || ul_class=brief
+    ul_id=$(some_id "up $1 $ul_n")
+    symbols "u$1-$ul_n.so" "$ul_id" $((ul_n % 50 * 40)) >"$TMP/sent$1"
+    ul_path=u$1-$ul_n.so/$ul_id/u$1-$ul_n.so.sym
+    ul_code=$(status -o "$TMP/said$1" -T "$TMP/sent$1" "$FRONT/breakpad/$ul_path?class=$ul_class")
+    case $?:$ul_code in
+    0:20[01]) echo "$ul_class $ul_path $(sha256sum <"$TMP/sent$1" | cut -d' ' -f1)" ;;
+    0:4*) echo "REFUSED $ul_path $ul_code $(head -c 200 "$TMP/said$1")" ;;
+    *) echo "failed $ul_code" ;;
+    esac
+  done >"$TMP/uploads$1"
+}
+# Removes what has expired, and evicts, on one server after another.
+keeper() {
+  ke_bucket=
+  "$SYMFS" cache --help | grep -q -- --bucket && ke_bucket=yes
+  while [ ! -e "$TMP/stop" ]; do
+    for ke_s in 1 2 3; do
+      "$SYMFS" cache expire --no-default-sources --config "$TMP/conf" --cache "$TMP/store-s$ke_s"
+      "$SYMFS" cache gc --no-default-sources --config "$TMP/conf" --quota 16M --cache "$TMP/store-s$ke_s"
+      [ -z "$ke_bucket" ] || "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-s$ke_s"
+      nap
+    done
+  done >"$TMP/keeper" 2>&1
+}
+clients=
+for n in 1 2 3; do
+  downloader $n &
+  clients="$clients $!"
+  uploader $n &
+  clients="$clients $!"
+done
+keeper &
+clients="$clients $!"
+PIDS="$PIDS $clients"
+
+# ---- faults: server 3 is never killed, so its memory can be compared ------------------------------------------------
+rss() { awk '/^VmRSS/ { print $2 }' "/proc/$PID_s3/status"; }
+descriptors() { find "/proc/$PID_s3/fd" -mindepth 1 2>/dev/null | wc -l; }
+kill_server() { # NUMBER
+  eval "ks_pid=\$PID_s$1"
+  kill -KILL "$ks_pid"
+  wait_gone "$ks_pid" 10 || fail "a server survives SIGKILL"
+  wait "$ks_pid" 2>/dev/null
+  server "$1"
+}
+end=$(($(now_ms) + SECONDS_LONG * 1000)) next=$(($(now_ms) + KILL_EVERY * 1000)) fifth=$(($(now_ms) + SECONDS_LONG * 200))
+first_rss=0 first_fds=0 faults=0 stopped=0
+while [ "$(now_ms)" -lt $end ]; do
+  now=$(now_ms)
+  for s in 1 2 3; do eval "gone \"\$PID_s$s\"" && fail "server $s ended"; done
+  gone "$store_pid" && fail "the bucket's store ended"
+  if [ $first_rss = 0 ] && [ "$now" -ge $fifth ]; then
+    first_rss=$(rss) first_fds=$(descriptors)
+  fi
+  if [ $stopped != 0 ] && [ "$now" -ge $stopped ]; then
+    kill -CONT "$store_pid"
+    stopped=0
+  fi
+  if [ "$now" -ge "$next" ] && [ $((end - now)) -gt 4000 ]; then
+    case $((faults % 5)) in
+    0 | 2) kill_server $((faults % 5 / 2 + 1)) ;;
+    1) kill -STOP "$store_pid"; stopped=$((now + 3000)) ;;
+    3)
+      kill -CONT "$store_pid"
+      kill -KILL "$store_pid"
+      wait_gone "$store_pid" 10
+      stopped=0
+      store_start
+      ;;
+    4)
+      kill -KILL "$front_pid"
+      wait_gone "$front_pid" 10
+      front
+      ;;
+    esac
+    faults=$((faults + 1)) next=$((now + KILL_EVERY * 1000))
+  fi
+  nap
+done
+kill -CONT "$store_pid"
+: >"$TMP/stop"
+for c in $clients; do wait_gone "$c" 120 || fail "a client does not end"; done
+
+# ---- what the clients have seen -----------------------------------------------------------------------------------
+cat "$TMP"/downloads? >"$TMP/all-downloads"
+cat "$TMP"/uploads? >"$TMP/all-uploads"
+say "downloads: $(grep -c '^right' "$TMP/all-downloads") right, $(grep -c '^failed' "$TMP/all-downloads") failed visibly, $(grep -c '^WRONG' "$TMP/all-downloads") wrong, $(grep -c '^MISSING' "$TMP/all-downloads") called missing"
+say "uploads: $(grep -cE '^(keep|brief) ' "$TMP/all-uploads") acknowledged, $(grep -c '^failed' "$TMP/all-uploads") failed visibly, $(grep -c '^REFUSED' "$TMP/all-uploads") refused; $faults faults"
+removed=$(awk '/^removed/ { n += $2 } END { print n + 0 }' "$TMP/keeper")
+say "expired or evicted while they ran: $removed files"
+[ "$removed" -ge 1 ] || [ "$SECONDS_LONG" -lt 40 ] || fail "nothing expired: $(tail -n 3 "$TMP/keeper")"
+grep -q '^WRONG' "$TMP/all-downloads" && fail "wrong bytes: $(grep -m 3 '^WRONG' "$TMP/all-downloads")"
+grep -q '^MISSING' "$TMP/all-downloads" && fail "called missing: $(grep -m 3 '^MISSING' "$TMP/all-downloads")"
+grep -q '^REFUSED' "$TMP/all-uploads" && fail "refused: $(grep -m 3 '^REFUSED' "$TMP/all-uploads")"
+[ "$(grep -c '^right' "$TMP/all-downloads")" -ge 20 ] && [ "$(grep -c '^keep' "$TMP/all-uploads")" -ge 5 ] || fail "too little happened"
+[ $faults -ge 4 ] || [ "$SECONDS_LONG" -lt 40 ] || fail "only $faults faults"
+
+# ---- no acknowledged upload is lost: when the queues are empty, every server has each -----------------------------------
+queued() { fetch_url "$1/metrics" | sed -n 's/^symfs_bucket_queued_files //p'; }
+drained() { for dr_s in 1 2 3; do eval "[ \"\$(queued \"\$URL_s$dr_s\")\" = 0 ]" || return 1; done; }
+wait_for 120 drained || fail "the queues do not drain: $(queued "$URL_s1") $(queued "$URL_s2") $(queued "$URL_s3")"
+for s in 1 2 3; do
+  "$SYMFS" cache rm --misses --no-default-sources --cache "$TMP/store-s$s" >"$TMP/rm.out" 2>&1
+done
+lost=0
+grep '^keep ' "$TMP/all-uploads" >"$TMP/kept"
+while read -r _ path sha; do
+  for s in 1 2 3; do
+    eval "url=\$URL_s$s"
+    [ "$(fetch_url "$url/$path" | sha256sum | cut -d' ' -f1)" = "$sha" ] || { lost=$((lost + 1)); say "server $s has not $path"; }
+  done
+done <"$TMP/kept"
+[ $lost = 0 ] || fail "$lost of $(($(wc -l <"$TMP/kept") * 3)) acknowledged uploads are lost"
+say "$(wc -l <"$TMP/kept") acknowledged uploads are on all three servers"
+
+# ---- memory and descriptors of the server that was not killed ----------------------------------------------------------
+fds_few() { [ "$(descriptors)" -le $((first_fds + 40)) ]; }
+wait_for 30 fds_few || fail "descriptors: $first_fds after a fifth, $(descriptors) at the end"
+last_rss=$(rss)
+say "server 3: $first_rss kB and $first_fds descriptors after a fifth, $last_rss kB and $(descriptors) at the end"
+[ "$last_rss" -le $((first_rss + first_rss / 4 + 32768)) ] || fail "memory grows from $first_rss to $last_rss kB"
+for s in 1 2 3; do
+  symfs_unserve s$s
+  "$SYMFS" cache verify --cache "$TMP/store-s$s" >"$TMP/verify.out" 2>&1 || fail "verify: $(cat "$TMP/verify.out")"
+done
+exit 0

@@ -9,15 +9,15 @@ void msf_io_init(struct msf_io *io, const struct view *v)
 {
 	io->v = *v;
 	io->n_lacks = 0;
-	io->chunk = NULL;
-	io->has_chunk = false;
-	io->chunk_size = 0;
+	for (unsigned i = 0; i < MSF_CHUNKS_KEPT; i++)
+		io->chunks[i].bytes = NULL;
+	io->expanded = 0;
 }
 
 void msf_io_release(struct msf_io *io)
 {
-	free(take(io->chunk));
-	io->has_chunk = false;
+	for (unsigned i = 0; i < MSF_CHUNKS_KEPT; i++)
+		free(take(io->chunks[i].bytes));
 }
 
 static void add_lack(struct msf_io *io, uint64_t off, uint64_t n)

@@ -23,15 +23,22 @@ struct msf_lack {
 
 #define MSF_LACKS_MOST 1024
 
+/* The bytes of a decompressed chunk. */
+struct msf_expanded {
+	uint8_t *bytes; /* NULL: an empty entry */
+	uint32_t chunk;
+	size_t size;
+};
+
+#define MSF_CHUNKS_KEPT 8
+
 /* One thread's access to the bytes of a file. */
 struct msf_io {
 	struct view v;
 	unsigned n_lacks; /* entries in `lacks`, added by any number of calls; the caller resets this number to 0 */
 	struct msf_lack lacks[MSF_LACKS_MOST];
-	uint8_t *chunk; /* MSFZ: the bytes of the last decompressed chunk; the next fields describe it */
-	uint32_t chunk_n;
-	bool has_chunk;
-	size_t chunk_size;
+	struct msf_expanded chunks[MSF_CHUNKS_KEPT]; /* MSFZ: the latest first */
+	uint64_t expanded; /* bytes that were decompressed in all */
 };
 
 void msf_io_init(struct msf_io *io, const struct view *v);
@@ -41,16 +48,19 @@ struct msf_stream {
 	uint32_t size;
 	uint32_t first; /* MSF: index of the directory's 32-bit word with the stream's first block number; MSFZ:
 			   index of the stream's first fragment */
+	uint32_t end; /* MSFZ: index behind the stream's last fragment */
 };
 
 struct msf_fragment {
 	uint32_t size;
+	uint32_t from; /* offset in the stream */
 	uint64_t where; /* place of the fragment's bytes, in the directory's encoding: see msfz_read() */
 };
 
 struct msf_chunk {
 	uint64_t off;
 	uint32_t how, packed, size;
+	uint64_t from; /* decompressed bytes of the chunks before this one */
 };
 
 struct msf {
@@ -69,6 +79,7 @@ struct msf {
 	size_t n_fragments;
 	struct msf_chunk *chunks;
 	uint32_t n_chunks;
+	uint64_t expanded; /* decompressed bytes of all chunks */
 };
 
 /* Whether `head`, the first `n` bytes of a file, begins a container that msf_open() reads. False if `n` is less

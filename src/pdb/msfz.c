@@ -11,7 +11,11 @@
 #define HEADER_SIZE 80
 #define CHUNK_ENTRY 20
 #define CHUNK_MOST (256u << 20)	  /* the most decompressed bytes of a chunk */
-#define EXPAND_MOST 1024u	  /* a stream is at most this many times as large as the file */
+#define EXPAND_MOST 16u		  /* all chunks are at most this many times as large as the file, */
+#define EXPAND_LEAST (16u << 20)  /* or this large */
+#define AGAIN_MOST 32u		  /* a chunk is decompressed at most this many times on average, */
+#define AGAIN_LEAST (256u << 20)  /* or until so many bytes were decompressed */
+#define KEPT_MOST (64u << 20)	  /* bytes of decompressed chunks to keep, beside the last one */
 #define DIRECTORY_MOST (64u << 20)
 #define SIZE_NONE UINT32_MAX
 #define WHERE_PACKED ((uint64_t)1 << 63)
@@ -76,17 +80,19 @@ static int read_chunks(struct msf *m, struct msf_io *io, uint64_t off, uint32_t 
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		const uint8_t *p = table + (size_t)i * CHUNK_ENTRY;
 
-		m->chunks[i] = (struct msf_chunk){le64(p), le32(p + 8), le32(p + 12), le32(p + 16)};
-		if (m->chunks[i].size > CHUNK_MOST)
-			r = err_set(e, -EBADMSG, "is broken: chunk %u has %u bytes", i, m->chunks[i].size);
+		m->chunks[i] = (struct msf_chunk){le64(p), le32(p + 8), le32(p + 12), le32(p + 16), m->expanded};
+		m->expanded += m->chunks[i].size;
+		if (m->chunks[i].size > CHUNK_MOST || m->expanded > EXPAND_LEAST + EXPAND_MOST * m->file_size)
+			r = err_set(e, -EBADMSG, "is broken: chunks up to %u have %llu bytes", i,
+				(unsigned long long)m->expanded);
 	}
 	m->n_chunks = n;
 	return r;
 }
 
-/* Reads the fragments of a stream; the size 0 ends the list. A deleted stream has SIZE_NONE in place of a
+/* Reads the fragments of a stream, and adds their sizes to `*all`; the size 0 ends the list. A deleted stream has SIZE_NONE in place of a
  * list. */
-static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size_t *at, struct err *e)
+static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size_t *at, uint64_t *all, struct err *e)
 {
 	uint64_t size = 0;
 
@@ -102,17 +108,20 @@ static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size
 		if (!(p = span_at(d, *at - 4, 12)))
 			return err_set(e, -EBADMSG, "is broken: its directory is cut short");
 		*at += 8;
+		*all += le32(p);
+		if (*all > m->file_size + m->expanded || size + le32(p) > UINT32_MAX)
+			return err_set(e, -EBADMSG, "is broken: its streams are larger than its chunks");
+		m->fragments[m->n_fragments++] = (struct msf_fragment){le32(p), (uint32_t)size, le64(p + 4)};
 		size += le32(p);
-		if (size > UINT32_MAX || size / EXPAND_MOST > m->file_size)
-			return err_set(e, -EBADMSG, "is broken: a stream of %llu bytes", (unsigned long long)size);
-		m->fragments[m->n_fragments++] = (struct msf_fragment){le32(p), le64(p + 4)};
 	}
 	s->size = (uint32_t)size;
+	s->end = (uint32_t)m->n_fragments;
 	return 0;
 }
 
 static int index_streams(struct msf *m, uint32_t n, struct span d, struct err *e)
 {
+	uint64_t all = 0;
 	size_t at = 0;
 	int r = 0;
 
@@ -124,7 +133,7 @@ static int index_streams(struct msf *m, uint32_t n, struct span d, struct err *e
 		return -ENOMEM;
 	m->n_streams = n;
 	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = index_stream(m, &m->streams[i], d, &at, e);
+		r = index_stream(m, &m->streams[i], d, &at, &all, e);
 	return r;
 }
 
@@ -141,7 +150,7 @@ int msfz_open(struct msf *m, struct msf_io *io, struct err *e)
 		return err_set(e, -ENOTSUP, "is an MSFZ of version %llu, which symfs does not read",
 			(unsigned long long)le64(h + 32));
 	size = le32(h + 68);
-	if (size > DIRECTORY_MOST || size / EXPAND_MOST > m->file_size)
+	if (size > DIRECTORY_MOST || size > EXPAND_LEAST + EXPAND_MOST * m->file_size)
 		return err_set(e, -EBADMSG, "is broken: a directory of %u bytes", size);
 	directory = malloc((size_t)size + 1);
 	if (!directory)
@@ -157,62 +166,117 @@ int msfz_open(struct msf *m, struct msf_io *io, struct err *e)
 
 /* ---- streams ---------------------------------------------------------------------------------- */
 
-/* Decompresses a chunk, and keeps it for the next call, because streams are mostly read from front to
- * back. */
+static size_t kept(const struct msf_io *io)
+{
+	size_t n = 0;
+
+	for (unsigned i = 1; i < MSF_CHUNKS_KEPT; i++)
+		n += io->chunks[i].bytes ? io->chunks[i].size : 0;
+	return n;
+}
+
+/* Makes entry `i` the first one. */
+static void move_to_front(struct msf_io *io, unsigned i)
+{
+	struct msf_expanded first = io->chunks[i];
+
+	for (; i; i--)
+		io->chunks[i] = io->chunks[i - 1];
+	io->chunks[0] = first;
+}
+
+/* Decompresses a chunk, and keeps it for further calls, because streams are mostly read from front to back. A file
+ * whose streams alternate between many chunks is refused after a while. */
 static int load_chunk(const struct msf *m, struct msf_io *io, uint32_t i, const char *what, struct err *e)
 {
+	unsigned last = MSF_CHUNKS_KEPT - 1;
 	const struct msf_chunk *c;
 	int r;
 
-	if (io->has_chunk && io->chunk_n == i)
-		return 0;
+	for (unsigned k = 0; k < MSF_CHUNKS_KEPT; k++)
+		if (io->chunks[k].bytes && io->chunks[k].chunk == i) {
+			move_to_front(io, k);
+			return 0;
+		}
 	if (i >= m->n_chunks)
 		return err_set(e, -EBADMSG, "is broken: %s is in chunk %u of %u", what, i, m->n_chunks);
 	c = &m->chunks[i];
-	msf_io_release(io);
-	io->chunk = malloc((size_t)c->size + 1);
-	if (!io->chunk)
+	io->expanded += c->size;
+	if (io->expanded > AGAIN_LEAST + AGAIN_MOST * m->expanded)
+		return err_set(e, -EBADMSG, "is broken: its streams alternate between chunks");
+	free(take(io->chunks[last].bytes));
+	move_to_front(io, last);
+	while (last && kept(io) + c->size > KEPT_MOST)
+		free(take(io->chunks[last--].bytes));
+	io->chunks[0] = (struct msf_expanded){malloc((size_t)c->size + 1), i, c->size};
+	if (!io->chunks[0].bytes)
 		return err_set(e, -ENOMEM, "out of memory");
-	r = read_packed(io, c->how, c->off, c->packed, io->chunk, c->size, what, e);
-	if (r < 0) {
-		msf_io_release(io);
-		return r;
+	r = read_packed(io, c->how, c->off, c->packed, io->chunks[0].bytes, c->size, what, e);
+	if (r < 0)
+		free(take(io->chunks[0].bytes));
+	return r;
+}
+
+/* The chunk with byte `off` of all decompressed bytes. */
+static uint32_t chunk_at(const struct msf *m, uint64_t off)
+{
+	uint32_t low = 0, high = m->n_chunks;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (m->chunks[mid].from <= off)
+			low = mid + 1;
+		else
+			high = mid;
 	}
-	io->chunk_n = i;
-	io->chunk_size = c->size;
-	io->has_chunk = true;
-	return 0;
+	return low ? low - 1 : 0;
 }
 
 /* Reads from a fragment, which begins in chunk i and can continue in the following chunks. */
 static int read_from_chunks(const struct msf *m, struct msf_io *io, uint32_t i, uint64_t off, uint8_t *p,
 	size_t n, const char *what, struct err *e)
 {
-	while (i < m->n_chunks && off >= m->chunks[i].size) {
-		off -= m->chunks[i].size;
-		i++;
-	}
+	uint64_t at = i < m->n_chunks ? m->chunks[i].from + off : m->expanded;
+
 	while (n) {
-		size_t step;
-		int r = load_chunk(m, io, i, what, e);
+		uint32_t k = at < m->expanded ? chunk_at(m, at) : m->n_chunks;
+		int r = load_chunk(m, io, k, what, e);
+		size_t skip, step;
 
 		if (r < 0)
 			return r;
-		step = (size_t)MIN(n, io->chunk_size - off);
-		memcpy(p, io->chunk + off, step);
+		skip = (size_t)(at - m->chunks[k].from);
+		step = MIN(n, io->chunks[0].size - skip);
+		memcpy(p, io->chunks[0].bytes + skip, step);
 		p += step;
 		n -= step;
-		off = 0;
-		i++;
+		at += step;
 	}
 	return 0;
+}
+
+/* The fragment with byte `off` of a stream that has that byte. */
+static const struct msf_fragment *fragment_at(const struct msf *m, const struct msf_stream *s, uint32_t off)
+{
+	uint32_t low = s->first, high = s->end;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (m->fragments[mid].from <= off)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return &m->fragments[low ? low - 1 : 0];
 }
 
 int msfz_read(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t off, uint8_t *p, size_t n,
 	const char *what, struct err *e)
 {
-	const struct msf_fragment *f = &m->fragments[m->streams[stream].first];
-	uint64_t at = off;
+	const struct msf_fragment *f = fragment_at(m, &m->streams[stream], off);
+	uint64_t at = off - f->from;
 	int r = 0;
 
 	for (; r == 0 && n; f++) {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the identity. -EAGAIN: `v` has the first missing range. A container of a later version counts as broken
- * (-EBADMSG), because callers distinguish no other refusal; `e` has the reason. */
+/* Reads the identity. -EAGAIN: `v` has the first missing range. A container of a later version, or one of fewer bytes
+ * than a header, counts as broken (-EBADMSG), because callers distinguish no other refusal; `e` has the reason. */
 static int pdb_facts(struct view *v, struct pdb_identity *out, struct err *e)
 {
 	_cleanup_free_ struct msf_io *io = malloc(sizeof(*io));
@@ -24,7 +24,7 @@ static int pdb_facts(struct view *v, struct pdb_identity *out, struct err *e)
 		v->want_len = io->lacks[0].n;
 	}
 	msf_io_release(io);
-	return r == -ENOTSUP ? -EBADMSG : r;
+	return r == -ENOTSUP || r == -ENOMSG ? -EBADMSG : r;
 }
 
 static void pdb_module(const struct pdb_identity *id, struct module *out)

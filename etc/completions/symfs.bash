@@ -113,7 +113,7 @@ _symfs_options()
 	sources) _symfs_words "--json $_symfs_common" ;;
 	help | version) _symfs_words "--help" ;;
 	config) _symfs_words "--force -o --output --help" ;;
-	cache) _symfs_words "--misses --dry-run --type --json $_symfs_common" ;;
+	cache) _symfs_words "--misses --dry-run --bucket --type --json $_symfs_common" ;;
 	gsym)
 		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --type
 			--json $_symfs_common" ;;

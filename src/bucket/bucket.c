@@ -129,6 +129,23 @@ static void bucket_upload(struct bucket *b, const struct outbox_row *row)
 	}
 }
 
+/* Ends keys in the bucket that ended here. */
+static void bucket_end_keys(struct bucket *b)
+{
+	char canon[KEY_TEXT];
+	struct err e = {0};
+	int64_t ended;
+	int r = 0;
+
+	while (r == 0 && !atomic_load(&b->stop) && store_outgone_next(b->store, canon, &ended) == 0) {
+		r = put_end(&b->caller, canon, ended, &e);
+		if (r == 0)
+			r = store_outgone_done(b->store, canon, ended);
+	}
+	if (r < 0 && r != -EINTR)
+		bucket_pause(b, e.text[0] ? e.text : err_text(r));
+}
+
 static void bucket_probe(struct bucket *b)
 {
 	struct err e = {0};
@@ -149,6 +166,15 @@ static void bucket_sleep(struct bucket *b)
 	struct timespec until = clock_after(CLOCK_REALTIME, BUCKET_LOOK_MS);
 
 	pthread_cond_timedwait(&b->change, &b->lock, &until);
+}
+
+/* Looked at as often as the outbox. */
+static bool has_ended(struct bucket *b)
+{
+	char canon[KEY_TEXT];
+	int64_t ended;
+
+	return store_outgone_next(b->store, canon, &ended) == 0;
 }
 
 static bool keep_is_due(struct bucket *b)
@@ -175,13 +201,14 @@ static void *bucket_thread(void *ctx)
 	free(ctx);
 	pthread_mutex_lock(&b->lock);
 	while (!atomic_load(&b->stop)) {
-		bool keep = u.nth == 0 && keep_is_due(b), probe = false, found = false;
+		bool keep = u.nth == 0 && keep_is_due(b), probe = false, found = false, ends = false;
 
 		if (clock_ms() >= b->paused_until && atomic_load(&b->conditions) < 0)
 			probe = u.nth == 0;
 		else if (clock_ms() >= b->paused_until)
 			found = bucket_take(b, u.nth, &row);
-		if (!keep && !probe && !found) {
+		ends = u.nth == 0 && !probe && clock_ms() >= b->paused_until && has_ended(b);
+		if (!keep && !probe && !found && !ends) {
 			bucket_sleep(b);
 			continue;
 		}
@@ -190,6 +217,8 @@ static void *bucket_thread(void *ctx)
 			store_outbox_keep(b->store);
 		if (probe)
 			bucket_probe(b);
+		if (ends)
+			bucket_end_keys(b);
 		if (found)
 			bucket_upload(b, &row);
 		pthread_mutex_lock(&b->lock);
@@ -202,7 +231,7 @@ static void *bucket_thread(void *ctx)
 
 /* ---- beginning and end -------------------------------------------------------------------- */
 
-static const struct source *find_bucket(const struct sources *so)
+const struct source *bucket_find(const struct sources *so)
 {
 	for (unsigned i = 0; i < so->n; i++)
 		if (source_is_bucket(so->list[i]))
@@ -212,7 +241,7 @@ static const struct source *find_bucket(const struct sources *so)
 
 bool bucket_is_writable(const struct sources *so)
 {
-	const struct source *s = find_bucket(so);
+	const struct source *s = bucket_find(so);
 
 	return s && !((const struct s3_opts *)s->own)->read_only;
 }
@@ -247,7 +276,7 @@ static struct bucket *bucket_new(struct store *st, struct sources *so)
 	b->store = st;
 	pthread_rwlock_init(&b->caller.lock, NULL);
 	b->caller.sources = sources_ref(so);
-	b->caller.source = find_bucket(so);
+	b->caller.source = bucket_find(so);
 	b->caller.stop = &b->stop;
 	atomic_init(&b->conditions, -1);
 	snprintf(b->state, sizeof(b->state), "not asked yet");
@@ -283,7 +312,7 @@ int bucket_start(struct bucket **out, struct store *st, struct sources *so, stru
 
 int bucket_renew(struct bucket *b, struct sources *so)
 {
-	const struct source *s = find_bucket(so);
+	const struct source *s = bucket_find(so);
 	struct sources *old;
 
 	if (!bucket_is_writable(so) || strcmp(s->shown, b->name) != 0)

@@ -4,11 +4,16 @@
 #include "bucket/bucket.h"
 #include "bucket/call.h"
 
+const struct source *bucket_find(const struct sources *so); /* NULL: there is none */
+
 /* put.c: uploads one file: first the references, then its bytes, then its key objects. `conditions`: the store honours
  * If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of call_run(),
  * with a text in `e`. Repeating it changes nothing. */
 int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
 	struct err *e);
+
+/* put.c: ends a key in the bucket, unless a file came under it after `ended` (wall clock). As put_file(). */
+int put_end(struct caller *c, const char *canon, int64_t ended, struct err *e);
 
 /* probe.c: whether the store honours If-None-Match. 1, 0; others: errors of call_run(), with a text in `e`. */
 int probe_conditions(struct caller *c, struct err *e);

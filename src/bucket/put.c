@@ -1,6 +1,7 @@
 /* Uploads one file into a team's bucket. The references are written first, because clear.c removes bytes that no
  * reference names; the key objects last, because they make the file visible. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "bucket/private.h"
@@ -177,4 +178,27 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 	}
 	free(p.keys);
 	return r < 0 ? err_set(e, r, "%s: %s", what, err_text(r)) : 0;
+}
+
+int put_end(struct caller *c, const char *canon, int64_t ended, struct err *e)
+{
+	struct put p = {.c = c};
+	char digest[SHA256_TEXT], name[BUCKET_NAME];
+	struct bucket_key had;
+	uint8_t bytes[32];
+	int r;
+
+	sha256_of(canon, strlen(canon), bytes);
+	hex_print(bytes, sizeof(bytes), digest);
+	r = get_key(&p, bucket_key_name(digest, name), &had);
+	if (r == -ENOENT || (r == 0 && had.time > ended))
+		return 0;
+	if (r == 0 || r == -EBADMSG) {
+		bool refers = r == 0;
+
+		r = call_delete(c, name);
+		if (r == 0 && refers)
+			r = drop_ref(&p, had.sha256, digest);
+	}
+	return r < 0 ? err_set(e, r, "a key that ended: %s", err_text(r)) : 0;
 }

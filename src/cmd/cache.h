@@ -9,7 +9,9 @@
 struct cache {
 	struct store *store;
 	const struct settings *settings;
-	bool json, misses, dry_run; /* --json, --misses, --dry-run */
+	bool json, misses, dry_run, bucket; /* --json, --misses, --dry-run, --bucket */
+	int64_t grace; /* of --bucket: seconds */
+	struct app *app;
 	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
 	struct buf room; /* for text_shown() */
 };
@@ -31,6 +33,8 @@ int cache_flush(void);
 /* Prints which action on the store failed (`what`), and the error `r`. Returns an exit status. */
 int cache_failed(struct cache *c, const char *what, int r);
 
+/* Runs `symfs cache gc --bucket`. Returns an exit status. */
+int cache_clear_bucket(struct cache *c, struct sources *so);
 /* Runs `symfs cache expire`. Returns an exit status. */
 int cache_expire(struct cache *c, char **words, unsigned n);
 

@@ -1,6 +1,7 @@
 /* symfs cache: lists, checks and cleans the store; pins files and forgets misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
+#include "bucket/clear.h"
 #include "cmd/cache.h"
 #include "cmd/cmd.h"
 #include "cmd/what.h"
@@ -136,11 +137,31 @@ static int gc_text(const struct store_totals *before, const struct store_totals 
 	return cache_flush();
 }
 
+static int clear_bucket(struct cache *c)
+{
+	const char *grace = getenv("SYMFS_TEST_GRACE"); /* seconds; only tests set it */
+	struct sources *so;
+	struct err e = {0};
+	int r = app_sources(c->app, &so, &e);
+
+	if (r < 0) {
+		fprintf(stderr, "symfs cache: %s\n", e.text);
+		return app_exit(r);
+	}
+	if (grace)
+		c->grace = strtol(grace, NULL, 10);
+	r = cache_clear_bucket(c, so);
+	sources_unref(so);
+	return r;
+}
+
 static int run_gc(struct cache *c, char **words, unsigned n)
 {
 	struct store_totals before = {0}, after = {0};
 	int r = store_count(c->store, &before);
 
+	if (c->bucket)
+		return clear_bucket(c);
 	if (r == 0)
 		r = store_trim(c->store);
 	if (r == 0)
@@ -247,11 +268,12 @@ static const struct verb {
 	enum wants paths;
 	bool misses; /* takes --misses */
 	bool dry_run; /* takes --dry-run */
+	bool bucket;  /* takes --bucket */
 } verbs[] = {
 	{"ls", cache_ls, WANTS_ANY, true, false},
 	{"stats", run_stats, WANTS_NONE, false, false},
 	{"verify", run_verify, WANTS_NONE, false, false},
-	{"gc", run_gc, WANTS_NONE, false, false},
+	{"gc", run_gc, WANTS_NONE, false, false, true},
 	{"expire", cache_expire, WANTS_NONE, false, true},
 	{"pin", run_pin, WANTS_SOME, false, false},
 	{"unpin", run_unpin, WANTS_SOME, false, false},
@@ -267,17 +289,19 @@ static const struct verb *find_verb(const char *name)
 }
 
 /* The error message for wrong words. NULL: the words are right. */
-static const char *words_wrong(const struct verb *v, bool misses, bool dry_run, unsigned n)
+static const char *words_wrong(const struct verb *v, const struct cache *c, unsigned n)
 {
 	if (!v)
 		return "expected ls, stats, verify, gc, expire, pin, unpin or rm";
-	if (misses && !v->misses)
+	if (c->misses && !v->misses)
 		return "--misses is for ls and rm only";
-	if (dry_run && !v->dry_run)
-		return "--dry-run is for expire only";
+	if (c->bucket && !v->bucket)
+		return "--bucket is for gc only";
+	if (c->dry_run && !v->dry_run && !c->bucket)
+		return "--dry-run is for expire and gc --bucket only";
 	if (v->paths == WANTS_NONE && n)
 		return "this command takes no more words";
-	if (v->paths == WANTS_SOME && n == 0 && !misses)
+	if (v->paths == WANTS_SOME && n == 0 && !c->misses)
 		return "expected a path, an identifier, a key or a file";
 	return NULL;
 }
@@ -288,7 +312,8 @@ static int run_cache(int argc, char **argv)
 	const char *type = NULL, *wrong;
 	const struct opt own[] = {
 		{"misses", 0, NULL, "ls, rm: files that servers do not have", &c.misses},
-		{"dry-run", 0, NULL, "expire: only list the files", &c.dry_run},
+		{"dry-run", 0, NULL, "expire, gc --bucket: only list the files", &c.dry_run},
+		{"bucket", 0, NULL, "gc: unused files of the team's bucket", &c.bucket},
 		{"type", 0, "TYPE", "of an identifier or a file: only this type", &type}, {0}};
 	const struct verb *v;
 	struct app_args args;
@@ -299,7 +324,7 @@ static int run_cache(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	v = find_verb(argc > 1 ? argv[1] : NULL);
-	wrong = words_wrong(v, c.misses, c.dry_run, argc > 2 ? (unsigned)argc - 2 : 0);
+	wrong = words_wrong(v, &c, argc > 2 ? (unsigned)argc - 2 : 0);
 	if (wrong || what_type(type, &c.type, &e) < 0) {
 		fprintf(stderr, "symfs cache: %s; try: symfs cache --help\n", wrong ? wrong : e.text);
 		return EXIT_USAGE;
@@ -314,6 +339,8 @@ static int run_cache(int argc, char **argv)
 		c.store = app.store;
 		c.settings = &app.settings;
 		c.json = args.json;
+		c.app = &app;
+		c.grace = CLEAR_GRACE;
 		status = v->run(&c, argv + 2, (unsigned)argc - 2);
 	}
 	buf_release(&c.room);
@@ -326,6 +353,7 @@ const struct cmd cmd_cache = {
 	.args = "ls|stats|verify|gc|expire|pin|unpin|rm [OPTIONS] [WHAT...]",
 	.help = "Shows, checks and cleans the store. ls marks verified (v), kept (k) and sparse\n"
 		"(s) files; verify names each damaged file; gc evicts files down to the quota;\n"
+		"gc --bucket removes files of the team's bucket that no key refers to;\n"
 		"expire removes uploaded files that were not used for the age of their class;\n"
 		"pin excludes a file from eviction, as `symfs add` does; unpin reverses that; rm\n"
 		"--misses forgets that servers do not have files. WHAT is as for `symfs get`;\n"

@@ -2,18 +2,42 @@
  * results give. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/upload-intake.h"
+#include "base/clock.h"
 #include "base/util.h"
+#include "bucket/bucket.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#define BUCKET_WAIT_MS 60000
+#define BUCKET_LOOK_MS 500 /* between checks whether the server stops */
+
+/* The keys of the stored parts. */
+struct stored {
+	char **list;
+	size_t n;
+};
+
 struct watching {
 	struct exchange *x;
+	struct stored stored;
+	bool waits; /* for the bucket */
 	struct upload_outcome *out;
 	intake_report_fn *each;
 	void *ctx;
 };
+
+static void keep_key(struct stored *s, const struct key *k)
+{
+	char **more = realloc(s->list, (s->n + 1) * sizeof(*more)), room[KEY_TEXT];
+
+	if (!more)
+		return;
+	s->list = more;
+	more[s->n] = strdup(key_text(k, room));
+	s->n += more[s->n] != NULL;
+}
 
 static void note(void *ctx, const struct intake_report *r)
 {
@@ -29,8 +53,36 @@ static void note(void *ctx, const struct intake_report *r)
 	}
 	audit_write(w->x, r->what == INTAKE_REFUSED ? "refused" : r->what == INTAKE_PRESENT ? "present" : "upload",
 		r->shown, r->what == INTAKE_REFUSED ? NULL : &r->key, r->what == INTAKE_REFUSED ? r->why : NULL);
+	if (r->what != INTAKE_REFUSED && w->waits)
+		keep_key(&w->stored, &r->key);
 	if (w->each)
 		w->each(w->ctx, r);
+}
+
+/* An upload counts when the team's bucket has it. Until then it is stored here and queued: a client that tries again
+ * waits for the rest. */
+static int wait_for_bucket(struct exchange *x, const struct stored *s)
+{
+	uint64_t until = clock_ms() + BUCKET_WAIT_MS;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct key k;
+		int r = key_parse(&k, s->list[i]) == 0 ? -ETIMEDOUT : 0;
+
+		while (r == -ETIMEDOUT && clock_ms() < until && !atomic_load(&x->h->stopping))
+			r = bucket_wait(x->h->bucket, &k, BUCKET_LOOK_MS);
+		if (r < 0)
+			return upload_refuse(x, 503, "the file is stored on this server, but the bucket does not have it "
+				"yet; try again later");
+	}
+	return 0;
+}
+
+static void stored_release(struct stored *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->list[i]);
+	free(s->list);
 }
 
 /* Code ids that no server knew may be known now. */
@@ -47,7 +99,8 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	_cleanup_intake_ struct intake *in = NULL;
 	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most,
 		.allow_unsandboxed = x->h->allow_unsandboxed, .stop = &x->h->stopping};
-	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx};
+	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx,
+		.waits = x->h->bucket && x->space == x->h->public};
 	_cleanup_close_ int fd = fcntl(draft_fd(f->draft), F_DUPFD_CLOEXEC, 0);
 	char from[ROUTE_PATH_MAX + LISTEN_TEXT];
 	struct err e = {0};
@@ -69,6 +122,9 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	if (out->added)
 		forget_unknown(x);
 	if (r < 0)
-		return upload_refuse_errno(x, r, out->why);
-	return 0;
+		r = upload_refuse_errno(x, r, out->why);
+	else if (w.waits)
+		r = wait_for_bucket(x, &w.stored);
+	stored_release(&w.stored);
+	return r;
 }

@@ -20,6 +20,11 @@ int store_outbox_done(struct store *s, const struct outbox_row *row);
 int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t seconds); /* try again after that */
 int store_outbox_keep(struct store *s); /* renews the time until which queued files are not evicted */
 
+/* A key that ended (store_purge(), store_expire()), and that the bucket may still have: its canonical text, and when.
+ * 0, -ENOENT, -errno. */
+int store_outgone_next(struct store *s, char canon[static KEY_TEXT], int64_t *ended);
+int store_outgone_done(struct store *s, const char *canon, int64_t ended);
+
 bool store_outbox_has(struct store *s, const struct key *k); /* whether the file of the key is queued */
 int store_outbox_count(struct store *s, struct outbox_totals *out); /* 0, -errno; zeroes: no queue */
 /* Opens the bytes of a queued file. 0; -ENOENT: it has left the store. */

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "bucket/bucket.h"
 #include "base/workers.h"
 #include "obj/obj.h"
 #include "upload/filed.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define BUCKET_WAIT_MS 60000
 #define ASSEMBLERS 2	   /* files that are assembled at the same time */
 #define JOBS_MOST 4096	   /* files that wait, are assembled, or were refused a short while ago */
 #define REFUSED_MS 600000  /* a refusal is remembered this long: the same bytes are refused again */
@@ -272,6 +274,8 @@ static int take_in(struct job *j, struct draft **d)
 		return r;
 	}
 	r = intake_take(j->a->intake, &it, note, j);
+	for (unsigned i = 0; r == 0 && j->a->opts.bucket && i < j->filed.n; i++)
+		r = bucket_wait(j->a->opts.bucket, &j->filed.keys[i], BUCKET_WAIT_MS);
 	return r < 0 ? r : j->filed.n ? 0 : -EBADMSG;
 }
 

@@ -7,6 +7,7 @@
 #include "upload/sentry.h"
 
 struct assembly;
+struct bucket;
 
 /* A file that was assembled, or refused. Valid during the call. */
 struct assembly_event {
@@ -21,6 +22,7 @@ struct assembly_event {
 
 struct assembly_opts {
 	struct store *store;
+	struct bucket *bucket; /* a file counts as stored when the bucket has it; NULL: at once */
 	uint64_t file_most; /* bytes of one file; 0: no limit */
 	/* Called on a worker when a file has come to its end. May be NULL. */
 	void (*done)(void *ctx, const struct assembly_event *ev);

@@ -123,3 +123,30 @@ int index_outbox_count(struct index *ix, struct outbox_totals *out)
 
 	return r < 0 ? r : count_with(rd.c, out);
 }
+
+static int outgone_with(struct conn *c, char canon[static KEY_TEXT], int64_t *ended)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTGONE_NEXT, "") : -ENOTSUP;
+
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	column_text(rows.st, 0, canon, KEY_TEXT);
+	*ended = sqlite3_column_int64(rows.st, 1);
+	return 0;
+}
+
+int index_outgone_next(struct index *ix, char canon[static KEY_TEXT], int64_t *ended)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : outgone_with(rd.c, canon, ended);
+}
+
+int index_outgone_done(struct index *ix, const char *canon, int64_t ended)
+{
+	return conn_run(ix->writer, Q_OUTGONE_DONE, "ti", canon, ended);
+}

@@ -143,7 +143,13 @@ const char index_schema_outbox[] =
 	/* Files that leave the store before the bucket has them. */
 	"CREATE TRIGGER IF NOT EXISTS outbox_lost BEFORE DELETE ON objects"
 	" WHEN EXISTS(SELECT 1 FROM outbox WHERE object_id = old.id) BEGIN"
-	" INSERT INTO meta VALUES('outbox-lost', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1; END;";
+	" INSERT INTO meta VALUES('outbox-lost', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1; END;"
+	/* Keys that ended, and end in the bucket, too. */
+	"CREATE TABLE IF NOT EXISTS outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TRIGGER IF NOT EXISTS outgone_new AFTER INSERT ON tombs BEGIN"
+	" INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended); END;"
+	"CREATE TRIGGER IF NOT EXISTS outgone_back AFTER INSERT ON keys BEGIN"
+	" DELETE FROM outgone WHERE canon = new.canon; END;";
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key,"           \
@@ -296,6 +302,8 @@ const char *const index_sql[QUERIES] = {
 	[Q_OUTBOX_KEEP] = "UPDATE outbox SET kept = ?1 + " OUTBOX_KEEP " WHERE object_id IN"
 			  " (SELECT id FROM (SELECT b.id, sum(b.size) OVER (ORDER BY b.id) AS total"
 			  "  FROM outbox o JOIN objects b ON b.id = o.object_id) WHERE total <= ?2)",
+	[Q_OUTGONE_NEXT] = "SELECT canon, ended FROM outgone LIMIT 1",
+	[Q_OUTGONE_DONE] = "DELETE FROM outgone WHERE canon = ? AND ended = ?",
 	[Q_OUTBOX_KEEP_OBJECTS] = "UPDATE objects SET keep_until = (SELECT kept FROM outbox"
 				  " WHERE object_id = objects.id) WHERE id IN (SELECT object_id FROM outbox"
 				  " WHERE kept > ?1) AND keep_until < (SELECT kept FROM outbox"

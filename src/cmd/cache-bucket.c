@@ -1,0 +1,53 @@
+/* symfs cache gc --bucket: removes files from a team's bucket that no key refers to any more. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "bucket/clear.h"
+#include "cmd/cache.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static void show(void *ctx, const char *sha256, uint64_t size)
+{
+	const struct cache *c = ctx;
+
+	if (!c->json)
+		printf("%s%s\t%" PRIu64 "\n", c->dry_run ? "would remove " : "removed ", sha256, size);
+}
+
+static int show_json(const struct cleared *r)
+{
+	struct json j;
+
+	json_init(&j, false);
+	json_begin_object(&j, NULL);
+	json_number(&j, "files", (long long)r->files);
+	json_number(&j, "bytes", (long long)r->bytes);
+	json_number(&j, "references", (long long)r->references);
+	json_number(&j, "removed", (long long)r->removed);
+	json_number(&j, "removed_bytes", (long long)r->removed_bytes);
+	json_number(&j, "young", (long long)r->young);
+	json_number(&j, "put_back", (long long)r->saved);
+	json_number(&j, "requests", (long long)r->requests);
+	json_end(&j);
+	return json_print(&j);
+}
+
+int cache_clear_bucket(struct cache *c, struct sources *so)
+{
+	struct cleared r;
+	struct err e = {0};
+
+	if (bucket_clear(so, c->dry_run, c->grace, show, c, &r, &e) < 0) {
+		fprintf(stderr, "symfs cache: the bucket: %s\n", e.text);
+		return app_exit(-EHOSTUNREACH);
+	}
+	if (c->json)
+		return show_json(&r);
+	printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64 " references, %" PRIu64
+	       " unused files are younger than a day, %" PRIu64 " were put back\n",
+		c->dry_run ? "would remove" : "removed", r.removed, r.files, r.removed_bytes, r.bytes, r.references, r.young,
+		r.saved);
+	return cache_flush();
+}

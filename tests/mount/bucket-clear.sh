@@ -1,0 +1,94 @@
+#!/bin/sh
+# Uploads into a team's bucket, and their end: an upload is answered when the bucket has it, other servers find it
+# within two seconds, a purged key ends in the bucket, and symfs cache gc --bucket removes bytes without references.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc curl sha256sum
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
+umask 077
+mkdir -p "$TMP/root"
+"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
+  --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
+s3_pid=$!
+PIDS="$PIDS $s3_pid"
+wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team\naccess-key = A\nsecret-key = S3CR3T\n' \
+  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
+echo 'int main(void) { return 0; }' >"$TMP/p.c"
+id() { printf 'cd%02d%036d' "$1" 9; }
+for n in 1 2 3; do
+  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
+done
+symfs_serve a --config "$TMP/conf" --upload
+symfs_serve b --config "$TMP/conf" --upload
+code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
+path() { echo "buildid/$(id "$1")/executable"; }
+gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
+objects() { find "$TMP/root/team/$1" -type f 2>/dev/null | wc -l; }
+
+# ---- an upload is in the bucket when it is answered, and other servers find it, also after a miss -------------------
+[ "$(code "$URL_b/$(path 1)")" = 404 ] || fail "a missing file"
+put() { code -T "$TMP/prog$1" "$URL_a/debuginfod/$(path "$1")"; } # NUMBER
+got=$(put 1)
+[ "$got" = 201 ] || fail "the upload: $got $(cat "$TMP/got")"
+[ "$(objects b)" = 1 ] && [ "$(objects k)" -ge 1 ] || fail "the upload was answered before the bucket had it"
+start=$(now_ms)
+found() { [ "$(code "$URL_b/$(path 1)")" = 200 ]; }
+wait_for 10 found || fail "the other server does not find the upload"
+took=$(($(now_ms) - start))
+[ $took -lt 2000 ] || fail "found after $took ms"
+same_file "$TMP/got" "$TMP/prog1"
+say "an upload is found on another server after $took ms, where a miss was remembered"
+
+# ---- without the bucket, an upload is not acknowledged, and nothing is lost -----------------------------------------
+kill -STOP $s3_pid
+put 2 >"$TMP/put2" &
+put_pid=$!
+waits() { fetch_url "$URL_a/metrics" | grep -q '^symfs_bucket_queued_files 1$'; }
+wait_for 20 waits || fail "the upload is not queued"
+gone $put_pid && fail "an upload was acknowledged without the bucket: $(cat "$TMP/put2")"
+kill -CONT $s3_pid
+wait $put_pid
+[ "$(cat "$TMP/put2")" = 201 ] || fail "the upload after the pause: $(cat "$TMP/put2")"
+
+# ---- gc: nothing to do; a purged key; the grace; what an ended run left ---------------------------------------------
+gc 0 || fail "gc: $(cat "$TMP/err")"
+[ "$(objects b)" = 2 ] || fail "gc removed a file in use: $(cat "$TMP/out")"
+got=$(code -X DELETE "$URL_a/debuginfod/$(path 1)")
+[ "$got" = 204 ] || fail "DELETE: $got"
+sha=$(sha256sum <"$TMP/prog1" | cut -d' ' -f1)
+ended() { [ ! -e "$TMP/root/team/r/$sha" ] || [ -z "$(ls "$TMP/root/team/r/$sha")" ]; }
+wait_for 20 ended || fail "the purged key is still in the bucket: $(find "$TMP/root/team")"
+[ -e "$TMP/root/team/b/$sha" ] || fail "the bytes went before gc"
+gc 86400 || fail "gc: $(cat "$TMP/err")"
+[ -e "$TMP/root/team/b/$sha" ] || fail "gc removed a young file: $(cat "$TMP/out")"
+gc 0 --dry-run || fail "gc --dry-run: $(cat "$TMP/err")"
+grep -q "would remove $sha" "$TMP/out" && [ -e "$TMP/root/team/b/$sha" ] || fail "gc --dry-run: $(cat "$TMP/out")"
+gc 0 || fail "gc: $(cat "$TMP/err")"
+[ ! -e "$TMP/root/team/b/$sha" ] && [ "$(objects b)" = 1 ] || fail "gc did not remove it: $(cat "$TMP/out")"
+[ "$(objects t)" = 0 ] || fail "gc left something aside"
+# A reference appeared while an ended run had moved the file aside.
+keep=$(sha256sum <"$TMP/prog2" | cut -d' ' -f1)
+mkdir -p "$TMP/root/team/t"
+mv "$TMP/root/team/b/$keep" "$TMP/root/team/t/$keep"
+gc 0 || fail "gc: $(cat "$TMP/err")"
+[ -e "$TMP/root/team/b/$keep" ] && [ "$(objects t)" = 0 ] || fail "a file in use was not put back: $(cat "$TMP/out")"
+same_file "$TMP/root/team/b/$keep" "$TMP/prog2"
+
+# ---- many keys: constant memory, a listing of pages ----------------------------------------------------------------
+n=0
+while [ $n -lt 2500 ]; do
+  n=$((n + 1))
+  fake=$(printf '%064x' $n)
+  : >"$TMP/root/team/b/$fake"
+  [ $((n % 5)) = 0 ] || { mkdir -p "$TMP/root/team/r/$fake"; : >"$TMP/root/team/r/$fake/$fake"; }
+done
+gc 0 --dry-run || fail "gc of many: $(cat "$TMP/err")"
+grep -q '^would remove 500 of 2501 files' "$TMP/out" || fail "gc of many: $(tail -n 1 "$TMP/out")"
+
+timeout 20 "$SYMFS" cache gc --bucket --no-default-sources --cache "$TMP/store-gc" >"$TMP/out" 2>&1 && fail "gc without a bucket"
+grep -q '\[bucket\]' "$TMP/out" || fail "gc without a bucket: $(cat "$TMP/out")"
+symfs_unserve a
+symfs_unserve b
+exit 0

@@ -139,6 +139,18 @@ int derive_try(struct derive *d, const struct artifact *a, struct blob *in, stru
 	return 0;
 }
 
+/* Whether an input expired or was purged: what was made of it must not be used, either. */
+static bool has_ended(struct derive *d, const struct artifact *inputs, unsigned n)
+{
+	struct store_tomb t;
+	struct key k;
+
+	for (unsigned i = 0; i < n; i++)
+		if (key_of(&k, &inputs[i]) == 0 && store_tomb(d->store, &k, &t) == 0)
+			return true;
+	return false;
+}
+
 bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url)
 {
 	const struct derive_kind *kind = kind_of(a->type);
@@ -150,7 +162,7 @@ bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url
 	int r = of && n ? stored_input(d, inputs, n, &in) : -EAGAIN;
 
 	if (r == -ENOENT)
-		return *of == IN_PLACE;
+		return *of == IN_PLACE || has_ended(d, inputs, n);
 	return r < 0 || strcmp(of, input_name(in, room)) != 0;
 }
 

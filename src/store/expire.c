@@ -6,32 +6,79 @@
 #include "base/util.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define BATCH 64 /* objects of one transaction */
 #define DAY 86400
+
+#define MADE_MOST 32 /* files that were made of one file */
 
 struct burial {
 	struct index *ix;
 	int64_t when;
 	const char *why;
+	const struct index_object *o;
+	struct index_object made[MADE_MOST];
+	unsigned n_made;
 };
+
+/* Whether the URL is that of a file which was made of this one: "MAKER of SHA256" (fetch/derive.c). */
+static bool is_made_of(const char *url, const char *sha256)
+{
+	size_t n = strlen(url), want = strlen(sha256);
+
+	return n > want + 4 && strcmp(url + n - want, sha256) == 0 && memcmp(url + n - want - 4, " of ", 4) == 0;
+}
+
+/* Collects the GSYM files that were made of the buried file: they have its names and lines. */
+static int find_made(struct burial *b, const struct key *k)
+{
+	struct key like = {.type = FILETYPE_GSYM}, found[MADE_MOST];
+	struct index_hit hit;
+	char canon[KEY_TEXT];
+	int n;
+
+	memcpy(like.id, k->id, sizeof(like.id));
+	n = index_keys_with_id(b->ix, &like, found, MADE_MOST);
+	for (int i = 0; i < n && b->n_made < MADE_MOST; i++)
+		if (index_key_find(b->ix, key_canon(&found[i], canon), &hit) == 0 &&
+			is_made_of(hit.facts.url, b->o->sha256))
+			b->made[b->n_made++] = hit.object;
+	return MIN(n, 0);
+}
 
 static int bury_key(void *ctx, const struct key *k, const struct blob_facts *facts)
 {
-	const struct burial *b = ctx;
+	struct burial *b = ctx;
+	int r = index_tomb_put(b->ix, k, b->when, b->why);
 
-	return index_tomb_put(b->ix, k, b->when, b->why);
+	return r == 0 ? find_made(b, k) : r;
 }
 
-/* Drops an object from the index, with a tombstone for each key. The caller settles the intent. */
+static int drop(struct index *ix, const struct index_object *o)
+{
+	int r = index_intent_add(ix, o->sha256, true);
+
+	return r == 0 ? index_object_drop(ix, o->id) : r;
+}
+
+/* Drops an object from the index, with a tombstone for each key, and drops the files that were made of it. The
+ * caller settles the intents. */
 static int bury(struct index *ix, const struct index_object *o, int64_t when, const char *why)
 {
-	struct burial b = {ix, when, why};
-	int r = index_keys_of(ix, o->id, bury_key, &b);
+	_cleanup_free_ struct burial *b = calloc(1, sizeof(*b));
+	int r;
 
-	if (r == 0)
-		r = index_intent_add(ix, o->sha256, true);
-	return r == 0 ? index_object_drop(ix, o->id) : r;
+	if (!b)
+		return -ENOMEM;
+	b->ix = ix;
+	b->when = when;
+	b->why = why;
+	b->o = o;
+	r = index_keys_of(ix, o->id, bury_key, b);
+	for (unsigned i = 0; r == 0 && i < b->n_made; i++)
+		r = drop(ix, &b->made[i]);
+	return r == 0 ? drop(ix, o) : r;
 }
 
 /* "class try, 30 days without a use" */

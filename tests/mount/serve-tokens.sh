@@ -23,7 +23,7 @@ try() {
 }
 token() { "$SYMFS" token --file "$TMP/tokens" "$@"; }
 auth() { echo "Authorization: Bearer $1"; }
-rows() { "$SYMFS" cache ls --no-default-sources --cache "$1" | wc -l; }
+rows() { "$SYMFS" cache ls --no-default-sources --cache "$1" | grep -vc ' gsym '; }
 
 make_program "$TMP/a" prog
 make_program "$TMP/b" secretprog
@@ -179,6 +179,50 @@ for page in status missing.csv missingsymbols.csv metrics "status?path=buildid/$
   ! grep -q 'zzz' "$TMP/body" || fail "/$page shows a miss of another namespace: $(grep zzz "$TMP/body")"
   try 200 "/$page" -H "$(auth "$CI")"
 done
+# Stacks: the symbols of one namespace give no names to another.
+cat >"$TMP/hush.sym" <<'END'
+MODULE windows x86_64 1249D99D0C4049318610F4E4FB0B69361 hush.pdb
+INFO CODE_ID 5AB380779001 hush.dll
+FUNC 1000 10 0 hush_hush
+END
+stack='{"memoryMap": [["hush.pdb", "1249D99D0C4049318610F4E4FB0B69361"]], "stacks": [[[0, 4097]]]}'
+ask 201 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")" -T "$TMP/hush.sym"
+ask 200 /symbolicate/v5 -H "$(auth "$RED")" -d "$stack"
+says hush_hush
+for other in "$BLUE" "$CI"; do
+  try 200 /symbolicate/v5 -H "$(auth "$other")" -d "$stack"
+  ! grep -q hush_hush "$TMP/body" || fail "a name of another namespace: $(cat "$TMP/body")"
+  try 404 /hush.dll/5AB380779001/hush.sym -H "$(auth "$other")"
+done
+ask 302 /hush.dll/5AB380779001/hush.sym -H "$(auth "$RED")"
+# Events: a key that arrives is reported to its own namespace.
+for who in red blue ci; do
+  eval "name=\$$(echo $who | tr a-z A-Z)"
+  curl -gsS --noproxy '*' -N --max-time 60 -H "$(auth "$name")" "$U/events" >"$TMP/events-$who" &
+  PIDS="$PIDS $!"
+  eval "PID_events_$who=$!"
+  wait_for 20 grep -q . "$TMP/events-$who" || fail "no events for $who"
+done
+ask 204 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")" -X DELETE
+ask 201 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")" -T "$TMP/hush.sym"
+wait_for 20 grep -qi 1249d99d "$TMP/events-red" || fail "red gets no event: $(cat "$TMP/events-red")"
+ask 201 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$BLUE")" -T "$TMP/hush.sym"
+wait_for 20 grep -qi 1249d99d "$TMP/events-blue" || fail "blue gets no event of its own"
+[ "$(grep -ci 'data:.*1249d99d' "$TMP/events-blue")" = "$(grep -ci 'data:.*1249d99d' "$TMP/events-red")" ] ||
+  fail "events of two namespaces mix: $(cat "$TMP/events-blue") $(cat "$TMP/events-red")"
+! grep -qi 1249d99d "$TMP/events-ci" || fail "public gets events of another namespace"
+tries=$((tries + 2))
+kill "$PID_events_red" "$PID_events_blue" "$PID_events_ci"
+ask 204 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$BLUE")" -X DELETE
+ask 204 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")" -X DELETE
+# What was made of a removed file goes with it, also from memory, within a second.
+[ -z "$("$SYMFS" cache ls --no-default-sources --cache "$STORE/namespaces/red" | grep ' gsym ')" ] || fail "GSYM of a removed file stays"
+no_names() {
+  ask 200 /symbolicate/v5 -H "$(auth "$RED")" -d "$stack"
+  ! grep -q hush_hush "$TMP/body"
+}
+wait_for 20 no_names || fail "a removed file still gives names: $(cat "$TMP/body")"
+
 # An upload goes to the own namespace only, and its purge ends no file of another.
 ask 201 "$PATH_SECRET" -H "$(auth "$BLUE")" -T "$SECRETFILE"
 ask 204 "$PATH_SECRET" -H "$(auth "$BLUE")" -X DELETE
@@ -243,7 +287,10 @@ for row in json.load(sys.stdin):
         break' "$1"; }
 is_class() { [ "$(class_of "$ID")" = "$*" ] || fail "the class of $ID: $(class_of "$ID"), wanted $*"; }
 is_class default 730 -
+ask 200 "/gsym/gdb/$(gdb_path "$ID").debug.gsym" -H "$(auth "$CI")"
+"$SYMFS" cache ls --no-default-sources --cache "$STORE" | grep -q ' gsym ' || fail "no GSYM is stored"
 ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
+! "$SYMFS" cache ls --no-default-sources --cache "$STORE" | grep -q ' gsym ' || fail "GSYM of a removed ELF file stays"
 ask 201 "$PATH_PUB" -H "$(auth "$TRY")" -T "$DEBUG"
 is_class try 30 -
 ask 200 "$PATH_PUB?expires=5000d" -H "$(auth "$TRY")" -T "$DEBUG"

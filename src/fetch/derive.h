@@ -53,7 +53,7 @@ void making_cancel(struct making *m);
 void making_unref(struct making *m); /* NULL is fine */
 
 /* The most addresses of a request in a PDB that is stored, or in a directory, for which the PDB is not converted. So
- * many are in most modules of a PDB of 60 MB. Reading them costs a third of the conversion, whose result later
+ * many are in most modules of a PDB of 60 MB. Reading them costs half as much as the conversion, whose result later
  * requests can use. */
 #define DERIVE_WHOLE_MOST 512
 

@@ -76,4 +76,4 @@ static int delete_done(struct exchange *x)
 	return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_answer(x, 204, TEXT);
 }
 
-const struct upload_ops upload_delete = {.body = UPLOAD_TEXT, .done = delete_done};
+const struct upload_ops upload_delete = {.body = UPLOAD_TEXT, .quick = true, .done = delete_done};

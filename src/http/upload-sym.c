@@ -257,9 +257,9 @@ static int complete_done(struct exchange *x)
 	return r ? r : answer_json(x, sym_upload_result(&x->reply, !out.added));
 }
 
-const struct upload_ops upload_sym_check = {.body = UPLOAD_TEXT, .done = check_done};
-const struct upload_ops upload_sym_create = {.body = UPLOAD_TEXT, .done = create_done};
-const struct upload_ops upload_sym_bytes = {.body = UPLOAD_FILE, .file = bytes_file};
+const struct upload_ops upload_sym_check = {.body = UPLOAD_TEXT, .quick = true, .done = check_done};
+const struct upload_ops upload_sym_create = {.body = UPLOAD_TEXT, .quick = true, .done = create_done};
+const struct upload_ops upload_sym_bytes = {.body = UPLOAD_FILE, .quick = true, .file = bytes_file};
 const struct upload_ops upload_sym_complete = {.body = UPLOAD_TEXT, .done = complete_done};
 
 /* ---- the first protocol: one form ------------------------------------------------------------------ */

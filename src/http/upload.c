@@ -311,8 +311,10 @@ enum MHD_Result upload_handle(struct exchange *x)
 {
 	struct upload *u = x->upload;
 
+	struct uploads *all = x->h->uploads;
+
 	if (x->step < STEP_ANSWER) {
-		exchange_post(x, STEP_ANSWER, x->h->uploads->judges, finish_work);
+		exchange_post(x, STEP_ANSWER, u->ops->quick ? all->writers : all->judges, finish_work);
 		return MHD_YES;
 	}
 	if (!u->type)

@@ -41,6 +41,7 @@ struct upload_ops {
 	enum upload_body body;
 	bool json; /* errors are {"error": TEXT}, as Tecken and Sentry send them; else plain text */
 	bool tecken; /* without a valid token the answer is a 403 with Tecken's text */
+	bool quick; /* done() does not judge files, so it need not wait for requests that do */
 	/* A file is complete. NULL: the files of the body are dropped. */
 	int (*file)(struct exchange *x, struct upload_file *f);
 	/* A field without a file name. NULL: fields are ignored. */

@@ -76,6 +76,9 @@ int upload_judge(struct exchange *x)
 	status = exchange_hold(x, false, &hold, &e);
 	if (status)
 		return upload_refuse(x, status, "%s", e.text);
+	/* A part of a file would be stored as the whole file (RFC 9110, 14.4). */
+	if (exchange_header(x, "Content-Range"))
+		return upload_refuse(x, 400, "a file must be uploaded as a whole, without Content-Range");
 	if (length && strtoull(length, NULL, 10) > u->most)
 		return upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",
 			(unsigned long long)u->most);

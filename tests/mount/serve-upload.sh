@@ -94,6 +94,10 @@ for path in /healthz /metrics /upload.txt /gsym/buildid/$ID/debuginfo.gsym /../.
 done
 ask 405 "/buildid/$ID/debuginfo" -X PATCH
 tr -d '\r' <"$TMP/head" | grep -qi '^allow: GET, HEAD, PUT, DELETE$' || fail "Allow: $(cat "$TMP/head")"
+# A part of a file, and words of the query that mean nothing.
+put 400 "/buildid/$ID/debuginfo" "$DEBUG" -H 'Content-Range: bytes 0-9/100'
+put 400 "/buildid/$ID/debuginfo?class=Nonsense" "$DEBUG"
+put 400 "/buildid/$ID/debuginfo?label=nothing" "$DEBUG"
 # A page in a browser on this machine may not upload.
 put 403 "/buildid/$ID/debuginfo" "$DEBUG" -H 'Origin: http://page.example'
 put 421 "/buildid/$ID/debuginfo" "$DEBUG" -H 'Host: page.example'

@@ -39,7 +39,7 @@ upstream_start many --root "$TMP/many"
 
 # ---- the servers -------------------------------------------------------------------------------
 start_server() { # NUMBER [PORT]
-  symfs_serve "s$1" --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many"
+  symfs_serve "s$1" --upload --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many"
   eval "port_$1=\${URL_s$1##*:}"
 }
 start_all() { # with empty stores
@@ -115,7 +115,11 @@ start_haproxy() {
   gone "$front_pid" && fail "haproxy does not start"
 }
 
-front_get() { fetch_url --cacert "$TMP/tls/cert.pem" --max-time "$BOUND" "https://127.0.0.1:$front_port$1"; }
+front_get() { # PATH [CURL-ARGS...]
+  fg_path=$1
+  shift
+  fetch_url --cacert "$TMP/tls/cert.pem" --max-time "$BOUND" "$@" "https://127.0.0.1:$front_port$fg_path"
+}
 
 # ---- clients --------------------------------------------------------------------------------------
 # The paths of one file, a line each: of the gdb layout, debuginfod, symstore and unified.
@@ -195,6 +199,29 @@ try_front() { # NAME FILE FILE
     s=$((s + 1))
   done
   [ $used = "$SERVERS" ] || fail "$front: only $used of $SERVERS servers have a fair part of the files"
+
+  # A file that is uploaded by one path is found by the others: both go to the same server. The three requests of
+  # sym_upload reach one server, too.
+  up_id=$(build_id "$TMP/made$2/full/libprog.so")
+  front_get "/buildid/$up_id/debuginfo" -X PUT -T "$TMP/made$2/debug/libprog.so.debug" >"$TMP/said" || fail "$front: PUT"
+  grep -q "^added elf_debug $up_id" "$TMP/said" || fail "$front: PUT: $(cat "$TMP/said")"
+  paths_of "$up_id" >"$TMP/paths"
+  while read -r path; do
+    front_get "$path" | cmp -s - "$TMP/made$2/debug/libprog.so.debug" || fail "$front: $path after the upload"
+  done <"$TMP/paths"
+  n=0
+  while [ $n -lt 4 ]; do
+    n=$((n + 1))
+    sym_id=$(echo "sym_upload $front $n" | md5sum | cut -c1-32 | tr a-f A-F)0
+    printf 'MODULE Linux x86_64 %s w%s.so\nFUNC 1 2 0 g\n1 2 3 0\n' "$sym_id" "$n" >"$TMP/w.sym"
+    front_get '/v1/uploads:create?key=x' -X POST -d '' >"$TMP/said" || fail "$front: uploads:create"
+    sym_url=$(sed -n 's/.*"uploadUrl": "\([^"]*\)".*/\1/p' "$TMP/said") sym_key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/said")
+    case $sym_url in "https://127.0.0.1:$front_port/v1/"*) ;; *) fail "$front: the URL for an upload: $(cat "$TMP/said")" ;; esac
+    front_get "${sym_url#"https://127.0.0.1:$front_port"}" -T "$TMP/w.sym" >"$TMP/said" || fail "$front: PUT of sym_upload: $(cat "$TMP/said")"
+    front_get "/v1/uploads/$sym_key:complete?key=x" -H 'Content-Type: application/son' \
+      -d "{ symbol_id: {debug_file: \"w$n.so\", debug_id: \"$sym_id\" }, symbol_upload_type: \"BREAKPAD\" }" >"$TMP/said" || fail "$front: complete"
+    grep -q '"result": "OK"' "$TMP/said" || fail "$front: complete: $(cat "$TMP/said")"
+  done
 
   # The server that downloads is killed at half of the file.
   before=

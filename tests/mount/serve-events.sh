@@ -89,11 +89,29 @@ listen guarded-ear "$URL_guarded/events" -H "Authorization: Bearer $(cat "$TMP/t
 fetch_url -o "$TMP/body" -H "Authorization: Bearer $(cat "$TMP/token")" "$URL_guarded/$sym_1"
 wait_for 20 grep -q '^event: arrived$' "$TMP/guarded-ear" || fail "no event with a token"
 
+token() { "$SYMFS" token "$@" --file "$TMP/tokens" 2>"$TMP/token.err"; }
+READER=$(token add reader) && UPLOADER=$(token add uploader --rights upload) &&
+  OTHER=$(token add other --rights read,upload --namespace team) || fail "token add: $(cat "$TMP/token.err")"
+symfs_serve spaces --upload --token-file "$TMP/tokens"
+for path in events "events/$sym_1"; do
+  [ "$(status -H "Authorization: Bearer $UPLOADER" "$URL_spaces/$path")" = 403 ] || fail "$path without the right to read"
+done
+listen public-ear "$URL_spaces/events" -H "Authorization: Bearer $READER"
+listen other-ear "$URL_spaces/events" -H "Authorization: Bearer $OTHER"
+[ "$(status -T "$TMP/up/$sym_1" -H "Authorization: Bearer $OTHER" "$URL_spaces/breakpad/$sym_1")" = 201 ] || fail "an upload: $(cat "$TMP/body")"
+wait_for 20 grep -q '^event: arrived$' "$TMP/other-ear" || fail "no event in the namespace of the upload"
+listen public-path "$URL_spaces/events/$sym_1" -H "Authorization: Bearer $READER"
+[ "$(status -T "$TMP/up/$sym_2" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_2")" = 201 ] || fail "an upload: $(cat "$TMP/body")"
+wait_for 20 grep -q '^event: arrived$' "$TMP/public-ear" || fail "no event of the public namespace"
+grep -q 'key":"breakpad 000000000000000000000000000000010' "$TMP/public-ear" "$TMP/public-path" && fail "an event of another namespace"
+grep -q 'key":"breakpad 000000000000000000000000000000020' "$TMP/other-ear" && fail "an event of the public namespace in another one"
+
 # ---- the end: listeners do not delay it, and their streams end well ------------------------------------------
 began=$(now_ms)
 symfs_unserve few
 symfs_unserve guarded
+symfs_unserve spaces
 symfs_unserve one
 [ $(($(now_ms) - began)) -lt 15000 ] || fail "the end took $(($(now_ms) - began)) ms"
-for p in $listener; do wait "$p" || fail "the stream of a listener was cut: $(cat "$TMP/guarded-ear.err")"; done
+wait "$listener" || fail "the stream of a listener was cut: $(cat "$TMP/public-path.err")"
 exit 0

@@ -79,6 +79,10 @@ done
   get 200 "$MTLS/$SYM" $mine
   same_file "$TMP/body" "$FILE"
   has 'x-cache: HIT'
+  get 200 "$MTLS/$SYM?code_file=x" $mine
+  has 'x-cache: HIT'
+  get 200 "$MTLS/$SYM" $mine -I
+  has 'x-cache: MISS'
   get 206 "$MTLS/$SYM" $mine -r 100-199
   get 200 "$MTLS/$SYM" $mine --compressed
   has 'content-encoding: gzip'

@@ -360,7 +360,6 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
 	h->most = bound_connections(o->connections);
-	h->bucket = o->bucket;
 	h->idle_ms = o->idle_ms ? o->idle_ms : 60000;
 	h->body_most = o->limits && o->limits->bytes ? o->limits->bytes : symb_limits_default.bytes;
 	h->bodies_most = MAX(HTTP_BODIES_MOST, 4 * h->body_most);

@@ -81,7 +81,6 @@ struct http {
 	const struct symb_limits *limits;
 	const struct http_class *classes;
 	unsigned n_classes;
-	struct bucket *bucket; /* uploads files of the public space; NULL: none */
 	struct auth *auth; /* the tokens of clients; NULL: no token is needed */
 	struct workers *workers;
 	struct workers *askers; /* threads that ask servers about code ids, and wait for them */

@@ -70,7 +70,7 @@ static int wait_for_bucket(struct exchange *x, const struct stored *s)
 		int r = key_parse(&k, s->list[i]) == 0 ? -ETIMEDOUT : 0;
 
 		while (r == -ETIMEDOUT && clock_ms() < until && !atomic_load(&x->h->stopping))
-			r = bucket_wait(x->h->bucket, &k, BUCKET_LOOK_MS);
+			r = bucket_wait(x->space->bucket, &k, BUCKET_LOOK_MS);
 		if (r < 0)
 			return upload_refuse(x, 503, "the file is stored on this server, but the bucket does not have it "
 				"yet; try again later");
@@ -100,7 +100,7 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most,
 		.allow_unsandboxed = x->h->allow_unsandboxed, .stop = &x->h->stopping};
 	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx,
-		.waits = x->h->bucket && x->space == x->h->public};
+		.waits = x->space->bucket != NULL};
 	_cleanup_close_ int fd = fcntl(draft_fd(f->draft), F_DUPFD_CLOEXEC, 0);
 	char from[ROUTE_PATH_MAX + LISTEN_TEXT];
 	struct err e = {0};

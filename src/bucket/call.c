@@ -35,6 +35,8 @@ static int on_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct waiting *w = ctx;
 
+	if (w->call->sink)
+		return w->call->sink(w->call->sink_ctx, off, p, n);
 	return w->call->answer ? buf_add(w->call->answer, p, n) : 0;
 }
 
@@ -114,7 +116,9 @@ static int call_request(const struct caller *c, struct call *call, struct net_re
 		return r;
 	out->method = call->method;
 	out->stall_ms = MAX(out->stall_ms, STALL_MS);
-	out->most = call->answer ? call->answer->most : 0;
+	if (call->wait_ms)
+		out->stall_ms = out->connect_ms = call->wait_ms;
+	out->most = call->answer ? call->answer->most : call->most;
 	if (call->text) {
 		sha256_of(call->text, call->size, bytes);
 		hex_print(bytes, sizeof(bytes), digest);

@@ -28,6 +28,10 @@ struct call {
 	int fd;		   /* with `digest` */
 	uint64_t size;
 	const char *digest; /* SHA-256 of the body; NULL: there is no body, or it is `text` */
+	int (*sink)(void *ctx, uint64_t off, const void *p, size_t n); /* gets the body in place of `answer`; (net) */
+	void *sink_ctx;
+	uint64_t most;	   /* bytes that `sink` gets at most; 0: no limit */
+	unsigned wait_ms;  /* timeouts in place of the usual ones; 0: those */
 	struct buf *answer; /* gets the body of the answer; NULL: it is not wanted */
 	struct net_reply reply; /* result */
 };

@@ -3,8 +3,7 @@
 #pragma once
 #include "bucket/bucket.h"
 #include "bucket/call.h"
-
-const struct source *bucket_find(const struct sources *so); /* NULL: there is none */
+#include "bucket/made.h"
 
 /* put.c: uploads one file: first the references, then its bytes, then its key objects. `conditions`: the store honours
  * If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of call_run(),

@@ -121,6 +121,7 @@ struct conversion {
 	struct blob *in;   /* the input */
 	struct key key;	   /* of the derived file if `in` is its input */
 	enum filetype of;  /* type of `in` */
+	bool asked_bucket; /* the team's bucket was asked for the file */
 	bool asked_second; /* the second input was asked for */
 	char input[SHA256_TEXT]; /* names the bytes of the chosen input */
 	struct lack alt;     /* the file into which dwz moved shared parts */
@@ -168,6 +169,12 @@ void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the ca
 /* A ticket's callback calls this as its last act. derive_free() waits for the call. */
 void derive_asked(struct derive *d);
 void partial_stop(struct partial *p); /* under lock */
+
+/* ---- derive-bucket.c: files that another server made ----------------------------------------- */
+
+/* (workers) Gets the file from the team's bucket, and publishes it. `url` as in the facts of the file that would be
+ * made. 0: *out. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others: it is to be made. */
+int derive_from_bucket(struct conversion *c, const char *url, struct blob **out);
 
 /* ---- derive-lacks.c: other files that the input needs --------------------------------------- */
 

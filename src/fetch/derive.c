@@ -354,6 +354,18 @@ static int ask_second(struct conversion *c)
 	return derive_ask(c, &inputs[1], 1, WANTS_SECOND, second_got);
 }
 
+/* Whether another server has made the file, and put it into the team's bucket. It is looked for once. */
+static bool shared(struct conversion *c, struct blob **out)
+{
+	char url[sizeof((struct blob_facts){0}.url)];
+
+	if (c->asked_bucket || c->input[0] == IN_PLACE)
+		return false;
+	c->asked_bucket = true;
+	snprintf(url, sizeof(url), "%s" MADE_OF "%s", c->kind->maker, c->input);
+	return derive_from_bucket(c, url, out) == 0;
+}
+
 /* (workers) Continues after the input came, or a file that the conversion lacked. */
 static void conversion_run(void *ctx)
 {
@@ -375,7 +387,9 @@ static void conversion_run(void *ctx)
 	}
 	if (r == 0 && !b)
 		r = atomic_load(&c->stop) ? -EINTR : lead_or_follow(c, &b);
-	if (r == -EAGAIN) {
+	if (r == -EAGAIN && shared(c, &b)) {
+		r = 0;
+	} else if (r == -EAGAIN) {
 		r = make_with_all(c, &b);
 		if (r == -EINPROGRESS)
 			return; /* the ticket's callback resumes the conversion */

@@ -1,0 +1,68 @@
+/* Made files of other servers: looks into the team's bucket before a file is made. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "bucket/made.h"
+#include "fetch/derive-private.h"
+#include "fetch/fetch-private.h"
+
+#include <stdio.h>
+
+/* Informs the breaker, so that a bucket that does not answer delays few conversions. */
+static void tell(struct fetch *f, const struct source *s, const struct net_reply *reply, int r)
+{
+	struct judgement j;
+
+	if (r == -EINTR || (!reply->status && !reply->error)) {
+		breaker_unheard(f->breakers, s->origin);
+		return;
+	}
+	source_judge(s, reply, &j);
+	breaker_tell(f->breakers, s->origin, clock_ms(), &j, 0);
+}
+
+static int look(struct conversion *c, struct sources *so, const char *url, struct draft *d)
+{
+	struct fetch *f = c->d->fetch;
+	const struct source *s = bucket_find(so);
+	struct net_reply reply;
+	uint8_t head[OBJ_HEAD];
+	ssize_t n;
+	char why[240];
+	int r;
+
+	if (!breaker_may(f->breakers, s->origin, clock_ms(), why))
+		return -ENOENT;
+	r = bucket_get_made(f->net, so, &c->key, url, f->opts.max_file_size, d, &c->stop, &reply);
+	tell(f, s, &reply, r);
+	if (r < 0)
+		return r;
+	n = pread(draft_fd(d), head, sizeof(head), 0);
+	return n > 0 && obj_may_be(c->key.type, head, (size_t)n) ? 0 : -EBADMSG;
+}
+
+int derive_from_bucket(struct conversion *c, const char *url, struct blob **out)
+{
+	struct sources *so = fetch_sources(c->d->fetch);
+	const struct source *s = bucket_find(so);
+	struct blob_facts facts = {.verified = true, .fetched = clock_wall()};
+	char room[KEY_TEXT];
+	struct draft *d = NULL;
+	int r = s ? draft_new(&d, c->d->store, NULL) : -ENOENT;
+
+	if (r == 0)
+		r = look(c, so, url, d);
+	if (r == 0) {
+		snprintf(facts.source, sizeof(facts.source), "%s", s->name);
+		snprintf(facts.url, sizeof(facts.url), "%s", url);
+		r = store_publish(c->d->store, take(d), &c->key, &facts, out, NULL);
+	}
+	if (r == 0)
+		log_debug(LOG_FETCH, "%s: from the bucket", key_text(&c->key, room));
+	else if (r == -EBADMSG)
+		log_warn("%s: the bucket has a wrong file; it is made here", key_text(&c->key, room));
+	draft_discard(d);
+	sources_unref(so);
+	return r;
+}

@@ -64,9 +64,9 @@ struct call {
 	uint32_t number, caller, file, line, start;
 };
 
-/* Follows the calls of one piece, outermost first; writes their starts. */
+/* Follows the calls of one piece, outermost first; writes the start of each of its cells. */
 static void follow_calls(const struct pdb_code *c, const struct pdb_pieces_of *cut, const struct pdb_piece *p,
-	uint32_t from, struct call *calls, uint32_t *number, uint32_t starts[static PDB_DEPTH_MOST])
+	uint32_t from, struct call *calls, uint32_t *number, uint32_t *starts)
 {
 	int chain[PDB_DEPTH_MOST], n = 0;
 	uint32_t file = p->file, line = p->line, caller = 0;
@@ -82,24 +82,31 @@ static void follow_calls(const struct pdb_code *c, const struct pdb_pieces_of *c
 			*k = (struct call){++*number, caller, file, line, UINT32_MAX};
 		if (k->start == UINT32_MAX && p->to > from)
 			k->start = MAX(p->from, from);
-		starts[n] = k->start;
+		starts[chain[n]] = k->start;
 		caller = k->number;
 		file = cell->file;
 		line = cell->line;
 	}
 }
 
-/* Finds the starts of the calls at piece `i`, innermost first. 0; -ENOMEM. */
-static int starts_of(const struct pdb_code *c, const struct pdb_pieces_of *cut, size_t i, uint32_t from,
-	uint32_t starts[static PDB_DEPTH_MOST])
+/* Finds the starts of all calls, at or after `from`. 0; -ENOMEM. */
+static int find_starts(const struct pdb_code *c, struct pdb_kept *k, uint32_t from)
 {
-	struct call *calls = calloc(cut->sites.n + 1, sizeof(*calls));
+	struct call *calls;
 	uint32_t number = 0;
 
-	for (size_t k = 0; calls && k <= i; k++)
-		follow_calls(c, cut, &cut->at[k], from, calls, &number, starts);
+	if (k->starts && k->from == from)
+		return 0;
+	free(take(k->starts));
+	calls = calloc(k->cut.sites.n + 1, sizeof(*calls));
+	k->starts = malloc((k->cut.n_cells + 1) * sizeof(*k->starts));
+	k->from = from;
+	for (size_t i = 0; calls && k->starts && i < k->cut.n; i++)
+		follow_calls(c, &k->cut, &k->cut.at[i], from, calls, &number, k->starts);
+	if (!calls)
+		free(take(k->starts));
 	free(calls);
-	return calls ? 0 : -ENOMEM;
+	return k->starts ? 0 : -ENOMEM;
 }
 
 /* ---- frames ------------------------------------------------------------------------------- */
@@ -129,23 +136,20 @@ static int add_frame(struct pdb_namer *names, const struct pdb_code *c, struct p
 
 /* Adds the calls of piece `i`, innermost first, then the function. */
 static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f,
-	const struct pdb_pieces_of *cut, size_t i, const struct spot *at, const struct origin *o,
-	struct pdb_found *out, bool *again)
+	struct pdb_kept *kept, size_t i, const struct spot *at, const struct origin *o, struct pdb_found *out, bool *again)
 {
 	_cleanup_buf_ struct buf own = BUF_UP_TO(TEXT_MOST);
+	const struct pdb_pieces_of *cut = &kept->cut;
 	const struct pdb_piece *p = &cut->at[i];
-	uint32_t starts[PDB_DEPTH_MOST];
-	int r = p->cell >= 0 ? starts_of(c, cut, i, o->off, starts) : 0;
-	unsigned depth = 0;
+	int r = p->cell >= 0 ? find_starts(c, kept, o->off) : 0;
 
-	for (int cell = p->cell; r == 0 && cell >= 0; cell = cut->cells[cell].parent, depth++) {
+	for (int cell = p->cell; r == 0 && cell >= 0; cell = cut->cells[cell].parent) {
 		_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
 		const struct pdb_cell *k = &cut->cells[cell];
 
 		r = note_missing(pdb_inlinee_name(names, c, cut->sites.at[k->site].inlinee, &name), again);
 		if (r == 0)
-			r = add_frame(names, c, out, &name, k->file, k->line,
-				depth < PDB_DEPTH_MOST ? at->off - starts[depth] : 0, again);
+			r = add_frame(names, c, out, &name, k->file, k->line, at->off - kept->starts[cell], again);
 	}
 	if (r == 0)
 		r = note_missing(pdb_func_name(names, c, f->name ? f->name : "", f->type, &own), again);
@@ -157,18 +161,30 @@ static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const s
 static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f, uint32_t start,
 	const struct spot *at, struct pdb_found *out)
 {
+	bool keep = c == &names->code && f >= c->funcs && f < c->funcs + c->n_funcs, again = false;
+	struct pdb_kept own = {0}, *k = keep ? &names->kept : &own;
 	struct origin o = origin_of(c->p, at, start);
-	struct pdb_pieces_of cut;
-	bool again = false;
-	size_t i = 0;
-	int r = pdb_cut(c, f, &cut);
+	size_t low = 0, high;
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	while (i < cut.n && cut.at[i].to <= at->off)
-		i++;
-	r = i < cut.n ? add_frames(names, c, f, &cut, i, at, &o, out, &again) : -ENOENT;
-	pdb_cut_release(&cut);
+	if (k->func != f) {
+		pdb_kept_release(k);
+		r = pdb_cut(c, f, &k->cut);
+		k->func = r == 0 ? f : NULL;
+	}
+	high = r == 0 ? k->cut.n : 0;
+	while (low < high) { /* the first piece that ends after the address */
+		size_t mid = low + (high - low) / 2;
+
+		if (k->cut.at[mid].to <= at->off)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (r == 0)
+		r = low < k->cut.n ? add_frames(names, c, f, k, low, at, &o, out, &again) : -ENOENT;
+	if (!keep)
+		pdb_kept_release(k);
 	return r == 0 && again ? -EAGAIN : r;
 }
 
@@ -247,6 +263,7 @@ static int open_code(const struct pdb *p, struct pdb_namer *names, unsigned modu
 	*out = c;
 	if (names->has_code && c->module == module)
 		return 0;
+	pdb_kept_release(&names->kept);
 	pdb_code_release(c);
 	r = pdb_code_open(c, p, names->io, module, e);
 	names->has_code = r == 0;

@@ -22,6 +22,7 @@ void pdb_namer_release(struct pdb_namer *n)
 	free(take(n->exports));
 	free(take(n->by_name));
 	pdb_definitions_free(take(n->definitions));
+	pdb_kept_release(&n->kept);
 	pdb_code_release(&n->code);
 	n->has_code = false;
 }

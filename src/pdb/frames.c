@@ -171,6 +171,13 @@ int pdb_cut(const struct pdb_code *c, const struct pdb_func *f, struct pdb_piece
 	return r;
 }
 
+void pdb_kept_release(struct pdb_kept *k)
+{
+	pdb_cut_release(&k->cut);
+	free(take(k->starts));
+	k->func = NULL;
+}
+
 void pdb_cut_release(struct pdb_pieces_of *p)
 {
 	pdb_sites_release(&p->sites);

@@ -32,3 +32,12 @@ struct pdb_pieces_of {
  * if they would take too many steps for the number of their rows. 0; -ENOMEM. */
 int pdb_cut(const struct pdb_code *c, const struct pdb_func *f, struct pdb_pieces_of *out);
 void pdb_cut_release(struct pdb_pieces_of *p);
+
+/* The pieces of one function, kept for further look-ups in it. All zeros: it is empty. */
+struct pdb_kept {
+	const struct pdb_func *func;
+	struct pdb_pieces_of cut;
+	uint32_t *starts; /* of each cell: the offset of the first byte of its call at or after `from`; NULL: not found yet */
+	uint32_t from;
+};
+void pdb_kept_release(struct pdb_kept *k);

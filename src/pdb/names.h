@@ -2,7 +2,7 @@
  * their class or namespace. Only one thread may use a struct pdb_namer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "pdb/module.h"
+#include "pdb/frames.h"
 
 /* An id of a module, and the PDB's id of that record. */
 struct pdb_export {
@@ -26,6 +26,7 @@ struct pdb_namer {
 	uint32_t *by_name; /* numbers of all modules, sorted by name without regard to case; NULL: not sorted yet */
 	struct pdb_code code;  /* the module of the last look-up (find.h), if has_code */
 	bool has_code;
+	struct pdb_kept kept; /* a function of `code`: that of the last look-up */
 };
 
 void pdb_namer_init(struct pdb_namer *n, const struct pdb *p, struct msf_io *io, bool plain);

@@ -418,7 +418,7 @@ static uint64_t roll(uint64_t most)
 static void change(uint8_t *p, size_t n)
 {
 	for (uint64_t i = 1 + roll(4); i--;) {
-		size_t at = roll(4) ? roll(n) : roll(MIN(n, (size_t)64));
+		size_t at = roll(4) ? roll(n) : roll(MIN(n, (size_t)64)), len = roll(9);
 
 		switch (roll(3)) {
 		case 0:
@@ -428,7 +428,7 @@ static void change(uint8_t *p, size_t n)
 			p[at] ^= (uint8_t)(1u << roll(8));
 			break;
 		default:
-			memset(p + at, roll(2) ? 0xff : 0, MIN(n - at, roll(9)));
+			memset(p + at, roll(2) ? 0xff : 0, MIN(n - at, len));
 		}
 	}
 }

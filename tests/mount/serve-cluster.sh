@@ -39,7 +39,7 @@ upstream_start many --root "$TMP/many"
 
 # ---- the servers -------------------------------------------------------------------------------
 start_server() { # NUMBER [PORT]
-  symfs_serve "s$1" --upload --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many"
+  symfs_serve "s$1" --upload --drain-grace 2 --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many"
   eval "port_$1=\${URL_s$1##*:}"
 }
 start_all() { # with empty stores
@@ -222,6 +222,25 @@ try_front() { # NAME FILE FILE
       -d "{ symbol_id: {debug_file: \"w$n.so\", debug_id: \"$sym_id\" }, symbol_upload_type: \"BREAKPAD\" }" >"$TMP/said" || fail "$front: complete"
     grep -q '"result": "OK"' "$TMP/said" || fail "$front: complete: $(cat "$TMP/said")"
   done
+
+  # Two servers are restarted, one after the other, and no client of small files sees it.
+  (
+    while [ ! -e "$TMP/stop" ]; do
+      front_get "/$(shuf -n 1 "$TMP/syms")" -o /dev/null -w '%{http_code}\n' 2>>"$TMP/curl.out"
+    done >"$TMP/rolling"
+  ) &
+  rolling=$!
+  PIDS="$PIDS $rolling"
+  for s in 1 2; do
+    symfs_unserve "s$s"
+    eval "start_server $s \$port_$s"
+    wait_for 20 eval "fetch_url \"\$URL_s$s/ready\""
+  done
+  : >"$TMP/stop"
+  wait_gone $rolling 60 || fail "$front: a client does not end"
+  rm "$TMP/stop"
+  say "$front: two servers restarted under $(grep -c '^200$' "$TMP/rolling") requests, $(grep -vc '^200$' "$TMP/rolling") failed"
+  [ "$(grep -c '^200$' "$TMP/rolling")" -ge 10 ] && ! grep -qv '^200$' "$TMP/rolling" || fail "$front: $(sort "$TMP/rolling" | uniq -c | tail -n 3)"
 
   # The server that downloads is killed at half of the file.
   before=

@@ -397,6 +397,16 @@ done
 try 404 "$PATH_PUB" -H "$(auth "$RED")"
 grep -q 'GET /symbols/team/namespaces/red/k/' "$TMP/s3.requests" || fail "the prefix of a namespace: $(cat "$TMP/s3.requests")"
 symfs_unserve three
+# What a client uploads is below the prefix of its namespace, when the upload is answered.
+sed -i '/^read-only/d' "$TMP/bucket.conf"
+symfs_serve four --upload --config "$TMP/bucket.conf" --token-file "$TMP/tokens"
+U=$URL_four
+ask 201 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$GREEN")" -T "$TMP/hush.sym" --max-time 80
+grep -rlq hush_hush "$TMP/root/team/namespaces/green" || fail "the bucket does not have the upload: $(find "$TMP/root")"
+! grep -rlq hush_hush "$TMP/root/team/b" "$TMP/root/team/namespaces/red" || fail "the upload is in the part of another namespace"
+try 404 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$CI")"
+try 404 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")"
+symfs_unserve four
 
 [ $tries -ge 50 ] || fail "only $tries tries"
 say "$tries tries, all refused"

@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash, without the package bash-completion. Asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount mount-helper umount get wait warm core add id paths pdb parse why status sources config cache gsym
+_symfs_commands="mount mount-helper umount get wait warm core add push id paths pdb parse why status sources config cache gsym
 	addr2line symbolicate best serve token help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --byte-ranges --keep-seconds
@@ -102,6 +102,7 @@ _symfs_options()
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
 	core) _symfs_words "$_symfs_common" ;;
 	add) _symfs_words "-r --recursive $_symfs_common" ;;
+	push) _symfs_words "--token-file -v --verbose --help" ;;
 	id) _symfs_words "--json --help" ;;
 	pdb) _symfs_words "--streams --modules --module --lines --publics --json --help" ;;
 	parse) _symfs_words "--json --help" ;;
@@ -132,7 +133,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | mount-helper | umount | status) _symfs_files -d ;;
-	add | id | paths | pdb | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
+	add | push | id | paths | pdb | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words "check presets" ;;
 	config) ((${#words[@]})) || _symfs_words init ;;
 	token) ((${#words[@]})) || _symfs_words "add ls rm" ;;

@@ -20,6 +20,7 @@ static const struct cmd *const commands[] = {
 	&cmd_wait,
 	&cmd_core,
 	&cmd_add,
+	&cmd_push,
 	&cmd_id,
 	&cmd_paths,
 	&cmd_pdb,

@@ -90,6 +90,9 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_SYM_BYTES] = upload_handle,
 	[ROUTE_SYM_COMPLETE] = upload_handle,
 	[ROUTE_SYM_FORM] = upload_handle,
+	[ROUTE_SENTRY_OPTIONS] = upload_handle,
+	[ROUTE_SENTRY_CHUNKS] = upload_handle,
+	[ROUTE_SENTRY_ASSEMBLE] = upload_handle,
 };
 
 /* 0, or the status that refuses a request by its head alone. */

@@ -67,6 +67,8 @@ struct space {
 	struct symb *symb;
 	struct misses *misses;
 	struct events *events; /* events.c */
+	struct http *http;	   /* set with `assembly` */
+	struct assembly *assembly; /* of chunks of files (upload-sentry.c); NULL: none came yet */
 	struct unknown {
 		uint64_t asked, until; /* `asked`: hash of the path; `until`: clock_ms() */
 	} unknown[256]; /* under http->lock: code ids that no server knows */

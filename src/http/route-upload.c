@@ -3,6 +3,7 @@
 #include "auth/tokens.h"
 #include "base/util.h"
 #include "http/route.h"
+#include "upload/sentry.h"
 #include "upload/sym-upload.h"
 
 #include <string.h>
@@ -73,6 +74,22 @@ static enum route_what of_step(enum sym_upload_step step)
 	}
 }
 
+/* The path of the chunks has two methods: a GET asks for the limits. */
+static bool find_sentry(const char *method, struct route *out)
+{
+	char project[SENTRY_PROJECT_MAX];
+	enum sentry_path path = sentry_path_parse(out->path, project);
+	bool get = strcmp(method, "GET") == 0;
+
+	if (path == SENTRY_PATH_ASSEMBLE)
+		take_route(method, "POST", ROUTE_SENTRY_ASSEMBLE, out);
+	if (path == SENTRY_PATH_CHUNKS) {
+		take_route(method, get ? "GET" : "POST", get ? ROUTE_SENTRY_OPTIONS : ROUTE_SENTRY_CHUNKS, out);
+		out->allow = "GET, POST";
+	}
+	return path != SENTRY_PATH_NONE;
+}
+
 void route_upload(const char *method, struct route *out)
 {
 	struct sym_upload_path path;
@@ -85,6 +102,8 @@ void route_upload(const char *method, struct route *out)
 			take_route(method, "POST", forms[i].what, out);
 			return;
 		}
+	if (find_sentry(method, out))
+		return;
 	if (sym_upload_parse(out->path, &path)) {
 		out->key = true;
 		take_route(method, path.method, of_step(path.step), out);

@@ -35,7 +35,10 @@ enum route_what {
 	ROUTE_SYM_CREATE,  /* ... where to send it? */
 	ROUTE_SYM_BYTES,   /* ... its bytes */
 	ROUTE_SYM_COMPLETE, /* ... what it is */
-	ROUTE_SYM_FORM	   /* ... all in one form */
+	ROUTE_SYM_FORM,	   /* ... all in one form */
+	ROUTE_SENTRY_OPTIONS,  /* Sentry's chunk upload: the limits of the server */
+	ROUTE_SENTRY_CHUNKS,   /* ... chunks of files */
+	ROUTE_SENTRY_ASSEMBLE  /* ... make files of chunks */
 };
 
 struct route {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "http/private.h"
+#include "upload/assemble.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ void space_free(struct space *s)
 {
 	if (!s)
 		return;
+	assembly_free(s->assembly);
 	symb_free(s->symb);
 	derive_free(s->derive);
 	misses_free(s->misses);

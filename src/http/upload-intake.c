@@ -85,12 +85,11 @@ static void stored_release(struct stored *s)
 	free(s->list);
 }
 
-/* Code ids that no server knew may be known now. */
-static void forget_unknown(struct exchange *x)
+void upload_forget_unknown(struct http *h, struct space *s)
 {
-	LOCK_SCOPE(&x->h->lock);
+	LOCK_SCOPE(&h->lock);
 
-	memset(x->space->unknown, 0, sizeof(x->space->unknown));
+	memset(s->unknown, 0, sizeof(s->unknown));
 }
 
 int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_item *it,
@@ -120,7 +119,7 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	it->from = from;
 	r = intake_take(in, it, note, &w);
 	if (out->added)
-		forget_unknown(x);
+		upload_forget_unknown(x->h, x->space);
 	if (r < 0)
 		r = upload_refuse_errno(x, r, out->why);
 	else if (w.waits)

@@ -19,3 +19,6 @@ struct upload_outcome {
  * result of upload_refuse() if the server is in trouble. (waits) */
 int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_item *it,
 	struct upload_outcome *out, intake_report_fn *each, void *ctx);
+
+/* Call it when a file was stored: code ids that no server knew may be known now. */
+void upload_forget_unknown(struct http *h, struct space *s);

@@ -104,8 +104,12 @@ static int begin_file(struct exchange *x)
 static int write_file(struct exchange *x, const void *p, size_t n)
 {
 	struct upload *u = x->upload;
-	int r = u->file.draft ? 0 : begin_file(x);
+	int r;
 
+	u->some = true;
+	if (u->ops->bytes)
+		return u->ops->bytes(x, p, n);
+	r = u->file.draft ? 0 : begin_file(x);
 	if (r)
 		return r;
 	if (n > u->file_most - draft_size(u->file.draft))
@@ -118,7 +122,7 @@ static int write_file(struct exchange *x, const void *p, size_t n)
 static int end_file(struct exchange *x)
 {
 	struct upload *u = x->upload;
-	int r = u->file.draft ? 0 : begin_file(x);
+	int r = u->file.draft || u->ops->bytes ? 0 : begin_file(x);
 
 	if (r == 0 && u->ops->file)
 		r = u->ops->file(x, &u->file);
@@ -154,6 +158,7 @@ static int begin_part(struct exchange *x, const char *name, const char *file_nam
 	snprintf(u->file.name, UPLOAD_NAME, "%s", name);
 	snprintf(u->file.file_name, UPLOAD_NAME, "%s", file_name ? file_name : "");
 	u->in_part = true;
+	u->some = false;
 	u->in_field = !file_name;
 	u->value_n = 0;
 	return 0;
@@ -175,7 +180,7 @@ static int add_value(struct exchange *x, const char *p, size_t n)
  * begin with several calls without bytes. */
 static bool is_new_part(const struct upload *u, const char *name, uint64_t off)
 {
-	bool empty = u->in_field ? u->value_n == 0 : !u->file.draft;
+	bool empty = u->in_field ? u->value_n == 0 : !u->some;
 
 	return !u->in_part || (off == 0 && (!empty || strcmp(u->file.name, name) != 0));
 }

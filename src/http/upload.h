@@ -19,6 +19,7 @@ struct uploads {
 	struct workers *writers, *judges;
 	atomic_uint receiving;	 /* bodies that have memory for a chunk */
 	struct sym_uploads *sym; /* upload-sym.c */
+	pthread_mutex_t lock;	 /* for space->assembly, while it is made */
 	bool (*sweep)(struct uploads *u); /* ends uploads that take too long; whether to call it again */
 };
 
@@ -39,9 +40,12 @@ struct upload_file {
  * time. Each returns 0, or the result of upload_refuse(), which ends the request. */
 struct upload_ops {
 	enum upload_body body;
+	uint64_t most; /* bytes of the body; 0: the server's limit for a file */
 	bool json; /* errors are {"error": TEXT}, as Tecken and Sentry send them; else plain text */
 	bool tecken; /* without a valid token the answer is a 403 with Tecken's text */
 	bool quick; /* done() does not judge files, so it need not wait for requests that do */
+	/* Takes the next bytes of a file. NULL: they go to a draft. */
+	int (*bytes)(struct exchange *x, const void *p, size_t n);
 	/* A file is complete. NULL: the files of the body are dropped. */
 	int (*file)(struct exchange *x, struct upload_file *f);
 	/* A field without a file name. NULL: fields are ignored. */
@@ -67,6 +71,7 @@ struct upload {
 	struct MHD_PostProcessor *form;
 	unsigned parts;
 	bool in_part, in_field;
+	bool some;	/* bytes of the part have come */
 	struct upload_file file;	/* the part that arrives now; `draft` is NULL before its first byte */
 	char value[UPLOAD_VALUE];	/* of the field that arrives now */
 	size_t value_n;
@@ -111,10 +116,11 @@ bool upload_is_regular(struct exchange *x);
 /* Answers the request with x->reply. Returns 0. */
 int upload_answer(struct exchange *x, int status, const char *type);
 
-/* ---- upload-put.c, upload-tecken.c, upload-sym.c ------------------------------------------- */
+/* ---- upload-put.c, upload-tecken.c, upload-sym.c, upload-sentry.c ------------------------------------------- */
 
 extern const struct upload_ops upload_put, upload_delete, upload_tecken, upload_sym_check, upload_sym_create,
-	upload_sym_bytes, upload_sym_complete, upload_sym_form;
+	upload_sym_bytes, upload_sym_complete, upload_sym_form, upload_sentry_limits, upload_sentry_chunks,
+	upload_sentry_assemble;
 
 int sym_uploads_new(struct sym_uploads **out); /* 0, -ENOMEM */
 void sym_uploads_free(struct sym_uploads *s);  /* NULL is fine */

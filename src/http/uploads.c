@@ -14,6 +14,8 @@ int uploads_new(struct uploads **out)
 	struct uploads *u = calloc(1, sizeof(*u));
 	int r = u ? workers_new(&u->writers, UPLOAD_WRITERS) : -ENOMEM;
 
+	if (u)
+		pthread_mutex_init(&u->lock, NULL);
 	if (r == 0)
 		r = workers_new(&u->judges, UPLOAD_JUDGES);
 	if (r == 0)
@@ -36,6 +38,7 @@ void uploads_free(struct uploads *u)
 	if (u->judges)
 		workers_free(u->judges);
 	sym_uploads_free(u->sym);
+	pthread_mutex_destroy(&u->lock);
 	free(u);
 }
 
@@ -50,6 +53,9 @@ int upload_begin(struct exchange *x)
 		[ROUTE_SYM_BYTES] = &upload_sym_bytes,
 		[ROUTE_SYM_COMPLETE] = &upload_sym_complete,
 		[ROUTE_SYM_FORM] = &upload_sym_form,
+		[ROUTE_SENTRY_OPTIONS] = &upload_sentry_limits,
+		[ROUTE_SENTRY_CHUNKS] = &upload_sentry_chunks,
+		[ROUTE_SENTRY_ASSEMBLE] = &upload_sentry_assemble,
 	};
 	struct upload *u = calloc(1, sizeof(*u));
 
@@ -57,7 +63,7 @@ int upload_begin(struct exchange *x)
 		return 503;
 	u->ops = ops[x->route->what];
 	u->file_most = x->h->upload_most;
-	u->most = u->ops->body == UPLOAD_TEXT ? x->h->body_most : x->h->upload_most;
+	u->most = u->ops->body == UPLOAD_TEXT ? x->h->body_most : u->ops->most ? u->ops->most : x->h->upload_most;
 	x->upload = u;
 	x->upload_free = upload_free;
 	return 0;

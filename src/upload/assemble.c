@@ -238,7 +238,8 @@ static void note(void *ctx, const struct intake_report *r)
 
 	if (r->what == INTAKE_REFUSED) {
 		if (j->refused++ == 0)
-			snprintf(j->why, sizeof(j->why), "%.120s: %.260s", r->shown, r->why);
+			snprintf(j->why, sizeof(j->why), "%.120s%s%.260s", r->member ? r->shown : "",
+				r->member ? ": " : "", r->why);
 		return;
 	}
 	if (f->n < FILED_KEYS_MOST)

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #define SWEEP_SECONDS 3600
@@ -178,7 +179,14 @@ static int open_new(struct chunk *k)
 	dir = open_dir(k->c);
 	if (dir >= 0)
 		k->fd = openat(dir, k->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return dir < 0 ? dir : k->fd < 0 ? -errno : 0;
+	if (dir < 0 || k->fd < 0)
+		return dir < 0 ? dir : -errno;
+	/* A file without a lock belongs to a process that has ended; a sweep removes it. */
+	if (flock(k->fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	close(k->fd);
+	k->fd = -1;
+	return -EEXIST;
 }
 
 int chunk_begin(struct chunk **out, struct chunks *c, const struct sha1 *name, bool gzip)
@@ -367,9 +375,22 @@ bool chunks_drop_damaged(struct chunks *c, const struct sha1 *name)
 
 struct sweep {
 	int64_t before; /* files that were last touched before this second go */
+	bool arriving;	/* files that no process has locked go */
 	uint64_t total;
 	unsigned removed;
 };
+
+static bool is_locked(int dir, const char *name)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+static bool is_over(int dir, const char *name, const struct stat *st, const struct sweep *s)
+{
+	return s->arriving ? !is_locked(dir, name) : st->st_mtim.tv_sec < s->before;
+}
 
 static void sweep_dir(int parent, const char *name, struct sweep *s)
 {
@@ -384,7 +405,7 @@ static void sweep_dir(int parent, const char *name, struct sweep *s)
 		if (entry->d_name[0] == '.' || fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!S_ISREG(st.st_mode))
 			continue;
-		if (st.st_mtim.tv_sec < s->before && unlinkat(fd, entry->d_name, 0) == 0)
+		if (is_over(fd, entry->d_name, &st, s) && unlinkat(fd, entry->d_name, 0) == 0)
 			s->removed++;
 		else
 			s->total += counted((uint64_t)st.st_size);
@@ -396,7 +417,8 @@ static void sweep_dir(int parent, const char *name, struct sweep *s)
 unsigned chunks_sweep(struct chunks *c, int64_t now)
 {
 	_cleanup_close_ int dir = open_dir(c);
-	struct sweep s = {.before = now - CHUNKS_SECONDS}, fresh = s, filed = {.before = now - FILED_SECONDS};
+	struct sweep s = {.before = now - CHUNKS_SECONDS}, filed = {.before = now - FILED_SECONDS};
+	struct sweep fresh = {.arriving = true};
 	char name[NAME_ROOM];
 
 	if (dir < 0)

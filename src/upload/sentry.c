@@ -20,6 +20,36 @@ static const char *const states[] = {
 	[SENTRY_ERROR] = "error",
 };
 
+/* ---- paths ------------------------------------------------------------------------------ */
+
+enum sentry_path sentry_path_parse(const char *path, char project[static SENTRY_PROJECT_MAX])
+{
+	static const struct {
+		const char *before, *after;
+		unsigned slashes; /* in between */
+		enum sentry_path what;
+	} rows[] = {
+		{"api/0/organizations/", "/chunk-upload/", 0, SENTRY_PATH_CHUNKS},
+		{"api/0/projects/", "/files/difs/assemble/", 1, SENTRY_PATH_ASSEMBLE},
+	};
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t b = strlen(rows[i].before), a = strlen(rows[i].after), slashes = 0;
+
+		if (n <= a + b || n - a - b >= SENTRY_PROJECT_MAX || strncmp(path, rows[i].before, b) != 0 ||
+			strcmp(path + n - a, rows[i].after) != 0)
+			continue;
+		for (size_t k = b; k < n - a; k++)
+			slashes += path[k] == '/';
+		if (slashes != rows[i].slashes)
+			continue;
+		snprintf(project, SENTRY_PROJECT_MAX, "%.*s", (int)(n - a - b), path + b);
+		return rows[i].what;
+	}
+	return SENTRY_PATH_NONE;
+}
+
 /* ---- values --------------------------------------------------------------------------- */
 
 static bool is_kind(const struct jtext *j, uint32_t token, enum jkind kind)

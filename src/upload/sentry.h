@@ -14,6 +14,16 @@
 #define SENTRY_NAME_MAX 256
 #define SENTRY_TEXT_MAX 400 /* of the reason for a refusal */
 
+/* ---- paths ------------------------------------------------------------------------------ */
+
+enum sentry_path { SENTRY_PATH_NONE, SENTRY_PATH_CHUNKS, SENTRY_PATH_ASSEMBLE };
+
+/* Parses a decoded path without its leading slash: "api/0/organizations/ORG/chunk-upload/", or
+ * "api/0/projects/ORG/PROJECT/files/difs/assemble/". Any names will do, and `project` becomes "ORG" or
+ * "ORG/PROJECT". */
+#define SENTRY_PROJECT_MAX 160
+enum sentry_path sentry_path_parse(const char *path, char project[static SENTRY_PROJECT_MAX]);
+
 /* ---- a request to assemble files ------------------------------------------------------ */
 
 struct sentry_file {

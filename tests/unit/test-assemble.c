@@ -217,7 +217,7 @@ START_TEST(test_refusals)
 
 	begin();
 	u = upload_of("just a text\n", 5, "notes.txt");
-	check_refused(&u, "just a text\n", 5, "notes.txt: of no format that symfs knows");
+	check_refused(&u, "just a text\n", 5, "of no format that symfs knows");
 	u = upload_of(SYM, 20, "prog.sym");
 	ck_assert_int_eq(debug_id_parse(&u.file.debug_id, "11112233-4455-6677-8899-aabbccddeeff", 36), 0);
 	check_refused(&u, SYM, 20, "has the debug id 00112233-4455-6677-8899-aabbccddeeff, but the request says 1111");

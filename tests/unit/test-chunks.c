@@ -215,8 +215,10 @@ END_TEST
 START_TEST(test_lifetime)
 {
 	struct chunks *c = begin(0);
-	struct sha1 one = sha1_of("one", 3), two = sha1_of("two", 3);
+	struct sha1 one = sha1_of("one", 3), two = sha1_of("two", 3), three = sha1_of("three", 5);
 	int64_t now = clock_wall();
+	struct chunk *k = NULL;
+	struct chunks *other = NULL;
 	struct err e = {0};
 
 	ck_assert_int_eq(send(c, &one, false, "one", 3, 3), 0);
@@ -228,11 +230,19 @@ START_TEST(test_lifetime)
 	ck_assert_uint_eq(chunks_sweep(c, now + CHUNKS_SECONDS - 60), 0);
 	/* A new process counts what is there, and removes what a killed process left. */
 	write_file(in_scratch("uploads/new/1-1"), "x", 1);
+	ck_assert_int_eq(chunk_begin(&k, c, &three, false), 0); /* and not what another one receives */
+	ck_assert_int_eq(chunks_open(&other, scratch, 0, &e), 0);
+	ck_assert_uint_eq(count_files(in_scratch("uploads/new")), 1);
+	chunks_close(other);
+	ck_assert_int_eq(chunk_add(k, "three", 5), 0);
+	ck_assert_int_eq(chunk_end(k), 0);
+	chunks_used(c, &three, 1);
+	ck_assert_uint_eq(chunks_sweep(c, now + CHUNKS_GRACE + 60), 1);
 	chunks_close(c);
 	ck_assert_int_eq(chunks_open(&c, scratch, 0, &e), 0);
 	ck_assert(chunks_have(c, &one));
 	ck_assert_uint_eq(chunks_total(c), CHUNK_LEAST);
-	ck_assert_uint_eq(chunks_sweep(c, now + CHUNKS_SECONDS + 60), 2);
+	ck_assert_uint_eq(chunks_sweep(c, now + CHUNKS_SECONDS + 60), 1);
 	ck_assert_uint_eq(chunks_total(c), 0);
 	ck_assert(!chunks_have(c, &one));
 	end(c);

@@ -24,6 +24,33 @@ static struct sha1 sha1_of(const char *hex)
 	return s;
 }
 
+START_TEST(test_paths)
+{
+	static const struct {
+		const char *path;
+		enum sentry_path what;
+		const char *project;
+	} rows[] = {
+		{"api/0/organizations/o/chunk-upload/", SENTRY_PATH_CHUNKS, "o"},
+		{"api/0/projects/o/p/files/difs/assemble/", SENTRY_PATH_ASSEMBLE, "o/p"},
+		{"api/0/organizations//chunk-upload/", SENTRY_PATH_NONE, ""},
+		{"api/0/organizations/chunk-upload/", SENTRY_PATH_NONE, ""},
+		{"api/0/organizations/o/p/chunk-upload/", SENTRY_PATH_NONE, ""},
+		{"api/0/organizations/o/chunk-upload", SENTRY_PATH_NONE, ""},
+		{"api/0/projects/o/files/difs/assemble/", SENTRY_PATH_NONE, ""},
+		{"api/0/projects/o/p/q/files/difs/assemble/", SENTRY_PATH_NONE, ""},
+		{"api/0/", SENTRY_PATH_NONE, ""}, {"", SENTRY_PATH_NONE, ""},
+	};
+	char project[SENTRY_PROJECT_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		project[0] = '\0';
+		ck_assert_int_eq(sentry_path_parse(rows[i].path, project), rows[i].what);
+		ck_assert_str_eq(project, rows[i].project);
+	}
+}
+END_TEST
+
 /* As sentry-cli 3.8 sends it. */
 START_TEST(test_request)
 {
@@ -199,4 +226,4 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-UNIT_MAIN("sentry", test_request, test_bad_requests, test_request_bounds, test_answers, test_options, test_refusals)
+UNIT_MAIN("sentry", test_paths, test_request, test_bad_requests, test_request_bounds, test_answers, test_options, test_refusals)

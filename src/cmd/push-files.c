@@ -1,0 +1,259 @@
+/* Finds the files to push: walks directories, takes debug files and programs, and computes their digests. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "base/workers.h"
+#include "cmd/cmd.h"
+#include "cmd/push.h"
+#include "obj/obj.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEPTH_MOST 64
+#define SLICES_MOST 64
+#define HASHERS 4u
+#define READ_ROOM (256u << 10)
+
+/* ---- finding ------------------------------------------------------------------------- */
+
+static int no_memory(struct push *p)
+{
+	return push_fail(p, EXIT_LOCAL, "out of memory");
+}
+
+static int file_add(struct push *p, const char *path, uint64_t size, bool named)
+{
+	struct push_file f = {.path = strdup(path), .size = size, .named = named};
+
+	if (!f.path || grow(&p->files, &p->room, p->n_files, sizeof(*p->files)) < 0) {
+		free(f.path);
+		return no_memory(p);
+	}
+	p->files[p->n_files++] = f;
+	return 0;
+}
+
+static int file_refuse(struct push *p, const char *path, bool named, const char *why)
+{
+	const struct push_file f = {.path = (char *)path, .named = named};
+
+	push_refuse(p, &f, why);
+	return 0;
+}
+
+/* Whether symfs finds the file by an identifier in it. -EBADMSG: a debug file that is broken; `e` says how. */
+static int is_debug_file(int fd, uint64_t size, const char *path, struct err *e)
+{
+	struct view v = view_of_fd(fd, size);
+	struct key keys[OBJ_KEYS_MOST];
+	const char *slash = strrchr(path, '/');
+	struct obj_slice s;
+	int r = 0;
+
+	for (unsigned i = 0; i < SLICES_MOST && (r = obj_identify(&v, i, &s, e)) == 0; i++) {
+		obj_take_name(&s, slash ? slash + 1 : path);
+		if (obj_keys(&s, keys))
+			return 1;
+	}
+	return r == -EBADMSG ? r : 0;
+}
+
+/* The server judges a file that the command line names. In a directory only debug files count. */
+static int take_file(struct push *p, const char *path, int fd, uint64_t size, bool named)
+{
+	struct err e = {0};
+	int r = named ? 1 : is_debug_file(fd, size, path, &e);
+
+	if (r == 0)
+		p->skipped++;
+	if (r < 0)
+		return file_refuse(p, path, false, e.text);
+	return r == 0 ? 0 : file_add(p, path, size, named);
+}
+
+static int take_path(struct push *p, const char *path, bool named, unsigned depth);
+
+static int take_dir(struct push *p, const char *path, unsigned depth)
+{
+	struct dirent **names;
+	int n = scandir(path, &names, NULL, alphasort), r = 0;
+
+	if (n < 0)
+		return file_refuse(p, path, depth == 0, err_text(errno));
+	for (int i = 0; i < n; i++) {
+		const char *name = names[i]->d_name;
+		_cleanup_buf_ struct buf sub = BUF_UP_TO(64 << 10);
+
+		if (r == 0 && !atomic_load(&p->stop) && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
+			buf_addf(&sub, "%s/%s", path, name);
+			r = take_path(p, buf_text(&sub), false, depth + 1);
+		}
+		free(names[i]);
+	}
+	free(names);
+	return r;
+}
+
+/* Links that the command line names are followed. Links in directories are not, because they can form loops. */
+static int take_path(struct push *p, const char *path, bool named, unsigned depth)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (named ? 0 : O_NOFOLLOW));
+	struct stat st;
+
+	push_show(p, path);
+	if (fd < 0 && !named && (errno == ELOOP || errno == ENXIO))
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return file_refuse(p, path, named, err_text(errno));
+	if (S_ISDIR(st.st_mode))
+		return depth >= DEPTH_MOST ? file_refuse(p, path, false, "too deep") : take_dir(p, path, depth);
+	if (S_ISREG(st.st_mode))
+		return take_file(p, path, fd, (uint64_t)st.st_size, named);
+	return named ? file_refuse(p, path, true, "not a file") : 0;
+}
+
+int push_find(struct push *p, const char *word)
+{
+	size_t n = strlen(word);
+	_cleanup_free_ char *path = strdup(word);
+
+	if (!path)
+		return no_memory(p);
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	return take_path(p, path, true, 0);
+}
+
+void push_files_release(struct push *p)
+{
+	for (size_t i = 0; i < p->n_files; i++) {
+		free(p->files[i].path);
+		free(p->files[i].chunks);
+	}
+	free(p->files);
+	p->files = NULL;
+	p->n_files = 0;
+}
+
+/* ---- digests --------------------------------------------------------------------------- */
+
+struct hashing {
+	const struct push *p;
+	struct push_file *f;
+	int r; /* 0, -errno */
+};
+
+/* Ends the digest of a chunk or of a file. */
+static struct sha1 finish(struct digest *d)
+{
+	uint8_t made[DIGEST_BYTES];
+	struct sha1 s;
+
+	digest_finish(d, made);
+	memcpy(s.bytes, made, sizeof(s.bytes));
+	return s;
+}
+
+static int hash_chunk(int fd, uint64_t off, uint64_t n, uint8_t *room, struct digest *whole, struct sha1 *out)
+{
+	struct digest *d = digest_new("SHA1");
+
+	if (!d)
+		return -ENOMEM;
+	for (uint64_t at = 0; at < n;) {
+		ssize_t got = pread(fd, room, (size_t)MIN(n - at, (uint64_t)READ_ROOM), (off_t)(off + at));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			int r = got < 0 ? -errno : -ENODATA;
+
+			digest_free(d);
+			return r;
+		}
+		digest_add(d, room, (size_t)got);
+		digest_add(whole, room, (size_t)got);
+		at += (uint64_t)got;
+	}
+	*out = finish(d);
+	return 0;
+}
+
+static int hash_file(struct push_file *f, uint64_t chunk, const atomic_bool *stop)
+{
+	_cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ uint8_t *room = malloc(READ_ROOM);
+	struct digest *whole = digest_new("SHA1");
+	int r = fd < 0 ? -errno : 0;
+
+	f->n_chunks = (uint32_t)((f->size + chunk - 1) / chunk);
+	f->chunks = calloc(MAX(f->n_chunks, 1u), sizeof(*f->chunks));
+	if (!room || !whole || !f->chunks) {
+		digest_free(whole);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; r == 0 && i < f->n_chunks; i++) {
+		uint64_t off = i * chunk;
+
+		r = atomic_load(stop) ? -EINTR
+				      : hash_chunk(fd, off, MIN(chunk, f->size - off), room, whole, &f->chunks[i]);
+	}
+	f->sha1 = finish(whole);
+	return r;
+}
+
+static void hash_work(void *ctx)
+{
+	struct hashing *h = ctx;
+
+	h->r = hash_file(h->f, h->p->server.chunk, &h->p->stop);
+}
+
+/* A file that the server would refuse is not read. */
+static bool is_sendable(struct push *p, struct push_file *f)
+{
+	char text[128];
+
+	if (!f->size) {
+		push_refuse(p, f, "is empty");
+	} else if (p->server.file && f->size > p->server.file) {
+		snprintf(text, sizeof(text), "is larger than %llu bytes, the limit of the server",
+			(unsigned long long)p->server.file);
+		push_refuse(p, f, text);
+	} else {
+		return true;
+	}
+	f->result = PUSH_REFUSED;
+	return false;
+}
+
+int push_hash(struct push *p, size_t from, size_t to)
+{
+	_cleanup_free_ struct hashing *all = calloc(to - from, sizeof(*all));
+	struct workers *w = NULL;
+
+	if (!all || workers_new(&w, HASHERS) < 0)
+		return no_memory(p);
+	for (size_t i = from; i < to; i++) {
+		struct hashing *h = &all[i - from];
+
+		*h = (struct hashing){.p = p, .f = &p->files[i]};
+		if (is_sendable(p, h->f) && workers_post(w, hash_work, h) < 0)
+			h->r = -ENOMEM;
+	}
+	workers_free(w);
+	for (size_t i = from; i < to; i++) {
+		struct hashing *h = &all[i - from];
+
+		if (h->r == -EINTR || h->r == 0)
+			continue;
+		push_refuse(p, h->f, h->r == -ENODATA ? "became shorter while it was read" : err_text(h->r));
+		h->f->result = PUSH_REFUSED;
+	}
+	return 0;
+}

@@ -1,0 +1,187 @@
+#!/bin/sh
+# symfs push: sends only what a server lacks, on several connections; goes on after an interruption of either side;
+# refused files, wrong servers and wrong tokens have their reason and exit status.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl gcc objcopy readelf strip zip
+
+# push WANTED-STATUS ARGS...: output in $TMP/out, messages in $TMP/err.
+push() {
+  push_want=$1
+  shift
+  timeout 120 "$SYMFS" push "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+  push_got=$?
+  [ $push_got = "$push_want" ] || fail "push $*: $push_got, wanted $push_want: $(cat "$TMP/out" "$TMP/err")"
+}
+says() { grep -q -- "$1" "$TMP/out" || fail "push does not print \"$1\": $(cat "$TMP/out" "$TMP/err")"; }
+warns() { grep -q -- "$1" "$TMP/err" || fail "push does not report \"$1\": $(cat "$TMP/out" "$TMP/err")"; }
+posts() { grep -c 'POST [^ ]*/chunk-upload/' "$TMP/access"; }
+same_at() { # PATH FILE
+  fetch_url -f -o "$TMP/got" "$U$1" || fail "$1: not found"
+  same_file "$TMP/got" "$2"
+}
+
+F=$TMP/files
+mkdir -p "$F/deep/er"
+make_program "$TMP/p" prog
+cp "$TMP/p/bin/prog" "$TMP/p/debug/prog.debug" "$F"
+cp "$TMP/p/full/libprog.so" "$F/deep/er"
+head -c 40000000 /dev/urandom >"$TMP/noise"
+objcopy --add-section .noise="$TMP/noise" "$TMP/p/full/libprog.so" "$F/deep/er/libprog.so" || fail objcopy
+ID=$(build_id "$F/prog") LIB=$(build_id "$F/deep/er/libprog.so")
+echo text >"$F/notes.txt"
+: >"$F/empty"
+printf '\177ELF' >"$F/broken.so"
+ln -s deep "$F/link"
+
+symfs_serve one --upload --access-log "$TMP/access"
+U=$URL_one
+
+# ---- a directory ----------------------------------------------------------------------------------------
+push 1 "$U" "$F"
+says "broken.so: refused: is cut short"
+says "^added 3, present 0, refused 1, skipped 2; sent 4[0-9]\.[0-9] MB"
+rm "$F/broken.so"
+same_at "/buildid/$ID/executable" "$F/prog"
+same_at "/buildid/$ID/debuginfo" "$F/prog.debug"
+same_at "/buildid/$LIB/executable" "$F/deep/er/libprog.so"
+[ "$(posts)" -ge 2 ] || fail "$(posts) requests for 41 MB"
+had=$(posts)
+push 0 -v "$U/" "$F"
+says "prog.debug: present elf x86_64"
+says "^added 0, present 3, refused 0, skipped 2; sent 0.0 MB"
+[ "$(posts)" = "$had" ] || fail "chunks were sent again"
+# Only the changed part of a file is sent: here another build whose first chunks are the same.
+objcopy --add-section .noise="$TMP/noise" "$TMP/p/full/prog" "$TMP/other" || fail objcopy
+push 0 "$U" "$TMP/other"
+says "^added 1"
+[ "$(posts)" -gt "$had" ] || fail "nothing was sent"
+
+# ---- what the command line names ----------------------------------------------------------------------------
+make_program "$TMP/q" more
+(cd "$TMP/q/debug" && zip -q "$TMP/archive.zip" libmore.so.debug)
+push 0 "$U" "$TMP/archive.zip"
+same_at "/buildid/$(build_id "$TMP/q/bin/libmore.so")/debuginfo" "$TMP/q/debug/libmore.so.debug"
+push 1 "$U" "$F/notes.txt" "$F/empty" "$TMP/nowhere" "$F/prog"
+says "notes.txt: refused: of no format that symfs knows"
+says "empty: refused: is empty"
+says "nowhere: refused: No such file"
+says "^added 0, present 1, refused 3"
+
+# ---- a server that ends in the middle ------------------------------------------------------------------------
+# The chunks that it had are not sent again. The first server is stopped at the first chunk.
+chunks() { find "$TMP/store-two/uploads/chunks" -type f 2>/dev/null | wc -l; }
+has_chunks() { [ "$(chunks)" -ge "$1" ]; }
+symfs_serve two --upload --access-log "$TMP/access2"
+timeout 120 "$SYMFS" push "$URL_two" "$F" >"$TMP/out" 2>"$TMP/err" &
+PUSH=$!
+PIDS="$PIDS $PUSH"
+wait_for 30 has_chunks 1 || fail "no chunk arrives"
+kill -KILL "$PID_two"
+wait_gone "$PID_two" 10
+kill -INT $PUSH
+wait $PUSH
+status=$?
+[ $status = 130 ] || [ $status = 3 ] || [ $status = 0 ] || fail "an interrupted push ends with $status: $(cat "$TMP/err")"
+had=$(chunks)
+[ "$had" -ge 1 ] || fail "no chunk is left"
+port=${URL_two##*:}
+symfs_serve two --upload --access-log "$TMP/access2" --listen "127.0.0.1:$port"
+U=$URL_two
+push 0 "$U" "$F"
+same_at "/buildid/$LIB/executable" "$F/deep/er/libprog.so"
+say "$had of $(chunks) chunks survived the first server"
+[ -z "$(find "$TMP/store-two/partial" -type f)" ] || fail "a draft is left"
+
+# A server that comes back while the push goes on: the push waits for it.
+rm -rf "$TMP/store-three"
+symfs_serve three --upload
+port=${URL_three##*:}
+kill -STOP "$PID_three"
+timeout 120 "$SYMFS" push "$URL_three" "$F" >"$TMP/out" 2>"$TMP/err" &
+PUSH=$!
+PIDS="$PIDS $PUSH"
+kill -KILL "$PID_three"
+wait_gone "$PID_three" 10
+symfs_serve three --upload --listen "127.0.0.1:$port" --cache "$TMP/store-three"
+wait $PUSH || fail "the push did not wait for the server: $(cat "$TMP/out" "$TMP/err")"
+says "^added 3"
+
+# ---- wrong servers, wrong tokens ----------------------------------------------------------------------------------
+push 2 "ftp://127.0.0.1/" "$F/prog"
+warns 'expected the URL of a server'
+push 2 "$U"
+push 2 --token-file "$TMP/nowhere" "$U" "$F/prog"
+symfs_serve plain
+push 3 "$URL_plain" "$F/prog"
+warns 'HTTP 40[45]: .*takes no uploads; start it with .symfs serve --upload'
+symfs_unserve plain
+push 3 http://127.0.0.1:1 "$F/prog"
+warns '127.0.0.1:1: '
+head -c 20 /dev/urandom | sha1sum | cut -c 1-40 >"$TMP/token"
+cp "$TMP/token" "$TMP/tokens" && chmod 600 "$TMP/tokens"
+symfs_serve guarded --upload --token-file "$TMP/tokens"
+push 3 "$URL_guarded" "$F/prog"
+warns 'HTTP 401.*a token is needed: --token-file FILE'
+echo 0000000000000000 >"$TMP/wrong"
+push 3 --token-file "$TMP/wrong" "$URL_guarded" "$F/prog"
+warns 'HTTP 401.*the token is wrong or has expired'
+push 0 --token-file "$TMP/token" "$URL_guarded" "$F/prog"
+symfs_unserve guarded
+symfs_serve small --upload --max-file-size 10000
+push 1 "$URL_small" "$F/deep"
+says "libprog.so: refused: is larger than 10000 bytes, the limit of the server"
+symfs_unserve small
+symfs_serve socket --upload --listen "unix:$TMP/socket"
+push 0 "unix:$TMP/socket" "$F/prog"
+says '^added 1'
+symfs_unserve socket
+
+# ---- what no client should send --------------------------------------------------------------------------------------
+ask() { # WANTED-STATUS PATH CURL-ARGS...: body in $TMP/body
+  ask_want=$1 ask_path=$2
+  shift 2
+  ask_got=$(fetch_url -o "$TMP/body" -w '%{http_code}' "$@" "$U$ask_path") || fail "curl $ask_path: $?"
+  [ "$ask_got" = "$ask_want" ] || fail "$ask_path $*: $ask_got, wanted $ask_want: $(head -c 300 "$TMP/body")"
+}
+answers() { grep -q -- "$1" "$TMP/body" || fail "$ask_path: not \"$1\" but $(head -c 300 "$TMP/body")"; }
+C=/api/0/organizations/o/chunk-upload/ A=/api/0/projects/o/p/files/difs/assemble/
+had=$(chunks)
+hello=$(printf hello | sha1sum | cut -d' ' -f1)
+printf hello >"$TMP/hello"
+ask 200 $C
+answers '"chunkSize":8388608,'
+answers "\"url\":\"$U$C\""
+ask 400 $C -F "file=@$TMP/hello;filename=0000000000000000000000000000000000000000"
+answers 'error.*has another SHA-1'
+ask 400 $C -F "file=@$TMP/hello;filename=../../$hello"
+answers 'not named by a SHA-1'
+ask 400 $C -F "file_gzip=@$TMP/hello;filename=$hello"
+answers 'is broken'
+ask 400 $C -F "other=@$TMP/hello;filename=$hello"
+answers 'neither file nor file_gzip'
+head -c 9000000 /dev/zero >"$TMP/zeros"
+zeros=$(sha1sum <"$TMP/zeros" | cut -d' ' -f1)
+ask 400 $C -F "file=@$TMP/zeros;filename=$zeros"
+answers 'Chunk size too large'
+gzip -c "$TMP/zeros" >"$TMP/zeros.gz"
+ask 400 $C -F "file_gzip=@$TMP/zeros.gz;filename=$zeros"
+answers 'Chunk size too large'
+# shellcheck disable=SC2046
+ask 400 $C $(i=0 && while [ $i -lt 65 ]; do echo "-F file=@$TMP/hello;filename=$hello" && i=$((i + 1)); done)
+answers 'Too many chunks'
+ask 413 $C --data-binary "@$TMP/noise" -H 'Content-Type: multipart/form-data; boundary=x'
+ask 400 $A -d '{"x":1}'
+answers 'error.*the request file 1: expected a SHA-1'
+ask 400 $A -d 'nothing'
+answers 'is not JSON'
+ask 405 $A
+ask 405 $C -X PUT -d x
+ask 404 /api/0/organizations/o/p/chunk-upload/
+ask 200 $A -d "{\"$zeros\":{\"name\":\"../../etc/passwd\",\"chunks\":[\"$zeros\"]}}"
+answers "\"state\":\"not_found\",\"missingChunks\":\[\"$zeros\"\]"
+# The chunk of the right part stays, of all the refused requests.
+[ "$(chunks)" -le $((had + 1)) ] || fail "$had chunks became $(chunks)"
+[ -z "$(find "$TMP/store-two/uploads/new" -type f)" ] || fail "incomplete chunks are left"
+symfs_unserve two
+symfs_unserve one

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A team's bucket, written by servers: what one server has fetched, the others find there. The queue survives kill -9
 # and a store that stops. On a store that honours conditions, on one that ignores them, and on one whose clock differs
-# by an hour. With SYMFS_TEST_STORE=ceph (bucket-ceph.sh): on a real Ceph gateway.
+# by an hour. With SYMFS_TEST_STORE=ceph (bucket-ceph.sh): on a real Ceph gateway, with moto (bucket-moto.sh) on moto.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc strip curl sha256sum
@@ -25,13 +25,40 @@ ceph_start() {
   need radosgw radosgw-admin ceph-mon ceph-osd ceph-mgr bc
   ceph_up=$top_srcdir/../shared/tools/ceph/ceph-up.sh
   [ -f "$ceph_up" ] || skip "no script here that starts a Ceph gateway"
-  listens_on 23300 && skip "a Ceph cluster runs here already"
+  grep -q ":5B04 [0-9A-F:]* 0A " /proc/net/tcp && skip "a Ceph cluster runs here already" # port 23300
   cs_port=$(free_port)
   timeout 240 bash "$ceph_up" "$TMP/c" "$cs_port" >"$TMP/ceph.log" 2>&1 || fail "ceph: $(tail -n 5 "$TMP/ceph.log")"
   for f in "$TMP"/c/run/*.pid; do PIDS="$PIDS $(cat "$f")"; done
   S3=http://127.0.0.1:$cs_port
   S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
   signed -X PUT "$S3/symbols" >/dev/null
+}
+moto_start() {
+  PYTHON=
+  for python in python3 /usr/bin/python3; do
+    $python -c 'import boto3, moto.server' 2>/dev/null && PYTHON=$python && break
+  done
+  [ -n "$PYTHON" ] || skip "no python3 here has moto: Debian has it since 13 (python3-moto, python3-flask-cors)"
+  ms_port=$(free_port)
+  # The first four requests make a user and a bucket; then every signature counts.
+  INITIAL_NO_AUTH_ACTION_COUNT=4 $PYTHON -m moto.server -H 127.0.0.1 -p "$ms_port" >"$TMP/moto.log" 2>&1 &
+  S3_PID=$!
+  PIDS="$PIDS $S3_PID"
+  wait_for 60 listens_or_gone "$S3_PID" "$ms_port" || fail "moto did not start: $(cat "$TMP/moto.log")"
+  S3=http://127.0.0.1:$ms_port
+  cat >"$TMP/prepare.py" <<'END'
+import boto3, json, sys
+who = dict(endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="y")
+iam = boto3.client("iam", **who)
+iam.create_user(UserName="u")
+k = iam.create_access_key(UserName="u")["AccessKey"]
+iam.put_user_policy(UserName="u", PolicyName="p", PolicyDocument=json.dumps(
+    {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}))
+boto3.client("s3", **who).create_bucket(Bucket="symbols")
+print(k["AccessKeyId"], k["SecretAccessKey"])
+END
+  ms_keys=$(timeout 60 "$PYTHON" "$TMP/prepare.py" "$S3" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
+  ACCESS=${ms_keys% *} SECRET=${ms_keys#* }
 }
 signed() {
   fetch_url --aws-sigv4 aws:amz:us-east-1:s3 -u "$ACCESS:$SECRET" -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
@@ -119,11 +146,12 @@ scenario() { # NAME
   done
 }
 
-if [ "${SYMFS_TEST_STORE:-}" = ceph ]; then
-  ceph_start
-  scenario ceph
+case ${SYMFS_TEST_STORE:-} in ceph | moto)
+  "${SYMFS_TEST_STORE}_start"
+  scenario "$SYMFS_TEST_STORE"
   exit 0
-fi
+  ;;
+esac
 store_start plain
 scenario plain
 [ "$(grep -c 'PUT /symbols/team/x/k/.* 412' "$TMP/plain.requests")" -gt 0 ] || fail "no condition was used"

@@ -161,7 +161,7 @@ static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const s
 static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f, uint32_t start,
 	const struct spot *at, struct pdb_found *out)
 {
-	bool keep = c == &names->code && f >= c->funcs && f < c->funcs + c->n_funcs, again = false;
+	bool keep = c == &names->code && c->n_funcs && f >= c->funcs && f < c->funcs + c->n_funcs, again = false;
 	struct pdb_kept own = {0}, *k = keep ? &names->kept : &own;
 	struct origin o = origin_of(c->p, at, start);
 	size_t low = 0, high;

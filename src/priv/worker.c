@@ -49,7 +49,7 @@ static int spawn(const char *program, char *const *argv, const int *fds, unsigne
 
 int worker_start(const char *program, char *const *argv, const int *fds, unsigned n, pid_t *pid)
 {
-	int moved[WORKER_FDS_MOST], r = 0;
+	int moved[WORKER_FDS_MOST] = {0}, r = 0;
 
 	/* Duplicates above those that the worker uses: no dup2() in the worker may overwrite one. */
 	for (unsigned i = 0; i < n; i++) {

@@ -38,6 +38,7 @@ static struct assembly *assembly_of(struct exchange *x)
 	LOCK_SCOPE(&x->h->uploads->lock);
 
 	x->space->http = x->h;
+	o.bucket = x->space->bucket;
 	if (!x->space->assembly)
 		r = assembly_new(&x->space->assembly, &o, &e);
 	if (r < 0)

@@ -102,7 +102,7 @@ _symfs_options()
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
 	core) _symfs_words "$_symfs_common" ;;
 	add) _symfs_words "-r --recursive $_symfs_common" ;;
-	push) _symfs_words "--token-file -v --verbose --help" ;;
+	push) _symfs_words "--class --expires --label --token-file -v --verbose --help" ;;
 	id) _symfs_words "--json --help" ;;
 	pdb) _symfs_words "--streams --modules --module --lines --publics --json --help" ;;
 	parse) _symfs_words "--json --help" ;;

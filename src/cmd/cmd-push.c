@@ -164,6 +164,9 @@ static int run_push(int argc, char **argv)
 	_cleanup_buf_ struct buf query = BUF_UP_TO(QUERY_MOST);
 	struct words w = {0};
 	const struct opt own[] = {
+		{"class", 0, "CLASS", "how long the files stay: a class of the server", &w.class},
+		{"expires", 0, "AGE", "another age than that of the class: 30d", &w.expires},
+		{"label", 0, "NAME=VALUE", "a label of the files; repeatable", NULL, &w.labels},
 		{"token-file", 0, "FILE", "send the token in the first line of FILE", &w.token_file},
 		{"verbose", 'v', NULL, "print a line for each file", &p.verbose},
 		{0},
@@ -197,6 +200,6 @@ const struct cmd cmd_push = {
 		"connections; a push that was interrupted continues where it was. Of a directory,\n"
 		"the debug files and programs in it are sent; an archive must be named itself",
 	.examples = {"symfs push --token-file token https://symbols.example build/",
-		"symfs push http://127.0.0.1:8737 prog.debug App.dSYM"},
+		"symfs push --class try http://127.0.0.1:8737 prog.debug"},
 	.run = run_push,
 };

@@ -32,7 +32,8 @@ static void on_end(void *ctx, const struct assembly_event *ev)
 static struct assembly *assembly_of(struct exchange *x)
 {
 	struct assembly_opts o = {
-		.store = x->space->store, .file_most = x->h->upload_most, .done = on_end, .ctx = x->space};
+		.store = x->space->store, .file_most = x->h->upload_most, .done = on_end, .ctx = x->space,
+		.allow_unsandboxed = x->h->allow_unsandboxed};
 	struct err e = {0};
 	int r = 0;
 	LOCK_SCOPE(&x->h->uploads->lock);
@@ -161,9 +162,15 @@ static int answer_files(struct exchange *x, struct assembly *a, const struct sen
 {
 	struct sha1 *missing = calloc(MAX(q->n_chunks, 1u), sizeof(*missing));
 	char project[SENTRY_PROJECT_MAX] = "";
-	const struct assembly_for by = {.user = exchange_user(x), .project = project};
+	struct assembly_for by = {.user = exchange_user(x), .project = project};
 	struct sentry_answer answer;
-	int r = missing ? 0 : -ENOMEM;
+	struct err e = {0};
+	int r = missing ? 0 : -ENOMEM, status = exchange_hold(x, false, &by.hold, &e);
+
+	if (status) {
+		free(missing);
+		return upload_refuse(x, status, "%s", e.text);
+	}
 
 	sentry_path_parse(x->route->path, project);
 	x->reply = BUF_UP_TO(ANSWER_MOST);

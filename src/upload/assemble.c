@@ -30,6 +30,7 @@ struct job {
 	struct sentry_file file;
 	struct sha1 *chunks; /* its own copy */
 	char user[64], project[160];
+	struct store_hold hold;
 	/* the worker */
 	struct filed filed;
 	unsigned refused; /* parts */
@@ -261,6 +262,7 @@ static int take_in(struct job *j, struct draft **d)
 		.shown = j->file.name[0] ? j->file.name : "file",
 		.name = j->file.name,
 		.from = from,
+		.hold = j->hold,
 		.named = true,
 		.strict = true};
 	struct err e = {0};
@@ -391,7 +393,8 @@ static void job_work(void *ctx)
 /* ---- requests --------------------------------------------------------------------------------- */
 
 /* Whether the file is stored, by its record. */
-static bool is_filed(struct assembly *a, const struct sentry_file *f, struct sentry_answer *out)
+static bool is_filed(struct assembly *a, const struct sentry_file *f, const struct assembly_for *by,
+	struct sentry_answer *out)
 {
 	_cleanup_free_ struct filed *was = malloc(sizeof(*was));
 
@@ -402,6 +405,8 @@ static bool is_filed(struct assembly *a, const struct sentry_file *f, struct sen
 			filed_remove(chunks_dir(a->chunks), &f->sha1); /* evicted or removed since */
 			return false;
 		}
+	for (unsigned i = 0; by->hold.class[0] && i < was->n; i++)
+		store_hold(a->opts.store, &was->keys[i], &by->hold);
 	out->state = SENTRY_OK;
 	out->dif = was->dif;
 	snprintf(out->detail, sizeof(out->detail), "%s", was->detail);
@@ -423,6 +428,7 @@ static struct job *job_new(struct assembly *a, const struct sentry_file *f, cons
 		return NULL;
 	}
 	memcpy(j->chunks, chunks + f->first, f->n * sizeof(*chunks));
+	j->hold = by->hold;
 	snprintf(j->user, sizeof(j->user), "%s", by->user);
 	snprintf(j->project, sizeof(j->project), "%s", by->project);
 	j->state = SENTRY_CREATED;
@@ -471,7 +477,7 @@ void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct 
 	const struct assembly_for *by, struct sha1 *missing, struct sentry_answer *out)
 {
 	*out = (struct sentry_answer){.sha1 = f->sha1, .state = SENTRY_CREATED, .missing = missing};
-	if (is_known(a, f, out) || is_filed(a, f, out))
+	if (is_known(a, f, out) || is_filed(a, f, by, out))
 		return;
 	if (!f->n) {
 		out->state = SENTRY_ERROR;
@@ -491,7 +497,8 @@ void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct 
 
 int assembly_new(struct assembly **out, const struct assembly_opts *o, struct err *e)
 {
-	const struct intake_opts taking = {.store = o->store, .source = "upload", .max_file_size = o->file_most};
+	const struct intake_opts taking = {.store = o->store, .source = "upload", .max_file_size = o->file_most,
+		.allow_unsandboxed = o->allow_unsandboxed};
 	struct assembly *a = calloc(1, sizeof(*a));
 	int r;
 

@@ -24,6 +24,7 @@ struct assembly_opts {
 	struct store *store;
 	struct bucket *bucket; /* a file counts as stored when the bucket has it; NULL: at once */
 	uint64_t file_most; /* bytes of one file; 0: no limit */
+	bool allow_unsandboxed; /* as in intake_opts */
 	/* Called on a worker when a file has come to its end. May be NULL. */
 	void (*done)(void *ctx, const struct assembly_event *ev);
 	void *ctx;
@@ -36,9 +37,10 @@ int assembly_new(struct assembly **out, const struct assembly_opts *o, struct er
 void assembly_free(struct assembly *a);
 struct chunks *assembly_chunks(struct assembly *a);
 
-/* The request to which the files belong. The strings are copied. */
+/* The request to which the files belong. It is copied. */
 struct assembly_for {
 	const char *user, *project;
+	struct store_hold hold; /* how long the files stay; a file that is stored already is held, too */
 };
 
 /* Answers for one file of a request: begins to assemble it if all its chunks are there. `chunks` are those of the

@@ -185,3 +185,19 @@ answers "\"state\":\"not_found\",\"missingChunks\":\[\"$zeros\"\]"
 [ -z "$(find "$TMP/store-two/uploads/new" -type f)" ] || fail "incomplete chunks are left"
 symfs_unserve two
 symfs_unserve one
+
+# ---- classes and labels ----------------------------------------------------------------------------------------------
+symfs_serve held --upload
+U=$URL_held
+push 0 --class try --expires 3d --label commit=1f2e "$U" "$F/prog"
+says '^added 1'
+"$SYMFS" cache ls --cache "$TMP/store-held" >"$TMP/ls" || fail "cache ls"
+grep -q 'try' "$TMP/ls" || fail "the file has no class: $(cat "$TMP/ls")"
+push 0 --class keep "$U" "$F/prog"
+says '^added 0, present 1'
+"$SYMFS" cache ls --cache "$TMP/store-held" >"$TMP/ls" || fail "cache ls"
+grep -q 'keep' "$TMP/ls" || fail "a push of a stored file does not change its class: $(cat "$TMP/ls")"
+push 3 --class nosuch "$U" "$F/prog"
+warns 'the server has no class nosuch'
+push 2 --label nothing "$U" "$F/prog"
+symfs_unserve held

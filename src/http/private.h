@@ -434,3 +434,13 @@ void access_write(struct http *h, struct exchange *x, bool cut);
  * file or member, `k` its key, `why` the reason of a refusal; each may be NULL. Any thread that may use the
  * request. */
 void audit_write(struct exchange *x, const char *event, const char *file, const struct key *k, const char *why);
+
+/* A line without a request: for what is done after the request has ended. Fields may be NULL, `status` 0. */
+struct audit_line {
+	const char *event, *user, *space, *peer, *method, *target;
+	int status;
+	const char *file;
+	const struct key *key;
+	const char *why;
+};
+void audit_add(struct http *h, const struct audit_line *l); /* any thread */

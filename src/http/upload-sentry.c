@@ -23,6 +23,15 @@ static void on_end(void *ctx, const struct assembly_event *ev)
 
 	if (ev->key)
 		upload_forget_unknown(s->http, s);
+	audit_add(s->http, &(struct audit_line){.event = !ev->key ? "refused"
+			: strcmp(ev->what, "present") == 0	  ? "present"
+								  : "upload",
+		.user = ev->user,
+		.space = s->name,
+		.target = ev->project,
+		.file = ev->name,
+		.key = ev->key,
+		.why = ev->key ? NULL : ev->detail});
 	log_debug(LOG_HTTP, "%s: %s uploads %s (%s): %s%s%s", ev->project, ev->user, ev->name, sha1_text(ev->sha1, hex),
 		ev->what, ev->key ? ", " : ": ", ev->key ? key_text(ev->key, key) : ev->detail);
 }

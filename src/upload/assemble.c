@@ -497,9 +497,9 @@ void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct 
 
 int assembly_new(struct assembly **out, const struct assembly_opts *o, struct err *e)
 {
-	const struct intake_opts taking = {.store = o->store, .source = "upload", .max_file_size = o->file_most,
-		.allow_unsandboxed = o->allow_unsandboxed};
 	struct assembly *a = calloc(1, sizeof(*a));
+	const struct intake_opts taking = {.store = o->store, .source = "upload", .max_file_size = o->file_most,
+		.allow_unsandboxed = o->allow_unsandboxed, .stop = a ? &a->stopping : NULL};
 	int r;
 
 	if (!a)

@@ -38,7 +38,7 @@ else
 fi
 
 # ---- the server ---------------------------------------------------------------------------------
-symfs_serve one --upload --access-log "$TMP/access"
+symfs_serve one --upload --access-log "$TMP/access" --audit-log "$TMP/audit"
 U=$URL_one
 sentry() { # ARGS...: sentry-cli debug-files upload; its output in $TMP/sentry
   (cd "$TMP" && SENTRY_DISABLE_UPDATE_CHECK=1 SENTRY_LOAD_DOTENV=0 SENTRY_URL=$U/ SENTRY_AUTH_TOKEN=${TOKEN:-none} NO_PROXY='*' \
@@ -82,6 +82,7 @@ for kind in $kinds; do
     found_everywhere "$file"
   done
 done
+grep -q '"event":"upload",.*"file":"prog.debug","key":"elf_debug ' "$TMP/audit" || fail "the audit log: $(cat "$TMP/audit")"
 say "$total paths of $kinds have the bytes that sentry-cli sent"
 
 # ---- source bundles --------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ struct auth {
 	/* under lock */
 	struct token_list list;
 	struct stamp stamp; /* of the file that was read last, even if it was broken */
-	bool gone;	    /* it was logged that the file cannot be read */
+	bool gone;	    /* stat() of the file failed, and this was logged */
 };
 
 static int stamp_of(const char *path, struct stamp *out)
@@ -115,7 +115,7 @@ static void follow(struct auth *a)
 	log_info("%s: read %u tokens", a->path, fresh.n);
 }
 
-/* Compares every byte, whatever the first ones are. */
+/* Compares in constant time: reads every byte, also after a difference. */
 static bool same_digest(const uint8_t a[static 32], const uint8_t b[static 32])
 {
 	uint8_t different = 0;
@@ -125,8 +125,8 @@ static bool same_digest(const uint8_t a[static 32], const uint8_t b[static 32])
 	return different == 0;
 }
 
-/* A binary search by the digest. Its time depends on the digest of what the client sent, from which no token
- * follows. */
+/* A binary search by the digest. At most, its time reveals parts of the stored digests, and no token can be computed
+ * from a digest. */
 static const struct auth_token *search(const struct token_list *l, const uint8_t digest[static 32])
 {
 	unsigned from = 0, to = l->n;

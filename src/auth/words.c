@@ -1,4 +1,4 @@
-/* The words of a line of the file of tokens: rights, names, namespaces, times. */
+/* The words of a line of the token file: checks names and namespaces, reads and writes rights. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "auth/tokens.h"
 #include "base/util.h"

@@ -38,8 +38,8 @@ static bool name_says_so(const char *name)
 	return false;
 }
 
-/* Why an archive is not taken apart; NULL: it is. A zip archive with another suffix is, only if the client names it:
- * documents and packages of many programs are such archives. */
+/* Why an archive is not taken apart; NULL: take it apart. A zip archive with another suffix is taken apart only if
+ * the client names it: documents and packages of many programs are zip archives. */
 static const char *why_not_apart(enum archive_kind kind, const char *name, bool named, unsigned depth)
 {
 	if (kind == ARCHIVE_ZIP && !named && !name_says_so(name))
@@ -47,7 +47,8 @@ static const char *why_not_apart(enum archive_kind kind, const char *name, bool 
 	return depth >= INTAKE_DEPTH_MOST ? "an archive in an archive in an archive" : NULL;
 }
 
-/* Reads more than the first bytes only of a compressed file, whose content has to be seen. */
+/* Finds the kind of an archive by its first KiB. Of a compressed file it reads ARCHIVE_HEAD bytes, because the
+ * content decides the kind. */
 static int kind_of(const struct part *p, enum archive_kind *kind)
 {
 	struct view v = view_of_fd(p->it.fd, p->it.size);
@@ -118,7 +119,7 @@ static int judge_head(struct unpacking *u, const uint8_t *head, size_t n, const 
 		return 0;
 	if (p && !inside) /* some packings have heads that do not show the content */
 		return 0;
-	/* The size that the archive states counts only if the head does not end before it. */
+	/* A head shorter than INTAKE_HEAD_MOST is the whole member, whatever size the archive states. */
 	v.size = p ? VIEW_UNKNOWN : n < INTAKE_HEAD_MOST ? n : u->m.size;
 	r = obj_identify(&v, 0, &slice, e);
 	return r == -EAGAIN ? 0 : r;
@@ -173,7 +174,7 @@ static int unpack(struct unpacking *u, const struct part *part, struct draft **o
 }
 
 /* 0: the parts of the member were reported, and *done is the result of taking_part(); -errno: the member was not
- * unpacked. */
+ * taken, and `e` has the reason. */
 static int take_member(struct unpacking *u, struct part *p, int *done, struct err *e)
 {
 	_cleanup_close_ int fd = -1;

@@ -16,7 +16,8 @@ static int claim_fits(struct view *v, const struct artifact *a, struct key *k, u
 		return 0;
 	r = obj_check(v, k, &s, e);
 	*off = r == 1 ? s.off : 0;
-	/* The bytes of a map do not contain its identifier: the path supplies it. */
+	/* Files of this type contain no identifier. If symfs can read them (such as a UUID map), the claim fits,
+	 * because the path supplies the identifier. */
 	if (r == 0 && !obj_reads(k->type))
 		return err_set(e, -ENOTSUP, "contains no identifier that can be compared with its path");
 	return r < 0 ? r : 1;

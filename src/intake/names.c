@@ -24,7 +24,7 @@ static uint64_t digest_of(const char *name)
 	return d ? d : 1;
 }
 
-/* 0; -EEXIST: the table has the digest. The table has an empty place. */
+/* 0; -EEXIST: the table has the digest. The table must have an empty place. */
 static int put(uint64_t *table, size_t room, uint64_t d)
 {
 	size_t i = (size_t)d & (room - 1);

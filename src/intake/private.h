@@ -1,5 +1,5 @@
-/* Shared by the files of intake/: intake.c takes a file of any kind, slice.c stores a file, archive.c the members of an
- * archive, packed.c the content of a compressed file. One thread for each struct taking. */
+/* Shared by the files of intake/: intake.c takes a file of any kind, slice.c stores a file, archive.c the members of
+ * an archive, packed.c the content of a compressed file. One thread for each struct taking. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "intake/intake.h"

@@ -1,4 +1,4 @@
-/* Reports refused files, and the limits that hold for all files of one intake. */
+/* Reports refusals and progress, and computes the limit of unpacked bytes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "intake/private.h"

@@ -207,8 +207,8 @@ static int place_slice(struct taking *t, const struct part *part, struct obj_sli
 	return r < 0 ? r : store_slice(p, e);
 }
 
-/* Copies each slice. The slices together are no larger than the file. Only slices of a hostile file overlap and
- * can be larger. */
+/* If the slices together are larger than the file, they overlap. Only a hostile file has such slices, so this
+ * function refuses them. */
 int taking_slices(struct taking *t, const struct part *p, struct err *e)
 {
 	struct view v = view_of_fd(p->it.fd, p->it.size);

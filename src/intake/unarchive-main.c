@@ -14,8 +14,8 @@
 #define SECONDS 300		 /* of processor time, and one more for each MiB of the archive */
 #define MEMORY (512ull << 20)	 /* a dictionary of xz or 7z can have up to 256 MiB */
 
-/* Sets the system-call filter, which allows memory and the open descriptors. If that fails, the worker continues
- * only if its command line says so. */
+/* Sets the system-call filter. It allows only the use of memory and of the open descriptors. If the filter cannot be
+ * set, the worker continues only if its command line says so. */
 static int set_filter(const char *sandbox, struct err *e)
 {
 	static const char *const calls[] = {"read", "write", "writev", "pread64", "lseek", "_llseek", "fstat",
@@ -44,7 +44,7 @@ static int work(struct sender *s, const char *sandbox, struct err *e)
 	if (fstat(WIRE_ARCHIVE, &st) < 0)
 		return err_set(e, -EBADMSG, "cannot be read: %s", err_text(errno));
 	worker_limit(SECONDS + ((uint64_t)st.st_size >> 20), 0, MEMORY);
-	setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive prints names in it */
+	setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive converts names to its character set */
 	r = set_filter(sandbox, e);
 	if (r < 0)
 		return r;

@@ -1,5 +1,5 @@
-/* Shared by the files of the worker that takes archives apart: unarchive-main.c starts it,
- * unarchive-zip.c reads zip archives, unarchive-lib.c all others, unarchive-send.c sends the members. The worker has one thread. */
+/* Shared by the files of the worker that takes archives apart: unarchive-main.c starts it, unarchive-zip.c reads zip
+ * archives, unarchive-lib.c all others, unarchive-send.c sends the members. The worker has one thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* Sends the members of a zip archive, in the order of its directory. A broken member costs only itself, and no byte
- * of the archive is unpacked for two members: both need the directory, which libarchive does not show. */
+/* Sends the members of a zip archive, in the order of its directory. After a broken member the next one is read, and
+ * no byte of the archive is unpacked for two members. Both need the directory, which libarchive does not show. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "base/zip.h"

@@ -28,7 +28,7 @@ enum stage {
 struct unarchive {
 	struct unarchive_opts opts;
 	int socket;
-	pid_t pid; /* 0: no worker of ours */
+	pid_t pid; /* 0: this process did not start the worker, or has waited for its end */
 	enum stage stage;
 	uint64_t seen;
 	int r; /* STAGE_OVER: the result */

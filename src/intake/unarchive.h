@@ -34,16 +34,16 @@ int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int s
 /* Ends the worker if it still runs. NULL is fine. */
 void unarchive_close(struct unarchive *u);
 
-/* Goes to the next member; what was not read of the present one is skipped if it has been read up to its first
- * bytes. 0; -ENOENT: the archive has no more members, and was read to its end. Other -errno: the archive is
- * broken, or the worker failed; `e` has a text that follows a subject. */
+/* Goes to the next member. Skips the present one if unarchive_read() was not called for it. 0; -ENOENT: the archive
+ * has no more members, and was read to its end. Other -errno: the archive is broken, or the worker failed; `e` has a
+ * text that follows a subject. */
 int unarchive_next(struct unarchive *u, struct unarchive_member *out, struct err *e);
 /* The first bytes of the member, valid until the next call: WIRE_BYTES_MOST, or all of a shorter member. 0;
  * -errno: the member cannot be unpacked. Then unarchive_next() continues. */
 int unarchive_head(struct unarchive *u, const uint8_t **p, size_t *n, struct err *e);
 /* The next bytes of the member, after unarchive_head(). *n is 0 at the end of the member. 0; -errno: the member
- * cannot be unpacked, or the worker failed. If a member is not read to its end, unarchive_next()
- * ends the worker. */
+ * cannot be unpacked, or the worker failed. If the caller stops before the end of a member, unarchive_next() returns
+ * -EFBIG, and no further member can be read. */
 int unarchive_read(struct unarchive *u, const uint8_t **p, size_t *n, struct err *e);
 /* The number of members seen so far. */
 uint64_t unarchive_seen(const struct unarchive *u);

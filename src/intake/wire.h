@@ -29,7 +29,7 @@ struct wire {
 /* The worker's descriptors. */
 enum { WIRE_ARCHIVE = 3, WIRE_SOCKET = 4 };
 
-/* The limits that the worker keeps by itself; words of its command line. */
+/* The limits that the worker itself checks. It gets them on its command line. */
 struct wire_limits {
 	uint64_t bytes;	  /* bytes that it may unpack */
 	uint64_t members; /* members that it may see */

@@ -245,7 +245,7 @@ static void note(void *ctx, const struct intake_report *r)
 	}
 	if (f->n < FILED_KEYS_MOST)
 		f->keys[f->n++] = r->key;
-	/* Of several parts, an added one counts. */
+	/* Of several parts, the first one that was not present counts. */
 	if (!f->dif.what[0] || strcmp(f->dif.what, "present") == 0)
 		snprintf(f->dif.what, sizeof(f->dif.what), "%s", words[r->what]);
 }
@@ -381,7 +381,7 @@ static void job_work(void *ctx)
 	}
 	if (r == 0) {
 		report(j, true);
-		/* The record answers from now on. */
+		/* Later requests are answered by the record, or by the job if the record was not written. */
 		job_end(j, SENTRY_OK, record(j) ? 0 : STORED_MS);
 		return;
 	}
@@ -453,7 +453,8 @@ static bool is_known(struct assembly *a, const struct sentry_file *f, struct sen
 	return true;
 }
 
-/* All chunks are there. If too many files wait, the file begins at one of the client's next requests. */
+/* Starts a job for a file whose chunks are all there. If too many files wait, one of the client's next requests
+ * starts the job. */
 static void begin(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
 	const struct assembly_for *by)
 {

@@ -32,7 +32,7 @@ struct assembly_opts {
 
 /* 0; -errno with a message in `e`. (waits for the disk) */
 int assembly_new(struct assembly **out, const struct assembly_opts *o, struct err *e);
-/* Waits for the file that is being stored; files that are not begun are dropped, and their chunks stay. NULL is
+/* Waits for the files that are being stored. Drops the files that are not complete yet; their chunks stay. NULL is
  * fine. */
 void assembly_free(struct assembly *a);
 struct chunks *assembly_chunks(struct assembly *a);

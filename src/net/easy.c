@@ -131,7 +131,7 @@ static void raise_limit(struct net *n, unsigned connections)
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, n->host_most);
 }
 
-/* An upload of no bytes, too, so that PUT has a Content-Length, which stores require. */
+/* A PUT without a body is an upload of 0 bytes, so that it has a Content-Length: object stores require it. */
 static int easy_method(struct transfer *t)
 {
 	bool sends = t->body || (t->method && strcmp(t->method, "PUT") == 0);

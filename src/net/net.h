@@ -75,7 +75,8 @@ struct net_sink {
 	void (*done)(void *ctx, const struct net_reply *r);
 };
 
-/* Starts a GET, or a request by another method. (net) No callback runs before it returns. -EINVAL: not a URL of http or https. */
+/* Starts a GET, or a request by another method. (net) No callback runs before net_get() returns. -EINVAL: not a URL
+ * of http or https. */
 int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
 	struct transfer **out);
 

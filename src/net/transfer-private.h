@@ -55,7 +55,7 @@ struct transfer {
 
 	struct net_timer clock; /* the connect timeout, then the stall timeout */
 	struct net_timer later; /* runs transfer_settle() */
-	uint64_t began, heard;	/* clock_ms() at net_get(), and at the last byte received */
+	uint64_t began, heard;	/* clock_ms() at net_get(), and at the last byte received or sent */
 	uint64_t received; /* bytes of the decoded body that the sink took */
 	bool wanted;	/* the body goes to the sink */
 	bool paused;	/* by transfer_pause() or the sink: body() is not called */

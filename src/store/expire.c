@@ -1,4 +1,4 @@
-/* Expiry: ends files whose hold is over, purges files, and leaves tombstones. */
+/* Expiry: removes files whose hold is over, purges files, and leaves tombstones. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/expire.h"
 #include "base/clock.h"
@@ -81,7 +81,7 @@ static int bury(struct index *ix, const struct index_object *o, int64_t when, co
 	return r == 0 ? drop(ix, o) : r;
 }
 
-/* "class try, 30 days without a use" */
+/* "expired: class try, 30 days without a use" */
 static void why_expired(const struct store_hold *h, char *out, size_t room)
 {
 	long long days = h->age / DAY;

@@ -3,6 +3,6 @@
 #pragma once
 #include "store/session.h"
 
-/* Ends a batch of files whose hold is over, and leaves tombstones. The caller holds the write lock, and has no
+/* Removes a batch of files whose hold is over, and leaves tombstones. The caller holds the write lock, and has no
  * transaction open. Only logs an error: the next call tries again. */
 void expire_some(struct session *ses);

@@ -5,12 +5,12 @@
 #pragma once
 #include "store/store.h"
 
-/* Begins to queue files for the bucket, which is named by its URL. If the store had another bucket, or none, all of its
- * files are queued. 0, -errno. */
+/* Begins to queue files for the bucket, which is named by its URL. If the store had another bucket, or none, all of
+ * its files are queued. 0, -errno. */
 int store_outbox_open(struct store *s, const char *bucket);
 
-/* Files that are due now, with numbers above `after`, at most n. Returns their number. -ENOTSUP: the index was rebuilt:
- * call store_outbox_open() again. */
+/* Files that are due now, with numbers above `after`, at most n. Returns their number. -ENOTSUP: the index was
+ * rebuilt: call store_outbox_open() again. */
 int store_outbox_next(struct store *s, int64_t after, struct outbox_row *rows, unsigned n);
 /* Calls `each` with the keys of a file, until it returns non-zero; returns that value. 0, -errno. */
 int store_outbox_keys(struct store *s, const struct outbox_row *row,
@@ -20,8 +20,8 @@ int store_outbox_done(struct store *s, const struct outbox_row *row);
 int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t seconds); /* try again after that */
 int store_outbox_keep(struct store *s); /* renews the time until which queued files are not evicted */
 
-/* A key that ended (store_purge(), store_expire()), and that the bucket may still have: its canonical text, and when.
- * 0, -ENOENT, -errno. */
+/* A key whose file was purged or expired (store_purge(), store_expire()), and that the bucket may still have: its
+ * canonical text, and the time of the removal. 0, -ENOENT, -errno. */
 int store_outgone_next(struct store *s, char canon[static KEY_TEXT], int64_t *ended);
 int store_outgone_done(struct store *s, const char *canon, int64_t ended);
 

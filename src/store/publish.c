@@ -65,7 +65,7 @@ static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum
 	return c > 0 ? RIVAL_BETTER : c < 0 ? RIVAL_WORSE : RIVAL_EQUAL;
 }
 
-/* Takes a key from a worse file. */
+/* Takes a key from the file that has it. The blob inherits the hold of that file. */
 static int take_from(struct index *ix, struct publishing *p, const struct index_hit *h)
 {
 	hold_join(&p->inherited, &h->object.held);

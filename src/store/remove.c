@@ -29,7 +29,7 @@ static int keep_in(struct session *ses, const char *canon, int64_t until)
 	return 0;
 }
 
-/* Whether the file is kept that long already. */
+/* Whether store_keep() has nothing to do: the file is pinned, and, for STORE_FOR_GOOD, never expires. */
 static bool is_kept(struct store *s, const struct key *k, int64_t until)
 {
 	struct index_hit hit;

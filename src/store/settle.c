@@ -127,7 +127,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 	return r == 0 && !a.object ? -ENOENT : r;
 }
 
-/* Only logs a file that cannot be removed: the file wastes space, but must not stop later writers. */
+/* Only logs an error: a file that cannot be removed wastes space, but must not stop later writers. */
 static void remove_files(struct store *s, const char *sha256)
 {
 	int r = dir_blob_remove(s->dirfd, sha256);

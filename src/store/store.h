@@ -90,8 +90,8 @@ struct store_arrival {
 };
 typedef void store_arrived(void *ctx, const struct store_arrival *a);
 /* Calls `arrived` for each key that gets a file by this process, after the commit: on the thread that publishes, which
- * holds no lock of the store. It must be quick, and must not call the store. One watcher at a time; NULL ends the
- * watch, and on return no call runs. */
+ * does not hold the write lock. `arrived` must be quick, and must not call the store. One watcher at a time; NULL
+ * ends the watch, and on return no call runs. */
 void store_watch(struct store *s, store_arrived *arrived, void *ctx);
 
 /* Publishes a whole artifact under a key, at once or not at all. Takes ownership of the draft, also on error.
@@ -107,7 +107,7 @@ int store_publish(struct store *s, struct draft *d, const struct key *k, const s
 struct store_learned {
 	struct module m; /* if the module has both ids, later requests learn one id from the other */
 	struct worth worth;
-	bool pinned;	 /* the user's own file: not evicted until store_keep() with 0 seconds, or until `hold` ends */
+	bool pinned;	 /* the user's own file: stays until store_keep() with 0 seconds, or until `hold` ends */
 	struct store_hold hold; /* of a pinned file: its class, and when it expires; zeroed: it stays for good */
 	unsigned n;
 	struct key keys[STORE_KEYS_MOST];
@@ -126,8 +126,8 @@ int store_modules(struct store *s, const struct module *like, struct module *out
  * once. Returns their number, at most n, or -errno. */
 int store_keys_with_id(struct store *s, const struct key *k, struct key *out, unsigned n);
 
-/* Adds a key to a blob of the store. 0; -EEXIST: another blob has the key; -EINVAL: the blob is a file in
- * place. (waits) */
+/* Adds a key to a blob of the store. 0; -EEXIST: another blob has the key; -EINVAL: the blob is a file of a
+ * directory source, not of the store. (waits) */
 int store_link(struct store *s, const struct key *k, const struct blob *b);
 
 /* Remembers a miss: for `seconds`, the source counts as not having the file. Call it only when the source
@@ -158,8 +158,8 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds);
 int store_hold(struct store *s, const struct key *k, const struct store_hold *h);
 
 /* Removes the files whose hold has ended, and leaves a tombstone for each of their keys. A hold of `age` seconds
- * ends when the file was not used for that time; a use renews it at most once a day. Publishing and store_trim()
- * remove such files, too. 0, -errno. (waits) */
+ * ends when the file was not used for that time. Uses renew it at most once a day, or once in half of a shorter age.
+ * Publishing and store_trim() remove such files, too. 0, -errno. (waits) */
 struct store_expired {
 	uint64_t artifacts, bytes;
 };

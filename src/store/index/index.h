@@ -192,7 +192,7 @@ int index_misses_drop(struct index *ix, const char *canon); /* `canon` NULL: dro
 /* Writes times of use without waiting. -EBUSY: another process is writing. */
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when);
 
-/* Sparse files, one for each key. A name without a row changes nothing. */
+/* Sparse files, one for each key. A call for a name without a row changes nothing. */
 int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out); /* -ENOENT */
 int index_sparse_get_name(struct index *ix, const char *name, struct store_sparse_row *out);
 int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *out); /* -ENOENT */

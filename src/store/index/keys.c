@@ -86,7 +86,8 @@ static int with_id(struct conn *c, const char *from, const char *to, struct key 
 	return r < 0 ? r : (int)count;
 }
 
-/* Finds "TYPE ID" alone, and with a blank and a name after it: `!` is the character after the blank. */
+/* Finds "TYPE ID" alone, and with a blank and a name after it. `!` ends the range, because it follows the blank in
+ * ASCII. */
 int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, unsigned n)
 {
 	_cleanup_reader_ struct reader rd = {.ix = ix};

@@ -47,7 +47,7 @@ int index_outbox_keep(struct index *ix, int64_t now, uint64_t most)
 
 /* ---- any thread --------------------------------------------------------------------- */
 
-/* The index was rebuilt, or made by a process without a bucket. */
+/* False: the index was rebuilt, or made by a process without a bucket. */
 static bool has_outbox(struct conn *c)
 {
 	return sqlite3_table_column_metadata(c->db, NULL, "outbox", "object_id", NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;

@@ -105,7 +105,7 @@ extern const char *const index_sql[QUERIES];
 /* The schema of version 3, and the additions of versions 4, 6, 7 and 8. A new index is made by all of them. */
 extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[], index_schema_8[];
 
-extern const char index_schema_outbox[]; /* outbox.c */
+extern const char index_schema_outbox[]; /* for outbox.c */
 
 /* ---- connections ---------------------------------------------------------------------- */
 

@@ -24,7 +24,7 @@ struct store_row {
 struct store_tomb {
 	struct key key;
 	int64_t when; /* wall clock */
-	char why[200]; /* "class try, 30 days without a use" */
+	char why[200]; /* "expired: class try, 30 days without a use" */
 };
 
 struct store_miss_row {

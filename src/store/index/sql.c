@@ -131,8 +131,8 @@ const char index_schema_8[] =
 	" UPDATE objects SET keep_until = max(keep_until, (SELECT kept FROM outbox"                     \
 	"  WHERE object_id = new.object_id)) WHERE id = new.object_id; END;"
 
-/* Made when a store gets a bucket; not part of a version. The triggers queue a file in the transaction that publishes
- * it, whichever process does that. */
+/* Made when a store gets a bucket; an index of any version may lack it. The triggers queue a file in the transaction
+ * that publishes it, whichever process does that. */
 const char index_schema_outbox[] =
 	"CREATE TABLE IF NOT EXISTS outbox(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
 	" ON DELETE CASCADE, change INTEGER NOT NULL DEFAULT 0, since INTEGER NOT NULL,"
@@ -144,7 +144,7 @@ const char index_schema_outbox[] =
 	"CREATE TRIGGER IF NOT EXISTS outbox_lost BEFORE DELETE ON objects"
 	" WHEN EXISTS(SELECT 1 FROM outbox WHERE object_id = old.id) BEGIN"
 	" INSERT INTO meta VALUES('outbox-lost', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1; END;"
-	/* Keys that ended, and end in the bucket, too. */
+	/* Keys whose file expired or was purged here. The bucket does not know that yet. */
 	"CREATE TABLE IF NOT EXISTS outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE TRIGGER IF NOT EXISTS outgone_new AFTER INSERT ON tombs BEGIN"
 	" INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended); END;"
@@ -191,7 +191,7 @@ const char *const index_sql[QUERIES] = {
 	[Q_OBJECT_WORTH] = "SELECT worth FROM objects WHERE id = ?",
 	[Q_OBJECT_SET_WORTH] = "UPDATE objects SET worth = ? WHERE id = ?",
 	[Q_OBJECT_DROP] = "DELETE FROM objects WHERE id = ?",
-	/* A use renews a hold that has not ended, at most once a day. */
+	/* A use renews a hold that has not ended, if a day, or half of a shorter age, has passed since it began. */
 	[Q_OBJECT_USED] = "UPDATE objects SET used = ?1, ends = CASE WHEN ends > ?1"
 			  " AND ends <= ?1 + age - min(86400, age / 2) THEN ?1 + age ELSE ends END"
 			  " WHERE id = ?2",

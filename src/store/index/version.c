@@ -96,9 +96,10 @@ static int upgrade(struct conn *c)
 	int r;
 
 	r = conn_run(c, Q_BEGIN, "");
+	/* Reads the version again, because another process may have upgraded the index meanwhile. */
 	if (r == 0)
 		r = pragma_number(c, "PRAGMA user_version", &version);
-	if (r == 0 && version == INDEX_VERSION_3) /* if not, another process has upgraded the index */
+	if (r == 0 && version == INDEX_VERSION_3)
 		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
 	if (r == 0 && version < INDEX_VERSION_5)
 		r = upgrade_keys(c);

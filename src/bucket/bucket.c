@@ -16,7 +16,7 @@
 #define BUCKET_KEEP_MS 600000
 #define PAUSE_LEAST_MS 500 /* after an error of the store; doubles up to PAUSE_MOST_MS */
 #define PAUSE_MOST_MS 30000
-#define LATER_MOST 3600 /* seconds until a file is tried again that the store refuses; doubles with each try */
+#define LATER_MOST 3600 /* seconds: the longest pause before a refused file is tried again; doubles with each try */
 #define ROWS 32
 
 struct bucket {
@@ -129,7 +129,7 @@ static void bucket_upload(struct bucket *b, const struct outbox_row *row)
 	}
 }
 
-/* Ends keys in the bucket that ended here. */
+/* Removes from the bucket the keys that expired or were purged in this store. */
 static void bucket_end_keys(struct bucket *b)
 {
 	char canon[KEY_TEXT];
@@ -168,7 +168,7 @@ static void bucket_sleep(struct bucket *b)
 	pthread_cond_timedwait(&b->change, &b->lock, &until);
 }
 
-/* Looked at as often as the outbox. */
+/* Whether bucket_end_keys() has a key to remove. Called as often as the outbox is read. */
 static bool has_ended(struct bucket *b)
 {
 	char canon[KEY_TEXT];

@@ -11,8 +11,8 @@ struct bucket;
 /* Whether the sources contain a bucket that may be written. */
 bool bucket_is_writable(const struct sources *so);
 
-/* Starts to upload. Keeps a reference of `so`; the store is the caller's, and must outlive the bucket. 0; -ENOENT: the
- * sources have no bucket that may be written, and nothing is uploaded. (waits for the disk) */
+/* Starts to upload. Keeps a reference of `so`; the store is the caller's, and must outlive the bucket. 0; -ENOENT:
+ * the sources have no bucket that may be written, and nothing is uploaded. (waits for the disk) */
 int bucket_start(struct bucket **out, struct store *st, struct sources *so, struct err *e);
 /* Takes new credentials and settings after a reload. 0; -EINVAL: the sources have another bucket, or none that may be
  * written: a restart is needed. */

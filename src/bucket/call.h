@@ -31,7 +31,7 @@ struct call {
 	int (*sink)(void *ctx, uint64_t off, const void *p, size_t n); /* gets the body in place of `answer`; (net) */
 	void *sink_ctx;
 	uint64_t most;	   /* bytes that `sink` gets at most; 0: no limit */
-	unsigned wait_ms;  /* timeouts in place of the usual ones; 0: those */
+	unsigned wait_ms;  /* timeouts in place of the usual ones; 0: the usual ones */
 	struct buf *answer; /* gets the body of the answer; NULL: it is not wanted */
 	struct net_reply reply; /* result */
 };
@@ -41,9 +41,10 @@ struct call {
  * -EEXIST	412: the condition does not hold
  * -EAGAIN	409: another request for the object runs; try again soon
  * -EACCES	401, 403, or there are no credentials
- * -EINVAL	another status of 4xx: the same request will never succeed
- * -EREMOTEIO	5xx, 429; and the errors of a transfer (net/request.h)
- * -EINTR	*stop was set */
+ * -EREMOTEIO	408, 429, 5xx
+ * -EINVAL	any other status: the same request will never succeed
+ * -EINTR	*stop was set
+ * Others are the errors of a transfer (net/request.h). */
 int call_run(struct caller *c, struct call *call);
 int call_put_text(struct caller *c, const char *name, const struct buf *text, const char *header); /* as call_run() */
 int call_delete(struct caller *c, const char *name); /* as call_run(); 0 also if there is no such object */

@@ -1,8 +1,9 @@
 /* Removes bytes from a team's bucket that no key refers to any more.
  *
  * A server may refer to old bytes in the moment in which they are removed. A server writes the reference first, and
- * then looks whether the bytes are there. So a file is moved aside (t/SHA256), and the references are listed once more:
- * either the new reference is in the list, and the file is put back, or that server finds no bytes and uploads them. */
+ * then looks whether the bytes are there. So a file is moved aside (t/SHA256), and the references are listed once
+ * more: either the new reference is in the list, and the file is put back, or that server finds no bytes and uploads
+ * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "bucket/clear.h"
 #include "base/clock.h"
@@ -91,7 +92,7 @@ static int listing_add(void *ctx, const struct list_entry *e)
 	const char *at = NULL;
 	struct item *it;
 
-	/* The last "b/" of the name is ours: what follows has no such letters. */
+	/* The bucket's prefix may contain "b/", too. The last one counts, because only digests follow it. */
 	for (const char *p = e->name; (p = strstr(p, l->what)); p++)
 		at = p;
 	if (!at || l->n == PAGE)

@@ -14,7 +14,7 @@ struct cleared {
 	uint64_t references;
 	uint64_t removed, removed_bytes; /* with `dry_run`: what would be removed */
 	uint64_t young;		   /* files without references that are younger than the grace */
-	uint64_t saved;		   /* files to which an upload referred while they were removed: put back */
+	uint64_t saved;		   /* files that were put back, because an upload now refers to them */
 	uint64_t requests;
 };
 

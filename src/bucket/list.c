@@ -1,5 +1,6 @@
-/* Listings of a bucket: reads the XML of ListObjectsV2. The reader knows the few elements that it needs, and no
- * attributes, comments or entities of its own: stores write none into this answer. */
+/* Listings of a bucket: reads the XML of ListObjectsV2. The reader knows only the elements that it needs, and the
+ * predefined entities. It does not read comments, nor attributes except that of the root: stores write no others into
+ * this answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "bucket/list.h"
 #include "base/util.h"

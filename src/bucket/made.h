@@ -9,9 +9,9 @@
 
 const struct source *bucket_find(const struct sources *so); /* the bucket of a set; NULL: there is none */
 
-/* Gets the file with this key that was made as `url` says ("MAKER of SHA256"), and appends it to `d`. Its bytes have the
- * digest that the bucket names them by; nothing else was checked. `most`: bytes; 0: no limit. `reply` is the last
- * answer. 0. -ENOENT: the bucket does not have it. -EBADMSG: wrong bytes. -EINTR: *stop was set. Others: errors of the
- * transfer, or of the draft. (waits; not on the net thread) */
+/* Gets the file with this key that was made as `url` says ("MAKER of SHA256"), and writes it to `d`, an empty draft.
+ * Checks only that the bytes have the digest by which the bucket names them. `most`: the most bytes; 0: no limit.
+ * `reply` is the last answer. 0. -ENOENT: the bucket does not have the file. -EBADMSG: wrong bytes. -EINTR: *stop was
+ * set. Others: errors of the transfer, or of the draft. (waits; not on the net thread) */
 int bucket_get_made(struct net *net, struct sources *so, const struct key *k, const char *url, uint64_t most,
 	struct draft *d, atomic_bool *stop, struct net_reply *reply);

@@ -5,13 +5,14 @@
 #include "bucket/call.h"
 #include "bucket/made.h"
 
-/* put.c: uploads one file: first the references, then its bytes, then its key objects. `conditions`: the store honours
- * If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of call_run(),
- * with a text in `e`. Repeating it changes nothing. */
+/* put.c: uploads one file: first the references, then its bytes, then its key objects. `conditions`: the store
+ * honours If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of
+ * call_run(), with a text in `e`. Repeating it changes nothing. */
 int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
 	struct err *e);
 
-/* put.c: ends a key in the bucket, unless a file came under it after `ended` (wall clock). As put_file(). */
+/* put.c: removes an expired or purged key from the bucket, unless the file that it has there is newer than `ended`
+ * (wall clock). Returns as put_file(). */
 int put_end(struct caller *c, const char *canon, int64_t ended, struct err *e);
 
 /* probe.c: whether the store honours If-None-Match. 1, 0; others: errors of call_run(), with a text in `e`. */

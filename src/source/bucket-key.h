@@ -3,8 +3,11 @@
  *	b/SHA256		the bytes of a file, named by their digest
  *	k/KEYDIGEST		a key object: which file a key has, in the lines of the store's labels
  *	r/SHA256/KEYDIGEST	an empty reference: this key may have that file
+ *	t/SHA256		the bytes of a file that is being removed (bucket/clear.c)
  *
- * KEYDIGEST is the SHA-256 of the key's canonical text. A key object is at most BUCKET_KEY_MOST bytes:
+ * KEYDIGEST is the SHA-256 of the key's canonical text. For a file that symfs made (GSYM) it is the SHA-256 of that
+ * text, a newline, and the file's URL, which names the maker and the input: "MAKER of SHA256". A key object has at
+ * most BUCKET_KEY_MOST bytes:
  *
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
  *	b1 TAB SHA256
@@ -30,8 +33,7 @@ struct bucket_key {
 };
 
 void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT]);
-/* The digest of a file that symfs made, whose URL names the maker and the input: "MAKER of SHA256". -ENOENT: it is not
- * such a file. */
+/* The KEYDIGEST of a file that symfs made. -ENOENT: it is not such a file. */
 int bucket_made_digest(const struct key *k, const char *url, char out[static SHA256_TEXT]);
 /* The names of objects. `digest` is KEYDIGEST. */
 const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME]);

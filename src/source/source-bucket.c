@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MISS_SECONDS 1	/* how long "not there" counts; then a file that another server put there is found */
+#define MISS_SECONDS 1	/* a miss is remembered this long: another server may put the file there at any time */
 #define STALL_MS 5000	/* the longest time without a byte of a file */
 
 static const struct layout_row no_rows[] = {{0}};

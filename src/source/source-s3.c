@@ -19,7 +19,7 @@
 
 /* A store accepts requests whose date differs from its clock by up to 15 minutes. */
 #define SKEW_LEAST 600 /* seconds: a refusal with a smaller difference has another cause */
-#define SKEW_SAME 60   /* the difference was known already, so the refusal has another cause */
+#define SKEW_SAME 60   /* seconds: a difference that changed by less was known, so the refusal has another cause */
 
 const struct conf_field s3_fields[] = {
 	{"bucket", CONF_TEXT, offsetof(struct s3_opts, bucket), NULL, "of an S3 store"},

@@ -42,7 +42,7 @@ struct source_ask {
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
 	bool ptr;	   /* the answer names the file: a file.ptr (ptr.h), or with `leads` a key object */
 	bool leads;	   /* the answer is the key object of a bucket: bucket-key.h */
-	unsigned wait_ms;  /* in place of the source's timeouts; 0: those count */
+	unsigned wait_ms;  /* connect and stall timeout of this request; 0: those of the source */
 	bool any_case;	   /* the file names have no capitals, so the request shows no preference of a case */
 	bool as_given;	   /* the names are spelled as in the client's request */
 	uint16_t code;	   /* the spelling as a number, for source_teach() */
@@ -161,7 +161,8 @@ bool source_glob(const char *glob, const char *name);
 /* Fills the net_req of a planned request. 0, -ENOMEM; -EACCES: the source requires credentials, and the
  * configuration has none. */
 int source_request(const struct source *s, const struct source_ask *a, struct net_req *out);
-int source_request_with(const struct source *s, const struct source_ask *a, struct net_req *out); /* unsigned */
+/* As source_request(), without the signature. */
+int source_request_with(const struct source *s, const struct source_ask *a, struct net_req *out);
 int source_add_header(struct net_req *req, const char *line); /* 0, -ENOMEM */
 
 enum verdict {

@@ -15,7 +15,7 @@ static const struct http_class *find_class(const struct http *h, const char *nam
 	return NULL;
 }
 
-/* A field that is there once, at most. False: its value is too long or broken. */
+/* Reads a field of the query; "": the query lacks it. False: its value is too long or broken. */
 static bool read_field(const char *query, const char *name, char *out, size_t room)
 {
 	char start[16], after[16];

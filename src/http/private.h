@@ -68,7 +68,7 @@ struct space {
 	struct misses *misses;
 	struct events *events; /* events.c */
 	struct http *http;	   /* set with `assembly` */
-	struct assembly *assembly; /* of chunks of files (upload-sentry.c); NULL: none came yet */
+	struct assembly *assembly; /* of Sentry's protocol (upload-sentry.c); NULL until the first request of it */
 	struct unknown {
 		uint64_t asked, until; /* `asked`: hash of the path; `until`: clock_ms() */
 	} unknown[256]; /* under http->lock: code ids that no server knows */
@@ -321,7 +321,7 @@ int head_judge(struct exchange *x);
 const char *head_origin(struct exchange *x);
 /* Whether the result of head_origin() depends on `Origin`. */
 bool head_varies(const struct http *h);
-/* Whether the client runs on this machine, and is not a web page that was rebound to it. */
+/* Whether the client runs on this machine, and is not a web page that reached it by DNS rebinding. */
 bool head_is_neighbour(struct exchange *x);
 
 /* ---- rights.c ----------------------------------------------------------------------- */

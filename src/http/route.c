@@ -185,7 +185,7 @@ static bool find_fixed(struct route *out)
 	return false;
 }
 
-/* "events/PATH", unless the path behind `events` means no file: a file may be called so, too. */
+/* Reads "events/PATH" if PATH means a file. Otherwise the path can be that of a module called "events". */
 static bool find_events(struct route *out)
 {
 	if (strncmp(out->path, "events/", 7) != 0)

@@ -1,4 +1,4 @@
-/* The space of a namespace: makes and ends what works on its store. */
+/* Opens, finds and frees spaces. A space has the store of a namespace, and the modules that work on it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"

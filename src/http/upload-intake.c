@@ -1,5 +1,5 @@
-/* Gives the files of uploads to the intake, which identifies and stores them, and says which answer the
- * results give. */
+/* Gives the files of uploads to the intake, which identifies and stores them, and collects its results for the
+ * answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/upload-intake.h"
 #include "base/clock.h"
@@ -59,8 +59,8 @@ static void note(void *ctx, const struct intake_report *r)
 		w->each(w->ctx, r);
 }
 
-/* An upload counts when the team's bucket has it. Until then it is stored here and queued: a client that tries again
- * waits for the rest. */
+/* An upload succeeds when the team's bucket has its files. After a 503 they are still stored here and queued, so a
+ * client that tries again waits only for the files that the bucket still lacks. */
 static int wait_for_bucket(struct exchange *x, const struct stored *s)
 {
 	uint64_t until = clock_ms() + BUCKET_WAIT_MS;

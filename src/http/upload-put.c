@@ -24,7 +24,7 @@ static void list_part(void *ctx, const struct intake_report *r)
 		buf_addf(&x->reply, "%s %s\n", what_text(r->what), key_text(&r->key, room));
 }
 
-/* Whether a part was refused because of its size. */
+/* The status of a refusal: 413 if a part is too large, else 422. */
 static int refused_status(int error)
 {
 	return error == -EFBIG || error == -E2BIG ? 413 : 422;

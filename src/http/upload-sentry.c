@@ -15,7 +15,7 @@
 
 /* ---- the namespace -------------------------------------------------------------------- */
 
-/* A file was stored or refused; its request has ended long ago. */
+/* A file was stored or refused. The request that began it has usually ended. */
 static void on_end(void *ctx, const struct assembly_event *ev)
 {
 	struct space *s = ctx;

@@ -127,7 +127,7 @@ static int check_done(struct exchange *x)
 	return answer_json(x, sym_upload_status(&x->reply, found));
 }
 
-/* The client sends the file to this URL: through the same front, if there is one. */
+/* The client sends the file to this URL, through the same reverse proxy if there is one. */
 static int url_of(struct exchange *x, const char *key, struct buf *out)
 {
 	const char *host = exchange_header(x, "Host"), *scheme = exchange_header(x, "X-Forwarded-Proto");

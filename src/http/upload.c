@@ -50,7 +50,7 @@ bool upload_is_regular(struct exchange *x)
 
 /* ---- its memory ------------------------------------------------------------------------- */
 
-/* Frees what only a body that arrives needs. The workers may take further bodies then. */
+/* Frees the memory that is needed only while the body arrives, so that the server can receive another body. */
 static void stop_receiving(struct uploads *all, struct upload *u)
 {
 	if (u->form)
@@ -219,7 +219,7 @@ static int end_form(struct exchange *x)
 {
 	struct upload *u = x->upload;
 
-	/* Passes on a last field that has no end of its own. */
+	/* This call passes on the last field of a urlencoded form, which only the end of the body ends. */
 	if (u->form && MHD_destroy_post_processor(take(u->form)) == MHD_NO && !u->status)
 		return upload_refuse(x, 400, "the form is malformed: it ends too early");
 	return u->status ? u->status : end_part(x);

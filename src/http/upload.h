@@ -92,7 +92,7 @@ void uploads_free(struct uploads *u); /* runs what its workers have; NULL is fin
 
 /* Call it when the route is known to be that of an upload. 0; 503: out of memory. */
 int upload_begin(struct exchange *x);
-/* Judges the head of the upload: its rights, origin and length, and whether the server can take it now. 0,
+/* Judges the head of the upload: class, labels, Content-Range and length, and whether the server can take it now. 0,
  * or the status that refuses it. */
 int upload_judge(struct exchange *x);
 /* ---- upload.c ------------------------------------------------------------------------- */
@@ -126,6 +126,6 @@ int sym_uploads_new(struct sym_uploads **out); /* 0, -ENOMEM */
 void sym_uploads_free(struct sym_uploads *s);  /* NULL is fine */
 /* Ends uploads that were begun an hour ago and are not complete. Whether any is left. */
 bool sym_uploads_sweep(struct sym_uploads *s);
-/* Judges the head of a PUT to an upload URL: its random key is the right, and says in whose name the bytes come.
- * 0, or the status of a refusal. */
+/* Judges the head of a PUT to an upload URL. The random key in the URL takes the place of a token: the request gets
+ * the token and the space of the request that created the URL. 0, or the status of a refusal. */
 int sym_upload_admit(struct exchange *x);

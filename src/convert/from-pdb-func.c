@@ -10,7 +10,7 @@
 
 /* ---- texts -------------------------------------------------------------------------------- */
 
-/* Types that refer to each other could make endless names of few bytes. */
+/* Bounds the names of a thread: types that refer to each other can make very long names from few bytes. */
 static int spend_text(struct part *j)
 {
 	if (j->text.n > j->texts_left)
@@ -253,8 +253,8 @@ static int write_place(struct part *j, const struct pdb_code *c, const struct pd
 	return r == -ERANGE ? 0 : r;
 }
 
-/* What a piece costs, compared with an inlined call in it: each call has bytes of its own in a good PDB, too, but is
- * in many pieces. */
+/* A piece counts as this many inlined calls in it. In a good PDB each piece and each call has bytes of its own, but a
+ * call can be in many pieces. */
 #define PIECE_COST 8
 
 static void spend_pieces(struct part *j, uint64_t n)

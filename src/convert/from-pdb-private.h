@@ -59,8 +59,8 @@ struct part {
 	struct known *files, *inlinees;
 	struct buf text; /* for one name at a time */
 	uint64_t texts_left; /* bytes of names that this thread may still make */
-	uint64_t pieces_left; /* inlined calls and, PIECE_COST each, pieces of code that the module may still have;
-				 functions after that have no lines */
+	uint64_t pieces_left; /* how many inlined calls in pieces the module may still have; a piece itself counts as
+				 PIECE_COST calls. 0: its further functions get no lines */
 
 	struct node *nodes;
 	size_t n_nodes, nodes_room;

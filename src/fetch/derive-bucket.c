@@ -1,4 +1,4 @@
-/* Made files of other servers: looks into the team's bucket before a file is made. */
+/* Looks in the team's bucket for a file that another server made (GSYM), before this server makes it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"

@@ -173,7 +173,8 @@ void partial_stop(struct partial *p); /* under lock */
 /* ---- derive-bucket.c: files that another server made ----------------------------------------- */
 
 /* (workers) Gets the file from the team's bucket, and publishes it. `url` as in the facts of the file that would be
- * made. 0: *out. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others: it is to be made. */
+ * made. 0: *out is the file. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others: the bucket
+ * does not answer, its file is wrong, or the file cannot be stored. */
 int derive_from_bucket(struct conversion *c, const char *url, struct blob **out);
 
 /* ---- derive-lacks.c: other files that the input needs --------------------------------------- */

@@ -52,17 +52,17 @@ int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, 
 void making_cancel(struct making *m);
 void making_unref(struct making *m); /* NULL is fine */
 
-/* The most addresses of a request in a PDB that is stored, or in a directory, for which the PDB is not converted. So
- * many are in most modules of a PDB of 60 MB. Reading them costs half as much as the conversion, whose result later
- * requests can use. */
+/* A request for more addresses of a PDB that is stored, or in a directory, converts the whole PDB. This number of
+ * addresses is in most modules of a PDB of 60 MB: reading these modules costs half as much as the conversion, whose
+ * result later requests can use. */
 #define DERIVE_WHOLE_MOST 512
 
 /* Makes GSYM of a few addresses of a PDB, and reads only the bytes that they need (convert/partial.h). `whole`: the
- * stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(); f->blob is GSYM that is not stored. f->r
- * is an error of fetch_open(), or -EALREADY: use derive_open() instead, because the file is small or damaged, or comes
- * from front to back only. If much of the file was fetched, or a stored file was asked for often, it is converted
- * behind the answer. At most PARTIAL_ADDRESSES_MOST addresses, or DERIVE_WHOLE_MOST with `whole`. `*out` is written before `ready` can run, and is the
- * caller's until partial_unref(). 0, -EALREADY, -ENOMEM, -EINTR. */
+ * stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(); f->blob is GSYM that is not stored.
+ * f->r is an error of fetch_open(), or -EALREADY: use derive_open() instead, because the file is small or damaged, or
+ * comes from front to back only. If much of the file was fetched, or a stored file was asked for often, all of the
+ * file is converted later. At most PARTIAL_ADDRESSES_MOST addresses, or DERIVE_WHOLE_MOST with `whole`. `*out` is
+ * written before `ready` can run, and is the caller's until partial_unref(). 0, -EALREADY, -ENOMEM, -EINTR. */
 int derive_partial(struct derive *d, const struct artifact *pdb, struct blob *whole, const uint32_t *addrs, size_t n,
 	fetch_ready *ready, void *ctx, struct partial **out);
 /* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. */

@@ -177,13 +177,14 @@ int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_
 
 struct store *fetch_store(struct fetch *f);
 
-/* How long a source took to answer, from the request, or from its turn at the host, to the head of the answer. */
+/* How long a source took from the request to the head of the answer. The time before the request got its turn at the
+ * host does not count. */
 #define FETCH_LATENCY_BOUNDS 11
 #define FETCH_LATENCIES_MOST 64 /* sources; later ones are not counted */
 extern const unsigned fetch_latency_bounds[FETCH_LATENCY_BOUNDS]; /* milliseconds, rising */
 struct fetch_latency {
 	char source[64]; /* its name */
-	uint64_t answers[FETCH_LATENCY_BOUNDS + 1]; /* those of up to each bound, and above the last */
+	uint64_t answers[FETCH_LATENCY_BOUNDS + 1]; /* [i]: up to bound i, and above bound i - 1; last: above all bounds */
 	uint64_t ms;	 /* the sum of all answers */
 	uint64_t failed; /* requests without any answer of HTTP */
 };

@@ -161,8 +161,8 @@ static void wait_for_answer(struct flight *fl)
 
 /* ---- the race, and its winner ------------------------------------------------------------------------------- */
 
-/* A file is on this machine, and servers are asked for a better one. FETCH_EXISTS can be answered already, without
- * the file: OPEN may get other bytes. */
+/* A file is on this machine, and servers are asked for a better one. FETCH_EXISTS can be answered already. Its answer
+ * does not contain the file, because FETCH_OPEN may get a better one. */
 static void answer_held(struct flight *fl)
 {
 	struct blob *b = fl->better.blob;

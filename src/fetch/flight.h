@@ -29,7 +29,7 @@ enum query_state {
 	QUERY_ASKING,
 	QUERY_MISSING, /* the source does not have this spelling, and is not asked for it again */
 	QUERY_FAILED,  /* an error, or a wrong file */
-	QUERY_POINTS   /* the answer was a file.ptr; `ptr` is its text */
+	QUERY_POINTS   /* the answer was a file.ptr or a bucket's key object; `ptr` is its text */
 };
 
 /* One spelling of the file, asked of an attempt's source. */
@@ -42,7 +42,7 @@ struct query {
 	bool open_ended;	   /* or all bytes; body_choose() can end the transfer earlier */
 	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
 	uint64_t sent;		   /* clock_ms() of the request */
-	struct buf ptr;		   /* contents of a file.ptr */
+	struct buf ptr;		   /* contents of a file.ptr or a key object */
 };
 
 struct attempt {

@@ -9,8 +9,8 @@
 
 const unsigned fetch_latency_bounds[FETCH_LATENCY_BOUNDS] = {5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000};
 
-/* The row of a source, which keeps its place when the sources are replaced. NULL: there are too many. The caller holds
- * f->lock. */
+/* The row of a source, which keeps its place when the sources are replaced. NULL: there are too many. The caller
+ * holds f->lock. */
 static struct fetch_latency *row_of(struct fetch *f, const char *source)
 {
 	unsigned i = 0;

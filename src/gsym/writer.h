@@ -85,8 +85,8 @@ const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
  * the next gsym_write() returns. An empty span: there is no such table. */
 void gsym_share(struct gsym_writer *w, struct span strings);
 
-/* The next gsym_write() is the last use of the writer before gsym_writer_free(). It frees what it has written, so that
- * both together need less memory. */
+/* The next gsym_write() is the last use of the writer before gsym_writer_free(). That call frees what it has written,
+ * so that the writer and the output together need less memory. */
 void gsym_set_last(struct gsym_writer *w);
 
 /* Writes the file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 
 #define WORK_MOST (16u << 20)
-#define WORK_EACH 64 /* the most steps for each row and each piece of a function of more than a few of them */
+#define WORK_EACH 64 /* the most steps for each row and each piece of a function, beside WORK_LEAST for all */
 #define WORK_LEAST (64u << 10)
-#define DENSE 16 /* words of 64 bytes that a function may have more than offsets to be sorted by bits */
+/* Offsets are sorted by bits if the function has at most this many 64-byte units of code more than offsets. */
+#define DENSE 16
 
 static int compare_offsets(const void *a, const void *b)
 {

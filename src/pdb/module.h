@@ -33,8 +33,8 @@ struct pdb_fragment {
 };
 
 /* The range [from, to) of a section that a function or fragment covers; `which` is its index in the list of
- * functions or of fragments. Ranges are in order of section and `from`. `reach` is the highest `to` of the ranges
- * below this one, if the list is taken for a tree (ranges.c). */
+ * functions or of fragments. Ranges are in order of section and `from`. `reach` is the highest `to` of this
+ * range and of those below it in the tree that ranges.c makes of the list. */
 struct pdb_range {
 	uint32_t section, which;
 	uint64_t from, to, reach;

@@ -12,9 +12,9 @@
 #define CHUNK_ENTRY 20
 #define CHUNK_MOST (256u << 20)	  /* the most decompressed bytes of a chunk */
 #define EXPAND_MOST 16u		  /* all chunks are at most this many times as large as the file, */
-#define EXPAND_LEAST (16u << 20)  /* or this large */
+#define EXPAND_LEAST (16u << 20)  /* plus this number of bytes */
 #define AGAIN_MOST 32u		  /* a chunk is decompressed at most this many times on average, */
-#define AGAIN_LEAST (256u << 20)  /* or until so many bytes were decompressed */
+#define AGAIN_LEAST (256u << 20)  /* plus this number of bytes for all chunks */
 #define KEPT_MOST (64u << 20)	  /* bytes of decompressed chunks to keep, beside the last one */
 #define DIRECTORY_MOST (64u << 20)
 #define SIZE_NONE UINT32_MAX
@@ -90,8 +90,8 @@ static int read_chunks(struct msf *m, struct msf_io *io, uint64_t off, uint32_t 
 	return r;
 }
 
-/* Reads the fragments of a stream, and adds their sizes to `*all`; the size 0 ends the list. A deleted stream has SIZE_NONE in place of a
- * list. */
+/* Reads the fragments of a stream, and adds their sizes to `*all`; the size 0 ends the list. A deleted stream has
+ * SIZE_NONE in place of a list. */
 static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size_t *at, uint64_t *all, struct err *e)
 {
 	uint64_t size = 0;

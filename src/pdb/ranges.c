@@ -1,5 +1,6 @@
 /* Sorts ranges of addresses, and finds those that overlap a given range of a section. The sorted ranges can
- * overlap each other: no step takes time for all that contain an address. */
+ * overlap each other. Because a broken file can have many ranges at one address, a search does not visit all of
+ * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "pdb/module-private.h"
@@ -57,8 +58,8 @@ size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, u
 	return from;
 }
 
-/* The last range of the tree [a, b) that is in [low, high) of the list, and extends past `from`. SIZE_MAX: there is no
- * such range. */
+/* The last range of the tree [a, b) that is in [low, high) of the list, and extends past `from`. SIZE_MAX: there is
+ * no such range. */
 static size_t last_past(const struct pdb_range *all, size_t a, size_t b, size_t low, size_t high, uint64_t from)
 {
 	size_t mid = a + (b - a) / 2, found;

@@ -208,7 +208,7 @@ int pdb_definition_indexed(const struct pdb *p, struct msf_io *io, struct pdb_de
 	r = find_in_bucket(p, io, *index, hash_name(udt.name) % p->types.buckets, &udt, number);
 	if (!udt.unique || (r < 0 && r != -ENOENT))
 		return r;
-	/* The record with the lower number, as without an index. */
+	/* Of the records with either name, takes the one with the lower number, as pdb_definition() does. */
 	r2 = find_in_bucket(p, io, *index, hash_name(udt.unique) % p->types.buckets, &udt, &other);
 	if (r2 == 0)
 		*number = r == 0 ? MIN(*number, other) : other;

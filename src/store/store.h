@@ -89,9 +89,9 @@ struct store_arrival {
 	uint64_t size;
 };
 typedef void store_arrived(void *ctx, const struct store_arrival *a);
-/* Calls `arrived` for each key that gets a file by this process, after the commit: on the thread that publishes, which
- * does not hold the write lock. `arrived` must be quick, and must not call the store. One watcher at a time; NULL
- * ends the watch, and on return no call runs. */
+/* Calls `arrived` for each key that gets a file by this process, after the commit: on the thread that publishes,
+ * which does not hold the write lock. `arrived` must be quick, and must not call the store. One watcher at a time;
+ * NULL ends the watch, and on return no call runs. */
 void store_watch(struct store *s, store_arrived *arrived, void *ctx);
 
 /* Publishes a whole artifact under a key, at once or not at all. Takes ownership of the draft, also on error.

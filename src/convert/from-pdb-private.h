@@ -76,7 +76,7 @@ struct part {
 };
 
 /* Writes a function. A function that OMAP tables moved to several places becomes several functions. 0; -ENOMEM;
- * -EFBIG. */
+ * -EFBIG; -E2BIG: the names of this thread take more than `texts_left`. */
 int pdb_part_write(struct part *p, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank);
 
 /* from-pdb-jumps.c: keeps a function for pdb_parts_write_jumps(). 0; -ENOMEM. */

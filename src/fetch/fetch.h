@@ -96,8 +96,8 @@ void fetch_set_sources(struct fetch *f, struct sources *so);
 int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	struct fetched *out);
 
-/* Like fetch_try(), but a stored file is the answer even if a directory may have a better file. fetch_try() returns
- * -EAGAIN for such a file. */
+/* Like fetch_try(), but a stored file is the answer even if a directory or server may have a better file. fetch_try()
+ * returns -EAGAIN for such a file. */
 int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out);
 
 /* Whether the next request for the stored file `b` asks servers for a better one. It does if `b` lacks the content for

@@ -167,8 +167,8 @@ static bool is_hidden(uint32_t line)
 	return line == HIDDEN_1 || line == HIDDEN_2;
 }
 
-/* Collects the lines of all blocks of a fragment. Each block is of one file and begins again at a low
- * offset, so the result is not sorted. */
+/* Collects the lines of all blocks of a fragment. Each block is of one file and can begin again at a low
+ * offset, so the result may not be sorted. */
 static size_t take_entries(const struct pdb_fragment *f, struct pdb_entry *out)
 {
 	size_t at = 0, n = 0;

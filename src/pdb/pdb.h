@@ -50,7 +50,7 @@ struct pdb_records {
 	uint32_t hashes, hashes_at, buckets; /* the hashes of the records' names: stream, offset, number
 						of buckets (0: the PDB has no hashes) */
 	uint32_t n_steps;
-	uint32_t *steps; /* offset of every PDB_STEP-th record; NULL before pdb_index_texts() */
+	uint32_t *steps; /* offset of every PDB_STEP-th record; NULL before pdb_index_texts(), if there are marks */
 	uint32_t n_marks;
 	struct {
 		uint32_t number, off;

@@ -34,7 +34,7 @@ static int read_marks(struct pdb *p, struct msf_io *io, struct pdb_records *out,
 
 	n /= MARK_SIZE;
 	if (off > msf_size(&p->msf, stream) || n > (msf_size(&p->msf, stream) - off) / MARK_SIZE)
-		return 0; /* records are then searched from the beginning */
+		return 0; /* the caller then indexes all records */
 	r = msf_load(&p->msf, io, stream, off, (size_t)n * MARK_SIZE, &bytes, "its index of types", e);
 	if (r < 0)
 		return r;
@@ -219,7 +219,7 @@ int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf
 
 /* ---- the index ---------------------------------------------------------------------------- */
 
-/* Indexes the records up to the first broken record. The marks lead to the records after that. */
+/* Indexes the records up to the first broken record. Only marks lead to the records after that. */
 static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_records *all, struct err *e)
 {
 	uint32_t most = MIN(all->end - all->begin, all->size / 4), at = 0, len;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The SHA-256 of the empty body of a GET. A signed request must have it, and libcurl 7.88 does not add it. */
+/* The SHA-256 of an empty body. A signed request must have it, and libcurl 7.88 does not add it. */
 #define EMPTY_DIGEST "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define REGION "us-east-1"
 

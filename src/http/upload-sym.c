@@ -15,6 +15,7 @@
 
 #define JSON "application/json"
 #define PENDING_MOST 256	   /* uploads that were begun and are not complete */
+#define PENDING_OF_ONE (PENDING_MOST / 2) /* of them by one token, so that it does not keep out all others */
 #define PENDING_MS (3600u * 1000) /* how long one may last */
 
 struct pending {
@@ -97,6 +98,16 @@ static bool is_owner(const struct exchange *x, const struct pending *p)
 	return p->space == x->space && p->known == x->known && strcmp(p->token.name, x->token.name) == 0;
 }
 
+/* Under s->lock. A free entry; NULL: all are taken, or the client has as many as one client may have. */
+static struct pending *find_free(struct sym_uploads *s, const struct exchange *x)
+{
+	unsigned own = 0;
+
+	for (unsigned i = 0; i < PENDING_MOST; i++)
+		own += s->list[i].key[0] && is_owner(x, &s->list[i]);
+	return own < PENDING_OF_ONE ? find(s, "") : NULL;
+}
+
 static struct sym_uploads *table_of(const struct exchange *x)
 {
 	return x->h->uploads->sym;
@@ -155,7 +166,7 @@ static int create_done(struct exchange *x)
 		return upload_refuse_errno(x, r, NULL);
 	sym_uploads_sweep(s);
 	pthread_mutex_lock(&s->lock);
-	p = find(s, "");
+	p = find_free(s, x);
 	if (p) {
 		*p = (struct pending){.since = clock_ms(), .space = x->space, .token = x->token, .known = x->known};
 		memcpy(p->key, key, sizeof(key));

@@ -435,14 +435,28 @@ static struct job *job_new(struct assembly *a, const struct sentry_file *f, cons
 	return j;
 }
 
-/* What is known about the file in memory. False: nothing. */
-static bool is_known(struct assembly *a, const struct sentry_file *f, struct sentry_answer *out)
+static bool is_same_request(const struct job *j, const struct sentry_file *f, const struct sha1 *chunks)
+{
+	return j->file.n == f->n && strcmp(j->file.name, f->name) == 0 &&
+	       debug_id_equal(&j->file.debug_id, &f->debug_id) &&
+	       (!f->n || memcmp(j->chunks, chunks + f->first, f->n * sizeof(*chunks)) == 0);
+}
+
+/* What is known about the file in memory. False: nothing. A client can state the SHA-1 of another client's file with
+ * chunks or an id that do not fit. The refusal of that request must not refuse the file itself. */
+static bool is_known(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
+	struct sentry_answer *out)
 {
 	LOCK_SCOPE(&a->lock);
 	struct job *j;
 
 	forget_old(a, list_of(a, &f->sha1), clock_ms());
 	j = job_find(a, &f->sha1);
+	if (j && j->state == SENTRY_ERROR && !is_same_request(j, f, chunks)) {
+		j->until = 1; /* it has ended, so no worker uses it */
+		forget_old(a, list_of(a, &f->sha1), clock_ms());
+		j = NULL;
+	}
 	if (!j)
 		return false;
 	out->state = j->state;
@@ -478,7 +492,7 @@ void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct 
 	const struct assembly_for *by, struct sha1 *missing, struct sentry_answer *out)
 {
 	*out = (struct sentry_answer){.sha1 = f->sha1, .state = SENTRY_CREATED, .missing = missing};
-	if (is_known(a, f, out) || is_filed(a, f, by, out))
+	if (is_known(a, f, chunks, out) || is_filed(a, f, by, out))
 		return;
 	if (!f->n) {
 		out->state = SENTRY_ERROR;

@@ -44,6 +44,7 @@ struct assembly_for {
 };
 
 /* Answers for one file of a request: begins to assemble it if all its chunks are there. `chunks` are those of the
- * request. `missing` has room for f->n chunks, and out->missing points to it. (waits for the disk) */
+ * request. `missing` has room for f->n chunks, and out->missing points to it. An earlier refusal counts only for the
+ * same chunks, name and debug id. (waits for the disk) */
 void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
 	const struct assembly_for *by, struct sha1 *missing, struct sentry_answer *out);

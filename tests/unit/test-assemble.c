@@ -113,6 +113,27 @@ static struct key sym_key(void)
 	return key_of_text("breakpad " ID " prog.sym");
 }
 
+/* Another client states the SHA-1 of this file with chunks that are not its own. */
+START_TEST(test_refusal_of_another)
+{
+	struct upload u, wrong;
+	struct sentry_answer a;
+
+	begin();
+	u = upload_of(SYM, 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	wrong = u;
+	wrong.file.n = 1;
+	a = ask_all(&wrong);
+	ck_assert_int_eq(a.state, SENTRY_ERROR);
+	a = ask(&wrong); /* the refusal is remembered */
+	ck_assert_int_eq(a.state, SENTRY_ERROR);
+	a = ask_all(&u);
+	ck_assert_int_eq(a.state, SENTRY_OK);
+	end();
+}
+END_TEST
+
 START_TEST(test_file)
 {
 	struct upload u;
@@ -297,4 +318,4 @@ START_TEST(test_record)
 }
 END_TEST
 
-UNIT_MAIN("assemble", test_file, test_restart, test_removed, test_refusals, test_damaged_chunk, test_record)
+UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals, test_damaged_chunk, test_record)

@@ -147,6 +147,8 @@ static int take_bare(struct token_list *l, const char *path, const char *text, s
 {
 	size_t n = strcspn(text, "\r\n");
 
+	if (text[0] == '#')
+		return err_set(e, -EINVAL, "%s:1: the first line must be \"%s\"", path, TOKENS_MAGIC);
 	if (n < BARE_LEAST || n > AUTH_SECRET_MOST)
 		return err_set(e, -EINVAL, "%s: the token must have %d to %d characters", path, BARE_LEAST,
 			AUTH_SECRET_MOST);

@@ -25,6 +25,7 @@ struct auth {
 	struct token_list list;
 	struct stamp stamp; /* of the file that was read last, even if it was broken */
 	bool gone;	    /* stat() of the file failed, and this was logged */
+	bool unread;	    /* reading failed though the file may be fine, and this was logged */
 };
 
 static int stamp_of(const char *path, struct stamp *out)
@@ -105,10 +106,15 @@ static void follow(struct auth *a)
 	a->stamp = r == 0 ? now : (struct stamp){.size = -1};
 	r = load(a->path, &fresh, &now, &e);
 	if (r < 0) {
-		log_error("%s; the earlier tokens stay", e.text);
+		if (!a->unread)
+			log_error("%s; the earlier tokens stay", e.text);
+		/* The next request reads again: the file may lack a token that was withdrawn. */
+		a->unread = r != -EINVAL;
+		if (a->unread)
+			a->stamp = (struct stamp){.size = -1};
 		return;
 	}
-	a->gone = false;
+	a->gone = a->unread = false;
 	a->stamp = now;
 	tokens_release(&a->list);
 	a->list = fresh;

@@ -5,8 +5,8 @@
  *	SHA256 NAME RIGHTS UNTIL NAMESPACE
  *
  * RIGHTS is a list such as "read,upload". UNTIL is "-" or a time such as 2027-01-01T00:00:00Z. Other lines that
- * begin with `#`, and empty lines, are comments. A file that does not begin with the line `# symfs tokens 1` is of an
- * older version: its first line is a bare token, the only one. */
+ * begin with `#`, and empty lines, are comments. A file whose first line does not begin
+ * with `#` is of an older version: that line is a bare token, the only one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

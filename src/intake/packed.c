@@ -98,6 +98,8 @@ static int take_inside(struct unpacking *u)
 	_cleanup_close_ int fd = fcntl(draft_fd(u->d), F_DUPFD_CLOEXEC, 0);
 	char name[MODULE_NAME_MAX];
 	struct part p = *u->packed;
+	uint64_t most = taking_bytes_most(p.it.size);
+	struct budget rest = {.members = INTAKE_MEMBERS_MOST, .bytes = most - MIN(most, draft_size(u->d))};
 
 	if (fd < 0)
 		return taking_refuse(u->t, u->packed, -errno, &u->e);
@@ -107,6 +109,8 @@ static int take_inside(struct unpacking *u)
 	p.it.name = name;
 	p.it.draft = &u->d;
 	p.depth++;
+	if (!p.budget)
+		p.budget = &rest; /* an archive in it shares the limit of this file */
 	return taking_part(u->t, &p);
 }
 

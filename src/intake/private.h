@@ -36,7 +36,7 @@ struct part {
 	struct intake_item it;
 	unsigned depth; /* the number of archives and packings around the file */
 	bool member;
-	struct budget *budget; /* the budget of the outermost archive; NULL: the file is not in an archive */
+	struct budget *budget; /* the budget of the outermost archive or compressed file; NULL: the file is in neither */
 };
 
 /* ---- intake.c ---- */

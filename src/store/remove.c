@@ -29,13 +29,13 @@ static int keep_in(struct session *ses, const char *canon, int64_t until)
 	return 0;
 }
 
-/* Whether store_keep() has nothing to do: the file is pinned, and, for STORE_FOR_GOOD, never expires. */
+/* Whether store_keep() has nothing to do: the file is pinned, and does not expire before `until`. */
 static bool is_kept(struct store *s, const struct key *k, int64_t until)
 {
 	struct index_hit hit;
 
 	return store_hit(s, k, &hit) == 0 && hit.object.pinned &&
-	       (until != STORE_FOR_GOOD || hit.object.held.ends == 0);
+	       (hit.object.held.ends == 0 || (until != STORE_FOR_GOOD && hit.object.held.ends >= until));
 }
 
 int store_keep(struct store *s, const struct key *k, int64_t seconds)

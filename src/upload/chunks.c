@@ -173,6 +173,7 @@ static bool has_room(struct chunks *c)
 static int open_new(struct chunk *k)
 {
 	_cleanup_close_ int dir = -1;
+	struct stat st;
 
 	snprintf(k->temp, sizeof(k->temp), "new/%ld-%llu", (long)getpid(),
 		(unsigned long long)atomic_fetch_add(&k->c->number, 1));
@@ -182,8 +183,8 @@ static int open_new(struct chunk *k)
 	if (dir < 0 || k->fd < 0)
 		return dir < 0 ? dir : -errno;
 	/* A file without a lock belongs to a process that has ended; a sweep removes it. */
-	if (flock(k->fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
+	if (flock(k->fd, LOCK_EX | LOCK_NB) == 0 && fstat(k->fd, &st) == 0 && st.st_nlink)
+		return 0; /* no sweep removed it before it was locked */
 	close(k->fd);
 	k->fd = -1;
 	return -EEXIST;

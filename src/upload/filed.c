@@ -69,6 +69,7 @@ int filed_read(const char *dir, const struct sha1 *sha1, struct filed *out)
 	_cleanup_close_ int fd = open_dir(dir, sha1, false, name);
 	_cleanup_free_ char *text = NULL;
 	size_t n = 0;
+	bool nul;
 	int r;
 
 	memset(out, 0, sizeof(*out));
@@ -77,11 +78,12 @@ int filed_read(const char *dir, const struct sha1 *sha1, struct filed *out)
 	r = path_read(fd, name, FILED_MOST, &text, &n);
 	if (r < 0)
 		return r;
+	nul = strlen(text) != n;
 	rest = text;
 	while (r == 0 && (line = strsep(&rest, "\n")))
 		if (*line)
 			r = take_line(out, line);
-	if (r == 0 && (!out->n || strlen(text) > n))
+	if (r == 0 && (!out->n || nul))
 		r = -ENOENT;
 	if (r == 0)
 		utimensat(fd, name, NULL, AT_SYMLINK_NOFOLLOW); /* its lifetime begins anew */

@@ -74,6 +74,11 @@ START_TEST(test_join)
 	ck_assert(!held(s, &cached).pinned);
 	ck_assert_int_eq(store_hold(s, &cached, &try), 0);
 	ck_assert(is_held(s, &cached, "try", 30 * DAY));
+	/* Keeping it for a shorter time changes nothing; for a longer time it stays so long. */
+	ck_assert_int_eq(store_keep(s, &cached, DAY), 0);
+	ck_assert(is_held(s, &cached, "try", 30 * DAY));
+	ck_assert_int_eq(store_keep(s, &cached, 40 * DAY), 0);
+	ck_assert(is_held(s, &cached, "try", 40 * DAY));
 	/* `symfs add` pins for good, also what was uploaded; unpinning ends a class. */
 	ck_assert_int_eq(publish_held(s, &added, 4, &none), 0);
 	ck_assert(is_held(s, &added, "", 0));

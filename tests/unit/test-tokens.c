@@ -141,7 +141,9 @@ static const struct {
 	{MAGIC DIGEST " a read - public\n" DIGEST " b read - public\n", ":3: the digest of"},
 	{"short\n", "the token must have 8"},
 	{"", "the token must have 8"},
-	{"# symfs tokens 2\n", NULL}, /* a bare token */
+	{"# symfs tokens 2\n", "the first line must be \"# symfs tokens 1\""},
+	{"# a comment\n", "the first line must be"},
+	{"abcdefgh\n", NULL}, /* a bare token */
 };
 
 START_TEST(test_lines)

@@ -161,10 +161,12 @@ static void listing_close(struct listing *l)
 
 /* ---- one file ------------------------------------------------------------------------- */
 
-/* Whether a key refers to the file now. 1, 0, -errno. */
+/* Whether a key refers to the file now. 1, 0, -errno. The answer is 0 only after the last page: a page can be empty, or
+ * begin with an object that symfs did not write, and references can still follow. */
 static int is_referred(struct caller *c, const char *sha256)
 {
 	_cleanup_listing_ struct listing l = {0};
+	const struct item *ref = NULL;
 	char what[SHA256_TEXT + 4];
 	int r;
 
@@ -172,8 +174,8 @@ static int is_referred(struct caller *c, const char *sha256)
 	r = listing_open(&l, c, what);
 	l.page = 1;
 	if (r == 0)
-		r = listing_page(&l);
-	return r < 0 ? r : l.n > 0;
+		r = listing_next(&l, &ref);
+	return r < 0 ? r : ref != NULL;
 }
 
 static int copy_object(struct caller *c, const char *from, const char *to)

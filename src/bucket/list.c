@@ -123,8 +123,14 @@ int list_parse(const char *text, size_t n, int (*each)(void *ctx, const struct l
 			r = each(ctx, &e);
 		rest = (struct text){next, (size_t)(all.p + all.n - next)};
 	}
-	if (r != 0 || !element(all, "IsTruncated", &word) || word.n != 4 || memcmp(word.p, "true", 4) != 0)
+	if (r != 0)
 		return r;
+	if (!element(all, "IsTruncated", &word))
+		return -EBADMSG;
+	if (word.n == 5 && memcmp(word.p, "false", 5) == 0)
+		return 0;
+	if (word.n != 4 || memcmp(word.p, "true", 4) != 0)
+		return -EBADMSG;
 	if (!element(all, "NextContinuationToken", &word) || copy(word, token, LIST_NAME) < 0 || !token[0])
 		return -EBADMSG;
 	return 0;

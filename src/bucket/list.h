@@ -15,6 +15,7 @@ struct list_entry {
 };
 
 /* Calls `each` for each object, until it returns non-zero; returns that value. `token` gets the word with which the
- * listing continues; "": it is complete. 0; -EBADMSG: malformed, or an object without a name, size or time. */
+ * listing continues; "": it is complete. 0; -EBADMSG: malformed, an object without a name, size or time, or an answer
+ * that does not say whether it is complete. */
 int list_parse(const char *text, size_t n, int (*each)(void *ctx, const struct list_entry *e), void *ctx,
 	char token[static LIST_NAME]);

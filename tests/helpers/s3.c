@@ -35,13 +35,15 @@ static const char help[] =
 	"  --public     serves unsigned requests, too\n"
 	"  --no-list    answers 403 for missing objects, as S3 does without the right to list\n"
 	"  --ignore-conditions  ignores If-None-Match    --clock N  its clock differs by N seconds\n"
+	"  --empty-page  begins each listing with a page without objects\n"
+	"  --no-delete  answers 403 to DELETE\n"
 	"  --port N     listens there; 0 (default): any free port\n"
 	"  --log FILE   a line for each request: METHOD PATH STATUS CODE\n"
 	"Prints `listening on http://127.0.0.1:PORT`.\n";
 
 static struct options {
 	const char *root, *bucket, *access_key, *secret_key, *region, *token;
-	bool public, no_list, ignore;
+	bool public, no_list, ignore, empty_page, no_delete;
 	long clock, port;
 	int log;
 } o = {.root = ".", .bucket = "bucket", .access_key = "", .secret_key = "", .region = "us-east-1", .log = -1};
@@ -486,6 +488,10 @@ static bool list(int fd, const struct request *rq, int root)
 	query_value(rq, "continuation-token", after, sizeof(after));
 	query_value(rq, "max-keys", most, sizeof(most));
 	max = *most ? (unsigned)strtoul(most, NULL, 10) : 1000;
+	if (o.empty_page && !*after) {
+		max = 0;
+		last = "!"; /* sorts before the names of symfs */
+	}
 	collect(&all, openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "");
 	qsort(all.list, all.n, sizeof(char *), by_name);
 	fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult>");
@@ -544,6 +550,8 @@ static bool serve(int fd, const struct request *rq)
 		a = get(fd, rq, root, key, &sent, &ok);
 	} else if (strcmp(rq->method, "PUT") == 0) {
 		a = put(rq, root, key);
+	} else if (strcmp(rq->method, "DELETE") == 0 && o.no_delete) {
+		a = (struct answer){403, "AccessDenied"};
 	} else if (strcmp(rq->method, "DELETE") == 0) {
 		unlinkat(root, key, 0);
 		a.status = 204;
@@ -660,7 +668,7 @@ static bool options_read(int argc, char **argv)
 	static const struct option list[] = {{"root", 1, NULL, 'r'}, {"bucket", 1, NULL, 'b'},
 		{"access-key", 1, NULL, 'a'}, {"secret-key", 1, NULL, 's'}, {"region", 1, NULL, 'R'},
 		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'}, {"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
-		{"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
+		{"empty-page", 0, NULL, 'e'}, {"no-delete", 0, NULL, 'd'}, {"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
@@ -675,6 +683,8 @@ static bool options_read(int argc, char **argv)
 		case 'p': o.public = true; break;
 		case 'n': o.no_list = true; break;
 		case 'i': o.ignore = true; break;
+		case 'e': o.empty_page = true; break;
+		case 'd': o.no_delete = true; break;
 		case 'c': o.clock = strtol(optarg, NULL, 10); break;
 		case 'l': o.log = open(optarg, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644); break;
 		default: fputs(help, c == 'h' ? stdout : stderr); return false;

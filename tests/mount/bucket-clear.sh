@@ -8,13 +8,19 @@ unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 mkdir -p "$TMP/root"
-"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
-  --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
-s3_pid=$!
-PIDS="$PIDS $s3_pid"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team\naccess-key = A\nsecret-key = S3CR3T\n' \
-  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
+store() { # NAME CONF [ARGS...]: a store that serves $TMP/root; sets s3_pid
+  store_name=$1 store_conf=$2
+  shift 2
+  "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
+    --log "$TMP/$store_name.requests" "$@" >"$TMP/$store_name.out" 2>"$TMP/$store_name.log" &
+  s3_pid=$!
+  PIDS="$PIDS $s3_pid"
+  wait_for 10 grep -q 'listening on' "$TMP/$store_name.out" || fail "$store_name did not start"
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team\naccess-key = A\nsecret-key = S3CR3T\n' \
+    "$(sed -n 's/^listening on //p' "$TMP/$store_name.out")" >"$store_conf"
+}
+store empty "$TMP/conf-empty" --empty-page
+store s3 "$TMP/conf"
 echo 'int main(void) { return 0; }' >"$TMP/p.c"
 id() { printf 'cd%02d%036d' "$1" 9; }
 for n in 1 2 3; do
@@ -24,7 +30,7 @@ symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf" --upload
 code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
 path() { echo "buildid/$(id "$1")/executable"; }
-gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
+gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "${3:-$TMP/conf}" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
 objects() { find "$TMP/root/team/$1" -type f 2>/dev/null | wc -l; }
 
 # ---- an upload is in the bucket when it is answered, and other servers find it, also after a miss -------------------
@@ -68,13 +74,21 @@ grep -q "would remove $sha" "$TMP/out" && [ -e "$TMP/root/team/b/$sha" ] || fail
 gc 0 || fail "gc: $(cat "$TMP/err")"
 [ ! -e "$TMP/root/team/b/$sha" ] && [ "$(objects b)" = 1 ] || fail "gc did not remove it: $(cat "$TMP/out")"
 [ "$(objects t)" = 0 ] || fail "gc left something aside"
-# A reference appeared while an ended run had moved the file aside.
+# A reference appeared while an ended run had moved the file aside. Its listing can begin with an empty page, or with an
+# object of another program.
 keep=$(sha256sum <"$TMP/prog2" | cut -d' ' -f1)
 mkdir -p "$TMP/root/team/t"
-mv "$TMP/root/team/b/$keep" "$TMP/root/team/t/$keep"
-gc 0 || fail "gc: $(cat "$TMP/err")"
-[ -e "$TMP/root/team/b/$keep" ] && [ "$(objects t)" = 0 ] || fail "a file in use was not put back: $(cat "$TMP/out")"
-same_file "$TMP/root/team/b/$keep" "$TMP/prog2"
+put_back() { # WHAT [CONF]
+  mv "$TMP/root/team/b/$keep" "$TMP/root/team/t/$keep"
+  gc 0 "" "$2" || fail "gc, $1: $(cat "$TMP/err")"
+  [ -e "$TMP/root/team/b/$keep" ] && [ "$(objects t)" = 0 ] ||
+    fail "a file in use was not put back, $1: $(cat "$TMP/out"; find "$TMP/root/team")"
+  same_file "$TMP/root/team/b/$keep" "$TMP/prog2"
+}
+put_back plain
+put_back 'an empty page' "$TMP/conf-empty"
+: >"$TMP/root/team/r/$keep/!marker"
+put_back 'a foreign object'
 
 # ---- many keys: constant memory, a listing of pages ----------------------------------------------------------------
 n=0

@@ -64,6 +64,7 @@ static int head_complete(struct transfer *t)
 	if (status >= 100 && status < 200)
 		return 0; /* another head follows */
 	t->head_over = true;
+	sockets_acknowledge(t->net, t->local_port);
 	t->reply.status = (int)status;
 	t->reply.http = http_version(t->easy);
 	head_finish(&t->head, &t->reply);

@@ -26,6 +26,8 @@ struct net {
 	long host_most;	     /* connections to one host that libcurl may open: never fewer than host_usual */
 	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
 	struct net_host hosts[SPEEDS];
+	int *sockets; /* of libcurl's connections */
+	unsigned n_sockets;
 	uint64_t rounds;	     /* the number of rounds of the loop so far */
 	bool ending; /* the thread has seen `stopping` */
 
@@ -45,6 +47,14 @@ void timers_init(struct net *n);
 void timers_run(struct net *n);	       /* runs the timers that are due */
 int timers_wait(const struct net *n);  /* ms until the next timer is due, at most a minute */
 void timers_postpone(struct net *n, uint64_t ms); /* postpones all timers */
+
+/* socket.c: the sockets of libcurl's connections */
+int socket_open(struct net *n, int family, int type, int protocol); /* a socket, or -1 with errno */
+int socket_close(void *ctx, curl_socket_t fd);			    /* CURLOPT_CLOSESOCKETFUNCTION of a struct net */
+/* Acknowledges at once what came on the connection from this local port. Some servers (Ceph's gateway, unless its
+ * option tcp_nodelay is set) write head and body separately under Nagle's algorithm. The body then waits for the
+ * acknowledgement of the head, which Linux delays by 40 ms on a connection that is used again. */
+void sockets_acknowledge(struct net *n, unsigned port);
 
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);

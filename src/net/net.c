@@ -176,6 +176,7 @@ static void net_free(struct net *n)
 		curl_multi_cleanup(n->multi);
 	pthread_cond_destroy(&n->called);
 	pthread_mutex_destroy(&n->lock);
+	free(n->sockets);
 	free(n->user_agent);
 	free(n);
 }

@@ -47,6 +47,7 @@ struct transfer {
 	bool source_known;
 	struct address first_peer; /* of the first hop's connection: the address of the server or of its proxy */
 	unsigned first_port;	   /* 0: not connected yet */
+	unsigned local_port;	   /* of this hop's connection */
 	bool strayed; /* a redirect led to a public host: the source's address no longer decides where
 			 later redirects may lead */
 	struct head head;

@@ -162,7 +162,7 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
 	/* A name may have several addresses: refusing one address does not end the transfer. */
 	if (!address_of(&a->addr, &to) || !peer_may_connect(t, &to, port_of(&a->addr)))
 		return CURL_SOCKET_BAD;
-	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+	return socket_open(t->net, a->family, a->socktype, a->protocol);
 }
 
 /* A text that is not an address becomes ::, where no redirect may lead. */
@@ -190,6 +190,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local
 	const struct address at = address_of_text(ip);
 
 	stall_start(t);
+	t->local_port = (unsigned)local_port;
 	/* A refusal of another address of the host no longer matters. */
 	t->refused = NULL;
 	if (!peer_may_connect(t, &at, (unsigned)port))
@@ -421,6 +422,9 @@ static void easy_callbacks(struct transfer *t)
 	curl_easy_setopt(e, CURLOPT_RESOLVER_START_DATA, t);
 	curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_socket);
 	curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, t);
+	/* A connection outlives its transfer. */
+	curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, socket_close);
+	curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, t->net);
 	curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_connected);
 	curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->words);

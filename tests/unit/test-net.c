@@ -8,7 +8,9 @@
 #include "unit.h"
 #include "upstream.h"
 
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -1061,6 +1063,62 @@ START_TEST(user_agent)
 }
 END_TEST
 
+/* Answers all requests of one connection; head and body are separate writes, under Nagle's algorithm. */
+static void *two_writes(void *arg)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n";
+	int fd = accept(*(int *)arg, NULL, NULL);
+	char request[4096];
+	size_t n = 0;
+
+	for (ssize_t r; (r = recv(fd, request + n, sizeof(request) - 1 - n, 0)) > 0;) {
+		n += (size_t)r;
+		request[n] = '\0';
+		if (!strstr(request, "\r\n\r\n"))
+			continue;
+		n = 0;
+		if (send(fd, head, sizeof(head) - 1, MSG_NOSIGNAL) < 0 || send(fd, "hello\n", 6, MSG_NOSIGNAL) < 0)
+			break;
+	}
+	close(fd);
+	return NULL;
+}
+
+/* A delayed acknowledgement of the head would cost each answer 40 ms, once the connection has been used a few times. */
+START_TEST(body_waits_for_no_acknowledgement)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(at);
+	uint64_t best = UINT64_MAX;
+	pthread_t server;
+	struct net *n;
+	struct got g;
+	char url[64];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(at.sin_port));
+	ck_assert_int_eq(pthread_create(&server, NULL, two_writes, &fd), 0);
+	n = start_net(0);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t began = clock_ms();
+
+		got_init(&g, n, url, "/");
+		got_run(&g);
+		ck_assert_str_eq(buf_text(&g.body), "hello\n");
+		got_release(&g);
+		if (i >= 10)
+			best = MIN(best, clock_ms() - began);
+	}
+	ck_assert_uint_lt(best, 30);
+	net_stop(n);
+	pthread_join(server, NULL);
+	close(fd);
+}
+END_TEST
+
 /* ---- many --------------------------------------------------------------------------- */
 
 START_TEST(sixty_four)
@@ -1377,5 +1435,6 @@ UNIT_MAIN("net", whole_file, ranges, gzip, statuses, bodies_that_nobody_wants, f
 	headers_that_are_none, waiting_for_a_connection_is_no_stall, paused_is_not_stalled,
 	slow_is_not_stalled, paused_is_idle, certificates, held_bytes_come_again, held_bomb,
 	pause_before_the_first_byte, cancelled, stop_drops_what_is_left, headers_stay_at_home,
-	eight_hops, no_secret_is_told, user_agent, sixty_four, urgent_first_then_oldest, calls, stop_is_quick, timers,
-	timers_end_with_the_thread, origins, origin_that_is_too_long)
+	eight_hops, no_secret_is_told, user_agent, body_waits_for_no_acknowledgement, sixty_four,
+	urgent_first_then_oldest, calls, stop_is_quick, timers, timers_end_with_the_thread, origins,
+	origin_that_is_too_long)

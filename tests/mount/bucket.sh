@@ -8,7 +8,6 @@ need gcc strip curl sha256sum
 unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
-ACCESS=AKSYMFS SECRET=SKSYMFSSECRET
 
 store_start() { # NAME [ARGS...]: sets S3 and S3_PID
   mkdir -p "$TMP/root-$1"
@@ -20,18 +19,6 @@ store_start() { # NAME [ARGS...]: sets S3 and S3_PID
   PIDS="$PIDS $S3_PID"
   wait_for 10 grep -q 'listening on' "$TMP/$ss_name.out" || fail "the store $ss_name did not start"
   S3=$(sed -n 's/^listening on //p' "$TMP/$ss_name.out")
-}
-ceph_start() {
-  need radosgw radosgw-admin ceph-mon ceph-osd ceph-mgr bc
-  ceph_up=$top_srcdir/../shared/tools/ceph/ceph-up.sh
-  [ -f "$ceph_up" ] || skip "no script here that starts a Ceph gateway"
-  grep -q ":5B04 [0-9A-F:]* 0A " /proc/net/tcp && skip "a Ceph cluster runs here already" # port 23300
-  cs_port=$(free_port)
-  timeout 240 bash "$ceph_up" "$TMP/c" "$cs_port" >"$TMP/ceph.log" 2>&1 || fail "ceph: $(tail -n 5 "$TMP/ceph.log")"
-  for f in "$TMP"/c/run/*.pid; do PIDS="$PIDS $(cat "$f")"; done
-  S3=http://127.0.0.1:$cs_port
-  S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
-  signed -X PUT "$S3/symbols" >/dev/null
 }
 moto_start() {
   PYTHON=
@@ -59,9 +46,6 @@ print(k["AccessKeyId"], k["SecretAccessKey"])
 END
   ms_keys=$(timeout 60 "$PYTHON" "$TMP/prepare.py" "$S3" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
   ACCESS=${ms_keys% *} SECRET=${ms_keys#* }
-}
-signed() {
-  fetch_url --aws-sigv4 aws:amz:us-east-1:s3 -u "$ACCESS:$SECRET" -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
 }
 # Files that differ, so that each has bytes of its own.
 mkdir -p "$TMP/up/buildid"

@@ -345,3 +345,33 @@ symfs_unserve() {
   wait_gone "$su_pid" 20 || fail "the server $1 does not end"
   wait "$su_pid" || fail "the server $1 ended with $?"
 }
+
+# ceph_start: one node of Ceph with a gateway and the bucket "symbols", below $TMP/c; sets S3, S3_PID, ACCESS and SECRET.
+# Ceph's ports are chosen here, so that several tests can have a cluster at the same time.
+ACCESS=AKSYMFS SECRET=SKSYMFSSECRET
+ceph_start() {
+  need radosgw radosgw-admin ceph-mon ceph-osd ceph-mgr bc
+  [ -f "$top_srcdir/../shared/tools/ceph/ceph-up.sh" ] || skip "no script here that starts a Ceph gateway"
+  cs_port=$(free_port)
+  sed "s/23300/$((cs_port + 1))/g; s/23301/$((cs_port + 2))/g" "$top_srcdir/../shared/tools/ceph/ceph-up.sh" >"$TMP/ceph-up"
+  timeout 240 bash "$TMP/ceph-up" "$TMP/c" "$cs_port" >"$TMP/ceph.log" 2>&1
+  cs_status=$?
+  for cs_file in "$TMP"/c/run/*.pid; do
+    [ -f "$cs_file" ] && PIDS="$PIDS $(cat "$cs_file")"
+  done
+  [ $cs_status = 0 ] || fail "ceph: $(tail -n 5 "$TMP/ceph.log")"
+  S3=http://127.0.0.1:$cs_port
+  S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
+  [ "$(signed -X PUT -o "$TMP/ceph.said" -w '%{http_code}' "$S3/symbols")" = 200 ] || fail "no bucket: $(cat "$TMP/ceph.said")"
+}
+# A signed request: arguments of curl.
+signed() {
+  fetch_url --aws-sigv4 aws:amz:us-east-1:s3 -u "$ACCESS:$SECRET" -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$@"
+}
+# How many requests the gateway has answered, by its log; METHOD-AND-PATH counts those that begin so.
+ceph_requests() { # [METHOD-AND-PATH]
+  cr_mark=mark-$(now_ms)
+  signed -o /dev/null "$S3/symbols/$cr_mark"
+  wait_for 20 grep -q "beast: .*$cr_mark" "$TMP/c/log/client.rgw.a.log" || fail "the gateway logs no requests"
+  grep 'beast: ' "$TMP/c/log/client.rgw.a.log" | grep -v '"GET /symbols/mark-' | grep -c "\"${1:-}"
+}

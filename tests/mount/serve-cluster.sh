@@ -4,6 +4,8 @@
 # requests. When the server that downloads is killed, every client gets the whole file by a retry, and the
 # source sends it at most twice. The sizes of the full test:
 #	SYMFS_CLUSTER_MIB=300 SYMFS_CLUSTER_SERVERS=8 SYMFS_CLUSTER_CLIENTS=64 tests/mount/serve-cluster.sh
+# With SYMFS_TEST_STORE=ceph the servers share a bucket of a real Ceph gateway, which is then stopped, too
+# (cluster-ceph.sh). SYMFS_CLUSTER_FRONTS=nginx tries one front only.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl openssl gcc objcopy
@@ -13,6 +15,9 @@ command -v nginx >/dev/null || command -v haproxy >/dev/null || skip "neither ng
 MIB=${SYMFS_CLUSTER_MIB:-12} SERVERS=${SYMFS_CLUSTER_SERVERS:-4} CLIENTS=${SYMFS_CLUSTER_CLIENTS:-16}
 SECONDS_OF_ONE=${SYMFS_CLUSTER_SECONDS:-5} # a download at the rate of the source
 FILES=${SYMFS_CLUSTER_FILES:-200}
+LATER=$((SERVERS * 3)) # files that are asked for while the bucket does not answer
+FRONTS=${SYMFS_CLUSTER_FRONTS:-nginx haproxy}
+CONF= # of the servers
 SIZE=$((MIB << 20)) RATE=$(((MIB << 20) / SECONDS_OF_ONE))
 BOUND=$((SECONDS_OF_ONE * 20 + 60)) # seconds after which a client has failed
 
@@ -28,18 +33,18 @@ rm -f "$TMP/noise"
 upstream_start large --root "$TMP/up" --rate "$RATE"
 # Their identifiers are digests, as real ones are: the front spreads them evenly.
 i=0
-while [ $i -lt "$FILES" ]; do
+while [ $i -lt $((FILES + LATER * 2)) ]; do
   sym=v$i.so/$(echo "$i" | md5sum | cut -c1-32 | tr a-f A-F)0/v$i.so.sym
   mkdir -p "$TMP/many/${sym%/*}"
   { echo "MODULE Linux x86_64 $(echo "${sym#*/}" | cut -c1-33) v$i.so"; printf 'FUNC 1 2 0 g\n1 2 3 0\n'; } >"$TMP/many/$sym"
-  echo "$sym" >>"$TMP/syms"
+  if [ $i -lt "$FILES" ]; then echo "$sym" >>"$TMP/syms"; else echo "$sym" >>"$TMP/later"; fi
   i=$((i + 1))
 done
 upstream_start many --root "$TMP/many"
 
 # ---- the servers -------------------------------------------------------------------------------
 start_server() { # NUMBER [PORT]
-  symfs_serve "s$1" --upload --drain-grace 2 --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many"
+  symfs_serve "s$1" --upload --drain-grace 2 --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many" ${CONF:+--config "$CONF"}
   eval "port_$1=\${URL_s$1##*:}"
 }
 start_all() { # with empty stores
@@ -169,9 +174,160 @@ downloads() { # NUMBER-OF-THE-SERVER
   eval "fetch_url \"\$URL_s$1/metrics\"" | sed -n 's/^symfs_flights //p'
 }
 
+# ---- a bucket --------------------------------------------------------------------------------------
+bucket_conf() { # PREFIX
+  CONF=$TMP/team.conf
+  (umask 077 && printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = %s\naccess-key = %s\nsecret-key = %s\n' \
+    "$S3" "$1" "$ACCESS" "$SECRET" >"$CONF")
+}
+bucket_number() { # NUMBER-OF-THE-SERVER NAME
+  eval "fetch_url \"\$URL_s$1/metrics\"" | sed -n "s/^symfs_bucket_$2 //p"
+}
+sum_of() { # NAME: over all servers
+  su_s=1 su_sum=0
+  while [ $su_s -le "$SERVERS" ]; do
+    su_sum=$((su_sum + $(bucket_number $su_s "$1")))
+    su_s=$((su_s + 1))
+  done
+  echo $su_sum
+}
+queues_empty() { [ "$(sum_of queued_files)" = 0 ]; }
+empty_server() { # NUMBER: in the place of the one that was there
+  symfs_unserve "s$1"
+  rm -rf "$TMP/store-s$1"
+  eval "start_server $1 \$port_$1"
+}
+# Each file of a list from one server, one after the other; its bytes are compared. Milliseconds in $TMP/times.
+gets_all() { # NUMBER-OF-THE-SERVER LIST
+  rm -rf "$TMP/got"
+  mkdir "$TMP/got"
+  eval "ga_url=\$URL_s$1"
+  # shellcheck disable=SC2154 # set by eval
+  awk -v url="$ga_url" -v dir="$TMP/got" '{ print "url = \"" url "/" $0 "\"\noutput = \"" dir "/" NR "\"" }' "$2" >"$TMP/urls"
+  fetch_url --fail -K "$TMP/urls" -w '%{time_total}\n' >"$TMP/seconds" 2>"$TMP/curl.out" || fail "$front: server $1: $(tail -n 2 "$TMP/curl.out")"
+  ga_n=0
+  while read -r ga_sym; do
+    ga_n=$((ga_n + 1))
+    cmp -s "$TMP/got/$ga_n" "$TMP/many/$ga_sym" || fail "$front: server $1: wrong bytes of $ga_sym"
+  done <"$2"
+  awk '{ printf "%.1f\n", $1 * 1000 }' "$TMP/seconds" >"$TMP/times"
+}
+part_of_times() { sort -n "$TMP/times" | awk -v p="$1" '{ v[NR] = $1 } END { n = int((NR * p + 99) / 100); print v[n < 1 ? 1 : n] }'; } # PERCENT
+all_gets() { echo $(($(upstream_count "$URL_large" get) + $(upstream_count "$URL_many" get))); }
+
+# The time until a server answers 200, after the start of the round.
+until_found() { # NUMBER-OF-THE-SERVER PATH START
+  uf_get() { [ "$(eval "fetch_url -o /dev/null -w '%{http_code}' \"\$URL_s$1/$2\"")" = 200 ]; }
+  wait_for 20 uf_get "$1" "$2" || return
+  echo $(($(now_ms) - $3))
+}
+
+# A server replaced by an empty one; files that are stored.
+try_replaced() { # FILE
+  tr_start=$(now_ms)
+  wait_for 300 queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
+  say "$front: the queues were empty $(($(now_ms) - tr_start)) ms later, $(sum_of files) files were uploaded, $(sum_of lost_files) lost"
+  empty_server 1
+  tr_gets=$(all_gets)
+  gets_all 1 "$TMP/syms"
+  say "$front: an empty server, $FILES files: median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
+  eval "tr_id=\$id_$1"
+  # shellcheck disable=SC2154 # set by eval
+  tr_path=buildid/$tr_id/debuginfo tr_start=$(now_ms)
+  # shellcheck disable=SC2154
+  fetch_url --max-time "$BOUND" "$URL_s1/$tr_path" | cmp -s - "$TMP/large$1" || fail "$front: the large file of an empty server"
+  tr_took=$(($(now_ms) - tr_start)) tr_start=$(now_ms)
+  signed --max-time "$BOUND" "$S3/symbols/$front/b/$(sha256sum <"$TMP/large$1" | cut -d' ' -f1)" -o "$TMP/direct" || fail "$front: curl"
+  # The digest is computed once more alone, to leave its time out.
+  tr_direct=$(($(now_ms) - tr_start)) tr_start=$(now_ms)
+  sha256sum <"$TMP/large$1" >/dev/null
+  tr_direct=$((tr_direct - $(now_ms) + tr_start))
+  same_file "$TMP/direct" "$TMP/large$1"
+  rm "$TMP/direct"
+  say "$front: an empty server, $MIB MiB: $tr_took ms from the bucket, curl of the object alone $tr_direct ms"
+  say "$front: an empty server: $(($(all_gets) - tr_gets)) upstream GETs"
+  [ "$(all_gets)" = "$tr_gets" ] || fail "$front: an empty server asked upstream"
+  tr_asked=$(ceph_requests)
+  gets_all 1 "$TMP/syms"
+  say "$front: $FILES stored files: $(($(ceph_requests) - tr_asked)) requests of the bucket, median $(part_of_times 50) ms"
+  [ "$(ceph_requests)" = "$tr_asked" ] || fail "$front: stored files cost requests of the bucket"
+}
+
+# An upload to one server is found on all others, where a miss is remembered.
+try_visible() {
+  n=0
+  while [ $n -lt 5 ]; do
+    n=$((n + 1))
+    v_id=$(echo "visible $front $n" | md5sum | cut -c1-32 | tr a-f A-F)0
+    v_path=x$n.so/$v_id/x$n.so.sym
+    printf 'MODULE Linux x86_64 %s x%s.so\nFUNC 1 2 0 g\n1 2 3 0\n' "$v_id" "$n" >"$TMP/x.sym"
+    v_s=1
+    while [ $v_s -le "$SERVERS" ]; do
+      [ "$(eval "fetch_url -o /dev/null -w '%{http_code}' \"\$URL_s$v_s/$v_path\"")" = 404 ] || fail "$front: server $v_s has the file before the upload"
+      v_s=$((v_s + 1))
+    done
+    v_start=$(now_ms)
+    eval "v_url=\$URL_s$n"
+    # shellcheck disable=SC2154
+    fetch_url --fail -o "$TMP/said" -T "$TMP/x.sym" "$v_url/breakpad/$v_path" || fail "$front: PUT: $(cat "$TMP/said")"
+    v_done=$(now_ms) v_s=1 v_pids=
+    : >"$TMP/visible"
+    while [ $v_s -le "$SERVERS" ]; do
+      if [ $v_s != $n ]; then
+        until_found $v_s "$v_path" "$v_done" >>"$TMP/visible" &
+        v_pids="$v_pids $!"
+      fi
+      v_s=$((v_s + 1))
+    done
+    # shellcheck disable=SC2086 # words
+    wait $v_pids
+    [ "$(wc -l <"$TMP/visible")" = $((SERVERS - 1)) ] || fail "$front: an upload is on $(wc -l <"$TMP/visible") other servers"
+    v_slow=$(sort -n "$TMP/visible" | tail -n 1)
+    say "$front: an upload was answered after $((v_done - v_start)) ms, and on all servers $v_slow ms later ($(sort -n "$TMP/visible" | tr '\n' ' '))"
+    [ "$v_slow" -lt 2000 ] || fail "$front: an upload is visible after $v_slow ms"
+  done
+}
+
+# The gateway is stopped, and goes on.
+try_stopped() {
+  head -n $LATER "$TMP/later" >"$TMP/cold"
+  [ "$front" = nginx ] || tail -n $LATER "$TMP/later" >"$TMP/cold"
+  gets_all 1 "$TMP/syms"
+  st_before="median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
+  wait_for 60 queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
+  kill -STOP "$S3_PID"
+  gets_all 1 "$TMP/syms"
+  say "$front: $FILES stored files: $st_before; with the gateway stopped: median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
+  st_s=1
+  : >"$TMP/first"
+  : >"$TMP/next"
+  while [ $st_s -le "$SERVERS" ]; do
+    sed -n "$((st_s * 3 - 2)),$((st_s * 3))p" "$TMP/cold" >"$TMP/cold.part"
+    gets_all $st_s "$TMP/cold.part"
+    head -n 1 "$TMP/times" >>"$TMP/first"
+    tail -n 2 "$TMP/times" >>"$TMP/next"
+    st_s=$((st_s + 1))
+  done
+  say "$front: gateway stopped, the first cold file of each server: $(sort -n "$TMP/first" | tr '\n' ' ')ms; the next two: $(sort -n "$TMP/next" | tr '\n' ' ')ms"
+  gets_all 1 "$TMP/syms"
+  say "$front: gateway stopped, stored files once more: median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
+  [ "$(sum_of queued_files)" = $LATER ] || fail "$front: $(sum_of queued_files) files are queued, not $LATER"
+  kill -CONT "$S3_PID"
+  st_start=$(now_ms)
+  wait_for 120 queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
+  say "$front: the gateway goes on: $LATER queued files were uploaded $(($(now_ms) - st_start)) ms later, $(sum_of lost_files) lost"
+  [ "$(sum_of lost_files)" = 0 ] || fail "$front: files were lost"
+  st_gets=$(all_gets)
+  empty_server 2
+  gets_all 2 "$TMP/cold"
+  say "$front: they are all in the bucket: $(($(all_gets) - st_gets)) upstream GETs of an empty server"
+  [ "$(all_gets)" = "$st_gets" ] || fail "$front: queued files are not in the bucket"
+}
+
 # ---- the test of one front --------------------------------------------------------------------------
 try_front() { # NAME FILE FILE
   front=$1
+  [ -z "${S3:-}" ] || bucket_conf "$front"
   start_all
   "start_$front"
   wait_for 20 front_get /ready || fail "$front: no server is ready"
@@ -242,6 +398,12 @@ try_front() { # NAME FILE FILE
   say "$front: two servers restarted under $(grep -c '^200$' "$TMP/rolling") requests, $(grep -vc '^200$' "$TMP/rolling") failed"
   [ "$(grep -c '^200$' "$TMP/rolling")" -ge 10 ] && ! grep -qv '^200$' "$TMP/rolling" || fail "$front: $(sort "$TMP/rolling" | uniq -c | tail -n 3)"
 
+  if [ -n "${S3:-}" ]; then
+    try_replaced "$2"
+    try_visible
+    try_stopped
+  fi
+
   # The server that downloads is killed at half of the file.
   before=
   s=1
@@ -270,8 +432,12 @@ try_front() { # NAME FILE FILE
   wait_gone "$front_pid" 20 || fail "$front does not end"
 }
 
-tried=
-command -v nginx >/dev/null && { try_front nginx 1 2; tried="$tried nginx"; }
-command -v haproxy >/dev/null && { try_front haproxy 3 4; tried="$tried haproxy"; }
+case ${SYMFS_TEST_STORE:-} in ceph) ceph_start ;; esac
+tried= number=1
+for name in $FRONTS; do
+  command -v "$name" >/dev/null || continue
+  try_front "$name" $number $((number + 1))
+  tried="$tried $name" number=$((number + 2))
+done
 say "fronts:$tried"
 exit 0

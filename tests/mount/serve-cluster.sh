@@ -324,6 +324,15 @@ try_stopped() {
   [ "$(all_gets)" = "$st_gets" ] || fail "$front: queued files are not in the bucket"
 }
 
+# Whether the front sends a server its files: after a restart it does so some seconds later.
+takes_part() { # NUMBER-OF-THE-SERVER
+  tp_saved() { eval "fetch_url \"\$URL_s$1/metrics\"" | sed -n 's/^symfs_http_bytes_saved //p'; }
+  tp_before=$(tp_saved "$1")
+  sed "s|.*|url = \"https://127.0.0.1:$front_port/&\"\noutput = /dev/null|" "$TMP/syms" >"$TMP/urls"
+  curl -sS --noproxy '*' --cacert "$TMP/tls/cert.pem" --fail --max-time "$BOUND" -K "$TMP/urls" || return
+  [ "$(tp_saved "$1")" -gt "$tp_before" ]
+}
+
 # ---- the test of one front --------------------------------------------------------------------------
 try_front() { # NAME FILE FILE
   front=$1
@@ -398,10 +407,14 @@ try_front() { # NAME FILE FILE
   say "$front: two servers restarted under $(grep -c '^200$' "$TMP/rolling") requests, $(grep -vc '^200$' "$TMP/rolling") failed"
   [ "$(grep -c '^200$' "$TMP/rolling")" -ge 10 ] && ! grep -qv '^200$' "$TMP/rolling" || fail "$front: $(sort "$TMP/rolling" | uniq -c | tail -n 3)"
 
+  # The file of the server that is killed next would otherwise go to two other servers, and be downloaded by both.
+  for s in 1 2; do wait_for 60 takes_part $s || fail "$front sends nothing to server $s after its restart"; done
+
   if [ -n "${S3:-}" ]; then
     try_replaced "$2"
     try_visible
     try_stopped
+    for s in 1 2; do wait_for 60 takes_part $s || fail "$front sends nothing to server $s after its restart"; done
   fi
 
   # The server that downloads is killed at half of the file.

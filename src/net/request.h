@@ -63,6 +63,7 @@ struct net_reply {
 					     the requested one */
 	int64_t retry_after;	/* seconds from now; -1: unknown */
 	int64_t date;		/* of the server's clock: seconds since 1970; -1: unknown */
+	uint64_t began;		/* clock_ms() when net_get() was called */
 	char type[80];		/* Content-Type; "": none */
 	char etag[128], modified[64];
 	char url[2048];		/* after redirects, without user:password */

@@ -460,6 +460,7 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 		.began = clock_ms(),
 	};
 	head_begin(&t->head, &t->reply);
+	t->reply.began = t->began;
 	r = easy_open(t, req);
 	if (r < 0)
 		return r;

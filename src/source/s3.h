@@ -14,6 +14,7 @@ struct s3_opts {
 	unsigned wait_ms; /* of a team's bucket: how long a small request may take */
 	/* The store's clock minus this machine's, in seconds, once the store refused a request for its date. */
 	atomic_llong skew;
+	atomic_ullong skew_set; /* clock_ms() when `skew` changed; 0: never */
 };
 extern const struct conf_field s3_fields[];
 

@@ -18,8 +18,7 @@
 #define REGION "us-east-1"
 
 /* A store accepts requests whose date differs from its clock by up to 15 minutes. */
-#define SKEW_LEAST 600 /* seconds: a refusal with a smaller difference has another cause */
-#define SKEW_SAME 60   /* seconds: a difference that changed by less was known, so the refusal has another cause */
+#define SKEW_LEAST 600 /* seconds: a refusal of a date that differs by less has another cause */
 
 const struct conf_field s3_fields[] = {
 	{"bucket", CONF_TEXT, offsetof(struct s3_opts, bucket), NULL, "of an S3 store"},
@@ -243,15 +242,19 @@ int s3_sign(const struct source *s, struct net_req *out)
 	return s3_sign_body(s, NULL, out);
 }
 
-/* Whether a refusal is due to this machine's clock. If so, later requests use the store's clock. */
+/* Whether a refusal is due to the date of the request, and the next request will have another date: either the skew in
+ * use is wrong, and the store's date replaces it, or the request began before the skew was replaced. */
 static bool is_skewed(struct s3_opts *o, const struct net_reply *r)
 {
-	long long skew = r->date > 0 ? r->date - clock_wall() : 0;
+	long long skew = r->date - clock_wall();
 
-	if (r->status != 403 || o->anonymous || llabs(skew) < SKEW_LEAST ||
-		llabs(skew - atomic_load(&o->skew)) < SKEW_SAME)
+	if (r->status != 403 || o->anonymous || r->date <= 0)
 		return false;
-	atomic_store(&o->skew, skew);
+	if (llabs(skew - atomic_load(&o->skew)) < SKEW_LEAST)
+		return r->began && r->began < atomic_load(&o->skew_set);
+	/* 0: libcurl's own date is good enough again. */
+	atomic_store(&o->skew, llabs(skew) < SKEW_LEAST ? 0 : skew);
+	atomic_store(&o->skew_set, clock_ms());
 	return true;
 }
 

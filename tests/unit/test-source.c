@@ -7,6 +7,8 @@
 #include "source/ptr.h"
 #include "source/kinds.h"
 #include "source/sources.h"
+#include "base/clock.h"
+#include "source/s3.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -752,6 +754,34 @@ START_TEST(s3_without_keys)
 }
 END_TEST
 
+static bool judged_again(struct source *s, int64_t skew, uint64_t began)
+{
+	struct net_reply r = {.status = 403, .date = clock_wall() + skew, .retry_after = -1, .began = began};
+	struct judgement j;
+
+	source_judge(s, &r, &j);
+	return j.again;
+}
+
+/* A wrong clock of this machine, several requests under way, and a clock that is set right again. */
+START_TEST(s3_skew)
+{
+	struct sources *so = sources_good("[source \"a\"]\nbucket=b\nlayout=gdb\naccess-key=A\nsecret-key=S\n");
+	const struct s3_opts *o = so->list[0]->own;
+	uint64_t now = clock_ms();
+
+	ck_assert(!judged_again(so->list[0], 30, now - 100));
+	ck_assert(judged_again(so->list[0], 3600, now - 100));
+	ck_assert_int_ge(atomic_load(&o->skew), 3599);
+	ck_assert(judged_again(so->list[0], 3600, now - 50));	  /* was under way with the old date */
+	ck_assert(!judged_again(so->list[0], 3600, now + 1000)); /* had the right date: another cause */
+	ck_assert(judged_again(so->list[0], 5, now + 2000));	  /* the clock was set right */
+	ck_assert_int_eq(atomic_load(&o->skew), 0);
+	ck_assert(!judged_again(so->list[0], 5, now + 2000));
+	sources_unref(so);
+}
+END_TEST
+
 /* Lower tiers first, whatever the order of the file; in a tier the order of the file. */
 START_TEST(tiers)
 {
@@ -1049,5 +1079,5 @@ END_TEST
 UNIT_MAIN("source", mistakes_name_all, kinds_implied, sections, mistakes, passwords,
 	mistaken_urls, urls_as_paths, memory_without_password, plans, plans_of_windows,
 	plans_of_stores, listed_case, listed, pointers, globs, names_and_types_allowed, checksums, requests, s3,
-	s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker,
+	s3_without_keys, s3_skew, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker,
 	outrun, answer_while_failing)

@@ -17,6 +17,7 @@
 #define PAUSE_LEAST_MS 500 /* after an error of the store; doubles up to PAUSE_MOST_MS */
 #define PAUSE_MOST_MS 30000
 #define LATER_MOST 3600 /* seconds: the longest pause before a refused file is tried again; doubles with each try */
+#define ENDS_MOST 300 /* seconds: as LATER_MOST, for the keys that the store refuses to remove */
 #define ROWS 32
 
 struct bucket {
@@ -28,6 +29,10 @@ struct bucket {
 	atomic_bool stop;
 	atomic_int conditions; /* as in struct bucket_stats */
 	atomic_uint_fast64_t files, bytes, failures;
+
+	/* of the first thread */
+	unsigned ends_tries; /* rounds of bucket_end_keys() in which the store refused a key */
+	uint64_t ends_after; /* clock_ms(): when the next round begins */
 
 	pthread_mutex_t lock;
 	pthread_cond_t change; /* a file was uploaded or failed, or the bucket stops, or a caller waits */
@@ -129,19 +134,40 @@ static void bucket_upload(struct bucket *b, const struct outbox_row *row)
 	}
 }
 
-/* Removes from the bucket the keys that expired or were purged in this store. */
+/* Whether an error of put_end() says something about the key, or about the right to remove keys. */
+static bool is_of_key(int r)
+{
+	return r == -EACCES || r == -EAGAIN || r == -EEXIST || r == -EINVAL;
+}
+
+/* Removes from the bucket the keys that expired or were purged in this store. Keys that the store refuses to remove are
+ * left for a later round, and do not hold up the uploads. */
 static void bucket_end_keys(struct bucket *b)
 {
-	char canon[KEY_TEXT];
-	struct err e = {0};
+	char canon[KEY_TEXT], after[KEY_TEXT] = "";
+	struct err e = {0}, refusal = {0};
+	unsigned refused = 0;
 	int64_t ended;
 	int r = 0;
 
-	while (r == 0 && !atomic_load(&b->stop) && store_outgone_next(b->store, canon, &ended) == 0) {
+	while (r == 0 && !atomic_load(&b->stop) && store_outgone_next(b->store, after, canon, &ended) == 0) {
 		r = put_end(&b->caller, canon, ended, &e);
-		if (r == 0)
+		if (r == 0) {
 			r = store_outgone_done(b->store, canon, ended);
+		} else if (is_of_key(r)) {
+			refused++;
+			refusal = e;
+			memset(&e, 0, sizeof(e));
+			r = 0;
+		}
+		memcpy(after, canon, sizeof(after));
 	}
+	if (refused && !b->ends_tries)
+		log_warn("the bucket %s: %s; keys stay in it, and their removal is tried again", b->name, refusal.text);
+	if (refused)
+		b->ends_after = clock_ms() + 1000u * MIN(10u << MIN(b->ends_tries++, 10u), ENDS_MOST);
+	else if (r == 0)
+		b->ends_tries = 0;
 	if (r < 0 && r != -EINTR)
 		bucket_pause(b, e.text[0] ? e.text : err_text(r));
 }
@@ -174,7 +200,7 @@ static bool has_ended(struct bucket *b)
 	char canon[KEY_TEXT];
 	int64_t ended;
 
-	return store_outgone_next(b->store, canon, &ended) == 0;
+	return clock_ms() >= b->ends_after && store_outgone_next(b->store, "", canon, &ended) == 0;
 }
 
 static bool keep_is_due(struct bucket *b)

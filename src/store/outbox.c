@@ -116,12 +116,12 @@ int store_outbox_read(struct store *s, const struct outbox_row *row, int *fd)
 	return r;
 }
 
-int store_outgone_next(struct store *s, char canon[static KEY_TEXT], int64_t *ended)
+int store_outgone_next(struct store *s, const char *after, char canon[static KEY_TEXT], int64_t *ended)
 {
 	_cleanup_session_ struct session ses = {.s = s};
 
 	while (session_next(&ses))
-		ses.r = index_outgone_next(ses.ix, canon, ended);
+		ses.r = index_outgone_next(ses.ix, after, canon, ended);
 	return ses.r;
 }
 

@@ -21,8 +21,9 @@ int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t se
 int store_outbox_keep(struct store *s); /* renews the time until which queued files are not evicted */
 
 /* A key whose file was purged or expired (store_purge(), store_expire()), and that the bucket may still have: its
- * canonical text, and the time of the removal. 0, -ENOENT, -errno. */
-int store_outgone_next(struct store *s, char canon[static KEY_TEXT], int64_t *ended);
+ * canonical text, and the time of the removal. The first such key whose text sorts after `after`. 0, -ENOENT,
+ * -errno. */
+int store_outgone_next(struct store *s, const char *after, char canon[static KEY_TEXT], int64_t *ended);
 int store_outgone_done(struct store *s, const char *canon, int64_t ended);
 
 bool store_outbox_has(struct store *s, const struct key *k); /* whether the file of the key is queued */

@@ -105,4 +105,22 @@ timeout 20 "$SYMFS" cache gc --bucket --no-default-sources --cache "$TMP/store-g
 grep -q '\[bucket\]' "$TMP/out" || fail "gc without a bucket: $(cat "$TMP/out")"
 symfs_unserve a
 symfs_unserve b
+
+# ---- credentials that may write but not delete: uploads go on ------------------------------------------------------
+store keeping "$TMP/conf-keeping" --no-delete
+symfs_serve d --config "$TMP/conf-keeping" --upload
+for n in 2 3; do
+  got=$(code -T "$TMP/prog$n" "$URL_d/debuginfod/$(path $n)")
+  case $got in 20?) ;; *) fail "an upload of file $n: $got $(cat "$TMP/got")" ;; esac
+  got=$(code -X DELETE "$URL_d/debuginfod/$(path $n)")
+  [ "$got" = 204 ] || fail "DELETE of file $n: $got"
+done
+refused() { [ "$(grep '^DELETE /symbols/team/k/.* 403 ' "$TMP/keeping.requests" | cut -d' ' -f2 | sort -u | wc -l)" -ge 2 ]; }
+wait_for 30 refused || fail "the first refused key blocks the second: $(grep DELETE "$TMP/keeping.requests")"
+got=$(code -T "$TMP/prog1" "$URL_d/debuginfod/$(path 1)")
+[ "$got" = 201 ] || fail "an upload after a refused DELETE: $got $(cat "$TMP/got")"
+grep -q 'uploads are retried' "$TMP/d.log" && fail "a refused DELETE pauses uploads: $(cat "$TMP/d.log")"
+wait_for 10 grep -q 'their removal is tried again' "$TMP/d.log"
+[ "$(grep -c 'their removal is tried again' "$TMP/d.log")" = 1 ] || fail "the refusals are not logged once: $(cat "$TMP/d.log")"
+symfs_unserve d
 exit 0

@@ -57,7 +57,8 @@ int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct stor
 	unsigned n);
 /* Due rows after `after`, at most n. Returns their number. -ENOTSUP: the store has no outbox. */
 int index_outbox_next(struct index *ix, int64_t now, int64_t after, struct outbox_row *out, unsigned n);
-int index_outgone_next(struct index *ix, char canon[static KEY_TEXT], int64_t *ended); /* -ENOENT, -ENOTSUP */
+/* -ENOENT, -ENOTSUP */
+int index_outgone_next(struct index *ix, const char *after, char canon[static KEY_TEXT], int64_t *ended);
 int index_outbox_has(struct index *ix, const char *canon); /* 1, 0; -ENOTSUP */
 int index_outbox_count(struct index *ix, struct outbox_totals *out); /* -ENOTSUP */
 /* Calls `each` with the keys of an object, until it returns non-zero; returns that value. */

@@ -124,10 +124,10 @@ int index_outbox_count(struct index *ix, struct outbox_totals *out)
 	return r < 0 ? r : count_with(rd.c, out);
 }
 
-static int outgone_with(struct conn *c, char canon[static KEY_TEXT], int64_t *ended)
+static int outgone_with(struct conn *c, const char *after, char canon[static KEY_TEXT], int64_t *ended)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
-	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTGONE_NEXT, "") : -ENOTSUP;
+	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTGONE_NEXT, "t", after) : -ENOTSUP;
 
 	if (r == 0)
 		r = rows_next(&rows);
@@ -138,12 +138,12 @@ static int outgone_with(struct conn *c, char canon[static KEY_TEXT], int64_t *en
 	return 0;
 }
 
-int index_outgone_next(struct index *ix, char canon[static KEY_TEXT], int64_t *ended)
+int index_outgone_next(struct index *ix, const char *after, char canon[static KEY_TEXT], int64_t *ended)
 {
 	_cleanup_reader_ struct reader rd = {.ix = ix};
 	int r = reader_open(&rd);
 
-	return r < 0 ? r : outgone_with(rd.c, canon, ended);
+	return r < 0 ? r : outgone_with(rd.c, after, canon, ended);
 }
 
 int index_outgone_done(struct index *ix, const char *canon, int64_t ended)

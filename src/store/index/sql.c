@@ -302,7 +302,7 @@ const char *const index_sql[QUERIES] = {
 	[Q_OUTBOX_KEEP] = "UPDATE outbox SET kept = ?1 + " OUTBOX_KEEP " WHERE object_id IN"
 			  " (SELECT id FROM (SELECT b.id, sum(b.size) OVER (ORDER BY b.id) AS total"
 			  "  FROM outbox o JOIN objects b ON b.id = o.object_id) WHERE total <= ?2)",
-	[Q_OUTGONE_NEXT] = "SELECT canon, ended FROM outgone LIMIT 1",
+	[Q_OUTGONE_NEXT] = "SELECT canon, ended FROM outgone WHERE canon > ? ORDER BY canon LIMIT 1",
 	[Q_OUTGONE_DONE] = "DELETE FROM outgone WHERE canon = ? AND ended = ?",
 	[Q_OUTBOX_KEEP_OBJECTS] = "UPDATE objects SET keep_until = (SELECT kept FROM outbox"
 				  " WHERE object_id = objects.id) WHERE id IN (SELECT object_id FROM outbox"

@@ -43,7 +43,8 @@ tr -d '\r' <"$TMP/head" | grep -qix 'Connection: close' || fail "a connection st
 [ "$(status "$URL_one/healthz")" = 200 ] || fail "/healthz while the server ends"
 refuses() { ! curl -gsS --noproxy '*' --max-time 5 -o "$TMP/body" "$1/healthz" 2>"$TMP/curl.out"; }
 wait_for 10 refuses "$URL_one" || fail "the server accepts connections to the end"
-grep -q 'onnect' "$TMP/curl.out" || fail "a client is not refused: $(cat "$TMP/curl.out")"
+# A client that was still in the queue of the socket when it closed gets an empty reply.
+grep -qE 'onnect|Empty reply' "$TMP/curl.out" || fail "a client is not refused: $(cat "$TMP/curl.out")"
 wait $client || fail "the download was cut: $(cat "$TMP/out1.err")"
 same_file "$TMP/out1" "$TMP/up/$sym_1"
 wait_gone "$PID_one" 10 || fail "the server does not end"

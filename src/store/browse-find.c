@@ -12,7 +12,7 @@ void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX 
 	snprintf(out, KEY_ID_MAX + 1, "%s%c", g->prefix, g->whole ? '0' : 'g');
 }
 
-/* Looks for a key of one class that prints an entry. 1: the entry is in *out; 0: there is none; -errno. */
+/* Looks for a key of one class that prints an entry. 1: the entry is in *out; 0: no key does; -errno. */
 int browse_first_of_class(struct browse *b, struct browse_print *p, const struct listing_range *g,
 	unsigned class, struct browse_entry *out)
 {
@@ -45,7 +45,7 @@ int browse_first_of_class(struct browse *b, struct browse_print *p, const struct
 	return r;
 }
 
-/* Looks for an entry of the part that keys of the range print. 1: the entry is in *out; 0: there is none;
+/* Looks for an entry of the part that keys of the range print. 1: the entry is in *out; 0: no key prints one;
  * -errno. */
 int browse_first_of_range(struct browse *b, const struct listing_part *part,
 	const struct listing_range *g, const char *only, struct browse_entry *out)
@@ -65,7 +65,7 @@ int browse_first_of_range(struct browse *b, const struct listing_part *part,
 }
 
 /* Prints a name by a sample key: any key of the class would print the same entry. 1: the entry is in *out;
- * 0: there is none; -errno. */
+ * 0: the name prints no entry; -errno. */
 int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out)
 {
@@ -95,7 +95,7 @@ static int tier_has_class(struct browse *b, const struct listing_part *part, uns
 	return r;
 }
 
-/* Looks for an entry of the part that a name of the tier prints. 1: the entry is in *out; 0: there is none;
+/* Looks for an entry of the part that a name of the tier prints. 1: the entry is in *out; 0: no name prints one;
  * -errno. */
 int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out)

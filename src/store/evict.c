@@ -76,10 +76,7 @@ static int choose(struct eviction *v, uint64_t want, struct batch *b)
 	}
 	if (r == -ENOENT)
 		r = 0;
-	if (r == 0)
-		return index_commit(ses->ix);
-	index_rollback(ses->ix);
-	return r;
+	return index_end(ses->ix, r);
 }
 
 /* Evicts the least recently used files until `want` bytes are freed, or no further file may be evicted. */

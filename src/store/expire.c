@@ -107,12 +107,9 @@ static int expire_batch(struct session *ses, int64_t now, struct store_expired *
 	}
 	if (r == -ENOENT)
 		r = 0;
-	if (r == 0)
-		r = index_commit(ses->ix);
-	if (r < 0) {
-		index_rollback(ses->ix);
+	r = index_end(ses->ix, r);
+	if (r < 0)
 		return r;
-	}
 	done->artifacts += batch.artifacts;
 	done->bytes += batch.bytes;
 	return batch.artifacts ? session_settle(ses) : 0;
@@ -184,12 +181,9 @@ static int purge_in(struct session *ses, const char *canon, const char *why)
 		r = index_key_find(ses->ix, canon, &hit);
 	if (r == 0)
 		r = bury(ses->ix, &hit.object, clock_wall(), why);
-	if (r == 0)
-		r = index_commit(ses->ix);
-	if (r < 0) {
-		index_rollback(ses->ix);
+	r = index_end(ses->ix, r);
+	if (r < 0)
 		return r;
-	}
 	return session_settle(ses);
 }
 
@@ -237,12 +231,9 @@ static int hold_in(struct session *ses, const char *canon, const struct hold_sta
 	}
 	if (r == 0)
 		r = index_intent_add(ses->ix, hit.object.sha256, false); /* the label has the hold, too */
-	if (r == 0)
-		r = index_commit(ses->ix);
-	if (r < 0) {
-		index_rollback(ses->ix);
+	r = index_end(ses->ix, r);
+	if (r < 0)
 		return r;
-	}
 	session_settle(ses); /* if the disk has no room for the label, a later writer writes it */
 	return 0;
 }

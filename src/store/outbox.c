@@ -9,14 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int in_transaction(struct index *ix, int r)
-{
-	if (r == 0)
-		return index_commit(ix);
-	index_rollback(ix);
-	return r;
-}
-
 int store_outbox_open(struct store *s, const char *bucket)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
@@ -24,7 +16,7 @@ int store_outbox_open(struct store *s, const char *bucket)
 	while (session_next(&ses)) {
 		ses.r = index_begin(ses.ix);
 		if (ses.r == 0)
-			ses.r = in_transaction(ses.ix, index_outbox_begin(ses.ix, bucket, clock_wall()));
+			ses.r = index_end(ses.ix, index_outbox_begin(ses.ix, bucket, clock_wall()));
 	}
 	return ses.r;
 }
@@ -55,7 +47,7 @@ int store_outbox_done(struct store *s, const struct outbox_row *row)
 	while (session_next(&ses)) {
 		ses.r = index_begin(ses.ix);
 		if (ses.r == 0)
-			ses.r = in_transaction(ses.ix, index_outbox_done(ses.ix, row));
+			ses.r = index_end(ses.ix, index_outbox_done(ses.ix, row));
 	}
 	return ses.r;
 }
@@ -77,7 +69,7 @@ int store_outbox_keep(struct store *s)
 	while (session_next(&ses)) {
 		ses.r = index_begin(ses.ix);
 		if (ses.r == 0)
-			ses.r = in_transaction(ses.ix, index_outbox_keep(ses.ix, clock_wall(), most));
+			ses.r = index_end(ses.ix, index_outbox_keep(ses.ix, clock_wall(), most));
 	}
 	return ses.r;
 }

@@ -19,12 +19,9 @@ static int keep_in(struct session *ses, const char *canon, int64_t until)
 	/* The label records the pin, so it must be written anew. */
 	if (r == 0 && (until == STORE_FOR_GOOD || until == 0))
 		r = index_intent_add(ses->ix, hit.object.sha256, false);
-	if (r == 0)
-		r = index_commit(ses->ix);
-	if (r < 0) {
-		index_rollback(ses->ix);
+	r = index_end(ses->ix, r);
+	if (r < 0)
 		return r;
-	}
 	session_settle(ses); /* if the disk has no room for the label, a later writer writes it */
 	return 0;
 }
@@ -80,12 +77,9 @@ static int remove_in(struct session *ses, const char *canon, bool file)
 		r = remove_whole(ses->ix, canon, file);
 	if (r == -ENOENT && sparse[0])
 		r = 0;
-	if (r == 0)
-		r = index_commit(ses->ix);
-	if (r < 0) {
-		index_rollback(ses->ix);
+	r = index_end(ses->ix, r);
+	if (r < 0)
 		return r;
-	}
 	if (sparse[0])
 		sparse_file_unlink(ses->s, sparse);
 	return session_settle(ses);

@@ -157,10 +157,7 @@ static void write_pending(struct session *ses)
 				   : index_object_used(ses->ix, list[i].object, now);
 	if (r == 0)
 		r = settle_all(ses->s, ses->ix);
-	if (r == 0)
-		r = index_commit(ses->ix);
-	else
-		index_rollback(ses->ix);
+	r = index_end(ses->ix, r);
 	if (r < 0)
 		log_debug(LOG_STORE, "pending uses were lost: %s", err_text(r));
 }
@@ -178,11 +175,7 @@ int session_settle(struct session *ses)
 		r = index_begin(ses->ix);
 	if (r < 0)
 		return r;
-	r = settle_all(ses->s, ses->ix);
-	if (r == 0)
-		return index_commit(ses->ix);
-	index_rollback(ses->ix);
-	return r;
+	return index_end(ses->ix, settle_all(ses->s, ses->ix));
 }
 
 /* Sweeps after an eviction that removed files while the disk had no room to drop their rows. */
@@ -195,11 +188,7 @@ static void sweep_lost(struct session *ses)
 	r = index_begin(ses->ix);
 	if (r == 0)
 		r = sweep(ses->s, ses->ix);
-	if (r == 0)
-		r = index_commit(ses->ix);
-	if (r < 0)
-		index_rollback(ses->ix);
-	else
+	if (index_end(ses->ix, r) == 0)
 		atomic_store(&ses->s->lost, false);
 }
 

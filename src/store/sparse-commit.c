@@ -141,11 +141,7 @@ static int save_in(struct session *ses, struct sparse *f, const struct round *g)
 	if (r == 0)
 		r = index_sparse_grew(ses->ix, f->name, f->saved_bytes + g->bytes,
 			(uint64_t)st.st_blocks * 512, clock_wall());
-	if (r == 0)
-		r = index_commit(ses->ix);
-	if (r < 0)
-		index_rollback(ses->ix);
-	return r;
+	return index_end(ses->ix, r);
 }
 
 static int save(struct sparse *f, const struct round *g)

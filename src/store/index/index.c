@@ -237,6 +237,14 @@ void index_rollback(struct index *ix)
 		conn_run(ix->writer, Q_ROLLBACK, "");
 }
 
+int index_end(struct index *ix, int r)
+{
+	if (r == 0)
+		return index_commit(ix);
+	index_rollback(ix);
+	return r;
+}
+
 int index_meta_set(struct index *ix, const char *name, const char *value)
 {
 	return conn_run(ix->writer, Q_META_SET, "tt", name, value);

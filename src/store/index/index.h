@@ -125,6 +125,8 @@ bool index_moved(struct index *ix);
 int index_begin(struct index *ix);
 int index_commit(struct index *ix);   /* rolls back on error */
 void index_rollback(struct index *ix); /* harmless without a transaction */
+/* Ends a transaction whose steps gave `r`: commits if that is 0, else rolls back. Returns the error, if any. */
+int index_end(struct index *ix, int r);
 
 /* Starts to queue published files for the bucket of this name, and queues all files if the store had another bucket
  * or none. The caller has begun a transaction. */

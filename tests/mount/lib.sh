@@ -128,6 +128,18 @@ upstream_start() {
 
 fetch_url() { curl -gsS --noproxy '*' --max-time 20 "$@"; }
 
+# ask WANTED-STATUS PATH [CURL-ARGS...]: a request to the server $U; body in $TMP/body, head in $TMP/head.
+ask() {
+  ask_want=$1 ask_path=$2
+  shift 2
+  : >"$TMP/body"
+  ask_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$U$ask_path") ||
+    fail "curl $ask_path $*: $?"
+  [ "$ask_got" = "$ask_want" ] || fail "$ask_path $*: $ask_got, wanted $ask_want: $(head -c 400 "$TMP/body")"
+}
+# says PATTERN: of the body of the last ask.
+says() { grep -q -- "$1" "$TMP/body" || fail "$ask_path: not \"$1\" but $(head -c 400 "$TMP/body")"; }
+
 # upstream_count URL NAME [PATH]: one number of its /_control/count: get, head, bytes, ...
 upstream_count() {
   fetch_url "$1/_control/count${3:+?path=$3}" | sed -n "s/^$2 //p"

@@ -13,7 +13,7 @@ push() {
   push_got=$?
   [ $push_got = "$push_want" ] || fail "push $*: $push_got, wanted $push_want: $(cat "$TMP/out" "$TMP/err")"
 }
-says() { grep -q -- "$1" "$TMP/out" || fail "push does not print \"$1\": $(cat "$TMP/out" "$TMP/err")"; }
+prints() { grep -q -- "$1" "$TMP/out" || fail "push does not print \"$1\": $(cat "$TMP/out" "$TMP/err")"; }
 warns() { grep -q -- "$1" "$TMP/err" || fail "push does not report \"$1\": $(cat "$TMP/out" "$TMP/err")"; }
 posts() { grep -c 'POST [^ ]*/chunk-upload/' "$TMP/access"; }
 same_at() { # PATH FILE
@@ -39,8 +39,8 @@ U=$URL_one
 
 # ---- a directory ----------------------------------------------------------------------------------------
 push 1 "$U" "$F"
-says "broken.so: refused: is cut short"
-says "^added 3, present 0, refused 1, skipped 2; sent 4[0-9]\.[0-9] MB"
+prints "broken.so: refused: is cut short"
+prints "^added 3, present 0, refused 1, skipped 2; sent 4[0-9]\.[0-9] MB"
 rm "$F/broken.so"
 same_at "/buildid/$ID/executable" "$F/prog"
 same_at "/buildid/$ID/debuginfo" "$F/prog.debug"
@@ -48,13 +48,13 @@ same_at "/buildid/$LIB/executable" "$F/deep/er/libprog.so"
 [ "$(posts)" -ge 2 ] || fail "$(posts) requests for 41 MB"
 had=$(posts)
 push 0 -v "$U/" "$F"
-says "prog.debug: present elf x86_64"
-says "^added 0, present 3, refused 0, skipped 2; sent 0.0 MB"
+prints "prog.debug: present elf x86_64"
+prints "^added 0, present 3, refused 0, skipped 2; sent 0.0 MB"
 [ "$(posts)" = "$had" ] || fail "chunks were sent again"
 # Only the changed part of a file is sent: here another build whose first chunks are the same.
 objcopy --add-section .noise="$TMP/noise" "$TMP/p/full/prog" "$TMP/other" || fail objcopy
 push 0 "$U" "$TMP/other"
-says "^added 1"
+prints "^added 1"
 [ "$(posts)" -gt "$had" ] || fail "nothing was sent"
 
 # ---- what the command line names ----------------------------------------------------------------------------
@@ -63,10 +63,10 @@ make_program "$TMP/q" more
 push 0 "$U" "$TMP/archive.zip"
 same_at "/buildid/$(build_id "$TMP/q/bin/libmore.so")/debuginfo" "$TMP/q/debug/libmore.so.debug"
 push 1 "$U" "$F/notes.txt" "$F/empty" "$TMP/nowhere" "$F/prog"
-says "notes.txt: refused: of no format that symfs knows"
-says "empty: refused: is empty"
-says "nowhere: refused: No such file"
-says "^added 0, present 1, refused 3"
+prints "notes.txt: refused: of no format that symfs knows"
+prints "empty: refused: is empty"
+prints "nowhere: refused: No such file"
+prints "^added 0, present 1, refused 3"
 
 # ---- a server that ends in the middle ------------------------------------------------------------------------
 # The chunks that it had are not sent again. The first server is stopped at the first chunk.
@@ -105,7 +105,7 @@ kill -KILL "$PID_three"
 wait_gone "$PID_three" 10
 symfs_serve three --upload --listen "127.0.0.1:$port" --cache "$TMP/store-three"
 wait $PUSH || fail "the push did not wait for the server: $(cat "$TMP/out" "$TMP/err")"
-says "^added 3"
+prints "^added 3"
 
 # ---- wrong servers, wrong tokens ----------------------------------------------------------------------------------
 push 2 "ftp://127.0.0.1/" "$F/prog"
@@ -130,56 +130,49 @@ push 0 --token-file "$TMP/token" "$URL_guarded" "$F/prog"
 symfs_unserve guarded
 symfs_serve small --upload --max-file-size 10000
 push 1 "$URL_small" "$F/deep"
-says "libprog.so: refused: is larger than 10000 bytes, the limit of the server"
+prints "libprog.so: refused: is larger than 10000 bytes, the limit of the server"
 symfs_unserve small
 symfs_serve socket --upload --listen "unix:$TMP/socket"
 push 0 "unix:$TMP/socket" "$F/prog"
-says '^added 1'
+prints '^added 1'
 symfs_unserve socket
 
 # ---- what no client should send --------------------------------------------------------------------------------------
-ask() { # WANTED-STATUS PATH CURL-ARGS...: body in $TMP/body
-  ask_want=$1 ask_path=$2
-  shift 2
-  ask_got=$(fetch_url -o "$TMP/body" -w '%{http_code}' "$@" "$U$ask_path") || fail "curl $ask_path: $?"
-  [ "$ask_got" = "$ask_want" ] || fail "$ask_path $*: $ask_got, wanted $ask_want: $(head -c 300 "$TMP/body")"
-}
-answers() { grep -q -- "$1" "$TMP/body" || fail "$ask_path: not \"$1\" but $(head -c 300 "$TMP/body")"; }
 C=/api/0/organizations/o/chunk-upload/ A=/api/0/projects/o/p/files/difs/assemble/
 had=$(chunks)
 hello=$(printf hello | sha1sum | cut -d' ' -f1)
 printf hello >"$TMP/hello"
 ask 200 $C
-answers '"chunkSize":8388608,'
-answers "\"url\":\"$U$C\""
+says '"chunkSize":8388608,'
+says "\"url\":\"$U$C\""
 ask 400 $C -F "file=@$TMP/hello;filename=0000000000000000000000000000000000000000"
-answers 'error.*has another SHA-1'
+says 'error.*has another SHA-1'
 ask 400 $C -F "file=@$TMP/hello;filename=../../$hello"
-answers 'not named by a SHA-1'
+says 'not named by a SHA-1'
 ask 400 $C -F "file_gzip=@$TMP/hello;filename=$hello"
-answers 'is broken'
+says 'is broken'
 ask 400 $C -F "other=@$TMP/hello;filename=$hello"
-answers 'neither file nor file_gzip'
+says 'neither file nor file_gzip'
 head -c 9000000 /dev/zero >"$TMP/zeros"
 zeros=$(sha1sum <"$TMP/zeros" | cut -d' ' -f1)
 ask 400 $C -F "file=@$TMP/zeros;filename=$zeros"
-answers 'Chunk size too large'
+says 'Chunk size too large'
 gzip -c "$TMP/zeros" >"$TMP/zeros.gz"
 ask 400 $C -F "file_gzip=@$TMP/zeros.gz;filename=$zeros"
-answers 'Chunk size too large'
+says 'Chunk size too large'
 # shellcheck disable=SC2046
 ask 400 $C $(i=0 && while [ $i -lt 65 ]; do echo "-F file=@$TMP/hello;filename=$hello" && i=$((i + 1)); done)
-answers 'Too many chunks'
+says 'Too many chunks'
 ask 413 $C --data-binary "@$TMP/noise" -H 'Content-Type: multipart/form-data; boundary=x'
 ask 400 $A -d '{"x":1}'
-answers 'error.*the request file 1: expected a SHA-1'
+says 'error.*the request file 1: expected a SHA-1'
 ask 400 $A -d 'nothing'
-answers 'is not JSON'
+says 'is not JSON'
 ask 405 $A
 ask 405 $C -X PUT -d x
 ask 404 /api/0/organizations/o/p/chunk-upload/
 ask 200 $A -d "{\"$zeros\":{\"name\":\"../../etc/passwd\",\"chunks\":[\"$zeros\"]}}"
-answers "\"state\":\"not_found\",\"missingChunks\":\[\"$zeros\"\]"
+says "\"state\":\"not_found\",\"missingChunks\":\[\"$zeros\"\]"
 # The chunk of the right part stays, of all the refused requests.
 [ "$(chunks)" -le $((had + 1)) ] || fail "$had chunks became $(chunks)"
 [ -z "$(find "$TMP/store-two/uploads/new" -type f)" ] || fail "incomplete chunks are left"
@@ -190,11 +183,11 @@ symfs_unserve one
 symfs_serve held --upload
 U=$URL_held
 push 0 --class try --expires 3d --label commit=1f2e "$U" "$F/prog"
-says '^added 1'
+prints '^added 1'
 "$SYMFS" cache ls --cache "$TMP/store-held" >"$TMP/ls" || fail "cache ls"
 grep -q 'try' "$TMP/ls" || fail "the file has no class: $(cat "$TMP/ls")"
 push 0 --class keep "$U" "$F/prog"
-says '^added 0, present 1'
+prints '^added 0, present 1'
 "$SYMFS" cache ls --cache "$TMP/store-held" >"$TMP/ls" || fail "cache ls"
 grep -q 'keep' "$TMP/ls" || fail "a push of a stored file does not change its class: $(cat "$TMP/ls")"
 push 3 --class nosuch "$U" "$F/prog"

@@ -7,15 +7,7 @@
 need curl gcc readelf objcopy strip gzip
 ZIP=$top_builddir/tests/helpers/zip-write
 
-# ask WANTED-STATUS PATH [CURL-ARGS...]: body in $TMP/body.
-ask() {
-  ask_want=$1 ask_path=$2
-  shift 2
-  : >"$TMP/body"
-  ask_got=$(fetch_url -o "$TMP/body" -w '%{http_code}' "$@" "$U$ask_path") || fail "curl $ask_path: $?"
-  [ "$ask_got" = "$ask_want" ] || fail "$ask_path $*: $ask_got, wanted $ask_want: $(head -c 400 "$TMP/body")"
-}
-says() { grep -qF -- "$1" "$TMP/body" || fail "$ask_path: not '$1' but $(head -c 400 "$TMP/body")"; }
+says() { grep -qF -- "$1" "$TMP/body" || fail "$ask_path: not '$1' but $(head -c 400 "$TMP/body")"; } # texts, no patterns
 is() { [ "$(cat "$TMP/body")" = "$1" ] || fail "$ask_path: not '$1' but $(head -c 400 "$TMP/body")"; }
 no_drafts() { [ -z "$(find "$TMP/store-one/partial" -type f)" ]; }
 

@@ -6,15 +6,6 @@
 need curl gcc readelf objcopy strip gzip
 RUDE=$top_builddir/tests/helpers/rude-client
 
-# ask WANTED-STATUS PATH [CURL-ARGS...]: body in $TMP/body, head in $TMP/head.
-ask() {
-  ask_want=$1 ask_path=$2
-  shift 2
-  : >"$TMP/body"
-  ask_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$U$ask_path") || fail "curl $ask_path: $?"
-  [ "$ask_got" = "$ask_want" ] || fail "$ask_path $*: $ask_got, wanted $ask_want: $(head -c 300 "$TMP/body")"
-}
-says() { grep -q -- "$1" "$TMP/body" || fail "$ask_path: not \"$1\" but $(head -c 300 "$TMP/body")"; }
 put() { # WANTED-STATUS PATH FILE [CURL-ARGS...]
   put_want=$1 put_path=$2 put_file=$3
   shift 3

@@ -2,8 +2,8 @@
  * after a restart, refusals, and files that were removed since. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "scratch.h"
+#include "sha1s.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "upload/assemble.h"
 #include "upload/filed.h"
 
@@ -43,18 +43,6 @@ static void end(void)
 	assembly_free(assembly);
 	store_close(store);
 	scratch_end();
-}
-
-static struct sha1 sha1_of(const void *p, size_t n)
-{
-	struct digest *d = digest_new("SHA1");
-	uint8_t made[DIGEST_BYTES];
-	struct sha1 s;
-
-	digest_add(d, p, n);
-	digest_finish(d, made);
-	memcpy(s.bytes, made, sizeof(s.bytes));
-	return s;
 }
 
 /* A file in chunks of `piece` bytes. */

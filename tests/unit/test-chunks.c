@@ -2,9 +2,9 @@
  * processes leave that were killed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "scratch.h"
+#include "sha1s.h"
 #include "base/clock.h"
 #include "base/gzip.h"
-#include "base/hash.h"
 #include "upload/chunks.h"
 
 static struct chunks *begin(uint64_t most)
@@ -21,18 +21,6 @@ static void end(struct chunks *c)
 {
 	chunks_close(c);
 	scratch_end();
-}
-
-static struct sha1 sha1_of(const void *p, size_t n)
-{
-	struct digest *d = digest_new("SHA1");
-	uint8_t made[DIGEST_BYTES];
-	struct sha1 s;
-
-	digest_add(d, p, n);
-	ck_assert_uint_eq(digest_finish(d, made), sizeof(s.bytes));
-	memcpy(s.bytes, made, sizeof(s.bytes));
-	return s;
 }
 
 /* Sends n bytes in pieces. The first error, or the result of chunk_end(). */

@@ -352,7 +352,7 @@ static int follow(struct look *l, const char *text, size_t n)
 	return r;
 }
 
-/* Follows the file.ptr at this path. -ENOENT: there is none. The file.ptr must lie in the directory, because it has no
+/* Follows the file.ptr at this path. -ENOENT: no such file. The file.ptr must lie in the directory, because it has no
  * identity, and symfs shows parts of it to users. */
 static int try_ptr(struct look *l, const char *path)
 {

@@ -402,7 +402,7 @@ void events_tick(struct events *ev); /* call it about once a second: keeps silen
 void events_end(struct events *ev);  /* ends the response of each listener */
 /* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
 struct listener *listener_new(struct exchange *x);
-/* Copies text for the client. Returns its bytes; 0: there is none now; -1: the stream has ended. */
+/* Copies text for the client. Returns the number of bytes; 0: no event waits now; -1: the stream has ended. */
 ssize_t listener_read(struct listener *l, char *out, size_t most);
 /* 0: the listener waits, and its request will be resumed once; 1: it has something to send. */
 int listener_wait(struct listener *l);

@@ -61,8 +61,8 @@ int taking_slices(struct taking *t, const struct part *p, struct err *e);
 /* ---- claim.c ---- */
 
 /* Compares a file with the claims of its path. 1: it is the file of a claim: *k is the claimed key, and `off`
- * the offset of the slice that fits. 0: there are no claims. -EBADMSG: the file is none of the claimed
- * ones. Other -errno. */
+ * the offset of the slice that fits. 0: the path claims nothing. -EBADMSG: the file fits no claim. Other
+ * -errno. */
 int taking_claim(const struct part *p, struct key *k, uint64_t *off, struct err *e);
 
 /* ---- archive.c ---- */

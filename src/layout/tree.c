@@ -452,7 +452,7 @@ bool tree_names_file(const struct tree_hit *hit)
 	return hit->n && !hit->gsym && (hit->what != TREE_TOLD || hit->told == TOLD_LINK);
 }
 
-/* The file in a directory that no row of the layout describes (Info.plist); NULL: there is none. */
+/* The file in a directory that no row of the layout describes (Info.plist); NULL: the directory has no such file. */
 static const char *extra_entry(const char *path)
 {
 	size_t n = strcspn(path, "/");

@@ -75,7 +75,7 @@ static bool is_blank(char c)
 }
 
 /* Finds the text value of a field, wherever it stands: the programs send no other field of these names. The first
- * one counts. NULL: there is none. */
+ * one counts. NULL: the text has no such field. */
 static const char *find_value(const char *text, const char *name)
 {
 	for (const char *p = text; (p = strstr(p, name)); p++) {

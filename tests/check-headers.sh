@@ -8,7 +8,7 @@ for h in $(find . -name '*.h' | sort); do
   case $h in ./fs/*) flags="$flags $(pkg-config --cflags fuse3 2>/dev/null)" ;; esac
   # shellcheck disable=SC2086
   printf '#include "%s"\n#include "%s"\n' "$h" "$h" |
-    ${CC:-cc} $flags -Wall -Wextra -Werror -fsyntax-only -I. -x c - || exit 1
+    ${CC:-cc} $flags -Wall -Wextra -Werror -fsyntax-only -I. -I/usr/include/libdwarf -x c - || exit 1
   seen=$((seen + 1))
 done
 echo "$seen headers seen"

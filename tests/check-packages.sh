@@ -15,6 +15,7 @@ fedora() # NAME of a -dev package
 	libssl-dev) echo openssl-devel ;;
 	zlib1g-dev) echo zlib-devel ;;
 	liblzma-dev) echo xz-devel ;;
+	libelf-dev) echo elfutils-libelf-devel ;;
 	libiberty-dev) echo binutils-devel ;;
 	*) echo "${1%-dev}-devel" ;;
 	esac

@@ -4,6 +4,8 @@
 #include "convert/partial.h"
 #include "convert/worker.h"
 
+#include <sys/types.h>
+
 /* The worker's descriptors. */
 enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_PACKAGE = 7, WORKER_UNITS = 8 };
 
@@ -20,6 +22,23 @@ enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_P
 
 /* The word for each output form, by enum gsym_work_form. */
 extern const char *const worker_forms[];
+
+/* A process that worker_start() has started. */
+struct worker_waiting {
+	pid_t pid;
+	unsigned seconds;	 /* it is killed after this time */
+	const atomic_bool *stop; /* true: it is killed; may be NULL */
+	/* Called when the socket has a message; an error kills the process. NULL: it has no socket. */
+	int (*serve)(void *ctx);
+	void *ctx;
+	int socket;
+};
+/* Waits until it has ended; *status is that of waitpid(). 0; -ETIME: it was killed after its time; -EINTR: because of
+ * `stop`; errors of serve(). */
+int worker_wait(const struct worker_waiting *w, int *status);
+/* What the status says: 0, if the process ended by itself and in peace. Else -EBADMSG, -EIO, -ENOMEM, -ETIMEDOUT as
+ * gsym_work(), with a text that lacks its subject. */
+int worker_ended(int status, struct err *e);
 
 /* Between the worker of GSYM_WORK_PARTIAL and the process that starts it: packets of a socket pair. The
  * first one is a struct partial_ask and its addresses. Then, in each round, the worker sends all missing

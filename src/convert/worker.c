@@ -1,20 +1,15 @@
-/* Starts a worker process and waits for it, with a deadline. */
+/* Starts a worker process, and takes its result. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/worker.h"
-#include "base/clock.h"
 #include "base/util.h"
 #include "convert/worker-private.h"
 #include "priv/worker.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 uint64_t gsym_work_memory(void)
 {
@@ -48,49 +43,6 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 	return worker_start(o->program, argv, fds, 6, pid);
 }
 
-#define LOOK_MS 200 /* between two checks of `stop` */
-#define BLIND_MS 20 /* between two checks that the worker has ended, without a pidfd */
-
-/* Whether the worker has ended; waits up to `ms` milliseconds, or until the worker has sent a message. `pidfd` is
- * -1 if the kernel is too old for such descriptors, or no descriptor is free. */
-static bool ended_within(pid_t pid, int pidfd, int ms, int socket, bool *message)
-{
-	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN}, {.fd = socket, .events = POLLIN}};
-	siginfo_t info = {0};
-
-	poll(p, 2, pidfd >= 0 ? ms : BLIND_MS);
-	*message = p[1].revents & POLLIN;
-	if (p[0].revents)
-		return true;
-	return pidfd < 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-		info.si_pid == pid;
-}
-
-/* Waits for the worker; *status is that of waitpid(). 0; -ETIME: it was killed at the deadline; -EINTR: it
- * was killed because of `stop`; errors of serve(). */
-static int wait_for(const struct gsym_work *o, pid_t pid, unsigned seconds, int *status)
-{
-	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
-	bool message = false;
-	int r = 0;
-
-	while (r == 0 && !ended_within(pid, fd, o->stop ? LOOK_MS : 1000, o->serve ? o->socket : -1, &message)) {
-		if (o->stop && atomic_load(o->stop))
-			r = -EINTR;
-		else if (clock_ms() >= end)
-			r = -ETIME;
-		else if (message)
-			r = o->serve(o->ctx);
-	}
-	if (r < 0)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return r;
-}
-
 /* Reads the ids of the units that the worker lacks. 0; -EBADMSG, -ENOMEM. */
 static int take_units(int words, struct gsym_work_lack *lack)
 {
@@ -117,33 +69,17 @@ static int take_lack(int words, const struct gsym_work_lack *told, struct gsym_w
 					 : 0;
 }
 
-/* symfs does not send SIGKILL to a worker that ended in time: the kernel does, when memory is
- * short. */
-static int ended_by(int number, struct err *e)
-{
-	if (number == SIGXCPU)
-		return err_set(e, -ETIMEDOUT, "takes too long to convert");
-	if (number == SIGKILL)
-		return err_set(e, -ENOMEM, "was not converted: the worker was ended by signal %d, "
-			"which the kernel sends when memory is short", number);
-	return err_set(e, -EBADMSG, "cannot be converted: the worker was ended by signal %d", number);
-}
-
 /* The result of a worker that has ended: its last message, or how it ended. */
 static int verdict(const struct gsym_work *o, int words, int status, struct err *e)
 {
 	struct worker_word w;
 	ssize_t n = pread(words, &w, sizeof(w), 0);
+	int r = worker_ended(status, e);
 
-	if (WIFSIGNALED(status))
-		return ended_by(WTERMSIG(status), e);
-	/* The dynamic loader ends with 127: the input is not at fault. */
-	if (WEXITSTATUS(status) == 127)
-		return err_set(e, -EIO, "was not converted: the worker cannot start; restart symfs "
-			"after an upgrade of symfs or its libraries");
-	if (!WIFEXITED(status) || WEXITSTATUS(status) || n != (ssize_t)sizeof(w) || w.r > 0)
-		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
-			WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	if (r < 0)
+		return r;
+	if (n != (ssize_t)sizeof(w) || w.r > 0)
+		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status 0");
 	w.text[sizeof(w.text) - 1] = '\0';
 	if (o->bare)
 		*o->bare = w.bare;
@@ -152,8 +88,7 @@ static int verdict(const struct gsym_work *o, int words, int status, struct err 
 			"worker may have", (unsigned long long)
 			((o->memory ? o->memory : gsym_work_memory()) >> 20));
 	if (w.r == -EAGAIN) {
-		int r = o->lack ? take_lack(words, &w.lack, o->lack) : -EBADMSG;
-
+		r = o->lack ? take_lack(words, &w.lack, o->lack) : -EBADMSG;
 		if (r < 0)
 			return err_set(e, r, "cannot be converted: %s", err_text(r));
 	}
@@ -174,7 +109,8 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 			  o->lack ? o->units.fd : -1}, &pid);
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
-	r = wait_for(o, pid, seconds, &status);
+	r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = seconds, .stop = o->stop, .socket = o->socket,
+				.serve = o->serve, .ctx = o->ctx}, &status);
 	if (r == -ETIME)
 		return err_set(e, r, "was not converted within %u s: the machine is too busy", seconds);
 	if (r < 0)

@@ -1,0 +1,93 @@
+/* Starts the program that reads unwind tables, and waits for it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "convert/frames.h"
+#include "base/util.h"
+#include "convert/worker-private.h"
+#include "frames/wire.h"
+#include "priv/worker.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+/* Finds the program: in the build tree of this program, below its prefix, or where it was installed. */
+static int find_program(char path[static PATH_MAX])
+{
+	static const char *const places[] = {"libexec/frames", "../libexec/symfs/frames"};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (unsigned i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		slash[1] = '\0';
+		if (snprintf(path, PATH_MAX, "%s%s", self, places[i]) < PATH_MAX && access(path, X_OK) == 0)
+			return 0;
+	}
+	snprintf(path, PATH_MAX, "%s/frames", PKGLIBEXECDIR);
+	return access(path, X_OK) == 0 ? 0 : -ENOENT;
+}
+
+static int start(const struct frames_work *o, int in, int text, int word, pid_t *pid, struct err *e)
+{
+	char found[PATH_MAX], seconds[16], memory[32];
+	const char *program = o->program;
+	char *argv[] = {(char *)"frames", seconds, memory,
+		(char *)(o->unsandboxed ? FRAMES_MAY : FRAMES_MUST_NOT), NULL};
+	int r = program ? 0 : find_program(found);
+
+	if (r < 0)
+		return err_set(e, r, "has no unwind rules: the program %s/frames is not installed", PKGLIBEXECDIR);
+	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : WORKER_SECONDS);
+	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)(o->memory ? o->memory : gsym_work_memory()));
+	r = worker_start(program ? program : found, argv, (const int[]){in, text, word}, 3, pid);
+	return r < 0 ? err_set(e, r, "no reader of unwind tables could be started: %s", err_text(r)) : 0;
+}
+
+/* The result of a process that has ended. */
+static int result(const struct frames_work *o, int word, int status, struct unwind_counts *counts, struct err *e)
+{
+	struct frames_word w;
+	ssize_t n = pread(word, &w, sizeof(w), 0);
+	int r = worker_ended(status, e);
+
+	if (r < 0)
+		return r;
+	if (n != (ssize_t)sizeof(w) || w.r > 0)
+		return err_set(e, -EBADMSG, "cannot be read: the reader of unwind tables sent no result");
+	w.text[sizeof(w.text) - 1] = '\0';
+	if (o->bare)
+		*o->bare = w.bare;
+	*counts = w.counts;
+	return w.r < 0 ? err_set(e, w.r, "%s", w.text) : 0;
+}
+
+int frames_text(const struct frames_work *w, int in, int *out, struct unwind_counts *counts, struct err *e)
+{
+	_cleanup_close_ int text = memfd_create("frames", MFD_CLOEXEC);
+	_cleanup_close_ int word = memfd_create("frames-word", MFD_CLOEXEC);
+	unsigned seconds = w->seconds ? w->seconds : WORKER_SECONDS;
+	int status = 0, r;
+	pid_t pid;
+
+	memset(counts, 0, sizeof(*counts));
+	if (text < 0 || word < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	r = start(w, in, text, word, &pid, e);
+	if (r < 0)
+		return r;
+	r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = seconds, .stop = w->stop, .socket = -1}, &status);
+	if (r == -ETIME)
+		return err_set(e, r, "was not read within %u s: the machine is too busy", seconds);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	r = result(w, word, status, counts, e);
+	if (r == 0 && lseek(text, 0, SEEK_SET) < 0)
+		r = err_set(e, -errno, "%s", err_text(errno));
+	if (r == 0)
+		*out = take_fd(&text);
+	return r;
+}

@@ -1,0 +1,147 @@
+/* Passes the rows of .eh_frame and .debug_frame to the writer of text, in order of address. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "frames/columns.h"
+#include "frames/private.h"
+
+#define ROWS_MOST 4096 /* rows of a function that are written; the time for a function grows as their square */
+#define COLUMNS_MOST 1000
+/* Steps of libdwarf through instructions in a file. It takes them anew for each row of a function. Real files need
+ * some 10 for each row. */
+#define STEPS_MOST (1ull << 30)
+
+struct walk {
+	const struct tables *t;
+	struct unwind_text *to;
+	struct rows *rows;
+	size_t n[ROWS_TABLES], at[ROWS_TABLES];
+	struct rows_fde head[ROWS_TABLES]; /* the next entry of each table */
+	unsigned columns;
+	uint64_t steps;
+};
+
+/* Reads the next entry of a table that can be read. False: the table has no more. */
+static bool next_head(struct walk *w, enum rows_table table)
+{
+	for (; w->at[table] < w->n[table]; w->at[table]++) {
+		if (rows_fde(w->rows, table, w->at[table], &w->head[table]) == 0)
+			return true;
+		unwind_text_counts(w->to)->gaps[UNWIND_GAP_BROKEN]++;
+	}
+	return false;
+}
+
+/* libdwarf makes a table of all columns for each row, so it gets as many as the function needs. */
+static struct columns choose_columns(struct walk *w, const struct rows_fde *f)
+{
+	struct columns c = {.most = f->ra_column};
+	unsigned n;
+
+	columns_add(&c, f->first);
+	columns_add(&c, f->more);
+	n = MIN(c.unsure ? MAX(c.most + 1, 300u) : c.most + 1, (unsigned)COLUMNS_MOST);
+	if (c.unsure)
+		c.low = UINT64_MAX;
+	if (n != w->columns)
+		rows_columns(w->rows, n);
+	w->columns = n;
+	return c;
+}
+
+/* Reads the row at `pc`. */
+static int read_row(struct walk *w, enum rows_table table, const struct columns *c, uint64_t pc,
+	struct unwind_row *row, uint64_t *next)
+{
+	size_t i = w->at[table];
+	int r = rows_cfa(w->rows, table, i, pc, &row->cfa, next);
+
+	for (uint64_t left = c->low; r == 0 && left; left &= left - 1) {
+		unsigned reg = (unsigned)__builtin_ctzll(left);
+
+		if (reg < w->t->arch->n && reg != row->ra_column)
+			r = rows_register(w->rows, table, i, reg, pc, &row->regs[reg]);
+	}
+	if (r == 0 && row->ra_column < w->columns)
+		r = rows_register(w->rows, table, i, row->ra_column, pc, &row->ra);
+	if (row->ra.kind == UNWIND_NONE)
+		row->ra.reg = (uint16_t)row->ra_column; /* for the reason of a gap */
+	return r;
+}
+
+static void write_fde(struct walk *w, enum rows_table table, uint64_t end)
+{
+	const struct rows_fde *f = &w->head[table];
+	struct columns c = choose_columns(w, f);
+	struct unwind_row row = {.ra_column = f->ra_column};
+	uint64_t pc = f->start, next;
+
+	for (unsigned n = 0; pc < end; n++) {
+		w->steps += (f->first.n + f->more.n) / 8 + 1;
+		if (n == ROWS_MOST || w->steps > STEPS_MOST) {
+			unwind_gap(w->to, pc, UNWIND_GAP_ROWS);
+			return;
+		}
+		if (read_row(w, table, &c, pc, &row, &next) < 0 || (next && next <= pc)) {
+			unwind_gap(w->to, pc, UNWIND_GAP_BROKEN);
+			return;
+		}
+		unwind_row(w->to, pc, next ? MIN(next, end) : end, &row);
+		if (!next)
+			return;
+		pc = next;
+	}
+}
+
+/* Writes the next function. Where both tables have it, .eh_frame counts, because the program itself unwinds by it. */
+static int write_next(struct walk *w, enum rows_table table, uint64_t before)
+{
+	const struct rows_fde *f = &w->head[table];
+	uint64_t end = f->start + f->size;
+
+	if (end < f->start)
+		end = UINT64_MAX;
+	if (table == ROWS_DEBUG)
+		end = MIN(end, before);
+	if (unwind_begin(w->to, f->start, end))
+		write_fde(w, table, end);
+	rows_release(w->rows, table, w->at[table]++);
+	return unwind_end(w->to);
+}
+
+static int write_all(struct walk *w)
+{
+	bool left[ROWS_TABLES];
+	int r = 0;
+
+	left[ROWS_EH] = next_head(w, ROWS_EH);
+	left[ROWS_DEBUG] = next_head(w, ROWS_DEBUG);
+	while (r == 0 && (left[ROWS_EH] || left[ROWS_DEBUG])) {
+		enum rows_table t = left[ROWS_EH] && (!left[ROWS_DEBUG] ||
+			w->head[ROWS_EH].start <= w->head[ROWS_DEBUG].start) ? ROWS_EH : ROWS_DEBUG;
+
+		r = write_next(w, t, left[ROWS_EH] ? w->head[ROWS_EH].start : UINT64_MAX);
+		left[t] = next_head(w, t);
+	}
+	return r;
+}
+
+int cfi_write(const struct tables *t, struct unwind_text *to, struct err *e)
+{
+	struct walk w = {.t = t, .to = to};
+	int r = rows_open(&w.rows, &t->rows), eh, debug;
+
+	if (r < 0)
+		return err_set(e, r, "%s", r == -EBADMSG ? "has unwind tables that libdwarf cannot read" : err_text(r));
+	eh = rows_list(w.rows, ROWS_EH, &w.n[ROWS_EH]);
+	debug = rows_list(w.rows, ROWS_DEBUG, &w.n[ROWS_DEBUG]);
+	if (eh == 0 || debug == 0)
+		r = write_all(&w);
+	else
+		r = eh == -EBADMSG || debug == -EBADMSG ? -EBADMSG : -ENODATA;
+	rows_close(w.rows);
+	if (r == -EBADMSG)
+		return err_set(e, r, "has broken unwind tables");
+	if (r == -ENODATA)
+		return err_set(e, r, "has no unwind tables");
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}

@@ -23,6 +23,7 @@ static const char *const topic_names[LOG_TOPICS] = {
 /* Set once, before threads start. */
 static const char *log_prefix = "symfs";
 static bool log_journal;
+static bool log_events; /* log_info() prints: the process is a daemon, or stays in the foreground */
 static bool log_syslog, log_syslog_listens;
 static bool log_timed; /* stderr is a log file, whose lines begin with the time */
 static bool log_on[LOG_TOPICS];
@@ -31,6 +32,7 @@ void log_open(const char *prefix, bool journal)
 {
 	log_prefix = prefix;
 	log_journal = journal;
+	log_events = true;
 }
 
 /* Whether a program listens at /dev/log. If none does, the C library's syslog() drops lines silently. */
@@ -193,7 +195,8 @@ void log_warn(const char *fmt, ...)
 
 void log_info(const char *fmt, ...)
 {
-	LOG_VIA(6, NULL);
+	if (log_events)
+		LOG_VIA(6, NULL);
 }
 
 void log_debug(enum log_topic t, const char *fmt, ...)

@@ -9,8 +9,8 @@
 
 enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LOG_HTTP, LOG_OBJ, LOG_TOPICS };
 
-/* Sets the prefix of each line, for instance "symfs mount"; the string is not copied. `journal`: stderr is
- * systemd's journal. */
+/* For processes that keep running: sets the prefix of each line, for instance "symfs mount", which is not copied, and
+ * turns log_info() on. Other commands print their results, and no events. `journal`: stderr is systemd's journal. */
 void log_open(const char *prefix, bool journal);
 
 /* Connects to /dev/log early, because the process may lose the right to connect before it calls

@@ -190,12 +190,20 @@ static unsigned module_of(const struct download *one)
 	return (unsigned)(uintptr_t)one->of;
 }
 
+/* Below 100 KB in KB: small files are not "0.0 MB". */
+static void print_size(double size, char room[static 280])
+{
+	bool small = size < 1e5;
+
+	snprintf(room, 280, "%.1f %s", size / (small ? 1e3 : 1e6), small ? "KB" : "MB");
+}
+
 static const char *file_text(const struct download *one, char room[static 280])
 {
 	if (!one->begun)
 		return "not asked";
 	if (one->r == 0)
-		snprintf(room, 280, "%.1f MB", (double)one->size / 1e6);
+		print_size((double)one->size, room);
 	else if (one->r == -ENOENT)
 		snprintf(room, 280, "%s", one->unnamed ? "not asked: " FETCH_UNNAMED : "missing");
 	else

@@ -55,7 +55,7 @@ static int rebuild_index(struct store *s, struct index *ix, bool damaged)
 		log_warn("%s: the index was damaged, and is now index.sqlite.damaged; "
 			 "rebuilt the index: %lu artifacts", s->dir, artifacts);
 	else if (artifacts)
-		log_info("%s: rebuilt the index: %lu artifacts", s->dir, artifacts);
+		log_warn("%s: rebuilt the index: %lu artifacts", s->dir, artifacts);
 	return 0;
 }
 

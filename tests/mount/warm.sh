@@ -16,7 +16,7 @@ warm() { "$SYMFS" warm --no-default-sources --cache "$store" --source "gdb@$URL_
 # ---- a core ----------------------------------------------------------------------------------
 warm "$TMP/core" >"$TMP/out" || fail "warm: $(cat "$TMP/warm.err")"
 for id in "$PROG_ID" "$LIB_ID"; do
-  grep -Eq "	$id	elf_debug [0-9.]+ MB	elf_code [0-9.]+ MB\$" "$TMP/out" || fail "warm does not have $id: $(cat "$TMP/out")"
+  grep -Eq "	$id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" || fail "warm does not have $id: $(cat "$TMP/out")"
 done
 grep -Eq "^/.*/libc\.so\.6	[0-9a-f]{40}	elf_debug missing	elf_code missing\$" "$TMP/out" || fail "no libc: $(cat "$TMP/out")"
 # The debugger that follows asks no server.
@@ -40,9 +40,9 @@ mkfifo "$TMP/pipe"
 timeout 20 "$SYMFS" warm --no-default-sources --cache "$store" "$TMP/pipe" >"$TMP/out" 2>&1 && fail "a pipe is no program"
 grep -q 'is not a regular file' "$TMP/out" || fail "warm PIPE: $(cat "$TMP/out")"
 warm "$PROG" >"$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/warm.err")"
-grep -Eq "	$PROG_ID	elf_debug [0-9.]+ MB" "$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/out")"
+grep -Eq "	$PROG_ID	elf_debug [0-9.]+ [KM]B" "$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/out")"
 printf '# two\nelf_debug %s\n\ngdb/%s\n' "$LIB_ID" "$(gdb_path "$PROG_ID")" | warm - >"$TMP/out" || fail "warm -: $(cat "$TMP/warm.err")"
-[ "$(grep -c ' MB$' "$TMP/out")" = 2 ] || fail "warm -: $(cat "$TMP/out")"
+[ "$(grep -c ' [KM]B$' "$TMP/out")" = 2 ] || fail "warm -: $(cat "$TMP/out")"
 
 # ---- what is wrong -------------------------------------------------------------------------------
 echo 'nonsense' | warm - >/dev/null && fail "warm takes nonsense"

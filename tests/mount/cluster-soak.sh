@@ -4,6 +4,7 @@
 # file is reported as missing that a source has, no acknowledged upload is lost, and a server that was not killed has
 # as much memory and as many descriptors at the end as after a fifth of the time.
 #	SYMFS_SOAK_SECONDS=1800 tests/mount/cluster-soak.sh
+# With SYMFS_TEST_STORE=ceph the bucket is one of a real Ceph gateway, which is killed and stopped in the same way.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # As many bytes that ASan keeps from reuse would look like a leak.
 ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99:quarantine_size_mb=4}
@@ -32,7 +33,24 @@ done
 upstream_start up --root "$TMP/up"
 
 store_port=
+# The Ceph gateway puts itself into the background.
+gateway_start() {
+  if [ -z "$store_port" ]; then
+    ceph_start
+    store_port=${S3##*:}
+  else
+    radosgw -c "$TMP/c/ceph.conf" -n client.rgw.a --no-mon-config >"$TMP/rgw.out" 2>&1 || fail "radosgw: $(cat "$TMP/rgw.out")"
+    S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
+    PIDS="$PIDS $S3_PID"
+    wait_for 60 listens_or_gone "$S3_PID" "$store_port"
+  fi
+  store_pid=$S3_PID
+}
 store_start() {
+  if [ "${SYMFS_TEST_STORE:-}" = ceph ]; then
+    gateway_start
+    return
+  fi
   mkdir -p "$TMP/bucket"
   for _ in 1 2 3 4 5; do
     st_port=${store_port:-$(free_port)}
@@ -108,6 +126,7 @@ downloader() { # NUMBER
     0:404) echo "MISSING $do_sym" ;;
     *) echo "failed $do_rc:$do_code" ;;
     esac
+    nap
   done >"$TMP/downloads$1"
 }
 # An upload counts as acknowledged with 200 or 201. Every fourth has a class that expires at once.
@@ -125,6 +144,7 @@ uploader() { # NUMBER
     0:4*) echo "REFUSED $ul_path $ul_code $(head -c 200 "$TMP/said$1")" ;;
     *) echo "failed $ul_code" ;;
     esac
+    nap
   done >"$TMP/uploads$1"
 }
 # Removes what has expired, and evicts, on one server after another.
@@ -220,14 +240,27 @@ wait_for 120 drained || fail "the queues do not drain: $(queued "$URL_s1") $(que
 for s in 1 2 3; do
   "$SYMFS" cache rm --misses --no-default-sources --cache "$TMP/store-s$s" >"$TMP/rm.out" 2>&1
 done
-lost=0
 grep '^keep ' "$TMP/all-uploads" >"$TMP/kept"
-while read -r _ path sha; do
+# Asks server $1 for the uploads of the list $2, over few connections, and prints those that it does not have.
+lost_of() {
+  rm -rf "$TMP/final"
+  mkdir "$TMP/final"
+  eval "lo_url=\$URL_s$1"
+  awk -v url="$lo_url" -v dir="$TMP/final" '{ print "url = \"" url "/" $2 "\"\noutput = \"" dir "/" NR "\"" }' "$2" >"$TMP/final.conf"
+  curl -gsSf --noproxy '*' --max-time 300 -Z --parallel-max 8 -K "$TMP/final.conf" >"$TMP/final.out" 2>&1
+  awk '{ print $3 "  " NR }' "$2" >"$TMP/final.sums"
+  (cd "$TMP/final" && sha256sum -c "$TMP/final.sums" 2>&1) | grep ': FAILED'
+}
+rm -f "$TMP"/part-*
+split -l 200 "$TMP/kept" "$TMP/part-"
+lost=0
+for part in "$TMP"/part-*; do
   for s in 1 2 3; do
-    eval "url=\$URL_s$s"
-    [ "$(fetch_url "$url/$path" | sha256sum | cut -d' ' -f1)" = "$sha" ] || { lost=$((lost + 1)); say "server $s has not $path"; }
+    lost_of $s "$part" >"$TMP/lost" || continue
+    lost=$((lost + $(wc -l <"$TMP/lost")))
+    say "server $s has not $(wc -l <"$TMP/lost") of $(basename "$part"): line $(sed 's/:.*//' "$TMP/lost" | head -n 3 | tr '\n' ' ')($(head -n 2 "$TMP/final.out"))"
   done
-done <"$TMP/kept"
+done
 [ $lost = 0 ] || fail "$lost of $(($(wc -l <"$TMP/kept") * 3)) acknowledged uploads are lost"
 say "$(wc -l <"$TMP/kept") acknowledged uploads are on all three servers"
 

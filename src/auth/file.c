@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The file that is changed, with its directory locked. */
 struct editing {
@@ -37,7 +38,16 @@ static void editing_release(struct editing *ed)
 	free(ed->path);
 }
 
-/* Reads the old file, if there is one. A link is followed, so that the file it leads to is replaced. */
+/* Whether the path is a link. readlink() fails for any other file. */
+static bool is_link(const char *path)
+{
+	char target;
+
+	return readlink(path, &target, 1) >= 0;
+}
+
+/* Reads the old file, if there is one. A link is followed, so that the file it leads to is replaced. A link that
+ * leads to no file is an error: a new file would replace the link itself. */
 static int editing_open(struct editing *ed, const char *path, struct err *e)
 {
 	int r;
@@ -45,6 +55,8 @@ static int editing_open(struct editing *ed, const char *path, struct err *e)
 	ed->path = realpath(path, NULL);
 	if (!ed->path && errno != ENOENT)
 		return err_set(e, -errno, "%s: %s", path, err_text(errno));
+	if (!ed->path && is_link(path))
+		return err_set(e, -ENOENT, "%s: this link leads to no file; remove it, or make the file", path);
 	if (!ed->path)
 		ed->path = path_absolute(path);
 	ed->copy = ed->path ? strdup(ed->path) : NULL;
@@ -151,7 +163,8 @@ static int add_token(struct buf *out, const struct auth_token *t, const char *se
 	hex_print(bytes, sizeof(bytes), digest);
 	if (t->until)
 		clock_print(t->until, until);
-	return buf_addf(out, "%s %s %s %s %s\n", digest, t->name, auth_rights_text(t->rights, rights), until, t->space);
+	return buf_addf(out, "%s %s %s %s %s\n", digest, t->name, auth_rights_text(t->rights, rights), until,
+		t->space);
 }
 
 static int new_secret(char out[static AUTH_SECRET])

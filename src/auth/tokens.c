@@ -148,15 +148,11 @@ static const struct auth_token *search(const struct token_list *l, const uint8_t
 	return from < l->n && same_digest(l->tokens[from].digest, digest) ? &l->tokens[from] : NULL;
 }
 
-int auth_find(struct auth *a, const char *secret, size_t n, struct auth_token *out)
+static int find_digest(struct auth *a, const uint8_t digest[static 32], struct auth_token *out)
 {
-	const struct auth_token *t;
-	uint8_t digest[32];
-
-	if (n > AUTH_SECRET_MOST)
-		return -EACCES;
-	sha256_of(secret, n, digest);
 	LOCK_SCOPE(&a->lock);
+	const struct auth_token *t;
+
 	follow(a);
 	t = search(&a->list, digest);
 	if (!t)
@@ -165,6 +161,21 @@ int auth_find(struct auth *a, const char *secret, size_t n, struct auth_token *o
 		return -EKEYEXPIRED;
 	*out = *t;
 	return 0;
+}
+
+int auth_find(struct auth *a, const char *secret, size_t n, struct auth_token *out)
+{
+	uint8_t digest[32];
+
+	if (n > AUTH_SECRET_MOST)
+		return -EACCES;
+	sha256_of(secret, n, digest);
+	return find_digest(a, digest, out);
+}
+
+int auth_find_again(struct auth *a, const struct auth_token *was, struct auth_token *out)
+{
+	return find_digest(a, was->digest, out);
 }
 
 static int by_line(const void *a, const void *b)

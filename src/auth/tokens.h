@@ -54,6 +54,10 @@ void auth_close(struct auth *a); /* NULL is fine */
  * of an answer reveals nothing about the tokens. Any thread. */
 int auth_find(struct auth *a, const char *secret, size_t n, struct auth_token *out);
 
+/* Finds a token that was found before, by its digest: whether it is still valid, and with which rights. As
+ * auth_find(). */
+int auth_find_again(struct auth *a, const struct auth_token *was, struct auth_token *out);
+
 /* Calls `each` for every token, in the order of the file, which is not read anew. Stops when `each` returns
  * non-zero, and returns that. -ENOMEM. */
 int auth_each(struct auth *a, int (*each)(void *ctx, const struct auth_token *t), void *ctx);

@@ -115,6 +115,39 @@ START_TEST(test_broken_file_keeps_tokens)
 }
 END_TEST
 
+/* A link is followed; a link without a file is refused and stays. */
+START_TEST(test_link)
+{
+	struct auth_token ci = token("ci", AUTH_READ, "public"), t;
+	char secret[AUTH_SECRET], link[80];
+	struct err e = {0};
+	struct auth *a;
+	struct stat st;
+
+	begin();
+	snprintf(link, sizeof(link), "%s/link", dir);
+	ck_assert_int_eq(symlink("tokens", link), 0);
+	ck_assert_int_eq(auth_add(link, &ci, secret, &e), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(e.text, "leads to no file"));
+	ck_assert_int_eq(lstat(link, &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+	write_file(MAGIC, 0600);
+	ck_assert_int_eq(auth_add(link, &ci, secret, &e), 0);
+	ck_assert_int_eq(lstat(link, &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+	ck_assert_int_eq(auth_open(&a, path, &e), 0);
+	ck_assert_int_eq(find(a, secret, &t), 0);
+	/* A token that was found is found again by its digest, until it is removed. */
+	ck_assert_int_eq(auth_find_again(a, &t, &ci), 0);
+	ck_assert_str_eq(ci.name, "ci");
+	ck_assert_int_eq(auth_remove(path, "ci", &e), 0);
+	ck_assert_int_eq(auth_find_again(a, &t, &ci), -EACCES);
+	auth_close(a);
+	unlink(link);
+	end();
+}
+END_TEST
+
 #define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 static const struct {
@@ -234,5 +267,5 @@ START_TEST(test_rights)
 }
 END_TEST
 
-UNIT_MAIN("tokens", test_add_and_remove, test_broken_file_keeps_tokens, test_lines, test_many, test_bare_and_expired,
+UNIT_MAIN("tokens", test_add_and_remove, test_link, test_broken_file_keeps_tokens, test_lines, test_many, test_bare_and_expired,
 	test_rights)

@@ -22,6 +22,7 @@
 #define TROUBLE_MS 5000	   /* a file that failed because of this machine may be tried again after this time */
 #define STORED_MS 60000	   /* a stored file without a record is remembered this long */
 #define COPY_ROOM (256u << 10)
+#define ROOM_LEAST (4u << 20) /* bytes of a file for which room is made before it is copied */
 #define SLICES_MOST 64
 
 /* A file that is being assembled, or that was refused. */
@@ -106,18 +107,63 @@ static void job_end(struct job *j, enum sentry_state state, unsigned ms)
 
 /* ---- the bytes --------------------------------------------------------------------------- */
 
-static int append_chunk(struct draft *d, int fd, uint64_t size, struct digest *digest, uint8_t *room)
+/* Where the chunks go. */
+struct filling {
+	struct job *j;
+	struct draft *draft; /* NULL: the bytes are only read */
+	struct digest *digest;
+	uint8_t *room; /* COPY_ROOM bytes */
+	uint64_t left; /* bytes that may still come: the sum of the sizes that was judged */
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct sha1));
+}
+
+static bool repeats(const struct job *j)
+{
+	_cleanup_free_ struct sha1 *sorted = malloc(j->file.n * sizeof(*sorted));
+
+	if (!sorted)
+		return true;
+	memcpy(sorted, j->chunks, j->file.n * sizeof(*sorted));
+	qsort(sorted, j->file.n, sizeof(*sorted), by_bytes);
+	for (uint32_t i = 1; i < j->file.n; i++)
+		if (sha1_equal(&sorted[i - 1], &sorted[i]))
+			return true;
+	return false;
+}
+
+/* Adds up the sizes of the chunks, before anything is written. 0; -ENOENT: a chunk is gone; -EFBIG: the file is
+ * larger than the limit; other -errno. */
+static int judge_sizes(const struct job *j, uint64_t *sum)
+{
+	uint64_t most = j->a->opts.file_most, size = 0;
+
+	*sum = 0;
+	for (uint32_t i = 0; i < j->file.n; i++) {
+		int r = chunks_size(j->a->chunks, &j->chunks[i], &size);
+
+		if (r < 0)
+			return r;
+		*sum += size;
+	}
+	return most && *sum > most ? -EFBIG : 0;
+}
+
+static int append_chunk(struct filling *f, int fd, uint64_t size)
 {
 	for (uint64_t at = 0; at < size;) {
-		ssize_t n = pread(fd, room, (size_t)MIN(size - at, (uint64_t)COPY_ROOM), (off_t)at);
+		ssize_t n = pread(fd, f->room, (size_t)MIN(size - at, (uint64_t)COPY_ROOM), (off_t)at);
 		int r;
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -ENOENT;
-		digest_add(digest, room, (size_t)n);
-		r = draft_write(d, draft_size(d), room, (size_t)n);
+		digest_add(f->digest, f->room, (size_t)n);
+		r = f->draft ? draft_write(f->draft, draft_size(f->draft), f->room, (size_t)n) : 0;
 		if (r < 0)
 			return r;
 		at += (uint64_t)n;
@@ -125,42 +171,43 @@ static int append_chunk(struct draft *d, int fd, uint64_t size, struct digest *d
 	return 0;
 }
 
-/* Copies the chunks into the draft. 0; -ENOENT: a chunk is gone; -EFBIG; -EINTR: the server stops; other -errno
- * of the disk. */
-static int append_all(struct job *j, struct draft *d, struct digest *digest, uint8_t *room)
+/* Reads the chunks, and copies them into the draft. 0; -ENOENT: a chunk is gone, or has another size than before;
+ * -EINTR: the server stops; other -errno of the disk. */
+static int append_all(struct filling *f)
 {
-	struct assembly *a = j->a;
+	struct assembly *a = f->j->a;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < j->file.n; i++) {
+	for (uint32_t i = 0; r == 0 && i < f->j->file.n; i++) {
 		_cleanup_close_ int fd = -1;
 		uint64_t size = 0;
 
 		if (atomic_load(&a->stopping))
 			return -EINTR;
-		r = chunks_open_one(a->chunks, &j->chunks[i], &fd, &size);
-		if (r == 0 && a->opts.file_most && size > a->opts.file_most - MIN(draft_size(d), a->opts.file_most))
-			return -EFBIG;
+		r = chunks_open_one(a->chunks, &f->j->chunks[i], &fd, &size);
+		if (r == 0 && size > f->left)
+			return -ENOENT;
 		if (r == 0)
-			r = append_chunk(d, fd, size, digest, room);
+			r = append_chunk(f, fd, size);
+		f->left -= size;
 	}
 	return r;
 }
 
-/* Fills the draft, and compares its SHA-1. -EBADMSG: it differs. */
-static int fill_draft(struct job *j, struct draft *d)
+/* Reads the chunks, into the draft unless it is NULL, and compares the SHA-1 of the file. -EBADMSG: it differs. */
+static int fill_draft(struct job *j, struct draft *d, uint64_t sum)
 {
 	_cleanup_free_ uint8_t *room = malloc(COPY_ROOM);
-	struct digest *digest = digest_new("SHA1");
+	struct filling f = {.j = j, .draft = d, .digest = digest_new("SHA1"), .room = room, .left = sum};
 	uint8_t made[DIGEST_BYTES];
 	int r;
 
-	if (!room || !digest) {
-		digest_free(digest);
+	if (!room || !f.digest) {
+		digest_free(f.digest);
 		return -ENOMEM;
 	}
-	r = append_all(j, d, digest, room);
-	digest_finish(digest, made);
+	r = append_all(&f);
+	digest_finish(f.digest, made);
 	return r < 0 ? r : memcmp(made, j->file.sha1.bytes, sizeof(j->file.sha1.bytes)) == 0 ? 0 : -EBADMSG;
 }
 
@@ -342,19 +389,34 @@ static void explain(struct job *j, int r)
 	else if (r == -EBADMSG)
 		snprintf(j->why, sizeof(j->why), "has another SHA-1 than the request says");
 	else
-		snprintf(j->why, sizeof(j->why), "the server cannot store the file: %s; try again later", err_text(r));
+		snprintf(j->why, sizeof(j->why), "the server cannot store the file: %s; try again later",
+			err_text(r));
+}
+
+/* Makes a draft of the file. A request can name one small chunk many times, and so a file of any size, without having
+ * sent as many bytes. Such a file is first only read. */
+static int make_draft(struct job *j, struct draft **out)
+{
+	struct store *s = j->a->opts.store;
+	struct err e = {0};
+	uint64_t sum;
+	int r = judge_sizes(j, &sum);
+
+	j->filed.dif.size = sum;
+	if (r == 0 && repeats(j))
+		r = fill_draft(j, NULL, sum);
+	if (r == 0 && sum >= ROOM_LEAST)
+		r = store_make_room(s, sum, &e);
+	if (r == 0)
+		r = draft_new(out, s, &e);
+	return r == 0 ? fill_draft(j, *out, sum) : r;
 }
 
 static int assemble(struct job *j)
 {
 	struct draft *d = NULL;
-	struct err e = {0};
-	int r = draft_new(&d, j->a->opts.store, &e);
+	int r = make_draft(j, &d);
 
-	if (r < 0)
-		return r;
-	r = fill_draft(j, d);
-	j->filed.dif.size = draft_size(d);
 	if (r == -EBADMSG)
 		r = blame_chunks(j);
 	else if (r == 0)

@@ -321,6 +321,21 @@ void chunks_used(struct chunks *c, const struct sha1 *names, size_t n)
 		chunk_touch(c, &names[i], clock_wall() - CHUNKS_SECONDS + CHUNKS_GRACE);
 }
 
+int chunks_size(const struct chunks *c, const struct sha1 *name, uint64_t *size)
+{
+	_cleanup_close_ int dir = open_dir(c);
+	char rel[NAME_ROOM];
+	struct stat st;
+
+	chunk_rel(name, rel);
+	if (dir < 0)
+		return dir;
+	if (fstatat(dir, rel, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*size = (uint64_t)st.st_size;
+	return 0;
+}
+
 int chunks_open_one(struct chunks *c, const struct sha1 *name, int *fd, uint64_t *size)
 {
 	_cleanup_close_ int dir = open_dir(c), file = -1;

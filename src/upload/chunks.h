@@ -59,6 +59,8 @@ void chunk_discard(struct chunk *k); /* NULL is fine */
 
 /* Whether the chunk is there. If so, its lifetime begins anew. */
 bool chunks_have(struct chunks *c, const struct sha1 *name);
+/* The size of a chunk. 0; -ENOENT; other -errno. */
+int chunks_size(const struct chunks *c, const struct sha1 *name, uint64_t *size);
 /* Opens a chunk for reading: the caller closes *fd. 0; -ENOENT; other -errno. */
 int chunks_open_one(struct chunks *c, const struct sha1 *name, int *fd, uint64_t *size);
 /* Reads a chunk, and removes it if its bytes have another digest (after a power failure). True: removed. */

@@ -7,17 +7,22 @@
 #include "upload/assemble.h"
 #include "upload/filed.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #define ID "00112233445566778899AABBCCDDEEFF0"
 #define SYM "MODULE Linux x86_64 " ID " prog\nFILE 0 a.c\nFUNC 1000 10 0 main\n1000 10 7 0\n"
 
 static struct store *store;
 static struct assembly *assembly;
 static unsigned events;
+static uint64_t last_size;
 static char last_what[32], last_detail[SENTRY_TEXT_MAX], last_user[64];
 
 static void on_event(void *ctx, const struct assembly_event *ev)
 {
 	events++;
+	last_size = ev->size;
 	snprintf(last_what, sizeof(last_what), "%s", ev->what);
 	snprintf(last_detail, sizeof(last_detail), "%s", ev->detail);
 	snprintf(last_user, sizeof(last_user), "%s", ev->user);
@@ -246,6 +251,39 @@ START_TEST(test_refusals)
 }
 END_TEST
 
+/* One small chunk that is named many times makes no large draft: not if the sum is above the limit, and not if the file
+ * has another SHA-1. */
+START_TEST(test_repeated_chunk)
+{
+	static char piece[20481];
+	struct upload u = {.file = {.name = "large.sym"}};
+	struct rlimit small, was;
+	struct sentry_answer a;
+
+	begin();
+	memset(piece, 'x', sizeof(piece) - 1);
+	send(piece, sizeof(piece) - 1, 0, 1);
+	for (; u.file.n < 60; u.file.n++)
+		u.chunks[u.file.n] = sha1_of(piece, sizeof(piece) - 1);
+	u.file.sha1 = sha1_of("one", 3);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+	small = was;
+	small.rlim_cur = 65536; /* bytes of any file */
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	a = ask_all(&u);
+	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, "is larger than 1048576 bytes"), "state %d, %s",
+		a.state, a.detail);
+	ck_assert_uint_eq(last_size, 60 * 20480);
+	u.file.n = 50;
+	u.file.sha1 = sha1_of("two", 3);
+	a = ask_all(&u);
+	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, "has another SHA-1"), "state %d, %s", a.state, a.detail);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
+	end();
+}
+END_TEST
+
 /* A chunk that is damaged on disk is sent again. */
 START_TEST(test_damaged_chunk)
 {
@@ -306,4 +344,5 @@ START_TEST(test_record)
 }
 END_TEST
 
-UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals, test_damaged_chunk, test_record)
+UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals, test_repeated_chunk,
+	test_damaged_chunk, test_record)

@@ -72,20 +72,6 @@ static void add_quoted(struct buf *out, const char *text)
 	buf_adds(out, "\"");
 }
 
-void access_add_target(const struct exchange *x, struct buf *out)
-{
-	const char *p = x->target, *at = strchr(p, '?');
-
-	for (; at; at = strchr(at + 1, '&')) {
-		if (strncmp(at + 1, "key=", 4) != 0)
-			continue;
-		buf_add(out, p, (size_t)(at + 5 - p));
-		buf_adds(out, "...");
-		p = at + 5 + strcspn(at + 5, "&#");
-	}
-	buf_adds(out, p);
-}
-
 /* One write() per line, so that the lines of several threads do not mix. */
 void access_write(struct http *h, struct exchange *x, bool cut)
 {
@@ -101,7 +87,7 @@ void access_write(struct http *h, struct exchange *x, bool cut)
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &tm);
 	buf_addf(&request, "%s ", x->method ? x->method : "-");
-	access_add_target(x, &request);
+	target_add(x, &request);
 	buf_adds(&request, " HTTP/1.1");
 	buf_addf(&line, "%s - %s [%s] ", x->conn && x->conn->peer[0] ? x->conn->peer : "-",
 		exchange_user(x), when);

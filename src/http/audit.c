@@ -48,7 +48,7 @@ void audit_write(struct exchange *x, const char *event, const char *file, const 
 {
 	_cleanup_buf_ struct buf target = BUF_UP_TO(HTTP_HEAD_MOST + 64);
 
-	access_add_target(x, &target);
+	target_add(x, &target);
 	audit_add(x->h, &(struct audit_line){.event = event,
 		.user = exchange_user(x),
 		.space = x->space->name,

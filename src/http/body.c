@@ -72,6 +72,7 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 	struct exchange *x = s->x;
 	struct part *p = x->answer.part;
 	size_t n = to_send(s, p, pos, most), here = part_here(p, s->off + pos, n);
+	char shown[TARGET_TEXT];
 
 	if (here && x->step != STEP_CUT) {
 		ssize_t got = part_read(p, s->off + pos, out, here);
@@ -83,7 +84,8 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 	}
 	/* The download may have failed while this connection did not wait for it. */
 	if (x->step == STEP_CUT || part_over(p)) {
-		log_debug(LOG_HTTP, "%s: the download ended after %llu bytes", x->target, (unsigned long long)pos);
+		log_debug(LOG_HTTP, "%s: the download ended after %llu bytes", target_shown(x, shown),
+			(unsigned long long)pos);
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}
 	exchange_wait_bytes(x, p, s->off + pos, n ? (size_t)MIN(s->n - pos, STREAM_AHEAD) : 0);

@@ -3,10 +3,16 @@
 #include "base/util.h"
 #include "http/private.h"
 
+/* The token of a stream can end before the stream does. */
+static bool may_listen(struct exchange *x)
+{
+	return !listener_must_check(x->listener) || rights_still(x);
+}
+
 static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 {
 	struct exchange *x = ctx;
-	ssize_t n = listener_read(x->listener, out, most);
+	ssize_t n = may_listen(x) ? listener_read(x->listener, out, most) : -1;
 
 	if (n < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;

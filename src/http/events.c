@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EVENTS_KEPT 256	 /* a listener that is further behind is dropped */
+#define EVENTS_KEPT 256	 /* a listener that has not read an older event for it is dropped */
 #define TEXT_MOST (64 << 10) /* bytes of memory for each listener */
 #define QUIET_MS 15000	 /* the longest time without a byte, so that proxies keep the connection */
+#define TOKEN_MS 5000	 /* the longest time between two checks of a listener's token, and a second */
 
 struct event {
 	enum filetype type;
@@ -44,8 +45,10 @@ struct listener {
 	struct buf text;
 	size_t sent; /* bytes of `text` */
 	/* under ev->lock */
-	uint64_t at;	/* the number of the next event to send */
+	uint64_t at;	/* the number of the next event to look at */
+	bool lost;	/* an event for this listener has left the ring */
 	uint64_t quiet; /* clock_ms() of the last byte */
+	uint64_t judged; /* clock_ms() of the last check of the token */
 	bool waits;	/* the connection is suspended */
 	bool ended;
 	struct listener *next, **prev; /* `prev` NULL: not on the list */
@@ -107,6 +110,17 @@ static bool is_about(const struct listener *l, const void *ctx)
 	return wants(l, k->type, k->id);
 }
 
+/* The oldest event leaves the ring. A listener that has not looked at it loses it only if it wants the key. Under
+ * ev->lock. */
+static void let_go(struct events *ev, const struct event *e)
+{
+	for (struct listener *l = ev->listeners; l; l = l->next)
+		if (ev->next - l->at == EVENTS_KEPT) {
+			l->lost |= wants(l, e->type, e->id);
+			l->at++;
+		}
+}
+
 static void arrived(void *ctx, const struct store_arrival *a)
 {
 	struct events *ev = ctx;
@@ -116,7 +130,10 @@ static void arrived(void *ctx, const struct store_arrival *a)
 	if (!data)
 		return;
 	pthread_mutex_lock(&ev->lock);
-	e = &ev->kept[ev->next++ % EVENTS_KEPT];
+	e = &ev->kept[ev->next % EVENTS_KEPT];
+	if (e->data)
+		let_go(ev, e);
+	ev->next++;
 	free(e->data);
 	e->type = a->key->type;
 	snprintf(e->id, sizeof(e->id), "%s", a->key->id);
@@ -151,14 +168,16 @@ void events_free(struct events *ev)
 	free(ev);
 }
 
-static bool is_quiet(const struct listener *l, const void *ctx)
+static bool is_due(const struct listener *l, const void *ctx)
 {
-	return clock_ms() - l->quiet >= QUIET_MS;
+	uint64_t now = clock_ms();
+
+	return now - l->quiet >= QUIET_MS || (l->x->known && now - l->judged >= TOKEN_MS);
 }
 
 void events_tick(struct events *ev)
 {
-	wake(ev, is_quiet, NULL);
+	wake(ev, is_due, NULL);
 }
 
 static bool is_ended(const struct listener *l, const void *ctx)
@@ -188,7 +207,7 @@ static void take_events(struct listener *l)
 {
 	struct events *ev = l->ev;
 
-	if (ev->next - l->at > EVENTS_KEPT) {
+	if (l->lost) {
 		buf_adds(&l->text, "event: lost\ndata: {}\n\n");
 		l->ended = true;
 		return;
@@ -217,6 +236,17 @@ static bool fill(struct listener *l)
 	if (l->text.n)
 		l->quiet = clock_ms();
 	return l->text.n > 0;
+}
+
+bool listener_must_check(struct listener *l)
+{
+	uint64_t now = clock_ms();
+	LOCK_SCOPE(&l->ev->lock);
+
+	if (!l->x->known || now - l->judged < TOKEN_MS)
+		return false;
+	l->judged = now;
+	return true;
 }
 
 ssize_t listener_read(struct listener *l, char *out, size_t most)
@@ -318,7 +348,7 @@ struct listener *listener_new(struct exchange *x)
 		l->wanted[l->n].type = k.type;
 		snprintf(l->wanted[l->n++].id, sizeof(l->wanted[0].id), "%s", k.id);
 	}
-	l->quiet = clock_ms();
+	l->quiet = l->judged = clock_ms();
 	pthread_mutex_lock(&ev->lock);
 	l->at = ev->next;
 	l->next = ev->listeners;

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "http/private.h"
+#include "http/upload.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,13 +39,15 @@ static int keep_body(struct exchange *x, const char *p, size_t n)
 
 /* A client that sent `Expect: 100-continue` can simply be refused. Other clients send the body at once.
  * If the server does not read it, they see a reset connection instead of the response. False if the
- * length of the body is ambiguous. */
+ * length of the body is ambiguous. Of a long upload only a part is read (upload.c). */
 bool exchange_must_read(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");
 
-	if (x->refuse == 400 || exchange_header(x, "Expect"))
+	if (x->close || exchange_header(x, "Expect"))
 		return false;
+	if (x->upload && x->upload->ops->body != UPLOAD_TEXT)
+		return true;
 	return length ? strtoull(length, NULL, 10) <= 2 * x->h->body_most
 		      : exchange_header(x, "Transfer-Encoding") != NULL;
 }

@@ -148,6 +148,8 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		*upload_n = 0;
 		return MHD_YES;
 	}
+	if (x->answered)
+		return MHD_NO; /* the connection ends */
 	conn_busy(x->h, x->conn, true);
 	/* A wait that begins now would outlive the server. */
 	if (!x->refuse && x->step < STEP_ANSWER && atomic_load(&x->h->stopping))
@@ -163,7 +165,7 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 {
 	struct http *h = ctx;
 	struct exchange *x = *req;
-	bool cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK;
+	bool cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK && !(x && x->answered);
 
 	*req = NULL;
 	if (!x)

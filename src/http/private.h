@@ -31,6 +31,7 @@
 #define HTTP_SPACES_MOST 32  /* namespaces of one server: each has threads, connections and a store */
 #define HTTP_SPACE_RETRY_MS 5000 /* after a namespace could not be opened */
 #define HTTP_RETRY_SECONDS "5"
+#define HTTP_CHALLENGE "Bearer realm=\"symfs\"" /* of a 401 */
 #define HTTP_PACKING_MOST 256 /* bodies packed at the same time, each with a third of a megabyte */
 #define HTTP_PROGRAMS 4096 /* symbol files whose program a client named (misses.c) */
 /* A file never changes under the path of its identity. */
@@ -173,6 +174,7 @@ struct exchange {
 	enum step step;
 	struct buf body;
 	int refuse; /* the HTTP status of a refusal, decided before the body ends; 0: not refused */
+	bool answered; /* exchange_refuse_early() has sent the answer */
 	bool close; /* the connection must end: it is not certain where the next request begins */
 
 	/* the wait, and its result */
@@ -240,6 +242,9 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	struct buf *text);
 /* Refuses the request with a fixed text. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status);
+/* Refuses an upload with x->refuse while its body still arrives: sends the answer past libmicrohttpd, which would
+ * send it only after the body, and ends the sending side of the connection. False: it cannot be sent. */
+bool exchange_refuse_early(struct exchange *x);
 enum MHD_Result exchange_missing(struct exchange *x); /* replies 404, and notes the miss */
 enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* replies with the status of a->r */
 void response_header(struct MHD_Response *r, const char *name, const char *value);
@@ -329,6 +334,8 @@ bool head_is_neighbour(struct exchange *x);
 /* Finds the token of the request, and with it the client's rights and space. 0; 401: a token is needed, and the
  * request has none that is valid; 403: the token lacks the right of the route. */
 int rights_judge(struct exchange *x);
+/* Whether the token of a request that was accepted a while ago is still valid, with its right and its namespace. */
+bool rights_still(struct exchange *x);
 /* Whether the client may do what the right allows. 0; 401: a valid token is needed; 403: the token does not have
  * the right. Without tokens, clients of this machine may do everything, and web pages may only read. */
 int exchange_may(struct exchange *x, enum auth_right right);
@@ -398,7 +405,8 @@ enum MHD_Result events_handle(struct exchange *x);
 /* Watches the store for keys that arrive. `resume` is exchange_resume(). 0, -ENOMEM. */
 int events_new(struct events **out, struct store *s, void (*resume)(struct exchange *x));
 void events_free(struct events *ev); /* NULL is fine; call it when no client listens any more */
-void events_tick(struct events *ev); /* call it about once a second: keeps silent connections open */
+/* Call it about once a second: keeps silent connections open, and ends those whose token has ended. */
+void events_tick(struct events *ev);
 void events_end(struct events *ev);  /* ends the response of each listener */
 /* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
 struct listener *listener_new(struct exchange *x);
@@ -406,6 +414,8 @@ struct listener *listener_new(struct exchange *x);
 ssize_t listener_read(struct listener *l, char *out, size_t most);
 /* 0: the listener waits, and its request will be resumed once; 1: it has something to send. */
 int listener_wait(struct listener *l);
+/* Whether the token of the client must be checked again: true every few seconds. */
+bool listener_must_check(struct listener *l);
 void listener_cancel(struct listener *l); /* the client is gone: resumes the request if it waits */
 void listener_leave(struct listener *l); /* the response has ended */
 void listener_free(struct listener *l); /* NULL is fine; after listener_leave() */
@@ -422,11 +432,18 @@ unsigned search(struct space *s, const char *words, struct artifact *out);
 /* Opens the access log and the audit log of the options, or opens them again. 0, also without a log; -errno and
  * `e`. */
 int access_open(struct http *h, struct err *e);
-/* Adds the target of the request, without the value of `key` in its query, which is a token. */
-void access_add_target(const struct exchange *x, struct buf *out);
 /* Writes the line of a request that has ended; `cut`: it ended before the whole response was sent. Any
  * thread. */
 void access_write(struct http *h, struct exchange *x, bool cut);
+
+/* ---- target.c ----------------------------------------------------------------------- */
+
+/* Adds the target of the request, without its secrets: the value of `key` in its query, which is a token, and the key
+ * of an upload in its path. */
+void target_add(const struct exchange *x, struct buf *out);
+/* For messages: the same, cut to TARGET_TEXT. Returns `out`. */
+#define TARGET_TEXT 300
+const char *target_shown(const struct exchange *x, char out[static TARGET_TEXT]);
 
 /* ---- audit.c ------------------------------------------------------------------------ */
 

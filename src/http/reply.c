@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 void response_header(struct MHD_Response *r, const char *name, const char *value)
 {
@@ -113,7 +114,7 @@ static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *t
 	if (status == 502 || status == 503 || status == 504)
 		response_header(r, "Retry-After", HTTP_RETRY_SECONDS);
 	if (status == 401)
-		response_header(r, "WWW-Authenticate", "Bearer realm=\"symfs\"");
+		response_header(r, "WWW-Authenticate", HTTP_CHALLENGE);
 	if (status == 405)
 		response_header(r, "Allow", x->route->allow);
 	return exchange_reply(x, status, r);
@@ -144,37 +145,46 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	return reply_bytes(x, status, type, cache, r, n);
 }
 
-enum MHD_Result upload_send_error(struct exchange *x, int status, const char *text)
+/* ---- refusals --------------------------------------------------------------------------- */
+
+static const char *upload_type(const struct upload *u)
+{
+	return u->ops->json ? "application/json" : "text/plain; charset=utf-8";
+}
+
+/* Writes an error in the form of the route's protocol, and changes the status to that of the protocol. 0, -ENOMEM. */
+static int upload_error(struct exchange *x, int *status, const char *text, struct buf *out)
 {
 	const struct upload *u = x->upload;
-	struct buf out = BUF_UP_TO(4096);
 	char line[sizeof(u->e.text)];
 	size_t n;
 	int r;
 
-	if (status == 401 && u->ops->tecken) {
-		status = 403;
+	if (*status == 401 && u->ops->tecken) {
+		*status = 403;
 		text = exchange_header(x, "Auth-Token") ? "API Token not matched"
 							: "This requires an Auth-Token to authenticate the request";
 	}
 	n = u->e.text[0] ? strlen(u->e.text) : strcspn(text, "\n");
 	snprintf(line, sizeof(line), "%.*s", (int)n, u->e.text[0] ? u->e.text : text);
-	if (u->ops->json) {
-		r = buf_adds(&out, "{\"error\": ");
-		r = r < 0 ? r : jtext_add(&out, line);
-		r = r < 0 ? r : buf_adds(&out, "}");
-	} else {
-		r = buf_addf(&out, "%s\n", line);
-	}
-	if (r < 0) {
-		buf_release(&out);
-		return MHD_NO;
-	}
-	return exchange_buf(x, status, u->ops->json ? "application/json" : "text/plain; charset=utf-8",
-		"no-store", &out);
+	if (!u->ops->json)
+		return buf_addf(out, "%s\n", line);
+	r = buf_adds(out, "{\"error\": ");
+	r = r < 0 ? r : jtext_add(out, line);
+	return r < 0 ? r : buf_adds(out, "}");
 }
 
-enum MHD_Result exchange_refuse(struct exchange *x, int status)
+enum MHD_Result upload_send_error(struct exchange *x, int status, const char *text)
+{
+	_cleanup_buf_ struct buf out = BUF_UP_TO(4096);
+
+	if (upload_error(x, &status, text, &out) < 0)
+		return MHD_NO;
+	return exchange_buf(x, status, upload_type(x->upload), "no-store", &out);
+}
+
+/* NULL: no refusal has this status. */
+static const char *refusal_text(int status)
 {
 	static const struct {
 		int status;
@@ -190,6 +200,16 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 		{503, "symfs is stopping or overloaded; try again later\n"},
 		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
 	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i].status == status)
+			return texts[i].text;
+	return NULL;
+}
+
+enum MHD_Result exchange_refuse(struct exchange *x, int status)
+{
+	const char *text = refusal_text(status);
 	char json[120];
 
 	if (status == 403 && x->known)
@@ -200,19 +220,40 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 			PRIu64 " bytes\"}", x->h->body_most);
 		return exchange_text(x, 413, "application/json", "no-store", json);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		if (texts[i].status != status)
-			continue;
-		if (x->upload)
-			return upload_send_error(x, status, texts[i].text);
-		if (!x->route->api)
-			return exchange_text(x, status, "text/plain; charset=utf-8", "no-store",
-				texts[i].text);
-		snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status,
-			(int)strcspn(texts[i].text, ":\n"), texts[i].text);
-		return exchange_text(x, status, "application/json", "no-store", json);
-	}
-	return x->upload ? upload_send_error(x, status, "a local error") : MHD_NO;
+	if (x->upload)
+		return upload_send_error(x, status, text ? text : "a local error");
+	if (!text)
+		return MHD_NO;
+	if (!x->route->api)
+		return exchange_text(x, status, "text/plain; charset=utf-8", "no-store", text);
+	snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status, (int)strcspn(text, ":\n"), text);
+	return exchange_text(x, status, "application/json", "no-store", json);
+}
+
+bool exchange_refuse_early(struct exchange *x)
+{
+	_cleanup_buf_ struct buf body = BUF_UP_TO(4096), all = BUF_UP_TO(8192);
+	const char *text = refusal_text(x->refuse);
+	int status = x->refuse;
+	int r = upload_error(x, &status, text ? text : "a local error", &body);
+
+	if (r == 0)
+		r = buf_addf(&all, "HTTP/1.1 %d Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+			"Cache-Control: no-store\r\nConnection: close\r\n%s%s\r\n",
+			status, upload_type(x->upload), body.n,
+			status == 503 ? "Retry-After: " HTTP_RETRY_SECONDS "\r\n" : "",
+			status == 401 ? "WWW-Authenticate: " HTTP_CHALLENGE "\r\n" : "");
+	if (r == 0)
+		r = buf_add(&all, body.p, body.n);
+	/* Nothing else was sent on this connection since the last answer, so the socket takes these bytes at once. */
+	if (r < 0 || send(x->conn->fd, all.p, all.n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)all.n)
+		return false;
+	shutdown(x->conn->fd, SHUT_WR);
+	x->answered = true;
+	x->status = status;
+	x->bytes = body.n;
+	count_status(x->h, status);
+	return true;
 }
 
 /* ---- errors of fetch/ ------------------------------------------------------------------- */

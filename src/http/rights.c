@@ -58,6 +58,15 @@ int rights_judge(struct exchange *x)
 	return status ? status : space ? 0 : 503;
 }
 
+bool rights_still(struct exchange *x)
+{
+	struct auth_token now;
+
+	return !x->known || (auth_find_again(x->h->auth, &x->token, &now) == 0 &&
+		auth_allows(now.rights, x->route->needs ? x->route->needs : AUTH_READ) &&
+		strcmp(now.space, x->token.space) == 0);
+}
+
 const char *exchange_user(const struct exchange *x)
 {
 	return x->known ? x->token.name : "-";

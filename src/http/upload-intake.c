@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BUCKET_WAIT_MS 60000
@@ -63,7 +64,8 @@ static void note(void *ctx, const struct intake_report *r)
  * client that tries again waits only for the files that the bucket still lacks. */
 static int wait_for_bucket(struct exchange *x, const struct stored *s)
 {
-	uint64_t until = clock_ms() + BUCKET_WAIT_MS;
+	const char *wait_ms = getenv("SYMFS_TEST_BUCKET_WAIT"); /* milliseconds, for the tests */
+	uint64_t until = clock_ms() + (wait_ms ? strtoull(wait_ms, NULL, 10) : BUCKET_WAIT_MS);
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct key k;
@@ -100,7 +102,7 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 		.allow_unsandboxed = x->h->allow_unsandboxed, .stop = &x->h->stopping};
 	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx,
 		.waits = x->space->bucket != NULL};
-	_cleanup_close_ int fd = fcntl(draft_fd(f->draft), F_DUPFD_CLOEXEC, 0);
+	_cleanup_close_ int fd = fcntl(f->draft ? draft_fd(f->draft) : f->fd, F_DUPFD_CLOEXEC, 0);
 	char from[ROUTE_PATH_MAX + LISTEN_TEXT];
 	struct err e = {0};
 	int r = fd < 0 ? -errno : intake_new(&in, &opts);
@@ -108,13 +110,14 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	memset(out, 0, sizeof(*out));
 	if (r < 0)
 		return upload_refuse_errno(x, r, NULL);
-	/* Without the query, which can have a token. */
-	snprintf(from, sizeof(from), "%s/%s", x->h->where, x->route->path);
+	/* Without the query, which can have a token, and without the key of an upload. */
+	snprintf(from, sizeof(from), "%s/%s", x->h->where,
+		x->route->what == ROUTE_SYM_COMPLETE ? "v1/uploads/-:complete" : x->route->path);
 	r = exchange_hold(x, x->upload->try, &it->hold, &e);
 	if (r)
 		return upload_refuse(x, r, "%s", e.text);
 	it->fd = fd;
-	it->size = draft_size(f->draft);
+	it->size = f->draft ? draft_size(f->draft) : f->size;
 	it->draft = &f->draft;
 	it->from = from;
 	r = intake_take(in, it, note, &w);

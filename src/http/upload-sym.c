@@ -8,15 +8,24 @@
 #include "http/upload-intake.h"
 #include "upload/sym-upload.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define JSON "application/json"
 #define PENDING_MOST 256	   /* uploads that were begun and are not complete */
 #define PENDING_OF_ONE (PENDING_MOST / 2) /* of them by one token, so that it does not keep out all others */
 #define PENDING_MS (3600u * 1000) /* how long one may last */
+
+/* The file of an upload. */
+struct bytes {
+	struct draft *draft; /* NULL: no bytes came yet, or the store has taken them */
+	int fd;		     /* reads the bytes that the store has taken; else -1 */
+	uint64_t size;	     /* of `fd` */
+};
 
 struct pending {
 	char key[SYM_UPLOAD_KEY]; /* "": the entry is free */
@@ -24,7 +33,8 @@ struct pending {
 	struct space *space;
 	struct auth_token token;
 	bool known;
-	struct draft *draft; /* NULL: no bytes came yet */
+	bool busy; /* a request stores the file now, and has the bytes */
+	struct bytes bytes;
 };
 
 struct sym_uploads {
@@ -45,12 +55,21 @@ int sym_uploads_new(struct sym_uploads **out)
 	return 0;
 }
 
+static void bytes_release(struct bytes *b)
+{
+	draft_discard(b->draft);
+	if (b->fd >= 0)
+		close(b->fd);
+	*b = (struct bytes){.fd = -1};
+}
+
 void sym_uploads_free(struct sym_uploads *s)
 {
 	if (!s)
 		return;
 	for (unsigned i = 0; i < PENDING_MOST; i++)
-		draft_discard(s->list[i].draft);
+		if (s->list[i].key[0])
+			bytes_release(&s->list[i].bytes);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -64,18 +83,18 @@ static struct pending *find(struct sym_uploads *s, const char *key)
 	return NULL;
 }
 
-/* Under s->lock. The caller gets the draft. */
-static struct draft *clear(struct pending *p)
+/* Ends an upload. Under s->lock. The caller gets the file. */
+static struct bytes clear(struct pending *p)
 {
-	struct draft *d = p->draft;
+	struct bytes b = p->bytes;
 
 	memset(p, 0, sizeof(*p));
-	return d;
+	return b;
 }
 
 bool sym_uploads_sweep(struct sym_uploads *s)
 {
-	struct draft *over[PENDING_MOST];
+	struct bytes over[PENDING_MOST];
 	unsigned n = 0, left = 0;
 	uint64_t now = clock_ms();
 
@@ -83,13 +102,13 @@ bool sym_uploads_sweep(struct sym_uploads *s)
 	for (unsigned i = 0; i < PENDING_MOST; i++) {
 		struct pending *p = &s->list[i];
 
-		if (p->key[0] && now - p->since >= PENDING_MS)
+		if (p->key[0] && !p->busy && now - p->since >= PENDING_MS)
 			over[n++] = clear(p);
 		left += p->key[0] != '\0';
 	}
 	pthread_mutex_unlock(&s->lock);
 	while (n)
-		draft_discard(over[--n]);
+		bytes_release(&over[--n]);
 	return left > 0;
 }
 
@@ -168,7 +187,8 @@ static int create_done(struct exchange *x)
 	pthread_mutex_lock(&s->lock);
 	p = find_free(s, x);
 	if (p) {
-		*p = (struct pending){.since = clock_ms(), .space = x->space, .token = x->token, .known = x->known};
+		*p = (struct pending){.since = clock_ms(), .space = x->space, .token = x->token, .known = x->known,
+			.bytes.fd = -1};
 		memcpy(p->key, key, sizeof(key));
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -193,28 +213,37 @@ int sym_upload_admit(struct exchange *x)
 	return 0;
 }
 
+static int refuse_busy(struct exchange *x)
+{
+	return upload_refuse(x, 503, "another request completes this upload now; try again later");
+}
+
 /* A client that tries again replaces the earlier bytes. */
 static int bytes_file(struct exchange *x, struct upload_file *f)
 {
 	struct sym_uploads *s = table_of(x);
 	struct sym_upload_path path;
-	struct draft *old = NULL;
+	struct bytes old = {.fd = -1};
 	struct pending *p;
+	bool busy;
 
 	sym_upload_parse(x->route->path, &path);
 	pthread_mutex_lock(&s->lock);
 	p = find(s, path.key);
-	if (p) {
-		old = p->draft;
-		p->draft = take(f->draft);
+	busy = p && p->busy;
+	if (p && !busy) {
+		old = p->bytes;
+		p->bytes = (struct bytes){.draft = take(f->draft), .fd = -1};
 	}
 	pthread_mutex_unlock(&s->lock);
-	draft_discard(old);
+	bytes_release(&old);
+	if (busy)
+		return refuse_busy(x);
 	return p ? upload_answer(x, 200, JSON) : upload_refuse(x, 404, "no such upload, or it is over");
 }
 
-/* Takes the file of an upload out of the table. 0, or the status of a refusal. */
-static int take_pending(struct exchange *x, struct upload_file *f)
+/* Takes the file of an upload out of its entry, which is busy from now on. 0, or the status of a refusal. */
+static int take_bytes(struct exchange *x, struct bytes *out)
 {
 	struct sym_uploads *s = table_of(x);
 	struct sym_upload_path path;
@@ -225,10 +254,35 @@ static int take_pending(struct exchange *x, struct upload_file *f)
 	p = find(s, path.key);
 	if (!p || !is_owner(x, p))
 		return upload_refuse(x, 404, "no such upload, or it is over");
-	if (!p->draft)
+	if (p->busy)
+		return refuse_busy(x);
+	if (!p->bytes.draft && p->bytes.fd < 0)
 		return upload_refuse(x, 400, "no file was sent to the upload URL");
-	f->draft = clear(p);
+	p->busy = true;
+	*out = p->bytes;
+	p->bytes = (struct bytes){.fd = -1};
 	return 0;
+}
+
+/* Ends an upload, or puts its file back for a further request to complete it. */
+static void end_bytes(struct exchange *x, struct bytes *b, bool again)
+{
+	struct sym_uploads *s = table_of(x);
+	struct sym_upload_path path;
+	struct pending *p;
+
+	sym_upload_parse(x->route->path, &path);
+	pthread_mutex_lock(&s->lock);
+	p = find(s, path.key);
+	if (p) {
+		p->busy = false;
+		p->bytes = *b;
+		*b = (struct bytes){.fd = -1};
+		if (!again)
+			*b = clear(p);
+	}
+	pthread_mutex_unlock(&s->lock);
+	bytes_release(b);
 }
 
 /* Stores a file that a client claims to be `c`. 0, or the status of a refusal. */
@@ -252,19 +306,44 @@ static int store_claimed(struct exchange *x, struct upload_file *f, const struct
 	return r;
 }
 
+/* Stores the file of an upload. On a status other than 0 the store may have taken the draft all the same: then `b`
+ * has a descriptor of the bytes. */
+static int store_bytes(struct exchange *x, struct bytes *b, const struct sym_upload_claim *c,
+	struct upload_outcome *out)
+{
+	struct upload_file f = {.draft = b->draft, .fd = b->fd, .size = b->size};
+	int r;
+
+	if (b->draft) {
+		b->fd = fcntl(draft_fd(b->draft), F_DUPFD_CLOEXEC, 0);
+		b->size = draft_size(b->draft);
+		if (b->fd < 0)
+			return upload_refuse_errno(x, -errno, NULL);
+	}
+	r = store_claimed(x, &f, c, out);
+	b->draft = f.draft;
+	if (b->draft) {
+		close(b->fd);
+		b->fd = -1;
+	}
+	return r;
+}
+
+/* A 503 or 507 asks the client to try again later, so the upload stays as it is. */
 static int complete_done(struct exchange *x)
 {
 	struct sym_upload_claim claim;
-	struct upload_file f = {0};
+	struct bytes b = {.fd = -1};
 	struct upload_outcome out;
 	int r;
 
 	if (sym_upload_read_claim(buf_text(&x->body), x->body.n, &claim) < 0)
 		return upload_refuse(x, 400, "the body must name debug_file and debug_id");
-	r = take_pending(x, &f);
-	if (r == 0)
-		r = store_claimed(x, &f, &claim, &out);
-	draft_discard(f.draft);
+	r = take_bytes(x, &b);
+	if (r)
+		return r;
+	r = store_bytes(x, &b, &claim, &out);
+	end_bytes(x, &b, r == 503 || r == 507);
 	return r ? r : answer_json(x, sym_upload_result(&x->reply, !out.added));
 }
 

@@ -36,6 +36,14 @@ int upload_refuse_errno(struct exchange *x, int r, const char *text)
 	return upload_refuse(x, 503, "the server cannot store the file: %s; try again later", text);
 }
 
+int upload_refuse_slot(struct exchange *x, int r)
+{
+	if (r == -EUSERS)
+		return upload_refuse(x, 503, "the token %s sends %d uploads at the same time, which is its limit; "
+			"try again later", x->token.name, UPLOADS_OF_ONE);
+	return r < 0 ? upload_refuse(x, 503, "too many uploads at the same time; try again later") : 0;
+}
+
 int upload_answer(struct exchange *x, int status, const char *type)
 {
 	x->upload->status = status;
@@ -51,33 +59,34 @@ bool upload_is_regular(struct exchange *x)
 /* ---- its memory ------------------------------------------------------------------------- */
 
 /* Frees the memory that is needed only while the body arrives, so that the server can receive another body. */
-static void stop_receiving(struct uploads *all, struct upload *u)
+static void stop_receiving(struct exchange *x)
 {
+	struct upload *u = x->upload;
+
 	if (u->form)
 		MHD_destroy_post_processor(u->form);
 	u->form = NULL;
 	free(take(u->chunk));
 	u->n = 0;
-	if (u->receiving)
-		atomic_fetch_sub(&all->receiving, 1);
-	u->receiving = false;
+	upload_slot_leave(x);
 }
 
 static void drop(struct exchange *x)
 {
-	stop_receiving(x->h->uploads, x->upload);
+	stop_receiving(x);
 	draft_discard(take(x->upload->file.draft));
 }
 
-static bool start_receiving(struct exchange *x)
+/* 0, or the status of a refusal. */
+static int start_receiving(struct exchange *x)
 {
-	struct uploads *all = x->h->uploads;
 	struct upload *u = x->upload;
+	int status = upload_refuse_slot(x, upload_slot_take(x));
 
-	u->receiving = true;
-	if (atomic_fetch_add(&all->receiving, 1) < UPLOADS_MOST)
-		u->chunk = malloc(UPLOAD_CHUNK);
-	return u->chunk != NULL;
+	if (status)
+		return status;
+	u->chunk = malloc(UPLOAD_CHUNK);
+	return u->chunk ? 0 : upload_refuse_errno(x, -ENOMEM, NULL);
 }
 
 void upload_free(struct exchange *x)
@@ -258,7 +267,7 @@ static void finish_work(void *ctx)
 
 	if (r == 0 && u->ops->body != UPLOAD_TEXT)
 		r = u->ops->body == UPLOAD_FORM ? end_form(x) : end_file(x);
-	stop_receiving(x->h->uploads, u);
+	stop_receiving(x);
 	if (r == 0)
 		r = u->ops->done ? u->ops->done(x) : 0;
 	if (r)
@@ -268,15 +277,19 @@ static void finish_work(void *ctx)
 
 /* ---- the thread of the connection --------------------------------------------------------- */
 
-/* The body of a refused request is read further, because many clients read the answer only at its end. */
+/* A short body of a refused request is read to its end, and then the client gets the answer. A longer body is
+ * answered early, and the connection ends. Its bytes are read on for a while: closing the connection at once would
+ * make the kernel reset it, and the client would not see the answer. */
 static enum MHD_Result skip(struct exchange *x, size_t *n)
 {
 	struct upload *u = x->upload;
 
-	u->received += *n;
+	u->skipped += *n;
 	*n = 0;
 	x->status = x->refuse;
-	return u->received <= MAX(u->most, 2 * x->h->body_most) ? MHD_YES : MHD_NO;
+	if (u->skipped > UPLOAD_REFUSED_MOST && !x->answered && !exchange_refuse_early(x))
+		return MHD_NO;
+	return u->skipped <= UPLOAD_REFUSED_MOST + UPLOAD_UNREAD_MOST ? MHD_YES : MHD_NO;
 }
 
 enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n)
@@ -287,9 +300,10 @@ enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n)
 	if (u->writing)
 		conn_busy(x->h, x->conn, false);
 	u->writing = false;
-	conn_moves(x->h, x->conn, *n);
-	if (!x->refuse && !u->receiving && !start_receiving(x))
-		x->refuse = upload_refuse(x, 503, "too many uploads at the same time; try again later");
+	if (!x->refuse)
+		conn_moves(x->h, x->conn, *n);
+	if (!x->refuse && !u->slot)
+		x->refuse = start_receiving(x);
 	if (!x->refuse && *n > u->most - u->received)
 		x->refuse = upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",
 			(unsigned long long)u->most);

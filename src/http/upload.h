@@ -7,6 +7,9 @@
 #include "store/store.h"
 
 #define UPLOADS_MOST 64		    /* bodies that are received at the same time */
+#define UPLOADS_OF_ONE (UPLOADS_MOST / 2) /* of them with one token, so that it does not keep out all others */
+#define UPLOAD_REFUSED_MOST (1u << 20)	  /* bytes of a refused body that are read before the answer is sent */
+#define UPLOAD_UNREAD_MOST (32u << 20)	  /* bytes that are read after that, while the client sends on */
 #define UPLOAD_CHUNK (256u << 10)   /* bytes that are collected before a worker writes them */
 #define UPLOAD_WRITERS 4	    /* threads that write chunks */
 #define UPLOAD_JUDGES 4		    /* threads that judge and store whole files */
@@ -14,10 +17,17 @@
 #define UPLOAD_VALUE 1024	    /* bytes of a field of a form */
 #define UPLOAD_PARTS_MOST 256	    /* parts of a form */
 
+/* A place for a body that is being received. */
+struct upload_slot {
+	bool taken;
+	uint8_t digest[32]; /* of the client's token; zeros: none */
+};
+
 /* What all uploads of a server share. */
 struct uploads {
 	struct workers *writers, *judges;
-	atomic_uint receiving;	 /* bodies that have memory for a chunk */
+	pthread_mutex_t slots_lock;
+	struct upload_slot slots[UPLOADS_MOST]; /* under slots_lock */
 	struct sym_uploads *sym; /* upload-sym.c */
 	pthread_mutex_t lock;	 /* for space->assembly, while it is made */
 	bool (*sweep)(struct uploads *u); /* ends uploads that take too long; whether to call it again */
@@ -34,6 +44,8 @@ struct upload_file {
 	char name[UPLOAD_NAME];	     /* of the part; "": the body is the file */
 	char file_name[UPLOAD_NAME]; /* that the client gave to the part; "": the body is the file */
 	struct draft *draft;	     /* the callback may take it */
+	int fd; /* without a draft, and for upload_store_file() only: reads the `size` bytes of the file */
+	uint64_t size;
 };
 
 /* What a route does with a body. The callbacks run on a worker while the connection is suspended, one at a
@@ -63,11 +75,12 @@ struct upload {
 	uint64_t files; /* the files that are complete */
 
 	/* The thread of the connection; a worker while `writing`. */
-	bool receiving; /* counted in uploads->receiving */
+	struct upload_slot *slot; /* NULL: the body has no memory for a chunk */
 	bool writing;	/* a worker writes the chunk */
 	uint8_t *chunk;
 	size_t n; /* bytes in the chunk */
 	uint64_t received;
+	uint64_t skipped; /* bytes that came after the request was refused */
 	struct MHD_PostProcessor *form;
 	unsigned parts;
 	bool in_part, in_field;
@@ -95,6 +108,15 @@ int upload_begin(struct exchange *x);
 /* Judges the head of the upload: class, labels, Content-Range and length, and whether the server can take it now. 0,
  * or the status that refuses it. */
 int upload_judge(struct exchange *x);
+
+/* ---- upload-slots.c --------------------------------------------------------------------- */
+
+/* Whether there is a slot for the body of the request. 0; -EBUSY: all are taken; -EUSERS: the client's token has its
+ * share of them. Any thread. */
+int upload_slot_check(const struct exchange *x);
+int upload_slot_take(struct exchange *x);   /* takes one; results as upload_slot_check() */
+void upload_slot_leave(struct exchange *x); /* without a slot it does nothing */
+
 /* ---- upload.c ------------------------------------------------------------------------- */
 
 /* Takes bytes of the body, as libmicrohttpd's access handler does: `*n` becomes the number of bytes that
@@ -111,6 +133,8 @@ int upload_refuse(struct exchange *x, int status, const char *fmt, ...) __attrib
 /* As upload_refuse(), for an error of the disk or of the system: 507 if the disk is full, 413 for -EFBIG,
  * else 503. `text` may be NULL. */
 int upload_refuse_errno(struct exchange *x, int r, const char *text);
+/* Refuses the request for the result of upload_slot_check(). 0: there is a slot, and nothing is refused. */
+int upload_refuse_slot(struct exchange *x, int r);
 /* Whether the client may store files for as long as it likes; else only in the class "try". */
 bool upload_is_regular(struct exchange *x);
 /* Answers the request with x->reply. Returns 0. */

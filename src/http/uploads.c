@@ -14,8 +14,10 @@ int uploads_new(struct uploads **out)
 	struct uploads *u = calloc(1, sizeof(*u));
 	int r = u ? workers_new(&u->writers, UPLOAD_WRITERS) : -ENOMEM;
 
-	if (u)
+	if (u) {
 		pthread_mutex_init(&u->lock, NULL);
+		pthread_mutex_init(&u->slots_lock, NULL);
+	}
 	if (r == 0)
 		r = workers_new(&u->judges, UPLOAD_JUDGES);
 	if (r == 0)
@@ -39,6 +41,7 @@ void uploads_free(struct uploads *u)
 		workers_free(u->judges);
 	sym_uploads_free(u->sym);
 	pthread_mutex_destroy(&u->lock);
+	pthread_mutex_destroy(&u->slots_lock);
 	free(u);
 }
 
@@ -88,8 +91,7 @@ int upload_judge(struct exchange *x)
 	if (length && strtoull(length, NULL, 10) > u->most)
 		return upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",
 			(unsigned long long)u->most);
-	if (u->ops->body != UPLOAD_TEXT && atomic_load(&x->h->uploads->receiving) >= UPLOADS_MOST)
-		return upload_refuse(x, 503, "too many uploads at the same time; try again later");
-	return 0;
+	/* The client learns before it sends the body that there is no slot for it. */
+	return u->ops->body == UPLOAD_TEXT ? 0 : upload_refuse_slot(x, upload_slot_check(x));
 }
 

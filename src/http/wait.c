@@ -209,10 +209,11 @@ static void client_gone(struct http *h, uint64_t number)
 {
 	struct part_wait *bytes;
 	struct exchange *x = take_parked(h, number, &bytes);
+	char shown[TARGET_TEXT];
 
 	if (!x)
 		return;
-	log_debug(LOG_HTTP, "%s: the client disconnected", x->target);
+	log_debug(LOG_HTTP, "%s: the client disconnected", target_shown(x, shown));
 	atomic_fetch_add(&h->counters.gone, 1);
 	cancel(x, bytes);
 }

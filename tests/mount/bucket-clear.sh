@@ -106,6 +106,30 @@ grep -q '\[bucket\]' "$TMP/out" || fail "gc without a bucket: $(cat "$TMP/out")"
 symfs_unserve a
 symfs_unserve b
 
+# ---- sym_upload: after "try again later" the last request can be repeated -------------------------------------------
+export SYMFS_TEST_BUCKET_WAIT=500
+symfs_serve e --config "$TMP/conf" --upload
+unset SYMFS_TEST_BUCKET_WAIT
+sym_id=3249D99D0C4049318610F4E4FB0B69361
+printf 'MODULE windows x86 %s a.pdb\nFUNC 1 2 0 g\n1 2 3 0\n' $sym_id >"$TMP/a.sym"
+[ "$(code -X POST -d '' "$URL_e/v1/uploads:create")" = 200 ] || fail "uploads:create: $(cat "$TMP/got")"
+sym_key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/got")
+[ "$(code -T "$TMP/a.sym" "$URL_e/v1/uploads/$sym_key")" = 200 ] || fail "the bytes: $(cat "$TMP/got")"
+complete() { # STATUS
+  got=$(code -d "{ symbol_id: {debug_file: \"a.pdb\", debug_id: \"$sym_id\" }, symbol_upload_type: \"BREAKPAD\" }" \
+    "$URL_e/v1/uploads/$sym_key:complete")
+  [ "$got" = "$1" ] || fail "complete: $got, not $1: $(cat "$TMP/got")"
+}
+kill -STOP $s3_pid
+complete 503
+complete 503
+kill -CONT $s3_pid
+drained_e() { fetch_url "$URL_e/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
+wait_for 20 drained_e || fail "the queue of the server e does not drain"
+complete 200
+complete 404
+symfs_unserve e
+
 # ---- credentials that may write but not delete: uploads go on ------------------------------------------------------
 store keeping "$TMP/conf-keeping" --no-delete
 symfs_serve d --config "$TMP/conf-keeping" --upload

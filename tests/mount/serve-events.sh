@@ -4,7 +4,7 @@
 # listeners do not delay the end of the server.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl
+need curl python3
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"
 
 for i in 1 2 3; do
@@ -90,7 +90,7 @@ fetch_url -o "$TMP/body" -H "Authorization: Bearer $(cat "$TMP/token")" "$URL_gu
 wait_for 20 grep -q '^event: arrived$' "$TMP/guarded-ear" || fail "no event with a token"
 
 token() { "$SYMFS" token "$@" --file "$TMP/tokens" 2>"$TMP/token.err"; }
-READER=$(token add reader) && UPLOADER=$(token add uploader --rights upload) &&
+READER=$(token add reader) && UPREAD=$(token add upread) && UPLOADER=$(token add uploader --rights upload) &&
   OTHER=$(token add other --rights read,upload --namespace team) || fail "token add: $(cat "$TMP/token.err")"
 symfs_serve spaces --upload --token-file "$TMP/tokens"
 for path in events "events/$sym_1"; do
@@ -106,6 +106,29 @@ wait_for 20 grep -q '^event: arrived$' "$TMP/public-ear" || fail "no event of th
 grep -q 'key":"breakpad 000000000000000000000000000000010' "$TMP/public-ear" "$TMP/public-path" && fail "an event of another namespace"
 grep -q 'key":"breakpad 000000000000000000000000000000020' "$TMP/other-ear" && fail "an event of the public namespace in another one"
 
+# A stream ends when its token does.
+listen public-still "$URL_spaces/events/$sym_3" -H "Authorization: Bearer $UPREAD"
+still=$listener
+listen reader-late "$URL_spaces/events" -H "Authorization: Bearer $READER"
+token rm reader || fail "token rm: $(cat "$TMP/token.err")"
+wait_gone "$listener" 15 || fail "a stream outlives its token"
+gone "$still" && fail "the stream of another token has ended, too"
+[ "$(status --max-time 5 -H "Authorization: Bearer $READER" "$URL_spaces/events")" = 401 ] || fail "a removed token listens again"
+
+# ---- many events of other keys push no event out of the queue of a listener ---------------------------------------
+python3 - "$TMP/many.zip" <<'END' || fail "a zip of 600 files"
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as z:
+    for n in range(600):
+        name, id = "b%d.so" % n, "%032X0" % (n + 4096)
+        z.writestr("%s/%s/%s.sym" % (name, id, name), "MODULE Linux x86_64 %s %s\nFUNC 1 2 0 g\n1 2 3 0\n" % (id, name))
+END
+[ "$(status -F "many.zip=@$TMP/many.zip" -H "Auth-Token: $UPLOADER" "$URL_spaces/upload/")" = 201 ] || fail "600 uploads: $(cat "$TMP/body")"
+[ "$(status -T "$TMP/up/$sym_3" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_3")" = 201 ] || fail "an upload: $(cat "$TMP/body")"
+wait_for 20 grep -q '^event: ' "$TMP/public-still" || fail "no event after 600 of other keys"
+grep -q '^event: arrived$' "$TMP/public-still" && ! grep -q '^event: lost$' "$TMP/public-still" ||
+  fail "events of other keys push out an event: $(cat "$TMP/public-still")"
+
 # ---- the end: listeners do not delay it, and their streams end well ------------------------------------------
 began=$(now_ms)
 symfs_unserve few
@@ -113,5 +136,5 @@ symfs_unserve guarded
 symfs_unserve spaces
 symfs_unserve one
 [ $(($(now_ms) - began)) -lt 15000 ] || fail "the end took $(($(now_ms) - began)) ms"
-wait "$listener" || fail "the stream of a listener was cut: $(cat "$TMP/public-path.err")"
+wait "$still" || fail "the stream of a listener was cut: $(cat "$TMP/public-still.err")"
 exit 0

@@ -233,6 +233,9 @@ for other in "$BLUE" "$CI"; do
   try 404 "/v1/uploads/$key:complete?key=$other" -d '{ symbol_id: {debug_file: "a", debug_id: "3249D99D0C4049318610F4E4FB0B69361" }, symbol_upload_type: "BREAKPAD" }'
 done
 try 401 "/v1/uploads/$key:complete" -d '{}'
+try 404 "/v1/%75ploads/$key/" -T "$DEBUG" -H "$(auth "$BLUE")"
+try 400 "/v1/uploads/$key%zz" -T "$DEBUG" -H "$(auth "$BLUE")"
+UPLOAD_KEY=$key
 rest=${where#http://*/}
 try 404 "/$(echo "$rest" | sed "s|$key|$(echo "$key" | tr 0-9a-f 1-9a-f0)|")" -T "$DEBUG"
 # One token cannot begin so many uploads that other clients can begin none.
@@ -248,6 +251,31 @@ assert status == [200] * 128 + [503] * 12, status
 END
 tries=$((tries + 1))
 ask 200 "/v1/uploads:create?key=$BLUE" -X POST -d ''
+
+# One token cannot take so many slots for bodies that other clients can send none.
+python3 - "${U#http://}" "$TRY" "$BLUE" <<'END' || fail "uploads that one token sends at the same time"
+import socket, sys, time
+host, port = sys.argv[1].split(":")
+def begin(token, name):
+    s = socket.create_connection((host, int(port)))
+    s.settimeout(60)
+    s.sendall(("PUT /x.pdb/%032X1/x.sym HTTP/1.1\r\nHost: %s:%s\r\nAuthorization: Bearer %s\r\nContent-Length: 99\r\n\r\nhalf" % (name, host, port, token)).encode())
+    return s
+def put(token):
+    s = begin(token, 99)
+    s.sendall(b"x" * 95)
+    return s.recv(4096).decode()
+held = [begin(sys.argv[2], n) for n in range(32)]
+until = time.monotonic() + 20
+said = put(sys.argv[2])
+while said.split()[1] != "503" and time.monotonic() < until:
+    held.append(begin(sys.argv[2], 99)) # put() can have had the slot of an earlier one, which was refused
+    said = put(sys.argv[2])
+assert said.split()[1] == "503" and "\r\nRetry-After: " in said and "the token pull-requests sends 32 uploads" in said, said
+said = put(sys.argv[3])
+assert said.split()[1] == "422", said
+END
+tries=$((tries + 1))
 
 # ---- web pages cannot upload to a server without tokens ---------------------------------------------
 symfs_serve free --upload --cache "$TMP/store-free"
@@ -342,7 +370,8 @@ ask 201 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
 
 # ---- the logs ------------------------------------------------------------------------------------------
 grep -q '^127.0.0.1 - ci \[.*"PUT ' "$TMP/access" || fail "the access log has no name"
-for secret in "$CI" "$RED" "$BLUE" "$TRY"; do
+grep -q '"POST /v1/uploads/-:complete?key=\.\.\. HTTP' "$TMP/access" || fail "the access log: $(grep uploads "$TMP/access")"
+for secret in "$CI" "$RED" "$BLUE" "$TRY" "$UPLOAD_KEY"; do
   ! grep -q "$secret" "$TMP/access" "$TMP/audit" "$TMP/one.log" || fail "a log has a token: $(grep -h "$secret" "$TMP/access" "$TMP/audit" | head -n 1)"
 done
 grep -q '"POST /v1/uploads:create?key=\.\.\. HTTP' "$TMP/access" || fail "the access log: $(grep uploads:create "$TMP/access")"

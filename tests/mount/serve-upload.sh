@@ -3,7 +3,7 @@
 # or never, a full disk, and the bounds. No refused or interrupted upload leaves a file.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl gcc readelf objcopy strip gzip
+need curl gcc readelf objcopy strip gzip python3
 RUDE=$top_builddir/tests/helpers/rude-client
 
 put() { # WANTED-STATUS PATH FILE [CURL-ARGS...]
@@ -146,6 +146,36 @@ put 413 "/buildid/$LIB/executable" - <"$TMP/large"
 put 413 "/buildid/$LIB/executable" "$TMP/large" -H Expect:
 no_drafts || fail "a draft of a large upload stays"
 put 201 "/buildid/$ID/debuginfo" "$DEBUG"
+
+# A refused body without an end: curl sees the status, and a client that sends on is cut off.
+endless() { # WANTED-STATUS [CURL-ARGS...]
+  el_want=$1
+  shift
+  el_got=$(timeout 60 curl -gsS --noproxy '*' -o "$TMP/body" -w '%{http_code}' -H Expect: -T - "$@" "$U/buildid/$LIB/executable" </dev/zero 2>"$TMP/endless")
+  [ "$el_got" = "$el_want" ] || fail "an endless body: $el_got, not $el_want: $(cat "$TMP/endless")"
+}
+endless 413
+says "the limit of this server"
+endless 403 -H 'Origin: http://page.example'
+python3 - "${U#http://}" "$LIB" <<'END' || fail "a client that sends on after the refusal"
+import socket, sys
+host, port = sys.argv[1].split(":")
+for head in "Transfer-Encoding: chunked", "Content-Length: 99999999999":
+    s = socket.create_connection((host, int(port)))
+    s.settimeout(60)
+    s.sendall(("PUT /buildid/%s/executable HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n" % (sys.argv[2], sys.argv[1], head)).encode())
+    piece, sent, said = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n", 0, b""
+    try:
+        while sent < 300 << 20:
+            s.sendall(piece)
+            sent += len(piece)
+            if not said and sent > 8 << 20:
+                said = s.recv(4096)
+    except OSError:
+        pass
+    assert said.startswith(b"HTTP/1.1 413 ") and b"Connection: close" in said, said
+    assert sent < 64 << 20, sent
+END
 
 # Without the option there is nothing of it, and it is not for other machines.
 symfs_serve plain

@@ -16,6 +16,7 @@
 #define BUCKET_KEEP_MS 600000
 #define PAUSE_LEAST_MS 500 /* after an error of the store; doubles up to PAUSE_MOST_MS */
 #define PAUSE_MOST_MS 30000
+#define PAUSE_DEAD_MS 2000 /* since a pause of this length, callers do not wait for the store */
 #define LATER_MOST 3600 /* seconds: the longest pause before a refused file is tried again; doubles with each try */
 #define ENDS_MOST 300 /* seconds: as LATER_MOST, for the keys that the store refuses to remove */
 #define ROWS 32
@@ -40,6 +41,7 @@ struct bucket {
 	int64_t busy[BUCKET_THREADS]; /* the files that are being uploaded; 0: none */
 	int64_t after;		      /* the files up to this were looked at in this round */
 	uint64_t paused_until, pause_ms; /* clock_ms(): the store does not answer */
+	bool dead;			 /* the store does not answer, and callers are not kept waiting for it */
 	uint64_t kept;			 /* clock_ms() of the last store_outbox_keep() */
 	unsigned waiting;		 /* callers of bucket_wait() */
 	char state[200];
@@ -78,7 +80,8 @@ static bool bucket_take(struct bucket *b, unsigned nth, struct outbox_row *out)
 	return found;
 }
 
-static void bucket_pause(struct bucket *b, const char *why)
+/* `r`: the error. A store that let a request time out has kept a thread waiting long enough. */
+static void bucket_pause(struct bucket *b, int r, const char *why)
 {
 	LOCK_SCOPE(&b->lock);
 
@@ -88,6 +91,7 @@ static void bucket_pause(struct bucket *b, const char *why)
 		log_warn("the bucket %s: %s; uploads are retried, and files stay queued", b->name, why);
 	b->pause_ms = b->pause_ms ? MIN(2 * b->pause_ms, PAUSE_MOST_MS) : PAUSE_LEAST_MS;
 	b->paused_until = clock_ms() + b->pause_ms;
+	b->dead |= r == -ETIMEDOUT || b->pause_ms >= PAUSE_DEAD_MS;
 	snprintf(b->state, sizeof(b->state), "%.190s", why);
 }
 
@@ -98,6 +102,7 @@ static void bucket_answers(struct bucket *b)
 	if (b->pause_ms)
 		log_info("the bucket %s answers again", b->name);
 	b->pause_ms = b->paused_until = 0;
+	b->dead = false;
 	snprintf(b->state, sizeof(b->state), "ok");
 }
 
@@ -130,7 +135,7 @@ static void bucket_upload(struct bucket *b, const struct outbox_row *row)
 		log_warn("%.64s cannot be put into the bucket: %s; it stays queued", row->sha256, e.text);
 		store_outbox_later(b->store, row, MIN(10ll << MIN(row->tries, 20u), LATER_MOST));
 	} else {
-		bucket_pause(b, e.text);
+		bucket_pause(b, r, e.text);
 	}
 }
 
@@ -169,7 +174,7 @@ static void bucket_end_keys(struct bucket *b)
 	else if (r == 0)
 		b->ends_tries = 0;
 	if (r < 0 && r != -EINTR)
-		bucket_pause(b, e.text[0] ? e.text : err_text(r));
+		bucket_pause(b, r, e.text[0] ? e.text : err_text(r));
 }
 
 static void bucket_probe(struct bucket *b)
@@ -178,7 +183,7 @@ static void bucket_probe(struct bucket *b)
 	int r = probe_conditions(&b->caller, &e);
 
 	if (r < 0 && r != -EINTR)
-		bucket_pause(b, e.text);
+		bucket_pause(b, r, e.text);
 	if (r < 0)
 		return;
 	bucket_answers(b);
@@ -381,11 +386,11 @@ int bucket_wait(struct bucket *b, const struct key *k, unsigned ms)
 
 	b->waiting++;
 	pthread_cond_broadcast(&b->change); /* the threads look into the outbox at once */
-	while (!atomic_load(&b->stop) && (queued = store_outbox_has(b->store, k)) && clock_ms() < until)
+	while (!atomic_load(&b->stop) && (queued = store_outbox_has(b->store, k)) && !b->dead && clock_ms() < until)
 		bucket_sleep(b);
 	b->waiting--;
 	pthread_cond_broadcast(&b->change);
-	return !queued ? 0 : atomic_load(&b->stop) ? -ECANCELED : -ETIMEDOUT;
+	return !queued ? 0 : atomic_load(&b->stop) ? -ECANCELED : b->dead ? -EHOSTUNREACH : -ETIMEDOUT;
 }
 
 void bucket_stats(struct bucket *b, struct bucket_stats *out)

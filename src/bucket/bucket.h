@@ -21,7 +21,8 @@ int bucket_renew(struct bucket *b, struct sources *so);
 void bucket_stop(struct bucket *b);
 
 /* Waits until the bucket has the stored file of a key. 0; -ETIMEDOUT: not within `ms`; the file stays queued.
- * -ECANCELED: the bucket stops. (waits) */
+ * -EHOSTUNREACH: the store does not answer: the file stays queued, and the call does not wait until the store is tried
+ * again. -ECANCELED: the bucket stops. (waits) */
 int bucket_wait(struct bucket *b, const struct key *k, unsigned ms);
 
 struct bucket_stats {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "bucket/bucket.h"
-#include "bucket/list.h"
+#include "bucket/pages.h"
 #include "bucket/private.h"
 #include "source/bucket-key.h"
 #include "source/s3.h"
@@ -19,26 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGE 1000
 #define COPY_MOST (5ull << 30) /* bytes that one request can copy */
-
-/* One object of a listing, without the prefix and "b/", "r/" or "t/". */
-struct item {
-	char sha256[SHA256_TEXT];
-	uint64_t size;
-	int64_t modified;
-};
-
-struct listing {
-	struct caller *c;
-	const char *what;   /* "b/" */
-	unsigned page;	    /* objects in one answer */
-	struct item *items; /* room for PAGE */
-	unsigned n, at;
-	char token[LIST_NAME];
-	bool over;
-	int64_t now; /* the store's clock, at the last answer */
-};
 
 struct clearing {
 	struct caller caller;
@@ -51,114 +32,6 @@ struct clearing {
 	void *ctx;
 };
 
-/* ---- listings ------------------------------------------------------------------------ */
-
-static int add_encoded(struct buf *out, const char *text)
-{
-	int r = 0;
-
-	for (; r == 0 && *text; text++)
-		r = strchr("/+=&%: ", *text) || (unsigned char)*text < 0x21 || (unsigned char)*text > 0x7e ||
-				strchr("\"#<>?@[]\\^`{|}!$'()*,;", *text)
-			? buf_addf(out, "%%%02X", (unsigned char)*text)
-			: buf_add(out, text, 1);
-	return r;
-}
-
-/* The prefix is encoded as a path already; as a value, its slashes are encoded, too. */
-static int add_prefix(const struct caller *c, const char *what, struct buf *out)
-{
-	_cleanup_buf_ struct buf prefix = BUF_UP_TO(4096);
-	int r = s3_prefix(c->source, &prefix);
-	const char *p = buf_text(&prefix);
-
-	if (r == 0 && *p == '/')
-		p++;
-	for (; r == 0 && *p; p++)
-		r = *p == '/' ? buf_adds(out, "%2F") : buf_add(out, p, 1);
-	if (r == 0 && prefix.n)
-		r = buf_adds(out, "%2F");
-	return r == 0 ? add_encoded(out, what) : r;
-}
-
-static bool is_digest(const char *text)
-{
-	return strspn(text, "0123456789abcdef") >= SHA256_TEXT - 1;
-}
-
-static int listing_add(void *ctx, const struct list_entry *e)
-{
-	struct listing *l = ctx;
-	const char *at = NULL;
-	struct item *it;
-
-	/* The bucket's prefix may contain "b/", too. The last one counts, because only digests follow it. */
-	for (const char *p = e->name; (p = strstr(p, l->what)); p++)
-		at = p;
-	if (!at || l->n == PAGE)
-		return at ? -EBADMSG : 0;
-	at += strlen(l->what);
-	if (!is_digest(at) || (at[64] && (at[64] != '/' || !is_digest(at + 65))))
-		return 0; /* no object of symfs */
-	it = &l->items[l->n++];
-	snprintf(it->sha256, sizeof(it->sha256), "%.64s", at);
-	it->size = e->size;
-	it->modified = e->modified;
-	return 0;
-}
-
-static int listing_page(struct listing *l)
-{
-	_cleanup_buf_ struct buf query = BUF_UP_TO(8192), answer = BUF_UP_TO(LIST_MOST);
-	struct call call = {.answer = &answer};
-	int r = 0;
-
-	if (l->token[0]) {
-		r = buf_adds(&query, "continuation-token=");
-		if (r == 0)
-			r = add_encoded(&query, l->token);
-		if (r == 0)
-			r = buf_adds(&query, "&");
-	}
-	if (r == 0)
-		r = buf_addf(&query, "list-type=2&max-keys=%u&prefix=", l->page);
-	if (r == 0)
-		r = add_prefix(l->c, l->what, &query);
-	if (r < 0)
-		return r;
-	call.query = buf_text(&query);
-	l->n = l->at = 0;
-	r = call_run(l->c, &call);
-	l->now = call.reply.date > 0 ? call.reply.date : clock_wall();
-	if (r == 0)
-		r = list_parse(buf_text(&answer), answer.n, listing_add, l, l->token);
-	l->over = !l->token[0];
-	return r;
-}
-
-/* The next object; NULL: no more. 0, -errno. */
-static int listing_next(struct listing *l, const struct item **out)
-{
-	int r = 0;
-
-	while (r == 0 && l->at == l->n && !l->over)
-		r = listing_page(l);
-	*out = r == 0 && l->at < l->n ? &l->items[l->at++] : NULL;
-	return r;
-}
-
-static int listing_open(struct listing *l, struct caller *c, const char *what)
-{
-	*l = (struct listing){.c = c, .what = what, .page = PAGE, .items = calloc(PAGE, sizeof(*l->items))};
-	return l->items ? 0 : -ENOMEM;
-}
-
-static void listing_close(struct listing *l)
-{
-	free(l->items);
-}
-#define _cleanup_listing_ _cleanup_(listing_close)
-
 /* ---- one file ------------------------------------------------------------------------- */
 
 /* Whether a key refers to the file now. 1, 0, -errno. The answer is 0 only after the last page: a page can be empty, or
@@ -166,7 +39,7 @@ static void listing_close(struct listing *l)
 static int is_referred(struct caller *c, const char *sha256)
 {
 	_cleanup_listing_ struct listing l = {0};
-	const struct item *ref = NULL;
+	const struct page_item *ref = NULL;
 	char what[SHA256_TEXT + 4];
 	int r;
 
@@ -210,7 +83,7 @@ static int settle_aside(struct caller *c, const char *sha256)
 	return r < 0 ? r : referred;
 }
 
-static int remove_file(struct clearing *cl, const struct item *it)
+static int remove_file(struct clearing *cl, const struct page_item *it)
 {
 	struct caller *c = &cl->caller;
 	char aside[BUCKET_NAME], name[BUCKET_NAME];
@@ -238,7 +111,7 @@ static int remove_file(struct clearing *cl, const struct item *it)
 static int clear_aside(struct clearing *cl)
 {
 	_cleanup_listing_ struct listing l = {0};
-	const struct item *it;
+	const struct page_item *it;
 	int r = listing_open(&l, &cl->caller, "t/");
 
 	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it) {
@@ -251,7 +124,7 @@ static int clear_aside(struct clearing *cl)
 
 /* ---- all files ------------------------------------------------------------------------- */
 
-static int judge_file(struct clearing *cl, const struct item *it, int64_t now)
+static int judge_file(struct clearing *cl, const struct page_item *it, int64_t now)
 {
 	if (it->modified > now - cl->grace) {
 		cl->out->young++;
@@ -266,17 +139,40 @@ static int judge_file(struct clearing *cl, const struct item *it, int64_t now)
 	return 0;
 }
 
-/* Both listings are in the order of digests. */
+/* Marks of files that the bucket no longer has: what was made of them ends. `below`: the marks of digests before this
+ * one; NULL: all that are left. A mark can be older than the bytes, so young marks stay. */
+static int clear_marks(struct clearing *cl, struct listing *marks, const struct page_item **mark, const char *below)
+{
+	int r = 0;
+
+	while (r == 0 && *mark && (!below || strcmp((*mark)->sha256, below) < 0)) {
+		if ((*mark)->second[0] && (*mark)->modified <= marks->now - cl->grace) {
+			cl->out->made++;
+			r = cl->dry_run ? 0 : end_made(&cl->caller, (*mark)->sha256, (*mark)->second);
+		}
+		if (r == 0)
+			r = listing_next(marks, mark);
+	}
+	while (r == 0 && below && *mark && strcmp((*mark)->sha256, below) == 0)
+		r = listing_next(marks, mark);
+	return r;
+}
+
+/* The listings are in the order of digests. */
 static int clear_files(struct clearing *cl)
 {
-	_cleanup_listing_ struct listing files = {0}, refs = {0};
-	const struct item *file = NULL, *ref = NULL;
+	_cleanup_listing_ struct listing files = {0}, refs = {0}, marks = {0};
+	const struct page_item *file = NULL, *ref = NULL, *mark = NULL;
 	int r = listing_open(&files, &cl->caller, "b/");
 
 	if (r == 0)
 		r = listing_open(&refs, &cl->caller, "r/");
 	if (r == 0)
+		r = listing_open(&marks, &cl->caller, BUCKET_MADE);
+	if (r == 0)
 		r = listing_next(&refs, &ref);
+	if (r == 0)
+		r = listing_next(&marks, &mark);
 	while (r == 0 && (r = listing_next(&files, &file)) == 0 && file) {
 		cl->out->files++;
 		cl->out->bytes += file->size;
@@ -284,6 +180,8 @@ static int clear_files(struct clearing *cl)
 			cl->out->references++;
 			r = listing_next(&refs, &ref);
 		}
+		if (r == 0)
+			r = clear_marks(cl, &marks, &mark, file->sha256);
 		if (r == 0 && (!ref || strcmp(ref->sha256, file->sha256) != 0))
 			r = judge_file(cl, file, files.now);
 	}
@@ -291,7 +189,7 @@ static int clear_files(struct clearing *cl)
 		cl->out->references++;
 		r = listing_next(&refs, &ref);
 	}
-	return r;
+	return r == 0 ? clear_marks(cl, &marks, &mark, NULL) : r;
 }
 
 int bucket_clear(struct sources *so, bool dry_run, int64_t grace, void (*each)(void *ctx, const char *sha256, uint64_t size),

@@ -4,6 +4,7 @@
 #include "bucket/bucket.h"
 #include "bucket/call.h"
 #include "bucket/made.h"
+#include "source/bucket-key.h"
 
 /* put.c: uploads one file: first the references, then its bytes, then its key objects. `conditions`: the store
  * honours If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of
@@ -11,9 +12,15 @@
 int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
 	struct err *e);
 
-/* put.c: removes an expired or purged key from the bucket, unless the file that it has there is newer than `ended`
- * (wall clock). Returns as put_file(). */
+/* end.c: removes an expired or purged key from the bucket, and what was made of its file, unless the file that the key
+ * has there is newer than `ended` (wall clock). Returns as put_file(). */
 int put_end(struct caller *c, const char *canon, int64_t ended, struct err *e);
+
+/* end.c: removes one file that was made of the file `input`. `digest`: its KEYDIGEST. 0; others: errors of call_run(). */
+int end_made(struct caller *c, const char *input, const char *digest);
+
+/* end.c: what the bucket has under a key. 0; -ENOENT; -EBADMSG: a malformed key object. Others: errors of call_run(). */
+int get_key_object(struct caller *c, const char *name, struct bucket_key *out);
 
 /* probe.c: whether the store honours If-None-Match. 1, 0; others: errors of call_run(), with a text in `e`. */
 int probe_conditions(struct caller *c, struct err *e);

@@ -66,6 +66,19 @@ static int put_refs(struct put *p)
 	return r;
 }
 
+/* Notes what was made of which file, so that it ends with that file (end.c). */
+static int put_made(struct put *p)
+{
+	char digest[SHA256_TEXT], name[BUCKET_NAME];
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < p->n; i++)
+		if (bucket_made_digest(&p->keys[i].key, p->keys[i].facts.url, digest) == 0 &&
+			bucket_made_name(p->keys[i].facts.url, digest, name) == 0)
+			r = call_put_text(p->c, name, NULL, NULL);
+	return r;
+}
+
 /* Writes the bytes, unless the bucket has them. */
 static int put_bytes(struct put *p, int fd, uint64_t *sent)
 {
@@ -82,17 +95,6 @@ static int put_bytes(struct put *p, int fd, uint64_t *sent)
 	if (r == 0)
 		*sent = p->row->size;
 	return r;
-}
-
-/* What the bucket has under a key. 0; -ENOENT; -EBADMSG: a malformed key object. */
-static int get_key(struct put *p, const char *name, struct bucket_key *out)
-{
-	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
-	int r = call_get(p->c, name, &text);
-
-	if (r == 0 && bucket_key_parse(buf_text(&text), text.n, out) < 0)
-		r = -EBADMSG;
-	return r == -EFBIG ? -EBADMSG : r;
 }
 
 /* Whether this server's file takes the key from the file that the bucket has. Of equal files the first stays. */
@@ -119,7 +121,7 @@ static int put_key_once(struct put *p, const struct put_key *k, const char *dige
 	bucket_key_name(digest, name);
 	if (fresh && p->conditions)
 		return call_put_text(p->c, name, text, ONCE);
-	r = get_key(p, name, &had);
+	r = get_key_object(p->c, name, &had);
 	if (r == 0 && strcmp(had.sha256, p->row->sha256) == 0)
 		return 0;
 	if (r == 0 && !is_better(p, k, &had))
@@ -168,6 +170,8 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 		return err_set(e, r, "%s", err_text(r));
 	}
 	r = put_refs(&p);
+	if (r == 0)
+		r = put_made(&p);
 	if (r == 0 && p.n) {
 		what = "its bytes";
 		r = put_bytes(&p, fd, sent);
@@ -178,27 +182,4 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 	}
 	free(p.keys);
 	return r < 0 ? err_set(e, r, "%s: %s", what, err_text(r)) : 0;
-}
-
-int put_end(struct caller *c, const char *canon, int64_t ended, struct err *e)
-{
-	struct put p = {.c = c};
-	char digest[SHA256_TEXT], name[BUCKET_NAME];
-	struct bucket_key had;
-	uint8_t bytes[32];
-	int r;
-
-	sha256_of(canon, strlen(canon), bytes);
-	hex_print(bytes, sizeof(bytes), digest);
-	r = get_key(&p, bucket_key_name(digest, name), &had);
-	if (r == -ENOENT || (r == 0 && had.time > ended))
-		return 0;
-	if (r == 0 || r == -EBADMSG) {
-		bool refers = r == 0;
-
-		r = call_delete(c, name);
-		if (r == 0 && refers)
-			r = drop_ref(&p, had.sha256, digest);
-	}
-	return r < 0 ? err_set(e, r, "a key that ended: %s", err_text(r)) : 0;
 }

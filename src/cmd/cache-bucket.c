@@ -29,6 +29,7 @@ static int show_json(const struct cleared *r)
 	json_number(&j, "removed_bytes", (long long)r->removed_bytes);
 	json_number(&j, "young", (long long)r->young);
 	json_number(&j, "put_back", (long long)r->saved);
+	json_number(&j, "made_removed", (long long)r->made);
 	json_number(&j, "requests", (long long)r->requests);
 	json_end(&j);
 	return json_print(&j);
@@ -46,8 +47,9 @@ int cache_clear_bucket(struct cache *c, struct sources *so)
 	if (c->json)
 		return show_json(&r);
 	printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64 " references, %" PRIu64
-	       " unused files are younger than a day, %" PRIu64 " were put back\n",
+	       " unused files are younger than a day, %" PRIu64 " were put back, %" PRIu64
+	       " GSYM files of removed files %s\n",
 		c->dry_run ? "would remove" : "removed", r.removed, r.files, r.removed_bytes, r.bytes, r.references, r.young,
-		r.saved);
+		r.saved, r.made, c->dry_run ? "would end" : "ended");
 	return cache_flush();
 }

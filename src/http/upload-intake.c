@@ -18,6 +18,7 @@
 struct stored {
 	char **list;
 	size_t n;
+	bool lacks; /* a key is not in the list: there was no memory */
 };
 
 struct watching {
@@ -32,12 +33,15 @@ struct watching {
 static void keep_key(struct stored *s, const struct key *k)
 {
 	char **more = realloc(s->list, (s->n + 1) * sizeof(*more)), room[KEY_TEXT];
+	char *text = strdup(key_text(k, room));
 
-	if (!more)
-		return;
-	s->list = more;
-	more[s->n] = strdup(key_text(k, room));
-	s->n += more[s->n] != NULL;
+	if (more)
+		s->list = more;
+	if (more && text)
+		more[s->n++] = take(text);
+	else
+		s->lacks = true;
+	free(text);
 }
 
 static void note(void *ctx, const struct intake_report *r)
@@ -67,9 +71,11 @@ static int wait_for_bucket(struct exchange *x, const struct stored *s)
 	const char *wait_ms = getenv("SYMFS_TEST_BUCKET_WAIT"); /* milliseconds, for the tests */
 	uint64_t until = clock_ms() + (wait_ms ? strtoull(wait_ms, NULL, 10) : BUCKET_WAIT_MS);
 
+	if (s->lacks)
+		return upload_refuse_errno(x, -ENOMEM, NULL);
 	for (size_t i = 0; i < s->n; i++) {
 		struct key k;
-		int r = key_parse(&k, s->list[i]) == 0 ? -ETIMEDOUT : 0;
+		int r = key_parse(&k, s->list[i]) == 0 ? -ETIMEDOUT : -EINVAL;
 
 		while (r == -ETIMEDOUT && clock_ms() < until && !atomic_load(&x->h->stopping))
 			r = bucket_wait(x->space->bucket, &k, BUCKET_LOOK_MS);

@@ -50,6 +50,21 @@ const char *bucket_ref_name(const char *sha256, const char *digest, char out[sta
 	return out;
 }
 
+static bool is_digest(const char *p, size_t n)
+{
+	return n == SHA256_TEXT - 1 && strspn(p, "0123456789abcdef") >= n;
+}
+
+int bucket_made_name(const char *url, const char *digest, char out[static BUCKET_NAME])
+{
+	const char *blank = strrchr(url, ' ');
+
+	if (!blank || !is_digest(blank + 1, strlen(blank + 1)))
+		return -ENOENT;
+	snprintf(out, BUCKET_NAME, BUCKET_MADE "%.64s/%.64s", blank + 1, digest);
+	return 0;
+}
+
 int bucket_key_write(const struct key *k, const struct blob_facts *f, const char *sha256, uint64_t size,
 	struct buf *out)
 {
@@ -60,11 +75,6 @@ int bucket_key_write(const struct key *k, const struct blob_facts *f, const char
 	if (r == 0)
 		r = buf_addf(out, "b1\t%.64s\n", sha256);
 	return r == 0 ? label_add_worth(out, &f->worth) : r;
-}
-
-static bool is_digest(const char *p, size_t n)
-{
-	return n == SHA256_TEXT - 1 && strspn(p, "0123456789abcdef") >= n;
 }
 
 /* The digest in the line `b1`. */

@@ -3,6 +3,7 @@
  *	b/SHA256		the bytes of a file, named by their digest
  *	k/KEYDIGEST		a key object: which file a key has, in the lines of the store's labels
  *	r/SHA256/KEYDIGEST	an empty reference: this key may have that file
+ *	m/INPUT/KEYDIGEST	an empty mark: this key has a file that was made of the file with the digest INPUT
  *	t/SHA256		the bytes of a file that is being removed (bucket/clear.c)
  *
  * KEYDIGEST is the SHA-256 of the key's canonical text. For a file that symfs made (GSYM) it is the SHA-256 of that
@@ -22,6 +23,7 @@
 #include "store/files/blob.h"
 
 #define BUCKET_KEY_MOST 16384
+#define BUCKET_MADE "m/"
 #define BUCKET_NAME 144 /* "r/", two digests, a slash and NUL */
 
 struct bucket_key {
@@ -39,6 +41,8 @@ int bucket_made_digest(const struct key *k, const char *url, char out[static SHA
 const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME]);
 const char *bucket_key_name(const char *digest, char out[static BUCKET_NAME]);
 const char *bucket_ref_name(const char *sha256, const char *digest, char out[static BUCKET_NAME]);
+/* The name of the mark of a file that was made of another one. -ENOENT: the URL names no digest. */
+int bucket_made_name(const char *url, const char *digest, char out[static BUCKET_NAME]);
 
 /* Writes a key object. 0, -ENOMEM; -EFBIG: longer than a key object may be. */
 int bucket_key_write(const struct key *k, const struct blob_facts *f, const char *sha256, uint64_t size,

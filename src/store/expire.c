@@ -55,6 +55,13 @@ static int bury_key(void *ctx, const struct key *k, const struct blob_facts *fac
 	return r == 0 ? find_made(b, k) : r;
 }
 
+static int bury_made_key(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	struct burial *b = ctx;
+
+	return index_tomb_put(b->ix, k, b->when, b->why);
+}
+
 static int drop(struct index *ix, const struct index_object *o)
 {
 	int r = index_intent_add(ix, o->sha256, true);
@@ -62,7 +69,7 @@ static int drop(struct index *ix, const struct index_object *o)
 	return r == 0 ? index_object_drop(ix, o->id) : r;
 }
 
-/* Drops an object from the index, with a tombstone for each key, and drops the files that were made of it. The
+/* Drops an object from the index, with a tombstone for each key, and so the files that were made of it. The
  * caller settles the intents. */
 static int bury(struct index *ix, const struct index_object *o, int64_t when, const char *why)
 {
@@ -76,8 +83,11 @@ static int bury(struct index *ix, const struct index_object *o, int64_t when, co
 	b->why = why;
 	b->o = o;
 	r = index_keys_of(ix, o->id, bury_key, b);
-	for (unsigned i = 0; r == 0 && i < b->n_made; i++)
-		r = drop(ix, &b->made[i]);
+	for (unsigned i = 0; r == 0 && i < b->n_made; i++) {
+		r = index_keys_of(ix, b->made[i].id, bury_made_key, b);
+		if (r == 0)
+			r = drop(ix, &b->made[i]);
+	}
 	return r == 0 ? drop(ix, o) : r;
 }
 

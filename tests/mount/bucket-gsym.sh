@@ -44,4 +44,41 @@ gsym "$URL_c" c || fail "no GSYM with wrong bytes in the bucket"
 same_file "$TMP/a.gsym" "$TMP/c.gsym"
 grep -q ' was made of ' "$TMP/c.log" || fail "it was not made here: $(cat "$TMP/c.log")"
 for name in a b c; do symfs_unserve $name; done
+
+# A server that never had the GSYM purges the debug file: the GSYM ends in the bucket, too.
+made() { grep -ls 'v1	gsym' "$TMP"/root/k/* "$TMP"/none; }
+marks() { find "$TMP/root/m" -type f 2>/dev/null; }
+rm -r "$TMP/root"
+mkdir "$TMP/root"
+SYMFS_DEBUG=fetch symfs_serve d --config "$TMP/conf" --upload
+server e
+gsym "$URL_e" e || fail "no GSYM in an empty bucket"
+wait_for 30 drained "$URL_e" || fail "the queue does not drain"
+[ -n "$(made)" ] && [ -n "$(marks)" ] || fail "the bucket has no GSYM: $(find "$TMP/root")"
+fetch_url -o "$TMP/got" "$URL_d/debuginfod/buildid/$id/debuginfo" || fail "the debug file"
+purge() { fetch_url -o "$TMP/got" -w '%{http_code}' -X DELETE "$URL_d/debuginfod/buildid/$id/debuginfo"; }
+got=$(purge)
+[ "$got" = 204 ] || fail "DELETE: $got"
+all_ended() { [ -z "$(made)$(marks)" ] && ! [ -e "$TMP/root/r/$sha" ] || [ -z "$(made)$(marks)$(ls "$TMP/root/r/$sha")" ]; }
+wait_for 20 all_ended || fail "the GSYM of a purged file is still in the bucket: $(find "$TMP/root")"
+
+# The tombstone of the GSYM on the server that purged both.
+gsym "$URL_d" d || fail "no GSYM on the server that purged"
+wait_for 30 drained "$URL_d" || fail "the queue does not drain"
+got=$(purge)
+[ "$got" = 204 ] || fail "the second DELETE: $got"
+wait_for 20 all_ended || fail "the GSYM is still in the bucket: $(find "$TMP/root")"
+timeout 20 "$SYMFS" why --no-default-sources --cache "$TMP/store-d" \
+  "gsym/gdb/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug.gsym" >"$TMP/why" 2>&1
+grep -q 'purged by' "$TMP/why" || fail "why does not tell of the purge: $(cat "$TMP/why")"
+
+# A mark whose file left the bucket otherwise: gc ends what was made of it.
+gsym "$URL_d" f || fail "no GSYM after the purge"
+wait_for 30 drained "$URL_d" || fail "the queue does not drain"
+for mark in "$TMP"/root/m/*; do rm "$TMP/root/b/${mark##*/}"; done
+gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>&1; }
+gc 86400 && [ -n "$(made)" ] || fail "gc removed a young mark: $(cat "$TMP/out")"
+gc 0 && grep -q '1 GSYM files of removed files ended' "$TMP/out" || fail "gc: $(cat "$TMP/out")"
+[ -z "$(made)$(marks)" ] || fail "gc left a GSYM: $(find "$TMP/root")"
+for name in d e; do symfs_unserve $name; done
 exit 0

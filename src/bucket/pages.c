@@ -1,0 +1,114 @@
+/* Lists the objects of a team's bucket whose names have digests, page by page. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "bucket/pages.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "source/s3.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int add_encoded(struct buf *out, const char *text)
+{
+	int r = 0;
+
+	for (; r == 0 && *text; text++)
+		r = strchr("/+=&%: ", *text) || (unsigned char)*text < 0x21 || (unsigned char)*text > 0x7e ||
+				strchr("\"#<>?@[]\\^`{|}!$'()*,;", *text)
+			? buf_addf(out, "%%%02X", (unsigned char)*text)
+			: buf_add(out, text, 1);
+	return r;
+}
+
+/* The prefix is encoded as a path already; as a value, its slashes are encoded, too. */
+static int add_prefix(const struct caller *c, const char *what, struct buf *out)
+{
+	_cleanup_buf_ struct buf prefix = BUF_UP_TO(4096);
+	int r = s3_prefix(c->source, &prefix);
+	const char *p = buf_text(&prefix);
+
+	if (r == 0 && *p == '/')
+		p++;
+	for (; r == 0 && *p; p++)
+		r = *p == '/' ? buf_adds(out, "%2F") : buf_add(out, p, 1);
+	if (r == 0 && prefix.n)
+		r = buf_adds(out, "%2F");
+	return r == 0 ? add_encoded(out, what) : r;
+}
+
+static bool is_digest(const char *text)
+{
+	return strspn(text, "0123456789abcdef") >= SHA256_TEXT - 1;
+}
+
+static int listing_add(void *ctx, const struct list_entry *e)
+{
+	struct listing *l = ctx;
+	const char *at = NULL;
+	struct page_item *it;
+
+	/* The bucket's prefix may contain "b/", too. The last one counts, because only digests follow it. */
+	for (const char *p = e->name; (p = strstr(p, l->what)); p++)
+		at = p;
+	if (!at || l->n == PAGE_MOST)
+		return at ? -EBADMSG : 0;
+	at += strlen(l->what);
+	if (!is_digest(at) || (at[64] && (at[64] != '/' || !is_digest(at + 65))))
+		return 0; /* no object of symfs */
+	it = &l->items[l->n++];
+	snprintf(it->sha256, sizeof(it->sha256), "%.64s", at);
+	snprintf(it->second, sizeof(it->second), "%.64s", at[64] ? at + 65 : "");
+	it->size = e->size;
+	it->modified = e->modified;
+	return 0;
+}
+
+static int listing_page(struct listing *l)
+{
+	_cleanup_buf_ struct buf query = BUF_UP_TO(8192), answer = BUF_UP_TO(LIST_MOST);
+	struct call call = {.answer = &answer};
+	int r = 0;
+
+	if (l->token[0]) {
+		r = buf_adds(&query, "continuation-token=");
+		if (r == 0)
+			r = add_encoded(&query, l->token);
+		if (r == 0)
+			r = buf_adds(&query, "&");
+	}
+	if (r == 0)
+		r = buf_addf(&query, "list-type=2&max-keys=%u&prefix=", l->page);
+	if (r == 0)
+		r = add_prefix(l->c, l->what, &query);
+	if (r < 0)
+		return r;
+	call.query = buf_text(&query);
+	l->n = l->at = 0;
+	r = call_run(l->c, &call);
+	l->now = call.reply.date > 0 ? call.reply.date : clock_wall();
+	if (r == 0)
+		r = list_parse(buf_text(&answer), answer.n, listing_add, l, l->token);
+	l->over = !l->token[0];
+	return r;
+}
+
+int listing_next(struct listing *l, const struct page_item **out)
+{
+	int r = 0;
+
+	while (r == 0 && l->at == l->n && !l->over)
+		r = listing_page(l);
+	*out = r == 0 && l->at < l->n ? &l->items[l->at++] : NULL;
+	return r;
+}
+
+int listing_open(struct listing *l, struct caller *c, const char *what)
+{
+	*l = (struct listing){.c = c, .what = what, .page = PAGE_MOST, .items = calloc(PAGE_MOST, sizeof(*l->items))};
+	return l->items ? 0 : -ENOMEM;
+}
+
+void listing_close(struct listing *l)
+{
+	free(l->items);
+}

@@ -1,0 +1,35 @@
+/* Listings of a bucket: the objects below a name such as "b/", one after the other. For src/bucket/ only. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/hash.h"
+#include "bucket/call.h"
+#include "bucket/list.h"
+
+#define PAGE_MOST 1000 /* objects in one answer */
+
+/* One object, without the prefix and what was listed. */
+struct page_item {
+	char sha256[SHA256_TEXT];
+	char second[SHA256_TEXT]; /* the digest after a slash; "": none */
+	uint64_t size;
+	int64_t modified;
+};
+
+struct listing {
+	struct caller *c;
+	const char *what;   /* "b/" */
+	unsigned page;	    /* objects in one answer; may be lowered before the first */
+	struct page_item *items; /* room for PAGE_MOST */
+	unsigned n, at;
+	char token[LIST_NAME];
+	bool over;
+	int64_t now; /* the store's clock, at the last answer */
+};
+
+/* Begins to list the objects below `what`, which the caller keeps. Sends no request yet. 0, -ENOMEM. */
+int listing_open(struct listing *l, struct caller *c, const char *what);
+/* The next object, in the order of names, valid until the next call; NULL: no more. Objects that symfs did not name
+ * are left out. 0; others: errors of call_run(). (waits) */
+int listing_next(struct listing *l, const struct page_item **out);
+void listing_close(struct listing *l);
+#define _cleanup_listing_ _cleanup_(listing_close)

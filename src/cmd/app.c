@@ -113,6 +113,22 @@ static int fill_settings(struct app *app, struct err *e)
 	return r == 0 && !app->settings.cache_dir ? err_set(e, -ENOMEM, "out of memory") : r;
 }
 
+/* The store tells by the name "bucket" which files came from the team's bucket, so no other source may have it. */
+static int check_names(const struct conf *c, struct err *e)
+{
+	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));) {
+		const char *type = conf_get(s, "type");
+
+		if (strcmp(s->name, "bucket") == 0)
+			return err_set(e, -EINVAL, "%.200s:%u: [source \"bucket\"]: this name is taken by the section [bucket]; "
+				"choose another one", s->file, s->line);
+		if (type && strcmp(type, "bucket") == 0)
+			return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"]: the team's bucket has the section [bucket], "
+				"without type; a bucket with another layout has type = s3", s->file, s->line, s->name);
+	}
+	return 0;
+}
+
 /* Makes a section [bucket] the section of a source, which is asked before all others. */
 static int bucket_sections(struct conf *c)
 {
@@ -136,6 +152,8 @@ static int read_configuration(struct app *app, struct err *e)
 		r = places_read(app->conf, e);
 	if (r == 0)
 		r = conf_only(app->conf, kinds, e);
+	if (r == 0)
+		r = check_names(app->conf, e);
 	if (r == 0 && ((r = bucket_sections(app->conf)) < 0 || (r = sources_inherit(app->conf)) < 0))
 		err_set(e, r, "out of memory");
 	/* --source can name a preset even with --no-default-sources. */

@@ -18,7 +18,7 @@ const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
 	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL,
-		"http, debuginfod, s3, bucket, dir, scan"},
+		"http, debuginfod, s3, dir, scan"},
 	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "alias of type"},
 	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
 		"how its files are laid out"},
@@ -115,7 +115,7 @@ static int choose_kind(struct source *s, const struct conf_section *c, struct er
 
 	s->kind = source_kind_find(type);
 	if (!s->kind)
-		return source_mistake(c, e, "type", type, "http, debuginfod, s3, bucket, dir or scan");
+		return source_mistake(c, e, "type", type, "http, debuginfod, s3, dir or scan");
 	if (s->kind == &source_dir && s->o.layout && strcmp(s->o.layout, source_anywhere.name) == 0)
 		s->kind = &source_scan;
 	if (s->kind->local != (s->o.path != NULL))

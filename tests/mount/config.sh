@@ -40,6 +40,8 @@ done <<'EOF'
 2|filetypes|[source "a"]/filetypes = elf_debug pbd/url = http:\\127.0.0.1:1\
 2|header|[source "a"]/header = nonsense/url = http:\\127.0.0.1:1\
 2|url|[source "a"]/url = gopher:\\127.0.0.1:1\
+1|choose another|[source "bucket"]/url = http:\\127.0.0.1:1\
+1|has the section|[source "a"]/type = bucket/bucket = b
 2|enabled|[source "a"]/enabled = maybe/url = http:\\127.0.0.1:1\
 EOF
 say "$checked mistakes"

@@ -118,7 +118,10 @@ struct http {
 
 	pthread_mutex_t spaces_lock;
 	unsigned n_spaces; /* under spaces_lock */
-	uint64_t space_failed; /* under spaces_lock: clock_ms() when a space could not be opened; 0: never */
+	struct space_failure {
+		char name[AUTH_SPACE];
+		uint64_t when; /* clock_ms(); 0: none */
+	} failed[HTTP_SPACES_MOST]; /* under spaces_lock: spaces that could not be opened */
 
 	pthread_mutex_t lock;
 	/* under lock */

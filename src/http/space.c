@@ -96,17 +96,33 @@ static int find_space(struct http *h, const char *name, struct space **out, stru
 	return *out ? 0 : open_space(h, name, out, e);
 }
 
+/* The last failure to open this space, or the oldest failure of any. Under the lock. */
+static struct space_failure *failure_of(struct http *h, const char *name)
+{
+	struct space_failure *oldest = h->failed;
+
+	for (unsigned i = 0; i < HTTP_SPACES_MOST; i++) {
+		if (strcmp(h->failed[i].name, name) == 0)
+			return &h->failed[i];
+		if (h->failed[i].when < oldest->when)
+			oldest = &h->failed[i];
+	}
+	return oldest;
+}
+
 struct space *space_find(struct http *h, const char *name)
 {
 	LOCK_SCOPE(&h->spaces_lock);
 	struct space *s = known_space(h, name);
+	struct space_failure *had = failure_of(h, name);
 	struct err e = {0};
 
-	if (s || (h->space_failed && clock_ms() - h->space_failed < HTTP_SPACE_RETRY_MS))
+	if (s || (strcmp(had->name, name) == 0 && clock_ms() - had->when < HTTP_SPACE_RETRY_MS))
 		return s;
 	if (open_space(h, name, &s, &e) == 0)
 		return s;
-	h->space_failed = clock_ms();
+	snprintf(had->name, sizeof(had->name), "%s", name);
+	had->when = clock_ms();
 	log_error("namespace %s", e.text);
 	return NULL;
 }

@@ -145,27 +145,36 @@ static bool is_of_key(int r)
 	return r == -EACCES || r == -EAGAIN || r == -EEXIST || r == -EINVAL;
 }
 
+/* Ends one key in the bucket. 0, -errno of put_end() or of the store. */
+static int bucket_end_key(struct bucket *b, const struct outgone_row *row, struct err *e)
+{
+	int64_t later;
+	int r = put_end(&b->caller, row, &later, e);
+
+	if (r < 0)
+		return r;
+	return later && later != INT64_MAX ? store_outgone_later(b->store, row, later) : store_outgone_done(b->store, row);
+}
+
 /* Removes from the bucket the keys that expired or were purged in this store. Keys that the store refuses to remove are
  * left for a later round, and do not hold up the uploads. */
 static void bucket_end_keys(struct bucket *b)
 {
-	char canon[KEY_TEXT], after[KEY_TEXT] = "";
 	struct err e = {0}, refusal = {0};
+	char after[KEY_TEXT] = "";
+	struct outgone_row row;
 	unsigned refused = 0;
-	int64_t ended;
 	int r = 0;
 
-	while (r == 0 && !atomic_load(&b->stop) && store_outgone_next(b->store, after, canon, &ended) == 0) {
-		r = put_end(&b->caller, canon, ended, &e);
-		if (r == 0) {
-			r = store_outgone_done(b->store, canon, ended);
-		} else if (is_of_key(r)) {
+	while (r == 0 && !atomic_load(&b->stop) && store_outgone_next(b->store, after, &row) == 0) {
+		r = bucket_end_key(b, &row, &e);
+		if (is_of_key(r)) {
 			refused++;
 			refusal = e;
 			memset(&e, 0, sizeof(e));
 			r = 0;
 		}
-		memcpy(after, canon, sizeof(after));
+		memcpy(after, row.canon, sizeof(after));
 	}
 	if (refused && !b->ends_tries)
 		log_warn("the bucket %s: %s; keys stay in it, and their removal is tried again", b->name, refusal.text);
@@ -175,6 +184,21 @@ static void bucket_end_keys(struct bucket *b)
 		b->ends_tries = 0;
 	if (r < 0 && r != -EINTR)
 		bucket_pause(b, r, e.text[0] ? e.text : err_text(r));
+}
+
+/* Tells the bucket of uses. A use that the store refuses is dropped: a later one renews the file as well. */
+static void bucket_tell_uses(struct bucket *b)
+{
+	struct use_row use;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < ROWS && !atomic_load(&b->stop) && store_uses_next(b->store, &use) == 0; i++) {
+		r = put_use(&b->caller, &use);
+		if (r == 0 || is_of_key(r))
+			r = store_uses_done(b->store, &use);
+	}
+	if (r < 0 && r != -EINTR)
+		bucket_pause(b, r, err_text(r));
 }
 
 static void bucket_probe(struct bucket *b)
@@ -202,10 +226,16 @@ static void bucket_sleep(struct bucket *b)
 /* Whether bucket_end_keys() has a key to remove. Called as often as the outbox is read. */
 static bool has_ended(struct bucket *b)
 {
-	char canon[KEY_TEXT];
-	int64_t ended;
+	struct outgone_row row;
 
-	return clock_ms() >= b->ends_after && store_outgone_next(b->store, "", canon, &ended) == 0;
+	return clock_ms() >= b->ends_after && store_outgone_next(b->store, "", &row) == 0;
+}
+
+static bool has_uses(struct bucket *b)
+{
+	struct use_row use;
+
+	return store_uses_next(b->store, &use) == 0;
 }
 
 static bool keep_is_due(struct bucket *b)
@@ -232,14 +262,15 @@ static void *bucket_thread(void *ctx)
 	free(ctx);
 	pthread_mutex_lock(&b->lock);
 	while (!atomic_load(&b->stop)) {
-		bool keep = u.nth == 0 && keep_is_due(b), probe = false, found = false, ends = false;
+		bool keep = u.nth == 0 && keep_is_due(b), probe = false, found = false, ends = false, uses = false;
 
 		if (clock_ms() >= b->paused_until && atomic_load(&b->conditions) < 0)
 			probe = u.nth == 0;
 		else if (clock_ms() >= b->paused_until)
 			found = bucket_take(b, u.nth, &row);
 		ends = u.nth == 0 && !probe && clock_ms() >= b->paused_until && has_ended(b);
-		if (!keep && !probe && !found && !ends) {
+		uses = u.nth == 1 && !probe && atomic_load(&b->conditions) >= 0 && clock_ms() >= b->paused_until && has_uses(b);
+		if (!keep && !probe && !found && !ends && !uses) {
 			bucket_sleep(b);
 			continue;
 		}
@@ -250,6 +281,8 @@ static void *bucket_thread(void *ctx)
 			bucket_probe(b);
 		if (ends)
 			bucket_end_keys(b);
+		if (uses)
+			bucket_tell_uses(b);
 		if (found)
 			bucket_upload(b, &row);
 		pthread_mutex_lock(&b->lock);

@@ -139,57 +139,95 @@ static int judge_file(struct clearing *cl, const struct page_item *it, int64_t n
 	return 0;
 }
 
-/* Marks of files that the bucket no longer has: what was made of them ends. `below`: the marks of digests before this
- * one; NULL: all that are left. A mark can be older than the bytes, so young marks stay. */
-static int clear_marks(struct clearing *cl, struct listing *marks, const struct page_item **mark, const char *below)
+/* Objects that belong to a file: marks m/ of what was made of it, or its end e/. */
+struct belongings {
+	struct listing listing;
+	const struct page_item *at;
+};
+
+static int clear_one(struct clearing *cl, const struct belongings *b)
+{
+	char name[BUCKET_NAME];
+
+	cl->out->made += b->at->second[0] != '\0';
+	if (cl->dry_run)
+		return 0;
+	return b->at->second[0] ? end_made(&cl->caller, b->at->sha256, b->at->second)
+				: call_delete(&cl->caller, bucket_end_name(b->at->sha256, name));
+}
+
+/* Removes what belongs to files that the bucket no longer has. `below`: only to digests before this one; NULL: all that
+ * is left. Such objects can be older than the bytes, so young ones stay. */
+static int clear_belongings(struct clearing *cl, struct belongings *b, const char *below)
 {
 	int r = 0;
 
-	while (r == 0 && *mark && (!below || strcmp((*mark)->sha256, below) < 0)) {
-		if ((*mark)->second[0] && (*mark)->modified <= marks->now - cl->grace) {
-			cl->out->made++;
-			r = cl->dry_run ? 0 : end_made(&cl->caller, (*mark)->sha256, (*mark)->second);
-		}
+	while (r == 0 && b->at && (!below || strcmp(b->at->sha256, below) < 0)) {
+		if (b->at->modified <= b->listing.now - cl->grace)
+			r = clear_one(cl, b);
 		if (r == 0)
-			r = listing_next(marks, mark);
+			r = listing_next(&b->listing, &b->at);
 	}
-	while (r == 0 && below && *mark && strcmp((*mark)->sha256, below) == 0)
-		r = listing_next(marks, mark);
+	while (r == 0 && below && b->at && strcmp(b->at->sha256, below) == 0)
+		r = listing_next(&b->listing, &b->at);
 	return r;
 }
 
+static int open_belongings(struct clearing *cl, struct belongings *b, const char *what)
+{
+	int r = listing_open(&b->listing, &cl->caller, what);
+
+	return r == 0 ? listing_next(&b->listing, &b->at) : r;
+}
+
 /* The listings are in the order of digests. */
+static int merge_listings(struct clearing *cl, struct listing *files, struct belongings *refs, struct belongings *made,
+	struct belongings *ends)
+{
+	const struct page_item *file = NULL;
+	int r = 0;
+
+	while (r == 0 && (r = listing_next(files, &file)) == 0 && file) {
+		cl->out->files++;
+		cl->out->bytes += file->size;
+		while (r == 0 && refs->at && strcmp(refs->at->sha256, file->sha256) < 0) {
+			cl->out->references++;
+			r = listing_next(&refs->listing, &refs->at);
+		}
+		if (r == 0)
+			r = clear_belongings(cl, made, file->sha256);
+		if (r == 0)
+			r = clear_belongings(cl, ends, file->sha256);
+		if (r == 0 && (!refs->at || strcmp(refs->at->sha256, file->sha256) != 0))
+			r = judge_file(cl, file, files->now);
+	}
+	while (r == 0 && refs->at) {
+		cl->out->references++;
+		r = listing_next(&refs->listing, &refs->at);
+	}
+	if (r == 0)
+		r = clear_belongings(cl, made, NULL);
+	return r == 0 ? clear_belongings(cl, ends, NULL) : r;
+}
+
 static int clear_files(struct clearing *cl)
 {
-	_cleanup_listing_ struct listing files = {0}, refs = {0}, marks = {0};
-	const struct page_item *file = NULL, *ref = NULL, *mark = NULL;
+	struct belongings refs = {.at = NULL}, made = {.at = NULL}, ends = {.at = NULL};
+	_cleanup_listing_ struct listing files = {0};
 	int r = listing_open(&files, &cl->caller, "b/");
 
 	if (r == 0)
-		r = listing_open(&refs, &cl->caller, "r/");
+		r = open_belongings(cl, &refs, "r/");
 	if (r == 0)
-		r = listing_open(&marks, &cl->caller, BUCKET_MADE);
+		r = open_belongings(cl, &made, BUCKET_MADE);
 	if (r == 0)
-		r = listing_next(&refs, &ref);
+		r = open_belongings(cl, &ends, BUCKET_END);
 	if (r == 0)
-		r = listing_next(&marks, &mark);
-	while (r == 0 && (r = listing_next(&files, &file)) == 0 && file) {
-		cl->out->files++;
-		cl->out->bytes += file->size;
-		while (r == 0 && ref && strcmp(ref->sha256, file->sha256) < 0) {
-			cl->out->references++;
-			r = listing_next(&refs, &ref);
-		}
-		if (r == 0)
-			r = clear_marks(cl, &marks, &mark, file->sha256);
-		if (r == 0 && (!ref || strcmp(ref->sha256, file->sha256) != 0))
-			r = judge_file(cl, file, files.now);
-	}
-	while (r == 0 && ref) {
-		cl->out->references++;
-		r = listing_next(&refs, &ref);
-	}
-	return r == 0 ? clear_marks(cl, &marks, &mark, NULL) : r;
+		r = merge_listings(cl, &files, &refs, &made, &ends);
+	listing_close(&refs.listing);
+	listing_close(&made.listing);
+	listing_close(&ends.listing);
+	return r;
 }
 
 int bucket_clear(struct sources *so, bool dry_run, int64_t grace, void (*each)(void *ctx, const char *sha256, uint64_t size),

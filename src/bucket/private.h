@@ -13,8 +13,15 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 	struct err *e);
 
 /* end.c: removes an expired or purged key from the bucket, and what was made of its file, unless the file that the key
- * has there is newer than `ended` (wall clock). Returns as put_file(). */
-int put_end(struct caller *c, const char *canon, int64_t ended, struct err *e);
+ * has there is newer than the end. An expired key stays while another server holds or uses its file: *later is the
+ * time of its end, by the wall clock (INT64_MAX: never), else 0. Returns as put_file(). */
+int put_end(struct caller *c, const struct outgone_row *row, int64_t *later, struct err *e);
+
+/* end.c: tells the bucket until when a pinned file is held, if that is later than the bucket knows. 0; others: errors
+ * of call_run(). */
+int put_hold(struct caller *c, const char *sha256, const struct hold_state *held, bool conditions);
+/* end.c: renews the end of a file that any server holds, after a use here. 0 also if no server holds it. */
+int put_use(struct caller *c, const struct use_row *use);
 
 /* end.c: removes one file that was made of the file `input`. `digest`: its KEYDIGEST. 0; others: errors of call_run(). */
 int end_made(struct caller *c, const char *input, const char *digest);

@@ -176,6 +176,10 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 		what = "its bytes";
 		r = put_bytes(&p, fd, sent);
 	}
+	if (r == 0 && p.n) {
+		what = "its end";
+		r = put_hold(c, row->sha256, &row->held, conditions);
+	}
 	for (unsigned i = 0; r == 0 && i < p.n; i++) {
 		what = "a key";
 		r = put_key(&p, &p.keys[i]);

@@ -175,6 +175,7 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 
 /* Calls `change` for stored keys of a word. For a path it changes only the first stored key, because the mount
  * shows that file. For an identifier or a file it changes every stored key. 0; -ENOENT: no key is stored. */
+/* Returns the sum of what `change` returned, or -errno. */
 static int change_word(struct cache *c, const struct cache_word *m, int (*change)(struct store *s, const struct key *k))
 {
 	int found = -ENOENT;
@@ -184,7 +185,7 @@ static int change_word(struct cache *c, const struct cache_word *m, int (*change
 
 		if (r < 0 && r != -ENOENT)
 			return r;
-		found = r == 0 ? 0 : found;
+		found = r >= 0 ? MAX(found, 0) + r : found;
 	}
 	return found;
 }
@@ -204,6 +205,9 @@ static int each_word(struct cache *c, char **words, unsigned n,
 				text_shown(words[i], true, &c->room),
 				r == -ENOENT ? "is not stored" : err_text(r));
 		}
+		if (r > 0)
+			printf("%s: %d GSYM file%s made of it %s removed, too\n", text_shown(words[i], true, &c->room), r,
+				r == 1 ? "" : "s", r == 1 ? "was" : "were");
 		worst = MAX(worst, status);
 	}
 	return worst;

@@ -4,8 +4,13 @@
 #include "base/util.h"
 #include "store/files/label.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define DAY 86400
 
 void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT])
 {
@@ -63,6 +68,59 @@ int bucket_made_name(const char *url, const char *digest, char out[static BUCKET
 		return -ENOENT;
 	snprintf(out, BUCKET_NAME, BUCKET_MADE "%.64s/%.64s", blank + 1, digest);
 	return 0;
+}
+
+const char *bucket_end_name(const char *sha256, char out[static BUCKET_NAME])
+{
+	snprintf(out, BUCKET_NAME, BUCKET_END "%.64s", sha256);
+	return out;
+}
+
+int bucket_end_write(const struct bucket_end *end, struct buf *out)
+{
+	return buf_addf(out, "e1\t%" PRId64 "\t%" PRId64 "\n", end->until, end->age);
+}
+
+/* A number of at most 19 digits, and the byte after it. */
+static const char *read_number(const char *p, char after, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	if (*p < '0' || *p > '9')
+		return NULL;
+	*out = strtoll(p, &end, 10);
+	return errno == 0 && *end == after ? end + 1 : NULL;
+}
+
+int bucket_end_parse(const char *text, struct bucket_end *out)
+{
+	struct bucket_end end;
+	const char *p = strncmp(text, "e1\t", 3) == 0 ? read_number(text + 3, '\t', &end.until) : NULL;
+
+	if (!p || !read_number(p, '\n', &end.age))
+		return -EINVAL;
+	*out = end;
+	return 0;
+}
+
+void bucket_end_join(struct bucket_end *into, const struct bucket_end *other, int64_t now)
+{
+	if (other->until <= now || (other->until <= into->until && other->age <= into->age))
+		return;
+	into->until = MAX(into->until, other->until);
+	into->age = into->until == INT64_MAX ? 0 : MAX(into->age, other->age);
+}
+
+bool bucket_end_renew(struct bucket_end *end, int64_t used)
+{
+	int64_t step = MIN(end->age / 2, DAY);
+
+	if (end->until == INT64_MAX || end->age <= 0 || used <= 0 || used > INT64_MAX - end->age ||
+		used + end->age <= end->until || used + end->age - end->until < step)
+		return false;
+	end->until = used + end->age;
+	return true;
 }
 
 int bucket_key_write(const struct key *k, const struct blob_facts *f, const char *sha256, uint64_t size,

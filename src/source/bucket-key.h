@@ -4,6 +4,7 @@
  *	k/KEYDIGEST		a key object: which file a key has, in the lines of the store's labels
  *	r/SHA256/KEYDIGEST	an empty reference: this key may have that file
  *	m/INPUT/KEYDIGEST	an empty mark: this key has a file that was made of the file with the digest INPUT
+ *	e/SHA256		the end of a file that a server holds: "e1 TAB UNTIL TAB AGE"
  *	t/SHA256		the bytes of a file that is being removed (bucket/clear.c)
  *
  * KEYDIGEST is the SHA-256 of the key's canonical text. For a file that symfs made (GSYM) it is the SHA-256 of that
@@ -24,6 +25,7 @@
 
 #define BUCKET_KEY_MOST 16384
 #define BUCKET_MADE "m/"
+#define BUCKET_END "e/"
 #define BUCKET_NAME 144 /* "r/", two digests, a slash and NUL */
 
 struct bucket_key {
@@ -43,6 +45,20 @@ const char *bucket_key_name(const char *digest, char out[static BUCKET_NAME]);
 const char *bucket_ref_name(const char *sha256, const char *digest, char out[static BUCKET_NAME]);
 /* The name of the mark of a file that was made of another one. -ENOENT: the URL names no digest. */
 int bucket_made_name(const char *url, const char *digest, char out[static BUCKET_NAME]);
+
+/* Until when the bucket keeps a file under its keys. */
+struct bucket_end {
+	int64_t until; /* wall clock; INT64_MAX: for good */
+	int64_t age;   /* seconds after a use; 0: for good */
+};
+
+const char *bucket_end_name(const char *sha256, char out[static BUCKET_NAME]);
+int bucket_end_write(const struct bucket_end *end, struct buf *out); /* 0, -errno of buf_add() */
+int bucket_end_parse(const char *text, struct bucket_end *out); /* 0; -EINVAL: it is malformed */
+/* The later end of two. An end that is over at `now` does not count. */
+void bucket_end_join(struct bucket_end *into, const struct bucket_end *other, int64_t now);
+/* Renews the end after a use. Whether that changes it: at most once a day, or in half of a shorter age. */
+bool bucket_end_renew(struct bucket_end *end, int64_t used);
 
 /* Writes a key object. 0, -ENOMEM; -EFBIG: longer than a key object may be. */
 int bucket_key_write(const struct key *k, const struct blob_facts *f, const char *sha256, uint64_t size,

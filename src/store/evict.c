@@ -133,13 +133,13 @@ int evict_to_quota(struct session *ses, int64_t except)
  * is evicted. */
 static bool would_help(struct session *ses, uint64_t need)
 {
-	uint64_t bytes = 0, pinned = 0, missing = room_missing(ses->s, need);
+	uint64_t bytes = 0, kept = 0, missing = room_missing(ses->s, need);
 
 	if (missing == 0)
 		return true;
-	if (index_bytes(ses->ix, &bytes) < 0 || index_pinned_bytes(ses->ix, &pinned) < 0)
+	if (index_bytes(ses->ix, &bytes) < 0 || index_kept_bytes(ses->ix, clock_wall(), &kept) < 0)
 		return false;
-	return bytes - MIN(pinned, bytes) + sparses_uncommitted(ses->s, ses->ix) >= missing;
+	return bytes - MIN(kept, bytes) + sparses_uncommitted(ses->s, ses->ix) >= missing;
 }
 
 static int free_floor(struct eviction *v, uint64_t need)

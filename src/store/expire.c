@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/made.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,84 +12,41 @@
 #define BATCH 64 /* objects of one transaction */
 #define DAY 86400
 
-#define MADE_MOST 32 /* files that were made of one file */
-
+/* Why and when keys end. */
 struct burial {
 	struct index *ix;
 	int64_t when;
 	const char *why;
-	const struct index_object *o;
-	struct index_object made[MADE_MOST];
-	unsigned n_made;
+	bool expired;
 };
-
-/* Whether the URL is that of a file which was made of this one: "MAKER of SHA256" (fetch/derive.c). */
-static bool is_made_of(const char *url, const char *sha256)
-{
-	size_t n = strlen(url), want = strlen(sha256);
-
-	return n > want + 4 && strcmp(url + n - want, sha256) == 0 && memcmp(url + n - want - 4, " of ", 4) == 0;
-}
-
-/* Collects the GSYM files that were made of the buried file: they have its names and lines. */
-static int find_made(struct burial *b, const struct key *k)
-{
-	struct key like = {.type = FILETYPE_GSYM}, found[MADE_MOST];
-	struct index_hit hit;
-	char canon[KEY_TEXT];
-	int n;
-
-	memcpy(like.id, k->id, sizeof(like.id));
-	n = index_keys_with_id(b->ix, &like, found, MADE_MOST);
-	for (int i = 0; i < n && b->n_made < MADE_MOST; i++)
-		if (index_key_find(b->ix, key_canon(&found[i], canon), &hit) == 0 &&
-			is_made_of(hit.facts.url, b->o->sha256))
-			b->made[b->n_made++] = hit.object;
-	return MIN(n, 0);
-}
 
 static int bury_key(void *ctx, const struct key *k, const struct blob_facts *facts)
 {
 	struct burial *b = ctx;
-	int r = index_tomb_put(b->ix, k, b->when, b->why);
 
-	return r == 0 ? find_made(b, k) : r;
+	return index_tomb_put(b->ix, k, b->when, b->why, b->expired);
 }
 
-static int bury_made_key(void *ctx, const struct key *k, const struct blob_facts *facts)
+static int bury_object(struct burial *b, const struct index_object *o)
 {
-	struct burial *b = ctx;
+	int r = index_keys_of(b->ix, o->id, bury_key, b);
 
-	return index_tomb_put(b->ix, k, b->when, b->why);
-}
-
-static int drop(struct index *ix, const struct index_object *o)
-{
-	int r = index_intent_add(ix, o->sha256, true);
-
-	return r == 0 ? index_object_drop(ix, o->id) : r;
+	if (r == 0)
+		r = index_intent_add(b->ix, o->sha256, true);
+	return r == 0 ? index_object_drop(b->ix, o->id) : r;
 }
 
 /* Drops an object from the index, with a tombstone for each key, and so the files that were made of it. The
  * caller settles the intents. */
-static int bury(struct index *ix, const struct index_object *o, int64_t when, const char *why)
+static int bury(struct index *ix, const struct index_object *o, int64_t when, const char *why, bool expired)
 {
-	_cleanup_free_ struct burial *b = calloc(1, sizeof(*b));
-	int r;
+	struct burial b = {.ix = ix, .when = when, .why = why, .expired = expired};
+	_cleanup_free_ struct made_files *made = malloc(sizeof(*made));
+	int r = made ? made_find(ix, o, made) : -ENOMEM;
 
-	if (!b)
-		return -ENOMEM;
-	b->ix = ix;
-	b->when = when;
-	b->why = why;
-	b->o = o;
-	r = index_keys_of(ix, o->id, bury_key, b);
-	for (unsigned i = 0; r == 0 && i < b->n_made; i++) {
-		r = index_keys_of(ix, b->made[i].id, bury_made_key, b);
-		if (r == 0)
-			r = drop(ix, &b->made[i]);
-	}
-	return r == 0 ? drop(ix, o) : r;
+	for (unsigned i = 0; r == 0 && i < made->n; i++)
+		r = bury_object(&b, &made->list[i]);
+	return r == 0 ? bury_object(&b, o) : r;
 }
 
 /* "expired: class try, 30 days without a use" */
@@ -111,7 +69,7 @@ static int expire_batch(struct session *ses, int64_t now, struct store_expired *
 
 	while (r == 0 && batch.artifacts < BATCH && (r = index_object_ended(ses->ix, now, &o)) == 0) {
 		why_expired(&o.held.hold, why, sizeof(why));
-		r = bury(ses->ix, &o, now, why);
+		r = bury(ses->ix, &o, now, why, true);
 		batch.artifacts++;
 		batch.bytes += o.size;
 	}
@@ -190,7 +148,7 @@ static int purge_in(struct session *ses, const char *canon, const char *why)
 	if (r == 0)
 		r = index_key_find(ses->ix, canon, &hit);
 	if (r == 0)
-		r = bury(ses->ix, &hit.object, clock_wall(), why);
+		r = bury(ses->ix, &hit.object, clock_wall(), why, false);
 	r = index_end(ses->ix, r);
 	if (r < 0)
 		return r;

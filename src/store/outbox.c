@@ -108,20 +108,47 @@ int store_outbox_read(struct store *s, const struct outbox_row *row, int *fd)
 	return r;
 }
 
-int store_outgone_next(struct store *s, const char *after, char canon[static KEY_TEXT], int64_t *ended)
+int store_outgone_next(struct store *s, const char *after, struct outgone_row *out)
 {
 	_cleanup_session_ struct session ses = {.s = s};
 
 	while (session_next(&ses))
-		ses.r = index_outgone_next(ses.ix, after, canon, ended);
+		ses.r = index_outgone_next(ses.ix, clock_wall(), after, out);
 	return ses.r;
 }
 
-int store_outgone_done(struct store *s, const char *canon, int64_t ended)
+int store_outgone_done(struct store *s, const struct outgone_row *row)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
 
 	while (session_next(&ses))
-		ses.r = index_outgone_done(ses.ix, canon, ended);
+		ses.r = index_outgone_done(ses.ix, row);
+	return ses.r;
+}
+
+int store_outgone_later(struct store *s, const struct outgone_row *row, int64_t due)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+
+	while (session_next(&ses))
+		ses.r = index_outgone_later(ses.ix, row, due);
+	return ses.r;
+}
+
+int store_uses_next(struct store *s, struct use_row *out)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+
+	while (session_next(&ses))
+		ses.r = index_uses_next(ses.ix, out);
+	return ses.r;
+}
+
+int store_uses_done(struct store *s, const struct use_row *row)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+
+	while (session_next(&ses))
+		ses.r = index_uses_done(ses.ix, row);
 	return ses.r;
 }

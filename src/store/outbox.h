@@ -20,11 +20,16 @@ int store_outbox_done(struct store *s, const struct outbox_row *row);
 int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t seconds); /* try again after that */
 int store_outbox_keep(struct store *s); /* renews the time until which queued files are not evicted */
 
-/* A key whose file was purged or expired (store_purge(), store_expire()), and that the bucket may still have: its
- * canonical text, and the time of the removal. The first such key whose text sorts after `after`. 0, -ENOENT,
- * -errno. */
-int store_outgone_next(struct store *s, const char *after, char canon[static KEY_TEXT], int64_t *ended);
-int store_outgone_done(struct store *s, const char *canon, int64_t ended);
+/* A key whose file was purged or expired (store_purge(), store_expire()), and that the bucket may still have: the
+ * first one that is due, and whose text sorts after `after`. 0, -ENOENT, -errno. */
+int store_outgone_next(struct store *s, const char *after, struct outgone_row *out);
+int store_outgone_done(struct store *s, const struct outgone_row *row);
+int store_outgone_later(struct store *s, const struct outgone_row *row, int64_t due); /* wall clock */
+
+/* A use of a file that is not pinned here, but that another server may hold. Such a use is noted when the file came
+ * from the bucket, and then at most once a day. 0, -ENOENT, -errno. */
+int store_uses_next(struct store *s, struct use_row *out);
+int store_uses_done(struct store *s, const struct use_row *row);
 
 bool store_outbox_has(struct store *s, const struct key *k); /* whether the file of the key is queued */
 int store_outbox_count(struct store *s, struct outbox_totals *out); /* 0, -errno; zeroes: no queue */

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
+#include "store/made.h"
 #include "store/session.h"
 #include "store/sparse-file.h"
 #include "store/sparse-rows.h"
@@ -53,19 +54,39 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds)
 	return ses.r;
 }
 
+static int remove_object(struct index *ix, const struct index_object *o)
+{
+	int r = index_intent_add(ix, o->sha256, true);
+
+	return r == 0 ? index_object_drop(ix, o->id) : r;
+}
+
+/* Removes the file of a key, and what was made of it. Returns the number of the made files. */
+static int remove_with_made(struct index *ix, const struct index_object *o)
+{
+	_cleanup_free_ struct made_files *made = malloc(sizeof(*made));
+	int r = made ? made_find(ix, o, made) : -ENOMEM;
+
+	for (unsigned i = 0; r == 0 && i < made->n; i++)
+		r = remove_object(ix, &made->list[i]);
+	if (r == 0)
+		r = remove_object(ix, o);
+	return r < 0 ? r : (int)made->n;
+}
+
 static int remove_whole(struct index *ix, const char *canon, bool file)
 {
 	struct index_hit hit;
 	int r = index_key_find(ix, canon, &hit);
 
+	if (r == 0 && file)
+		return remove_with_made(ix, &hit.object);
 	if (r == 0)
-		r = index_intent_add(ix, hit.object.sha256, file);
-	if (r == 0)
-		r = file ? index_object_drop(ix, hit.object.id) : index_key_drop(ix, canon);
-	return r;
+		r = index_intent_add(ix, hit.object.sha256, false);
+	return r == 0 ? index_key_drop(ix, canon) : r;
 }
 
-static int remove_in(struct session *ses, const char *canon, bool file)
+static int remove_in(struct session *ses, const char *canon, bool file, int *made)
 {
 	char sparse[17] = "";
 	int r;
@@ -74,9 +95,8 @@ static int remove_in(struct session *ses, const char *canon, bool file)
 	if (r == 0)
 		r = sparse_forget(ses->ix, canon, sparse);
 	if (r == 0)
-		r = remove_whole(ses->ix, canon, file);
-	if (r == -ENOENT && sparse[0])
-		r = 0;
+		r = *made = remove_whole(ses->ix, canon, file);
+	r = r > 0 || (r == -ENOENT && sparse[0]) ? 0 : r;
 	r = index_end(ses->ix, r);
 	if (r < 0)
 		return r;
@@ -90,12 +110,13 @@ static int remove_by(struct store *s, const struct key *k, bool file)
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
 	char canon[KEY_TEXT];
 	struct key here;
+	int made = 0;
 
 	here = store_key(s, k);
 	key_canon(&here, canon);
 	while (session_next(&ses))
-		ses.r = remove_in(&ses, canon, file);
-	return ses.r;
+		ses.r = remove_in(&ses, canon, file, &made);
+	return ses.r < 0 ? ses.r : MAX(made, 0);
 }
 
 int store_remove(struct store *s, const struct key *k)

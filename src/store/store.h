@@ -196,7 +196,7 @@ int store_count(struct store *s, struct store_totals *out);
 /* Forgets a key, and its blob when no other key has it. 0, -ENOENT. (waits) */
 int store_remove(struct store *s, const struct key *k);
 /* Removes the artifact that a key finds, all of its keys, and the statements of the artifact about its
- * module. 0, -ENOENT. (waits) */
+ * module, and the files that symfs made of it. Returns the number of the made files; -ENOENT. (waits) */
 int store_remove_file(struct store *s, const struct key *k);
 
 /* Compares the index, the `.key` files and the bytes, and calls `damaged` for each damaged artifact. `what`

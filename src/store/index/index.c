@@ -106,6 +106,8 @@ static int fill_new(struct conn *c, const char *id)
 		r = conn_code(sqlite3_exec(c->db, index_schema_7, NULL, NULL, NULL));
 	if (r == 0)
 		r = conn_code(sqlite3_exec(c->db, index_schema_8, NULL, NULL, NULL));
+	if (r == 0)
+		r = conn_code(sqlite3_exec(c->db, index_schema_9, NULL, NULL, NULL));
 	return r == 0 ? conn_run(c, Q_META_SET, "tt", "id", id) : r;
 }
 
@@ -250,30 +252,31 @@ int index_meta_set(struct index *ix, const char *name, const char *value)
 	return conn_run(ix->writer, Q_META_SET, "tt", name, value);
 }
 
-static int one_sum(struct index *ix, enum query q, uint64_t *out)
+static int one_sum(struct rows *rows, int r, uint64_t *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
 	int64_t bytes;
-	int r;
 
-	r = rows_of(&rows, ix->writer, q, "");
 	if (r == 0)
-		r = rows_next(&rows);
+		r = rows_next(rows);
 	if (r <= 0)
 		return r < 0 ? r : -EUCLEAN;
-	bytes = sqlite3_column_int64(rows.st, 0);
+	bytes = sqlite3_column_int64(rows->st, 0);
 	*out = bytes > 0 ? (uint64_t)bytes : 0;
 	return 0;
 }
 
 int index_bytes(struct index *ix, uint64_t *out)
 {
-	return one_sum(ix, Q_BYTES, out);
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return one_sum(&rows, rows_of(&rows, ix->writer, Q_BYTES, ""), out);
 }
 
-int index_pinned_bytes(struct index *ix, uint64_t *out)
+int index_kept_bytes(struct index *ix, int64_t now, uint64_t *out)
 {
-	return one_sum(ix, Q_PINNED, out);
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return one_sum(&rows, rows_of(&rows, ix->writer, Q_KEPT, "i", now), out);
 }
 
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when)

@@ -57,8 +57,9 @@ int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct stor
 	unsigned n);
 /* Due rows after `after`, at most n. Returns their number. -ENOTSUP: the store has no outbox. */
 int index_outbox_next(struct index *ix, int64_t now, int64_t after, struct outbox_row *out, unsigned n);
-/* -ENOENT, -ENOTSUP */
-int index_outgone_next(struct index *ix, const char *after, char canon[static KEY_TEXT], int64_t *ended);
+/* The first row that is due at `now` and sorts after `after`. -ENOENT */
+int index_outgone_next(struct index *ix, int64_t now, const char *after, struct outgone_row *out);
+int index_uses_next(struct index *ix, struct use_row *out); /* -ENOENT, -ENOTSUP */
 int index_outbox_has(struct index *ix, const char *canon); /* 1, 0; -ENOTSUP */
 int index_outbox_count(struct index *ix, struct outbox_totals *out); /* -ENOTSUP */
 /* Calls `each` with the keys of an object, until it returns non-zero; returns that value. */
@@ -132,7 +133,10 @@ int index_end(struct index *ix, int r);
  * or none. The caller has begun a transaction. */
 int index_outbox_begin(struct index *ix, const char *bucket, int64_t now);
 int index_outbox_done(struct index *ix, const struct outbox_row *row);
-int index_outgone_done(struct index *ix, const char *canon, int64_t ended);
+int index_outgone_done(struct index *ix, const struct outgone_row *row);
+int index_outgone_later(struct index *ix, const struct outgone_row *row, int64_t due);
+int index_outgone_put(struct index *ix, const struct outgone_row *row, int64_t due);
+int index_uses_done(struct index *ix, const struct use_row *row);
 int index_outbox_later(struct index *ix, const struct outbox_row *row, int64_t next);
 int index_outbox_keep(struct index *ix, int64_t now, uint64_t most); /* in a transaction */
 
@@ -163,7 +167,8 @@ struct index_place {
 int index_victim(struct index *ix, int64_t now, int64_t except, const struct index_place *past,
 	struct index_object *out, bool *sparse, int64_t *used);
 int index_bytes(struct index *ix, uint64_t *out); /* including sparse files */
-int index_pinned_bytes(struct index *ix, uint64_t *out);
+/* The bytes of objects that may not be evicted at `now`: pinned ones, and those that are kept for a time. */
+int index_kept_bytes(struct index *ix, int64_t now, uint64_t *out);
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
@@ -187,7 +192,7 @@ int index_miss_put(struct index *ix, const struct key *k, const char *name, cons
 int index_miss_asked(struct index *ix, const char *canon, int64_t times);
 int index_misses_expire(struct index *ix, int64_t now);
 /* Tombstones, one for each key. The oldest are dropped when there are more than 100,000. */
-int index_tomb_put(struct index *ix, const struct key *k, int64_t when, const char *why);
+int index_tomb_put(struct index *ix, const struct key *k, int64_t when, const char *why, bool expired);
 int index_tomb_drop(struct index *ix, const char *canon);
 int index_misses_drop(struct index *ix, const char *canon); /* `canon` NULL: drops all misses; returns the
 							       number of dropped misses */

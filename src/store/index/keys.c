@@ -15,8 +15,7 @@ static void worth_column(sqlite3_stmt *st, int i, struct worth *out)
 	worth_parse(out, text);
 }
 
-/* Reads class, age, end and labels from four columns. */
-static void held_columns(sqlite3_stmt *st, int i, bool pinned, struct hold_state *out)
+void held_columns(sqlite3_stmt *st, int i, bool pinned, struct hold_state *out)
 {
 	out->pinned = pinned;
 	column_text(st, i, out->hold.class, sizeof(out->hold.class));

@@ -4,6 +4,14 @@
 
 #include <string.h>
 
+/* False: the index was rebuilt, or made by a process without a bucket. */
+static bool has_outbox(struct conn *c)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return rows_of(&rows, c, Q_HAS_OUTBOX, "") == 0 && rows_next(&rows) == 1;
+}
+
 static int meta_is(struct index *ix, const char *name, const char *value)
 {
 	char now[128];
@@ -14,12 +22,13 @@ static int meta_is(struct index *ix, const char *name, const char *value)
 
 int index_outbox_begin(struct index *ix, const char *bucket, int64_t now)
 {
+	bool queued = has_outbox(ix->writer);
 	int r = conn_code(sqlite3_exec(ix->writer->db, index_schema_outbox, NULL, NULL, NULL));
 	int same;
 
 	if (r < 0)
 		return r;
-	same = meta_is(ix, "bucket", bucket);
+	same = queued ? meta_is(ix, "bucket", bucket) : 0;
 	if (same != 0)
 		return MIN(same, 0);
 	r = index_meta_set(ix, "bucket", bucket);
@@ -47,11 +56,6 @@ int index_outbox_keep(struct index *ix, int64_t now, uint64_t most)
 
 /* ---- any thread --------------------------------------------------------------------- */
 
-/* False: the index was rebuilt, or made by a process without a bucket. */
-static bool has_outbox(struct conn *c)
-{
-	return sqlite3_table_column_metadata(c->db, NULL, "outbox", "object_id", NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
-}
 
 static int next_with(struct conn *c, int64_t now, int64_t after, struct outbox_row *out, unsigned n)
 {
@@ -71,6 +75,7 @@ static int next_with(struct conn *c, int64_t now, int64_t after, struct outbox_r
 		row->size = (uint64_t)sqlite3_column_int64(rows.st, 5);
 		column_text(rows.st, 6, worth, sizeof(worth));
 		worth_parse(&row->worth, worth);
+		held_columns(rows.st, 8, sqlite3_column_int64(rows.st, 7) == INT64_MAX, &row->held);
 	}
 	return r < 0 ? r : (int)count;
 }
@@ -124,29 +129,68 @@ int index_outbox_count(struct index *ix, struct outbox_totals *out)
 	return r < 0 ? r : count_with(rd.c, out);
 }
 
-static int outgone_with(struct conn *c, const char *after, char canon[static KEY_TEXT], int64_t *ended)
+static int outgone_with(struct conn *c, int64_t now, const char *after, struct outgone_row *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
-	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTGONE_NEXT, "t", after) : -ENOTSUP;
+	int r = rows_of(&rows, c, Q_OUTGONE_NEXT, "ti", after, now);
 
 	if (r == 0)
 		r = rows_next(&rows);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
-	column_text(rows.st, 0, canon, KEY_TEXT);
-	*ended = sqlite3_column_int64(rows.st, 1);
+	column_text(rows.st, 0, out->canon, sizeof(out->canon));
+	out->ended = sqlite3_column_int64(rows.st, 1);
+	out->expired = sqlite3_column_int(rows.st, 2) != 0;
 	return 0;
 }
 
-int index_outgone_next(struct index *ix, const char *after, char canon[static KEY_TEXT], int64_t *ended)
+int index_outgone_next(struct index *ix, int64_t now, const char *after, struct outgone_row *out)
 {
 	_cleanup_reader_ struct reader rd = {.ix = ix};
 	int r = reader_open(&rd);
 
-	return r < 0 ? r : outgone_with(rd.c, after, canon, ended);
+	return r < 0 ? r : outgone_with(rd.c, now, after, out);
 }
 
-int index_outgone_done(struct index *ix, const char *canon, int64_t ended)
+int index_outgone_done(struct index *ix, const struct outgone_row *row)
 {
-	return conn_run(ix->writer, Q_OUTGONE_DONE, "ti", canon, ended);
+	return conn_run(ix->writer, Q_OUTGONE_DONE, "ti", row->canon, row->ended);
+}
+
+int index_outgone_later(struct index *ix, const struct outgone_row *row, int64_t due)
+{
+	return conn_run(ix->writer, Q_OUTGONE_LATER, "iti", due, row->canon, row->ended);
+}
+
+int index_outgone_put(struct index *ix, const struct outgone_row *row, int64_t due)
+{
+	return conn_run(ix->writer, Q_OUTGONE_PUT, "tiii", row->canon, row->ended, (int64_t)row->expired, due);
+}
+
+static int uses_with(struct conn *c, struct use_row *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = has_outbox(c) ? rows_of(&rows, c, Q_USES_NEXT, "") : -ENOTSUP;
+
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	out->object = sqlite3_column_int64(rows.st, 0);
+	out->used = sqlite3_column_int64(rows.st, 1);
+	column_text(rows.st, 2, out->sha256, sizeof(out->sha256));
+	return 0;
+}
+
+int index_uses_next(struct index *ix, struct use_row *out)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : uses_with(rd.c, out);
+}
+
+int index_uses_done(struct index *ix, const struct use_row *row)
+{
+	return conn_run(ix->writer, Q_USES_DONE, "ii", row->object, row->used);
 }

@@ -16,7 +16,8 @@
 #define INDEX_VERSION_5 5	     /* before labels recorded pins */
 #define INDEX_VERSION_6 6	     /* before the worth of files */
 #define INDEX_VERSION_7 7	     /* before classes, and tombstones of expired files */
-#define INDEX_VERSION 8
+#define INDEX_VERSION_8 8	     /* before ends that the bucket may postpone */
+#define INDEX_VERSION 9
 #define LOG_PAGES 400 /* pages of the WAL that trigger a checkpoint: a long WAL takes space from blobs */
 #define BUSY_MS 5000 /* the longest wait of a statement for another process */
 
@@ -33,7 +34,7 @@ enum query {
 	Q_LIST_ENDED,
 	Q_COUNT,
 	Q_BYTES,
-	Q_PINNED,
+	Q_KEPT,
 	Q_OBJECT,
 	Q_OBJECT_NEXT,
 	Q_OBJECT_PUT,
@@ -85,6 +86,11 @@ enum query {
 	Q_TOMB,
 	Q_TOMB_PUT,
 	Q_TOMB_DROP,
+	Q_OUTGONE_NEXT,
+	Q_OUTGONE_PUT,
+	Q_OUTGONE_LATER,
+	Q_OUTGONE_DONE,
+	Q_HAS_OUTBOX,
 	/* These need the table of index_schema_outbox, which not every index has. */
 	Q_OUTBOX,
 	Q_OUTBOX_ALL = Q_OUTBOX,
@@ -96,14 +102,15 @@ enum query {
 	Q_OUTBOX_FREE,
 	Q_OUTBOX_KEEP,
 	Q_OUTBOX_KEEP_OBJECTS,
-	Q_OUTGONE_NEXT,
-	Q_OUTGONE_DONE,
+	Q_USES_NEXT,
+	Q_USES_DONE,
 	QUERIES
 };
 
 extern const char *const index_sql[QUERIES];
-/* The schema of version 3, and the additions of versions 4, 6, 7 and 8. A new index is made by all of them. */
-extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[], index_schema_8[];
+/* The schema of version 3, and the additions of versions 4 and 6 to 9. A new index is made by all of them. */
+extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[], index_schema_8[],
+	index_schema_9[];
 
 extern const char index_schema_outbox[]; /* for outbox.c */
 
@@ -141,6 +148,8 @@ void rows_end(struct rows *r);
 int conn_run(struct conn *c, enum query q, const char *what, ...);
 void column_text(sqlite3_stmt *st, int i, char *out, size_t room);
 
+/* Reads class, age, end and labels from four columns, of which `i` is the first. */
+void held_columns(sqlite3_stmt *st, int i, bool pinned, struct hold_state *out);
 int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct key *out); /* index_main_key() */
 
 /* ---- the index ------------------------------------------------------------------------ */

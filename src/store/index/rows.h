@@ -42,6 +42,21 @@ struct outbox_row {
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	struct worth worth;
+	struct hold_state held;
+};
+
+/* A key whose file expired or was purged here, and that the bucket may still have. */
+struct outgone_row {
+	char canon[KEY_TEXT];
+	int64_t ended; /* wall clock */
+	bool expired;  /* not purged: a use on another server may have renewed the file */
+};
+
+/* A use of a file, of which the bucket was not told. */
+struct use_row {
+	int64_t object;
+	int64_t used; /* wall clock */
+	char sha256[SHA256_TEXT];
 };
 
 struct outbox_totals {

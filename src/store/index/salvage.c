@@ -1,4 +1,4 @@
-/* Salvages rows of a damaged index: times of use, pins and misses. */
+/* Salvages rows of a damaged index: times of use, pins, misses, and removals of which the bucket was not told. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/salvage.h"
 #include "base/clock.h"
@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
+#include <string.h>
 
 #define ROWS_MOST 1000000
 #define MISS_LASTS (400 * 24 * 3600) /* seconds: symfs writes no miss that lasts longer */
@@ -73,7 +74,27 @@ static int take_tomb(struct index *ix, sqlite3_stmt *st, int64_t now)
 	if (when <= 0 || when > now || key_parse(&k, text(st, 0)) < 0 ||
 		index_key_find(ix, key_canon(&k, canon), &hit) == 0)
 		return 0;
-	return index_tomb_put(ix, &k, when, text(st, 2));
+	return index_tomb_put(ix, &k, when, text(st, 2), sqlite3_column_int(st, 3) != 0);
+}
+
+/* A removal of which the bucket was not told. A file that was stored again since then cancels it. */
+static int take_outgone(struct index *ix, sqlite3_stmt *st, int64_t now)
+{
+	struct outgone_row row = {.ended = sqlite3_column_int64(st, 1), .expired = sqlite3_column_int(st, 2) != 0};
+	struct index_hit hit;
+
+	if (row.ended <= 0 || row.ended > now || !*text(st, 0) || strlen(text(st, 0)) >= sizeof(row.canon))
+		return 0;
+	snprintf(row.canon, sizeof(row.canon), "%s", text(st, 0));
+	if (index_key_find(ix, row.canon, &hit) == 0 && strcmp(hit.facts.source, "bucket") != 0)
+		return 0;
+	return index_outgone_put(ix, &row, sqlite3_column_int64(st, 3));
+}
+
+/* The bucket's name: removals are noted for it before its queue begins anew. */
+static int take_bucket(struct index *ix, sqlite3_stmt *st, int64_t now)
+{
+	return index_meta_set(ix, "bucket", text(st, 0));
 }
 
 static int take_rows(sqlite3 *db, const char *sql, struct index *ix,
@@ -102,7 +123,13 @@ void index_salvage(struct index *ix, const char *path)
 		misses = take_rows(db,
 			"SELECT key, name, source, since, until, reason, asked FROM misses", ix, take_miss);
 		take_rows(db, "SELECT sha256, ends FROM objects WHERE ends > 0", ix, take_end);
-		take_rows(db, "SELECT key, ended, why FROM tombs ORDER BY id", ix, take_tomb);
+		/* An index of version 8 does not say whether a key expired. Before the bucket's name, because a
+		 * tombstone would add a removal of its own. */
+		if (take_rows(db, "SELECT key, ended, why, expired FROM tombs ORDER BY id", ix, take_tomb) == 0)
+			take_rows(db, "SELECT key, ended, why, 0 FROM tombs ORDER BY id", ix, take_tomb);
+		if (take_rows(db, "SELECT canon, ended, expired, due FROM outgone", ix, take_outgone) == 0)
+			take_rows(db, "SELECT canon, ended, 0, 0 FROM outgone", ix, take_outgone);
+		take_rows(db, "SELECT value FROM meta WHERE name = 'bucket'", ix, take_bucket);
 	}
 	sqlite3_close(db);
 	log_debug(LOG_STORE, "%s: salvaged %d uses and %d misses", path, objects, misses);

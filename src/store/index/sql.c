@@ -121,13 +121,36 @@ const char index_schema_8[] =
 	" key TEXT NOT NULL, ended INTEGER NOT NULL, why TEXT NOT NULL);"
 	"CREATE TRIGGER tombs_in AFTER INSERT ON tombs BEGIN"
 	" DELETE FROM tombs WHERE id <= new.id - " TEXT_OF(TOMBS_MOST) "; END;"
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_8) ";";
+
+const char index_schema_9[] =
+	"ALTER TABLE tombs ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;" /* 0: purged */
+	/* Keys whose file expired or was purged here, and that the bucket does not know of. Only in a store that has a
+	 * bucket. An index of version 8 may have the table. `due`: when the bucket is told. */
+	"CREATE TABLE IF NOT EXISTS outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
+	"ALTER TABLE outgone ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE outgone ADD COLUMN due INTEGER NOT NULL DEFAULT 0;"
+	/* Files that are not evicted before a time, for index_kept_bytes(). */
+	"CREATE INDEX objects_kept ON objects(keep_until, size) WHERE keep_until > 0 AND keep_until < " PINNED ";"
+	"DROP TRIGGER IF EXISTS outgone_new;"
+	"DROP TRIGGER IF EXISTS outgone_back;"
+	"CREATE TRIGGER outgone_new AFTER INSERT ON tombs"
+	" WHEN EXISTS(SELECT 1 FROM meta WHERE name = 'bucket') BEGIN"
+	" INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended, new.expired, 0); END;"
+	/* A file that is read from the bucket in the meantime does not cancel the removal. */
+	"CREATE TRIGGER outgone_back AFTER INSERT ON keys WHEN new.source <> 'bucket' BEGIN"
+	" DELETE FROM outgone WHERE canon = new.canon; END;"
+	"CREATE TRIGGER outgone_again AFTER UPDATE OF source ON keys WHEN new.source <> 'bucket' BEGIN"
+	" DELETE FROM outgone WHERE canon = new.canon; END;"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 
 #define OUTBOX_KEEP "3600" /* seconds for which a queued file is not evicted; renewed by Q_OUTBOX_KEEP */
 #define OUTBOX_NOW "CAST(strftime('%s', 'now') AS INTEGER)"
+#define OUTBOX_ROW(object)                                                                         \
+	"INSERT INTO outbox(object_id, since, kept) VALUES(" #object ", " OUTBOX_NOW ", " OUTBOX_NOW      \
+	" + " OUTBOX_KEEP ") ON CONFLICT(object_id) DO UPDATE SET change = change + 1, next = 0;"
 #define OUTBOX_ADD                                                                                 \
-	" BEGIN INSERT INTO outbox(object_id, since, kept) VALUES(new.object_id, " OUTBOX_NOW ", " OUTBOX_NOW    \
-	" + " OUTBOX_KEEP ") ON CONFLICT(object_id) DO UPDATE SET change = change + 1, next = 0;"         \
+	" BEGIN " OUTBOX_ROW(new.object_id)                                                         \
 	" UPDATE objects SET keep_until = max(keep_until, (SELECT kept FROM outbox"                     \
 	"  WHERE object_id = new.object_id)) WHERE id = new.object_id; END;"
 
@@ -144,12 +167,23 @@ const char index_schema_outbox[] =
 	"CREATE TRIGGER IF NOT EXISTS outbox_lost BEFORE DELETE ON objects"
 	" WHEN EXISTS(SELECT 1 FROM outbox WHERE object_id = old.id) BEGIN"
 	" INSERT INTO meta VALUES('outbox-lost', '1') ON CONFLICT(name) DO UPDATE SET value = value + 1; END;"
-	/* Keys whose file expired or was purged here. The bucket does not know that yet. */
-	"CREATE TABLE IF NOT EXISTS outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
-	"CREATE TRIGGER IF NOT EXISTS outgone_new AFTER INSERT ON tombs BEGIN"
-	" INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended); END;"
-	"CREATE TRIGGER IF NOT EXISTS outgone_back AFTER INSERT ON keys BEGIN"
-	" DELETE FROM outgone WHERE canon = new.canon; END;";
+	/* The bucket has the end of a hold, so a later end is uploaded, too. */
+	"CREATE TRIGGER IF NOT EXISTS outbox_held AFTER UPDATE OF keep_until, ends ON objects"
+	" WHEN new.keep_until = " PINNED " AND EXISTS(SELECT 1 FROM keys WHERE object_id = new.id)"
+	" AND (old.keep_until < " PINNED " OR (old.ends > 0 AND (new.ends = 0 OR new.ends > old.ends)))"
+	" BEGIN " OUTBOX_ROW(new.id) " END;"
+	/* Uses of files that another server may hold. `told`: the last use of which the bucket was told, or is to be
+	 * told (`due`). */
+	"CREATE TABLE IF NOT EXISTS bucket_uses(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
+	" ON DELETE CASCADE, told INTEGER NOT NULL, due INTEGER NOT NULL DEFAULT 0);"
+	"CREATE INDEX IF NOT EXISTS bucket_uses_due ON bucket_uses(object_id) WHERE due = 1;"
+	"CREATE TRIGGER IF NOT EXISTS bucket_uses_new AFTER INSERT ON keys BEGIN"
+	" INSERT INTO bucket_uses VALUES(new.object_id, " OUTBOX_NOW ", new.source = 'bucket')"
+	" ON CONFLICT(object_id) DO NOTHING; END;"
+	"CREATE TRIGGER IF NOT EXISTS bucket_uses_again AFTER UPDATE OF used ON objects"
+	" WHEN new.used > old.used AND new.keep_until < " PINNED " BEGIN"
+	" INSERT INTO bucket_uses VALUES(new.id, new.used, 1) ON CONFLICT(object_id) DO UPDATE SET"
+	" told = excluded.told, due = 1 WHERE excluded.told >= told + 86400; END;";
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key,"           \
@@ -180,7 +214,9 @@ const char *const index_sql[QUERIES] = {
 		    " (SELECT coalesce(sum(size), 0) FROM objects WHERE keep_until = " PINNED ")"
 		    " FROM totals",
 	[Q_BYTES] = "SELECT bytes + sparse_bytes FROM totals",
-	[Q_PINNED] = "SELECT coalesce(sum(size), 0) FROM objects WHERE keep_until = " PINNED,
+	[Q_KEPT] = "SELECT (SELECT coalesce(sum(size), 0) FROM objects WHERE keep_until = " PINNED ")"
+		   " + (SELECT coalesce(sum(size), 0) FROM objects WHERE keep_until > 0"
+		   " AND keep_until < " PINNED " AND keep_until > ?)",
 	[Q_OBJECT] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE sha256 = ?",
 	[Q_OBJECT_NEXT] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE id > ? ORDER BY id LIMIT 1",
 	[Q_OBJECT_PUT] = "INSERT INTO objects(sha256, size, used, worth) VALUES(?, ?, ?, ?)"
@@ -280,13 +316,14 @@ const char *const index_sql[QUERIES] = {
 	[Q_MISSES_DROP] = "DELETE FROM misses WHERE canon = ?",
 	[Q_MISSES_DROP_ALL] = "DELETE FROM misses",
 	[Q_TOMB] = "SELECT key, ended, why FROM tombs WHERE canon = ?",
-	[Q_TOMB_PUT] = "INSERT OR REPLACE INTO tombs(canon, key, ended, why) VALUES(?, ?, ?, ?)",
+	[Q_TOMB_PUT] = "INSERT OR REPLACE INTO tombs(canon, key, ended, why, expired) VALUES(?, ?, ?, ?, ?)",
 	[Q_TOMB_DROP] = "DELETE FROM tombs WHERE canon = ?",
+	[Q_HAS_OUTBOX] = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'bucket_uses'",
 	[Q_OUTBOX_ALL] = "INSERT INTO outbox(object_id, since, kept) SELECT id, ?1, ?1 + " OUTBOX_KEEP
 			 " FROM objects WHERE EXISTS(SELECT 1 FROM keys WHERE object_id = objects.id"
 			 "  AND source <> 'bucket') ON CONFLICT(object_id) DO NOTHING",
-	[Q_OUTBOX_NEXT] = "SELECT o.object_id, o.change, o.tries, o.since, b.sha256, b.size, b.worth"
-			  " FROM outbox o JOIN objects b ON b.id = o.object_id"
+	[Q_OUTBOX_NEXT] = "SELECT o.object_id, o.change, o.tries, o.since, b.sha256, b.size, b.worth,"
+			  " b.keep_until, b.class, b.age, b.ends, b.labels FROM outbox o JOIN objects b ON b.id = o.object_id"
 			  " WHERE o.next <= ?1 AND o.object_id > ?2 ORDER BY o.object_id LIMIT ?3",
 	[Q_OUTBOX_HAS] = "SELECT 1 FROM outbox o JOIN keys k ON k.object_id = o.object_id"
 			 " WHERE k.canon = ?",
@@ -302,8 +339,14 @@ const char *const index_sql[QUERIES] = {
 	[Q_OUTBOX_KEEP] = "UPDATE outbox SET kept = ?1 + " OUTBOX_KEEP " WHERE object_id IN"
 			  " (SELECT id FROM (SELECT b.id, sum(b.size) OVER (ORDER BY b.id) AS total"
 			  "  FROM outbox o JOIN objects b ON b.id = o.object_id) WHERE total <= ?2)",
-	[Q_OUTGONE_NEXT] = "SELECT canon, ended FROM outgone WHERE canon > ? ORDER BY canon LIMIT 1",
+	[Q_OUTGONE_NEXT] = "SELECT canon, ended, expired FROM outgone WHERE canon > ? AND due <= ?"
+			   " ORDER BY canon LIMIT 1",
+	[Q_OUTGONE_PUT] = "INSERT OR REPLACE INTO outgone VALUES(?, ?, ?, ?)",
+	[Q_OUTGONE_LATER] = "UPDATE outgone SET due = ?1 WHERE canon = ?2 AND ended = ?3",
 	[Q_OUTGONE_DONE] = "DELETE FROM outgone WHERE canon = ? AND ended = ?",
+	[Q_USES_NEXT] = "SELECT u.object_id, u.told, b.sha256 FROM bucket_uses u"
+			" JOIN objects b ON b.id = u.object_id WHERE u.due = 1 LIMIT 1",
+	[Q_USES_DONE] = "UPDATE bucket_uses SET due = 0 WHERE object_id = ? AND told = ?",
 	[Q_OUTBOX_KEEP_OBJECTS] = "UPDATE objects SET keep_until = (SELECT kept FROM outbox"
 				  " WHERE object_id = objects.id) WHERE id IN (SELECT object_id FROM outbox"
 				  " WHERE kept > ?1) AND keep_until < (SELECT kept FROM outbox"

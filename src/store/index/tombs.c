@@ -33,11 +33,12 @@ int index_tomb(struct index *ix, const char *canon, struct store_tomb *out)
 	return r < 0 ? r : tomb_with(rd.c, canon, out);
 }
 
-int index_tomb_put(struct index *ix, const struct key *k, int64_t when, const char *why)
+int index_tomb_put(struct index *ix, const struct key *k, int64_t when, const char *why, bool expired)
 {
 	char canon[KEY_TEXT], text[KEY_TEXT];
 
-	return conn_run(ix->writer, Q_TOMB_PUT, "ttit", key_canon(k, canon), key_text(k, text), when, why);
+	return conn_run(ix->writer, Q_TOMB_PUT, "ttiti", key_canon(k, canon), key_text(k, text), when, why,
+		(int64_t)expired);
 }
 
 int index_tomb_drop(struct index *ix, const char *canon)

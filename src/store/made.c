@@ -1,0 +1,54 @@
+/* Finds the files that symfs made of a stored file (GSYM). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/made.h"
+#include "base/util.h"
+
+#include <string.h>
+
+struct finding {
+	struct index *ix;
+	const struct index_object *o;
+	struct made_files *out;
+};
+
+/* Whether the URL is that of a file which was made of this one: "MAKER of SHA256" (fetch/derive.c). */
+static bool is_made_of(const char *url, const char *sha256)
+{
+	size_t n = strlen(url), want = strlen(sha256);
+
+	return n > want + 4 && strcmp(url + n - want, sha256) == 0 && memcmp(url + n - want - 4, " of ", 4) == 0;
+}
+
+static void made_add(struct made_files *m, const struct index_object *o)
+{
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->list[i].id == o->id)
+			return;
+	if (m->n < MADE_MOST)
+		m->list[m->n++] = *o;
+}
+
+static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	struct key like = {.type = FILETYPE_GSYM}, found[MADE_MOST];
+	struct finding *f = ctx;
+	struct index_hit hit;
+	char canon[KEY_TEXT];
+	int n;
+
+	memcpy(like.id, k->id, sizeof(like.id));
+	n = index_keys_with_id(f->ix, &like, found, MADE_MOST);
+	for (int i = 0; i < n; i++)
+		if (index_key_find(f->ix, key_canon(&found[i], canon), &hit) == 0 &&
+			is_made_of(hit.facts.url, f->o->sha256))
+			made_add(f->out, &hit.object);
+	return MIN(n, 0);
+}
+
+int made_find(struct index *ix, const struct index_object *o, struct made_files *out)
+{
+	struct finding f = {.ix = ix, .o = o, .out = out};
+
+	out->n = 0;
+	return index_keys_of(ix, o->id, find_of_key, &f);
+}

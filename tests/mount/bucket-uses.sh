@@ -1,0 +1,104 @@
+#!/bin/sh
+# Classes of uploads in a team's bucket: a use on another server renews an upload, the last of several holds decides
+# when a key ends, and a bucket that does not answer refuses uploads at once.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc curl sha256sum sqlite3
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
+umask 077
+ROOT=$TMP/root
+mkdir "$ROOT"
+"$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
+  --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
+s3_pid=$!
+PIDS="$PIDS $s3_pid"
+wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
+  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
+echo 'int main(void) { return 0; }' >"$TMP/p.c"
+id() { printf 'ce%02d%036d' "$1" 9; }
+for n in 1 2 3 4 5; do
+  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
+done
+symfs_serve a --config "$TMP/conf" --upload
+symfs_serve b --config "$TMP/conf" --upload
+code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
+path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
+sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
+until_of() { cut -f2 "$ROOT/e/$(sha "$1")" 2>/dev/null; } # NUMBER
+is_in_bucket() { grep -qs "$(sha "$1")" "$ROOT"/k/*; }
+sql() { # SERVER TEXT
+  sqlite3 -cmd '.timeout 20000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"
+}
+put() { # SERVER NUMBER CLASS
+  eval "put_url=\$URL_$1"
+  # shellcheck disable=SC2154 # set by eval
+  put_code=$(code -T "$TMP/prog$2" "$put_url/$(path "$2")?class=$3")
+  case $put_code in 20?) ;; *) fail "the upload of file $2 to $1: $put_code $(cat "$TMP/got")" ;; esac
+}
+
+# ---- what a server writes --------------------------------------------------------------------------------
+now=$(date +%s)
+for n in 1 2 3; do put a $n try; done
+for n in 1 2 3; do
+  [ $(($(until_of $n) - now)) -ge 2592000 ] && [ $(($(until_of $n) - now)) -lt 2592100 ] ||
+    fail "the end of file $n: $(cat "$ROOT/e/$(sha $n)")"
+done
+put b 3 keep
+[ "$(until_of 3)" = 9223372036854775807 ] || fail "the end of a file that b keeps: $(cat "$ROOT/e/$(sha 3)")"
+put a 3 try
+[ "$(until_of 3)" = 9223372036854775807 ] || fail "a shorter hold shortens the end: $(cat "$ROOT/e/$(sha 3)")"
+
+# ---- a use on b renews what a holds ----------------------------------------------------------------------
+for n in 1 2; do printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha $n)"; done
+[ "$(code "$URL_b/$(path 1)")" = 200 ] || fail "b does not find the file"
+renewed() { [ "$(until_of 1)" -gt "$now" ]; }
+wait_for 20 renewed || fail "a use on b does not renew the file"
+[ "$(until_of 2)" = 1000 ] || fail "a file without a use is renewed"
+# A use a day later is told again; another one on the same day is not.
+printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 1)"
+sql b "UPDATE objects SET used = used + 1 WHERE sha256 = '$(sha 1)'"
+sql b "UPDATE bucket_uses SET told = told - 86401"
+sql b "UPDATE objects SET used = used + 1 WHERE sha256 = '$(sha 1)'"
+wait_for 20 renewed || fail "a use a day later does not renew the file"
+
+# ---- the uploads expire on a -----------------------------------------------------------------------------
+sql a "UPDATE objects SET ends = 1000 WHERE ends > 0"
+timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 || fail "expire: $(cat "$TMP/out")"
+grep -q '3' "$TMP/out" || fail "expire: $(cat "$TMP/out")"
+not_in_bucket() { ! is_in_bucket "$1"; }
+wait_for 20 not_in_bucket 2 || fail "an expired file stays in the bucket: $(find "$ROOT")"
+[ ! -e "$ROOT/e/$(sha 2)" ] || fail "the end of an expired file stays"
+settled() { [ -z "$(sql a 'SELECT canon FROM outgone WHERE due = 0')" ]; }
+wait_for 20 settled || fail "a's removals stay"
+is_in_bucket 1 || fail "a file that is used on b ended"
+is_in_bucket 3 || fail "a file that b keeps ended"
+[ "$(code "$URL_a/$(path 1)")" = 200 ] || fail "a does not find the file in the bucket"
+same_file "$TMP/got" "$TMP/prog1"
+# The later end passes, too, although a has the file from the bucket again.
+told() { [ "$(sql a 'SELECT count(*) FROM bucket_uses WHERE due = 1')" = 0 ]; }
+wait_for 20 told || fail "a does not tell its use"
+printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 1)"
+sql a "UPDATE outgone SET due = 1 WHERE due > 0"
+wait_for 20 not_in_bucket 1 || fail "the file does not end at its later end: $(sql a 'SELECT * FROM outgone')"
+# A purge does not ask.
+[ "$(code -X DELETE "$URL_b/$(path 3)")" = 204 ] || fail "DELETE: $(cat "$TMP/got")"
+wait_for 20 not_in_bucket 3 || fail "a purged file stays"
+
+# ---- the bucket does not answer --------------------------------------------------------------------------
+kill -9 $s3_pid
+took=$(now_ms)
+status=$(code -D "$TMP/head" -T "$TMP/prog4" "$URL_a/$(path 4)")
+took=$(($(now_ms) - took))
+[ "$status" = 503 ] || fail "an upload without a bucket: $status $(cat "$TMP/got")"
+grep -qi '^retry-after: [0-9]' "$TMP/head" || fail "no Retry-After: $(cat "$TMP/head")"
+[ $took -lt 20000 ] || fail "the first upload without a bucket took $took ms"
+next=$(now_ms)
+status=$(code -T "$TMP/prog5" "$URL_a/$(path 5)")
+next=$(($(now_ms) - next))
+[ "$status" = 503 ] || fail "the next upload without a bucket: $status"
+[ $next -lt 5000 ] || fail "the next upload without a bucket took $next ms"
+say "without a bucket, the first upload is refused after $took ms, the next one after $next ms"
+for name in a b; do symfs_unserve $name; done
+exit 0

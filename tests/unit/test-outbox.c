@@ -1,0 +1,337 @@
+/* The queues for a team's bucket: removals and uses of which it is not told yet, and the ends of holds. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "behind.h"
+#include "scratch.h"
+#include "source/bucket-key.h"
+#include "store/outbox.h"
+
+#include <sqlite3.h>
+#include <sys/statvfs.h>
+
+#define DAY 86400
+#define BUCKET "http://127.0.0.1/bucket"
+
+/* The disk of a test: bytes that are free; 0: the real one. */
+static uint64_t disk_free;
+
+int fstatvfs(int fd, struct statvfs *out)
+{
+	*out = (struct statvfs){.f_bavail = (fsblkcnt_t)(disk_free ? disk_free : 1ull << 40), .f_frsize = 1};
+	return 0;
+}
+
+static struct store *open_queued(void)
+{
+	struct store *s = open_scratch();
+
+	ck_assert_int_eq(store_outbox_open(s, BUCKET), 0);
+	return s;
+}
+
+static int publish_held(struct store *s, const struct key *k, unsigned content, const struct store_hold *h)
+{
+	unsigned char bytes[1000];
+	struct store_learned l = {.pinned = true, .hold = *h};
+	struct draft *d;
+
+	fill_bytes(bytes, sizeof(bytes), content);
+	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
+	ck_assert_int_eq(draft_write(d, 0, bytes, sizeof(bytes)), 0);
+	return store_publish_learned(s, d, k, &FACTS, &l, NULL, NULL);
+}
+
+static int publish_from_bucket(struct store *s, const struct key *k, unsigned content)
+{
+	struct blob_facts f = FACTS;
+
+	snprintf(f.source, sizeof(f.source), "bucket");
+	return publish_facts(s, k, content, 1000, &f, NULL);
+}
+
+/* The removals that are due; the first one is in `out`. */
+static unsigned removals(struct store *s, struct outgone_row *out)
+{
+	struct outgone_row row = {.canon = ""};
+	unsigned n = 0;
+
+	while (store_outgone_next(s, row.canon, &row) == 0)
+		if (n++ == 0 && out)
+			*out = row;
+	return n;
+}
+
+static bool is_removed(struct store *s, const struct key *k, bool expired)
+{
+	char canon[KEY_TEXT];
+	struct outgone_row row;
+
+	return removals(s, &row) == 1 && strcmp(row.canon, key_canon(k, canon)) == 0 && row.expired == expired &&
+	       row.ended > clock_wall() - 100;
+}
+
+/* Uploads the queue, as the bucket does. */
+static unsigned drain(struct store *s)
+{
+	struct outbox_row row;
+	unsigned n = 0;
+
+	while (store_outbox_next(s, 0, &row, 1) == 1 && n++ < 100)
+		ck_assert_int_eq(store_outbox_done(s, &row), 0);
+	return n;
+}
+
+START_TEST(test_removals)
+{
+	const struct store_hold try = {.class = "try", .age = 30 * DAY};
+	struct key a = key_nth(1), b = key_nth(2);
+	struct store_expired done;
+	struct outgone_row row;
+	struct store *s;
+
+	scratch_dir();
+	s = open_queued();
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	ck_assert_int_eq(publish_held(s, &b, 2, &try), 0);
+	ck_assert_int_eq(store_purge(s, &a, "expired: not really"), 0);
+	ck_assert(is_removed(s, &a, false));
+	/* The file comes back from the bucket before the bucket was told; then it is uploaded again. */
+	ck_assert_int_eq(publish_from_bucket(s, &a, 1), 0);
+	ck_assert(is_removed(s, &a, false));
+	ck_assert_int_eq(publish_held(s, &a, 3, &try), 0);
+	ck_assert_uint_eq(removals(s, NULL), 0);
+	sql("UPDATE objects SET ends = 1000 WHERE id = (SELECT object_id FROM keys WHERE canon LIKE '%00000002%')");
+	ck_assert_int_eq(store_expire(s, &done), 0);
+	ck_assert(is_removed(s, &b, true));
+	/* The bucket has a later end. */
+	ck_assert_int_eq(store_outgone_next(s, "", &row), 0);
+	ck_assert_int_eq(store_outgone_later(s, &row, clock_wall() + 1000), 0);
+	ck_assert_uint_eq(removals(s, NULL), 0);
+	ck_assert_int_eq(store_outgone_later(s, &row, clock_wall()), 0);
+	ck_assert(is_removed(s, &b, true));
+	ck_assert_int_eq(store_outgone_done(s, &row), 0);
+	ck_assert_uint_eq(removals(s, NULL), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* Without a bucket nothing is queued. */
+START_TEST(test_no_bucket)
+{
+	struct key a = key_nth(1);
+	struct use_row use;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &a, 1, 1000), 0);
+	ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+	ck_assert_uint_eq(removals(s, NULL), 0);
+	ck_assert_int_eq(store_uses_next(s, &use), -ENOTSUP);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* A damaged index: the removals stay, except that of a key that is stored again. */
+START_TEST(test_salvage)
+{
+	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3);
+	struct outbox_totals t;
+	struct store *s;
+
+	scratch_dir();
+	s = open_queued();
+	ck_assert_int_eq(publish(s, &a, 1, 1000), 0);
+	ck_assert_int_eq(publish(s, &b, 2, 1000), 0);
+	ck_assert_int_eq(publish(s, &c, 3, 1000), 0);
+	ck_assert_uint_eq(drain(s), 3);
+	ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+	store_close(s);
+	sql("INSERT INTO outgone SELECT canon, 1000, 1, 0 FROM keys WHERE canon LIKE '%00000002%'; DROP TABLE names");
+	s = open_scratch();
+	ck_assert(is_there(in_scratch("index.sqlite.damaged")));
+	ck_assert(is_removed(s, &a, false));
+	/* Removals are noted, and all files are queued again when the bucket is opened. */
+	ck_assert_int_eq(store_purge(s, &b, "purged by ci"), 0);
+	ck_assert_uint_eq(removals(s, NULL), 2);
+	ck_assert_int_eq(store_outbox_open(s, BUCKET), 0);
+	ck_assert_uint_eq(removals(s, NULL), 2);
+	ck_assert_int_eq(store_outbox_count(s, &t), 0);
+	ck_assert_uint_eq(t.files, 1);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* An index of version 8: its removals stay, and its triggers are replaced. */
+START_TEST(test_version_8)
+{
+	struct key a = key_nth(1), b = key_nth(2);
+	struct store *s;
+
+	scratch_dir();
+	s = open_queued();
+	ck_assert_int_eq(publish(s, &a, 1, 1000), 0);
+	ck_assert_int_eq(publish(s, &b, 2, 1000), 0);
+	store_close(s);
+	sql(BEFORE_9 "CREATE TABLE outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
+	    "CREATE TRIGGER outgone_new AFTER INSERT ON tombs BEGIN"
+	    " INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended); END;"
+	    "CREATE TRIGGER outgone_back AFTER INSERT ON keys BEGIN"
+	    " DELETE FROM outgone WHERE canon = new.canon; END;"
+	    "INSERT INTO tombs(canon, key, ended, why) VALUES('elf_debug 77', 'elf_debug 77', 1000, 'purged by ci');"
+	    "PRAGMA user_version = 8");
+	s = open_queued();
+	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
+	ck_assert_uint_eq(removals(s, NULL), 1);
+	ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+	ck_assert_uint_eq(removals(s, NULL), 2);
+	ck_assert(finds(s, &b, 2, 1000));
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* A file from the bucket is a use, and then at most one use a day; a file that is pinned here tells its end. */
+START_TEST(test_uses)
+{
+	const struct store_hold try = {.class = "try", .age = 30 * DAY}, keep = {.class = "keep"};
+	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3);
+	struct outbox_row row;
+	struct use_row use;
+	struct store *s;
+
+	scratch_dir();
+	s = open_queued();
+	ck_assert_int_eq(publish_from_bucket(s, &a, 1), 0);
+	ck_assert_int_eq(publish(s, &b, 2, 1000), 0);
+	ck_assert_int_eq(store_uses_next(s, &use), 0);
+	ck_assert(use.used > clock_wall() - 100 && use.used <= clock_wall());
+	ck_assert_int_eq(store_uses_done(s, &use), 0);
+	ck_assert_int_eq(store_uses_next(s, &use), -ENOENT);
+	sql("UPDATE objects SET used = used + 86000");
+	ck_assert_int_eq(store_uses_next(s, &use), -ENOENT);
+	sql("UPDATE objects SET used = used + 1000 WHERE id = 2");
+	ck_assert_int_eq(store_uses_next(s, &use), 0);
+	ck_assert_int_eq(use.object, 2);
+	/* A use that came meanwhile is not lost. */
+	sql("UPDATE objects SET used = used + 90000 WHERE id = 2");
+	ck_assert_int_eq(store_uses_done(s, &use), 0);
+	ck_assert_int_eq(store_uses_next(s, &use), 0);
+	ck_assert_int_eq(store_uses_done(s, &use), 0);
+
+	drain(s);
+	ck_assert_int_eq(publish_held(s, &c, 3, &try), 0);
+	ck_assert_int_eq(store_outbox_next(s, 0, &row, 1), 1);
+	ck_assert(row.held.pinned && row.held.hold.age == 30 * DAY && row.held.ends > clock_wall() + 29 * DAY);
+	ck_assert_uint_eq(drain(s), 1);
+	ck_assert_int_eq(store_hold(s, &c, &keep), 0);
+	ck_assert_int_eq(store_outbox_next(s, 0, &row, 1), 1);
+	ck_assert(row.held.pinned && row.held.ends == 0);
+	ck_assert_uint_eq(drain(s), 1);
+	ck_assert_int_eq(store_hold(s, &c, &try), 0);
+	ck_assert_uint_eq(drain(s), 0);
+	/* A file that came from the bucket is uploaded here, too. */
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	ck_assert_uint_eq(drain(s), 1);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+START_TEST(test_ends)
+{
+	struct bucket_end end = {.until = 100 * DAY, .age = 30 * DAY}, other = {.until = INT64_MAX};
+	_cleanup_buf_ struct buf text = BUF_UP_TO(100);
+	static const char *const bad[] = {"", "e1\t", "e1\t1\n", "e1\t1\t2", "e1\t-1\t2\n", "e1\t1\t99999999999999999999\n",
+		"e1\t 1\t2\n", "e2\t1\t2\n", "e1\t1 2\n"};
+
+	ck_assert_int_eq(bucket_end_write(&end, &text), 0);
+	ck_assert_str_eq(buf_text(&text), "e1\t8640000\t2592000\n");
+	ck_assert_int_eq(bucket_end_parse(buf_text(&text), &end), 0);
+	ck_assert(end.until == 100 * DAY && end.age == 30 * DAY);
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
+		ck_assert_int_eq(bucket_end_parse(bad[i], &end), -EINVAL);
+	ck_assert(!bucket_end_renew(&end, 60 * DAY) && !bucket_end_renew(&end, 70 * DAY + DAY / 2));
+	ck_assert(bucket_end_renew(&end, 71 * DAY) && end.until == 101 * DAY);
+	ck_assert(!bucket_end_renew(&end, -1) && !bucket_end_renew(&end, INT64_MAX));
+	bucket_end_join(&end, &(struct bucket_end){.until = 90 * DAY, .age = 60 * DAY}, 95 * DAY);
+	ck_assert(end.until == 101 * DAY && end.age == 30 * DAY);
+	bucket_end_join(&end, &(struct bucket_end){.until = 99 * DAY, .age = 60 * DAY}, 95 * DAY);
+	ck_assert(end.until == 101 * DAY && end.age == 60 * DAY);
+	bucket_end_join(&end, &other, 95 * DAY);
+	ck_assert(end.until == INT64_MAX && end.age == 0 && !bucket_end_renew(&end, 200 * DAY));
+	end = (struct bucket_end){.until = 10, .age = 4};
+	ck_assert(!bucket_end_renew(&end, 7) && bucket_end_renew(&end, 8) && end.until == 12);
+}
+END_TEST
+
+/* Files that are kept for a time give no room: nothing is evicted in vain. */
+START_TEST(test_kept_files_are_no_room)
+{
+	struct key a = key_nth(1), b = key_nth(2);
+	struct err e = {0};
+	struct store *s;
+
+	scratch_dir();
+	s = open_with(0, 1 << 20);
+	ck_assert_int_eq(publish(s, &a, 1, 1000), 0);
+	ck_assert_int_eq(publish(s, &b, 2, 100000), 0);
+	ck_assert_int_eq(store_keep(s, &b, 3600), 0);
+	disk_free = (1 << 20) - 50000;
+	ck_assert_int_eq(store_make_room(s, 0, &e), -ENOSPC);
+	ck_assert(finds(s, &a, 1, 1000) && finds(s, &b, 2, 100000));
+	ck_assert_int_eq(store_keep(s, &b, 0), 0);
+	store_make_room(s, 0, &e);
+	ck_assert(!finds(s, &b, 2, 100000));
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* store_remove_file() removes what was made of the file, and store_purge() leaves a tombstone for it. */
+START_TEST(test_made)
+{
+	struct key a = key_nth(1), made = key_nth(1), other = key_nth(2);
+	struct blob_facts f = FACTS;
+	struct store_row row = {.id = 0};
+	struct store_tomb t;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	made.type = other.type = FILETYPE_GSYM;
+	snprintf(made.name, sizeof(made.name), "elf");
+	snprintf(other.name, sizeof(other.name), "elf");
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(publish(s, &a, 1, 1000), 0);
+		row.id = 0;
+		while (store_list(s, row.id, &row, 1) == 1 && !key_equal(&row.key, &a))
+			;
+		snprintf(f.url, sizeof(f.url), "symfs gsym 5 of %s", row.sha256);
+		ck_assert_int_eq(publish_facts(s, &made, 2, 1000, &f, NULL), 0);
+		ck_assert_int_eq(publish_facts(s, &other, 3, 1000, &f, NULL), 0);
+		if (i == 0) {
+			ck_assert_int_eq(store_remove_file(s, &a), 1);
+			ck_assert_int_eq(store_tomb(s, &made, &t), -ENOENT);
+		} else {
+			ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+			ck_assert_int_eq(store_tomb(s, &made, &t), 0);
+			ck_assert_str_eq(t.why, "purged by ci");
+		}
+		ck_assert(!finds(s, &a, 1, 1000) && !finds(s, &made, 2, 1000) && finds(s, &other, 3, 1000));
+	}
+	ck_assert_int_eq(store_remove_file(s, &a), -ENOENT);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+UNIT_MAIN("outbox", test_removals, test_no_bucket, test_salvage, test_version_8, test_uses, test_ends,
+	test_kept_files_are_no_room, test_made)

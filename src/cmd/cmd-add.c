@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "intake/intake.h"
-#include "intake/unarchive.h"
+#include "unarchive/unarchive.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
-#include "intake/kind.h"
 #include "intake/private.h"
-#include "intake/unarchive.h"
+#include "unarchive/kind.h"
+#include "unarchive/unarchive.h"
 #include "unpack/unpack.h"
 
 #include <fcntl.h>
@@ -47,32 +47,11 @@ static const char *why_not_apart(enum archive_kind kind, const char *name, bool 
 	return depth >= INTAKE_DEPTH_MOST ? "an archive in an archive in an archive" : NULL;
 }
 
-/* Finds the kind of an archive by its first KiB. Of a compressed file it reads ARCHIVE_HEAD bytes, because the
- * content decides the kind. */
-static int kind_of(const struct part *p, enum archive_kind *kind)
-{
-	struct view v = view_of_fd(p->it.fd, p->it.size);
-	size_t n = (size_t)MIN(p->it.size, ARCHIVE_HEAD);
-	_cleanup_free_ uint8_t *more = NULL;
-	uint8_t head[1024];
-	int r = view_read(&v, 0, head, MIN(n, sizeof(head)));
-
-	if (r < 0)
-		return r;
-	*kind = archive_kind(head, MIN(n, sizeof(head)));
-	if (*kind != ARCHIVE_NONE || n <= sizeof(head) || !packing_of(head, sizeof(head)))
-		return 0;
-	more = malloc(n);
-	r = more ? view_read(&v, 0, more, n) : -ENOMEM;
-	if (r == 0)
-		*kind = archive_kind(more, n);
-	return r;
-}
-
 int taking_is_archive(const struct part *p, const char **why_not)
 {
+	struct view v = view_of_fd(p->it.fd, p->it.size);
 	enum archive_kind kind = ARCHIVE_NONE;
-	int r = kind_of(p, &kind);
+	int r = archive_kind_of(&v, &kind);
 
 	if (r < 0 || kind == ARCHIVE_NONE)
 		return r;
@@ -280,7 +259,7 @@ static int archive_trouble(struct unpacking *u, int r, const struct err *e)
 int taking_archive(struct taking *t, const struct part *p)
 {
 	_cleanup_free_ struct unpacking *u = calloc(1, sizeof(*u));
-	struct budget own = {.members = INTAKE_MEMBERS_MOST, .bytes = taking_bytes_most(p->it.size)};
+	struct budget own = {.members = UNARCHIVE_MEMBERS_MOST, .bytes = unarchive_bytes_most(p->it.size)};
 	uint64_t placed = t->placed;
 	struct err e = {0};
 	int r, done = 0;

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "intake/private.h"
+#include "unarchive/unarchive.h"
 #include "unpack/unpack.h"
 
 #include <fcntl.h>
@@ -59,7 +60,7 @@ static int take_bytes(void *ctx, const void *p, size_t n)
 static uint64_t most_bytes(const struct unpacking *u)
 {
 	const struct part *p = u->packed;
-	uint64_t most = p->budget ? p->budget->bytes : taking_bytes_most(p->it.size);
+	uint64_t most = p->budget ? p->budget->bytes : unarchive_bytes_most(p->it.size);
 	uint64_t of_a_file = u->t->in->opts.max_file_size;
 
 	return of_a_file ? MIN(most, of_a_file) : most;
@@ -98,8 +99,8 @@ static int take_inside(struct unpacking *u)
 	_cleanup_close_ int fd = fcntl(draft_fd(u->d), F_DUPFD_CLOEXEC, 0);
 	char name[MODULE_NAME_MAX];
 	struct part p = *u->packed;
-	uint64_t most = taking_bytes_most(p.it.size);
-	struct budget rest = {.members = INTAKE_MEMBERS_MOST, .bytes = most - MIN(most, draft_size(u->d))};
+	uint64_t most = unarchive_bytes_most(p.it.size);
+	struct budget rest = {.members = UNARCHIVE_MEMBERS_MOST, .bytes = most - MIN(most, draft_size(u->d))};
 
 	if (fd < 0)
 		return taking_refuse(u->t, u->packed, -errno, &u->e);

@@ -9,11 +9,6 @@ struct intake {
 	struct intake_opts opts;
 };
 
-/* The limit of unpacked bytes: RATIO_MOST for each byte of the archive, but at least BYTES_FREE. Debug
- * information can compress thirtyfold. */
-#define INTAKE_RATIO_MOST 100
-#define INTAKE_BYTES_FREE (256u << 20)
-#define INTAKE_MEMBERS_MOST (1u << 18)
 #define INTAKE_HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
 /* The most archives around a file: a package in an archive of packages is usual; deeper nesting is an attack. */
 #define INTAKE_DEPTH_MOST 2
@@ -50,8 +45,6 @@ int taking_refuse(struct taking *t, const struct part *p, int r, const struct er
 /* The text for an error of obj_identify() or of another function. */
 const char *taking_why(int r, const struct err *e);
 void taking_progress(struct taking *t, const struct part *p);
-/* The limit of unpacked bytes of a packed file of this size that is not in an archive. */
-uint64_t taking_bytes_most(uint64_t size);
 
 /* ---- slice.c ---- */
 

@@ -1,4 +1,4 @@
-/* Reports refusals and progress, and computes the limit of unpacked bytes. */
+/* Reports refusals and progress. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "intake/private.h"
@@ -35,11 +35,4 @@ void taking_progress(struct taking *t, const struct part *p)
 {
 	if (t->in->opts.progress)
 		t->in->opts.progress(t->in->opts.ctx, p->it.shown);
-}
-
-uint64_t taking_bytes_most(uint64_t size)
-{
-	uint64_t most = size > UINT64_MAX / INTAKE_RATIO_MOST ? UINT64_MAX : size * INTAKE_RATIO_MOST;
-
-	return MAX(most, (uint64_t)INTAKE_BYTES_FREE);
 }

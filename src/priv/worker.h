@@ -1,5 +1,5 @@
 /* Starts this program anew as a worker process, which reads hostile input: without environment, with a few
- * descriptors, and with limits. convert/ and intake/ have workers. worker_start() may be called from any thread;
+ * descriptors, and with limits. convert/ and unarchive/ have workers. worker_start() may be called from any thread;
  * the other functions are for the worker, before it starts threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

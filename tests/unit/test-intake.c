@@ -2,7 +2,7 @@
  * workers that fail. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "intake/intake.h"
-#include "intake/unarchive.h"
+#include "unarchive/unarchive.h"
 #include "layout/layout.h"
 #include "scratch.h"
 

@@ -1,6 +1,6 @@
 /* Starts the worker that takes an archive apart, and checks each of its messages. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "intake/unarchive.h"
+#include "unarchive/unarchive.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "priv/worker.h"
@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#define RATIO_MOST 100u
+#define BYTES_FREE (256ull << 20)
 #define STALL_SECONDS 120
 #define LOOK_MS 200 /* between two checks of `stop` */
 
@@ -36,6 +38,13 @@ struct unarchive {
 	struct wire w; /* the last message */
 	uint8_t bytes[WIRE_BYTES_MOST];
 };
+
+uint64_t unarchive_bytes_most(uint64_t size)
+{
+	uint64_t most = size > UINT64_MAX / RATIO_MOST ? UINT64_MAX : size * RATIO_MOST;
+
+	return MAX(most, (uint64_t)BYTES_FREE);
+}
 
 /* ---- the process --------------------------------------------------------------------- */
 
@@ -171,14 +180,15 @@ static int wait_for(struct unarchive *u)
 	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
 	struct pollfd p = {.fd = u->socket, .events = POLLIN};
 
-	while (poll(&p, 1, LOOK_MS) <= 0) {
+	for (;;) {
 		if (u->opts.stop && atomic_load(u->opts.stop))
 			return over(u, err_set(&u->e, -EINTR, "%s", err_text(EINTR)));
+		if (poll(&p, 1, LOOK_MS) > 0)
+			return 0;
 		if (clock_ms() >= end)
 			return over(u, err_set(&u->e, -ETIME,
 				"was not unpacked: the worker made no progress for %u s", seconds));
 	}
-	return 0;
 }
 
 static bool is_sound(const struct unarchive *u, size_t n)

@@ -1,8 +1,10 @@
-/* Recognizes archives by their first bytes. Pure functions, any thread. */
+/* Recognizes archives by their first bytes. Keeps no state; any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+
+struct view;
 
 enum archive_kind {
 	ARCHIVE_NONE,
@@ -21,3 +23,6 @@ enum archive_kind {
 
 /* The kind of a file that begins with the n bytes of `head`. */
 enum archive_kind archive_kind(const uint8_t *head, size_t n);
+/* The kind of a file, by its first KiB. Of a compressed file it reads ARCHIVE_HEAD bytes, because the content decides
+ * the kind. 0; -ENOMEM, errors of view_read(). */
+int archive_kind_of(struct view *v, enum archive_kind *out);

@@ -2,7 +2,7 @@
  * packed by xz or bzip2. Only this file uses libarchive. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "intake/unarchive-private.h"
+#include "unarchive/private.h"
 
 #include <archive.h>
 #include <archive_entry.h>

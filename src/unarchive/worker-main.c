@@ -1,10 +1,10 @@
 /* The worker process that takes an archive apart: sets its limits and its filter, and chooses a reader. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "intake/unarchive-private.h"
-#include "intake/unarchive.h"
 #include "priv/filter.h"
 #include "priv/worker.h"
+#include "unarchive/private.h"
+#include "unarchive/unarchive.h"
 
 #include <locale.h>
 #include <string.h>

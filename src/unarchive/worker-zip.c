@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "base/zip.h"
-#include "intake/unarchive-private.h"
+#include "unarchive/private.h"
 
 #include <string.h>
 

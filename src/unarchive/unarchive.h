@@ -1,14 +1,20 @@
 /* Takes an archive apart in a worker process. The worker sees the archive as a descriptor and sends the bytes of
  * the members; it can neither open files nor start processes. All that it sends counts as hostile. One thread
- * at a time for each struct unarchive. */
+ * at a time for each struct unarchive. intake/, scan/ and fetch/ use it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
-#include "intake/wire.h"
+#include "unarchive/wire.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
+
+/* The limits for an archive that is in no other archive. */
+#define UNARCHIVE_MEMBERS_MOST (1u << 18) /* members, with directories */
+/* Unpacked bytes: a hundred for each byte of the archive, but at least 256 MiB. Debug information can compress
+ * thirtyfold. */
+uint64_t unarchive_bytes_most(uint64_t size);
 
 struct unarchive_opts {
 	const char *program; /* NULL: this program, which must call unarchive_main() for UNARCHIVE_WORD */

@@ -1,7 +1,8 @@
 /* Recognizes archives by their first bytes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "intake/kind.h"
+#include "unarchive/kind.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "unpack/unpack.h"
 
 #include <stdbool.h>
@@ -41,4 +42,23 @@ enum archive_kind archive_kind(const uint8_t *head, size_t n)
 	if (!p || (strcmp(packing_name(p), "gzip") != 0 && strcmp(packing_name(p), "zstd") != 0))
 		return ARCHIVE_NONE;
 	return is_tar(inside, unpack_peek(p, head, n, inside, sizeof(inside))) ? ARCHIVE_PACKED_TAR : ARCHIVE_NONE;
+}
+
+int archive_kind_of(struct view *v, enum archive_kind *out)
+{
+	size_t n = (size_t)MIN(v->size, ARCHIVE_HEAD);
+	_cleanup_free_ uint8_t *more = NULL;
+	uint8_t head[1024];
+	int r = view_read(v, 0, head, MIN(n, sizeof(head)));
+
+	if (r < 0)
+		return r;
+	*out = archive_kind(head, MIN(n, sizeof(head)));
+	if (*out != ARCHIVE_NONE || n <= sizeof(head) || !packing_of(head, sizeof(head)))
+		return 0;
+	more = malloc(n);
+	r = more ? view_read(v, 0, more, n) : -ENOMEM;
+	if (r == 0)
+		*out = archive_kind(more, n);
+	return r;
 }

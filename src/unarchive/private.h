@@ -1,11 +1,11 @@
-/* Shared by the files of the worker that takes archives apart: unarchive-main.c starts it, unarchive-zip.c reads zip
- * archives, unarchive-lib.c all others, unarchive-send.c sends the members. The worker has one thread. */
+/* Shared by the files of the worker that takes archives apart: worker-main.c starts it, worker-zip.c reads zip
+ * archives, worker-lib.c all others, worker-send.c sends the members. The worker has one thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
 #include "base/view.h"
-#include "intake/kind.h"
-#include "intake/wire.h"
+#include "unarchive/kind.h"
+#include "unarchive/wire.h"
 
 #include <stdbool.h>
 

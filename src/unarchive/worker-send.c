@@ -1,7 +1,7 @@
 /* Sends the members of an archive from the worker to the process that started it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "intake/unarchive-private.h"
+#include "unarchive/private.h"
 
 #include <string.h>
 #include <sys/uio.h>

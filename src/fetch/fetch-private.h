@@ -11,6 +11,7 @@
 #include "fetch/taught.h"
 #include "net/net.h"
 #include "obj/obj.h"
+#include "scan/scan.h"
 #include "source/breaker.h"
 #include "source/sources.h"
 #include "store/flights.h"
@@ -122,6 +123,10 @@ struct fetch {
 
 	pthread_mutex_t trees_lock;
 	struct tree *trees; /* under trees_lock */
+
+	pthread_mutex_t members_lock;
+	pthread_cond_t members_free; /* `members_busy` fell */
+	unsigned members_busy;	     /* archives that are being unpacked; under members_lock */
 
 	/* net thread only */
 	struct flight *flights; /* a list, because there are few */
@@ -272,12 +277,21 @@ typedef int local_each(void *ctx, const struct artifact *a);
 int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
 	local_each *each, void *ctx);
 
+/* member.c: members of archives of scanned trees. (lookers) */
+
+/* Whether `fd` is the archive as the scan has read it. */
+bool member_is_there(int fd, const struct scan_found *at);
+/* Unpacks a member into a new draft of at most `most` bytes; `most` 0: no limit. Waits while other archives are
+ * unpacked. -ESTALE: the archive has changed. -EBADMSG, -EFBIG: the archive is bad. Others: errors of this machine. */
+int member_open(struct fetch *f, int fd, const struct scan_found *at, uint64_t most, struct draft **out,
+	struct err *e);
+
 /* trees.c: sources that are scanned. Any thread, short waits. */
 void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; `so` NULL: ends all */
 /* scan_find() in the tree of a source. -EHOSTUNREACH: no source has the tree any more, or the tree cannot be
  * walked. */
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
-	struct buf *path);
+	struct scan_found *out);
 /* Calls `each` with the keys of files found so far, until `each` returns non-zero; returns that value. `each` must
  * not call trees_*(). */
 int trees_each(struct fetch *f, const struct source *s, int (*each)(void *ctx, const struct key *k),

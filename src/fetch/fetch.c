@@ -73,6 +73,8 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_mutex_init(&f->trees_lock, NULL);
+	pthread_mutex_init(&f->members_lock, NULL);
+	pthread_cond_init(&f->members_free, NULL);
 	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
 	f->opts.agent = NULL;
@@ -154,6 +156,8 @@ int fetch_free(struct fetch *f)
 	taught_free(f);
 	folded_free(f->folded);
 	pthread_mutex_destroy(&f->trees_lock);
+	pthread_mutex_destroy(&f->members_lock);
+	pthread_cond_destroy(&f->members_free);
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

@@ -382,15 +382,65 @@ int local_follow(struct fetch *f, const struct source *s, const struct key *k, c
 	return r;
 }
 
+/* ---- scanned trees ------------------------------------------------------------------ */
+
+/* Unpacks a member of an archive into the store, unless the store has an equally good file. */
+static int take_member(struct look *l, int fd, const struct scan_found *at)
+{
+	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
+	struct blob_facts facts = {.fetched = clock_wall()};
+	struct draft *d = NULL;
+	struct err e = {0};
+	int r;
+
+	if (!member_is_there(fd, at)) {
+		snprintf(l->why, 200, "changed since it was read");
+		return -ENOENT;
+	}
+	if (!l->found || (!store_wants(l->f->store, l->k, &at->worth) && store_find(l->f->store, l->k, l->out) == 0))
+		return 0;
+	say_found(l);
+	buf_addf(&url, "%s/%s!%s", l->s->o.path, at->path, at->name);
+	snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
+	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&url));
+	r = member_open(l->f, fd, at, fetch_most(l->f, l->s), &d, &e);
+	if (r == 0)
+		r = learn_publish(l->f, d, l->k, &facts, l->out, &e);
+	if (r == -ESTALE)
+		r = store_find(l->f->store, l->k, l->out);
+	if (r < 0)
+		snprintf(l->why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
+	return r;
+}
+
+/* Tries a file or a member of an archive, where the scan found the key. */
+static int try_found(struct look *l, const struct scan_found *at)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (at->member)
+		r = open_below(l->s, l->base, l->k->type, at->path, &fd, l->why);
+	else
+		r = try_path(l, at->path);
+	if (r == 0 && at->member)
+		r = take_member(l, fd, at);
+	if (r == 0)
+		snprintf(l->why, 200, "%.120s%s%.70s", at->path, at->member ? "!" : "", at->name);
+	return r;
+}
+
 /* Tries the files of a scanned tree that have the key. A file that changed since the walk does not count, because the
  * scan will read it again. */
 static int find_in_tree(struct look *l)
 {
+	_cleanup_free_ struct scan_found *at = malloc(sizeof(*at));
 	int worst = -ENOENT;
 
+	if (!at)
+		return -ENOMEM;
 	for (unsigned nth = 0;; nth++) {
-		_cleanup_buf_ struct buf path = BUF_UP_TO(PATH_MAX);
-		int r = trees_find(l->f, l->s, l->k, nth, &path);
+		int r = trees_find(l->f, l->s, l->k, nth, at);
 
 		if (r < 0) {
 			l->why[0] = '\0';
@@ -398,10 +448,10 @@ static int find_in_tree(struct look *l)
 				snprintf(l->why, 200, "is still being walked");
 			return r == -ENOENT ? worst : r;
 		}
-		r = try_path(l, buf_text(&path));
+		r = try_found(l, at);
 		if (r == 0)
 			return 0;
-		log_debug(LOG_FETCH, "%s/%s: %s", l->s->shown, buf_text(&path),
+		log_debug(LOG_FETCH, "%s/%s%s%s: %s", l->s->shown, at->path, at->name[0] ? "!" : "", at->name,
 			l->why[0] ? l->why : err_text(r));
 		if (r == -EIO || r == -ENOMEM || r == -EACCES)
 			worst = r;

@@ -1,5 +1,5 @@
 /* Scans of directory sources without a layout: a scan begins and ends with its source, and is saved in the
- * store. Two sources with one path share a scan. */
+ * store. Two sources with one path share a scan, unless one leaves out archives. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"
@@ -21,19 +21,21 @@ struct tree {
 	bool wanted;   /* valid only while trees_set() runs */
 };
 
-static struct tree **tree_at(struct fetch *f, const char *path)
+static struct tree **tree_at(struct fetch *f, const struct source *s)
 {
 	struct tree **at = &f->trees;
 
-	while (*at && strcmp(scan_path((*at)->scan), path) != 0)
+	while (*at && (strcmp(scan_path((*at)->scan), s->o.path) != 0 ||
+			      scan_archives((*at)->scan) != source_archives(s)))
 		at = &(*at)->next;
 	return at;
 }
 
 /* Returns the path of the file in which the scan is saved. NULL: it cannot be saved, so each process reads all files
  * again. */
-static char *memory_of(const struct fetch *f, const char *path)
+static char *memory_of(const struct fetch *f, const struct source *s)
 {
+	const char *path = s->o.path;
 	_cleanup_free_ char *dir = NULL;
 	char *file;
 
@@ -43,21 +45,23 @@ static char *memory_of(const struct fetch *f, const char *path)
 	}
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return NULL;
-	return asprintf(&file, "%s/%016llx", dir,
-		       (unsigned long long)hash_mix(path, strlen(path))) < 0
+	return asprintf(&file, "%s/%016llx%s", dir, (unsigned long long)hash_mix(path, strlen(path)),
+		       source_archives(s) ? "" : "-files") < 0
 		? NULL
 		: file;
 }
 
 /* Under the lock. */
-static void tree_begin(struct fetch *f, const char *path)
+static void tree_begin(struct fetch *f, const struct source *s)
 {
-	_cleanup_free_ char *memory = memory_of(f, path);
+	_cleanup_free_ char *memory = memory_of(f, s);
+	struct scan_opts o = {.path = s->o.path, .memory = memory, .archives = source_archives(s),
+		.unsandboxed = f->opts.allow_unsandboxed};
 	struct tree *t = calloc(1, sizeof(*t));
 	struct err e = {0};
 
-	if (!t || scan_start(&t->scan, path, memory, &e) < 0) {
-		log_error("%s cannot be walked: %s", path, t ? e.text : "out of memory");
+	if (!t || scan_start(&t->scan, &o, &e) < 0) {
+		log_error("%s cannot be walked: %s", s->o.path, t ? e.text : "out of memory");
 		free(t);
 		return;
 	}
@@ -71,7 +75,7 @@ static void tree_begin(struct fetch *f, const char *path)
 static struct tree *tree_take(struct fetch *f, const struct source *s)
 {
 	LOCK_SCOPE(&f->trees_lock);
-	struct tree *t = *tree_at(f, s->o.path);
+	struct tree *t = *tree_at(f, s);
 
 	if (t)
 		t->refs++;
@@ -123,11 +127,11 @@ void trees_set(struct fetch *f, const struct sources *so)
 
 		if (!source_scans(so->list[i]))
 			continue;
-		at = tree_at(f, so->list[i]->o.path);
+		at = tree_at(f, so->list[i]);
 		if (*at)
 			(*at)->wanted = true;
 		else
-			tree_begin(f, so->list[i]->o.path);
+			tree_begin(f, so->list[i]);
 	}
 	gone = take_unwanted(f);
 	pthread_mutex_unlock(&f->trees_lock);
@@ -140,14 +144,14 @@ void trees_set(struct fetch *f, const struct sources *so)
 }
 
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
-	struct buf *path)
+	struct scan_found *out)
 {
 	struct tree *t = tree_take(f, s);
 	int r;
 
 	if (!t)
 		return -EHOSTUNREACH;
-	r = scan_find(t->scan, k, nth, path);
+	r = scan_find(t->scan, k, nth, out);
 	tree_give(f, t);
 	return r;
 }

@@ -208,6 +208,8 @@ static void ask_local(struct fetch *f, const struct source *s, const struct arti
 	blob_unref(b);
 	snprintf(row->verdict, sizeof(row->verdict), "%s",
 		r == 0 ? "found" : r == -ENOENT ? "missing" : r == -ELOOP ? "skipped" : "failed");
+	if (r == 0 && why[0]) /* a scanned tree: where the file is */
+		snprintf(row->error, sizeof(row->error), "%s", why);
 	if (r < 0 && (r != -ENOENT || why[0]))
 		snprintf(row->error, sizeof(row->error), "%s", why[0] ? why : err_text(r));
 }

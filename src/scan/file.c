@@ -102,50 +102,7 @@ void reading_release(struct reading *r)
 	free(r->subs);
 }
 
-int known_key(const char *line, size_t n, struct key *k, struct worth *w)
-{
-	const char *tab = memchr(line, '\t', n);
-	size_t head = tab ? (size_t)(tab - line) : 0;
-	char text[KEY_TEXT], worth[WORTH_TEXT];
-	struct worth own;
-
-	if (!tab || head >= sizeof(worth) || n - head > sizeof(text))
-		return -EINVAL;
-	snprintf(worth, sizeof(worth), "%.*s", (int)head, line);
-	snprintf(text, sizeof(text), "%.*s", (int)(n - head - 1), tab + 1);
-	worth_parse(w ? w : &own, worth);
-	return key_parse(k, text);
-}
-
 /* ---- identification ----------------------------------------------------------------- */
-
-static int add_keys(struct obj_slice *slice, const char *name, struct buf *out)
-{
-	struct key keys[OBJ_KEYS_MOST];
-	char text[KEY_TEXT], worth[WORTH_TEXT];
-	unsigned n;
-	int r = 0;
-
-	obj_take_name(slice, name);
-	n = obj_keys(slice, keys);
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		if (!strpbrk(key_text(&keys[i], text), "\t\r\n"))
-			r = buf_addf(out, "%s\t%s\n", worth_text(&slice->worth, worth), text);
-	return r;
-}
-
-static int add_slices(struct view *v, const char *name, struct buf *out)
-{
-	struct obj_slice slice;
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < SLICES_MOST; i++) {
-		r = obj_identify(v, i, &slice, NULL);
-		if (r == 0)
-			r = add_keys(&slice, name, out);
-	}
-	return r;
-}
 
 struct inside {
 	struct buf b;
@@ -204,8 +161,9 @@ static int add_inside(struct view *v, const char *path, struct buf *out)
 	return r == -ENOMEM || r == -EIO ? r : r < 0 ? -ENOMSG : 0;
 }
 
-/* Sets *keys to the keys of a file; NULL: it has no key. A broken file has the keys of its complete slices. */
-static int keys_of(int dir, const char *way, const char *name, uint64_t size, char **keys)
+/* Sets out->keys to the keys of a file; NULL: it has no key. A broken file has the keys of its complete slices. An
+ * archive is read later. */
+static int keys_of(const struct scan *s, int dir, const char *way, const char *name, struct scan_file *file)
 {
 	_cleanup_close_ int fd = -1;
 	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * (KEY_TEXT + WORTH_TEXT));
@@ -213,20 +171,22 @@ static int keys_of(int dir, const char *way, const char *name, uint64_t size, ch
 	struct view v;
 	int r = beneath_open_name(dir, name, &fd);
 
-	v = view_of_fd(fd, size);
+	v = view_of_fd(fd, file->size);
 	if (r == 0)
 		r = add_slices(&v, name, &out);
-
-	*keys = NULL;
+	if (r == -ENOMSG && s->archives && archive_is(&v, name)) {
+		file->kind = SCAN_ARCHIVE_NEW;
+		return 0;
+	}
 	if (r == -ENOMSG && buf_addf(&path, "%s/%s", way, name) == 0)
 		r = add_inside(&v, buf_text(&path), &out);
 	if (r < 0 && r != -ENOENT && r != -ENOMSG && r != -EBADMSG)
 		return r;
-	*keys = out.n ? buf_take(&out, NULL) : NULL;
+	file->keys = out.n ? buf_take(&out, NULL) : NULL;
 	return 0;
 }
 
-static int64_t mtime_of(const struct stat *st)
+int64_t mtime_of(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
@@ -237,7 +197,7 @@ static bool is_same(const struct scan_file *f, const struct stat *st)
 	       f->mtime == mtime_of(st) && f->mtime != -1;
 }
 
-int look_at(const struct scan_dir *before, const struct scan_dir *remembered, int dir,
+int look_at(const struct scan *s, const struct scan_dir *before, const struct scan_dir *remembered, int dir,
 	const char *name, const struct stat *st, struct scan_file *out)
 {
 	const struct scan_file *known = file_in(before, name);
@@ -248,9 +208,12 @@ int look_at(const struct scan_dir *before, const struct scan_dir *remembered, in
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
 		.mtime = mtime_of(st)};
-	if (is_same(known, st))
+	if (is_same(known, st)) {
 		out->keys = known->keys ? strdup(known->keys) : NULL;
-	else if (keys_of(dir, before->path, name, out->size, &out->keys) < 0)
+		out->members = known->members;
+		out->kind = known->kind;
+	} else if (keys_of(s, dir, before->path, name, out) < 0) {
 		out->mtime = -1;
+	}
 	return out->name ? 0 : -ENOMEM;
 }

@@ -16,11 +16,16 @@ static int compare_refs(const void *a, const void *b)
 		return x->number < y->number ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
+	/* A file can be served in place; a member must be unpacked. */
+	if ((x->member == NO_MEMBER) != (y->member == NO_MEMBER))
+		return x->member == NO_MEMBER ? -1 : 1;
 	if (x->file->size != y->file->size)
 		return x->file->size > y->file->size ? -1 : 1;
 	if (x->dir != y->dir)
 		return strcmp(x->dir->path, y->dir->path);
-	return strcmp(x->file->name, y->file->name);
+	if (x->file != y->file)
+		return strcmp(x->file->name, y->file->name);
+	return x->member < y->member ? -1 : x->member > y->member;
 }
 
 struct indexing {
@@ -28,8 +33,8 @@ struct indexing {
 	size_t n, room, n_keys;
 };
 
-static int add_ref(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_dir *d,
-	const struct scan_file *f)
+/* Adds a reference: `at` with the number and the rank of the key. */
+static int add_ref(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_ref *at)
 {
 	if (x->n == x->room) {
 		size_t room = x->room ? x->room * 2 : 256;
@@ -40,14 +45,15 @@ static int add_ref(struct indexing *x, const struct key *k, const struct worth *
 		x->refs = more;
 		x->room = room;
 	}
-	x->refs[x->n++] = (struct scan_ref){key_number(k), d, f, worth_rank(w, k->type)};
+	x->refs[x->n] = *at;
+	x->refs[x->n].number = key_number(k);
+	x->refs[x->n++].rank = worth_rank(w, k->type);
 	return 0;
 }
 
 /* Requests can name an ELF file by the debug id that follows from its build id. That id depends on the byte
  * order, which the key lacks. So both possible ids lead to the file, and the reader of the file checks. */
-static int add_debug_ids(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_dir *d,
-	const struct scan_file *f)
+static int add_debug_ids(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_ref *at)
 {
 	struct artifact a;
 	int r = 0;
@@ -62,28 +68,33 @@ static int add_debug_ids(struct indexing *x, const struct key *k, const struct w
 		struct key own;
 
 		if (module_debug_id(&a.m, big, &by.m.debug_id) == 0 && key_of(&own, &by) == 0)
-			r = add_ref(x, &own, w, d, f);
+			r = add_ref(x, &own, w, at);
 	}
 	return r;
 }
 
 static int index_file(struct indexing *x, const struct scan_dir *d, const struct scan_file *f)
 {
+	struct scan_ref at = {.dir = d, .file = f, .member = NO_MEMBER};
 	int r = 0;
 
 	for (const char *p = f->keys; r == 0 && p && *p;) {
 		size_t n = strcspn(p, "\n");
 		struct worth w;
 		struct key k;
-		int bad = known_key(p, n, &k, &w);
+		int bad;
 
+		at.line = (uint32_t)(p - f->keys);
+		if (*p == '\t')
+			at.member = at.line;
+		bad = known_key(p, n, &k, &w);
 		p += n + 1;
 		if (bad < 0)
 			continue;
-		r = add_ref(x, &k, &w, d, f);
+		r = add_ref(x, &k, &w, &at);
 		x->n_keys += r == 0;
 		if (r == 0)
-			r = add_debug_ids(x, &k, &w, d, f);
+			r = add_debug_ids(x, &k, &w, &at);
 	}
 	return r;
 }

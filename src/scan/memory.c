@@ -1,5 +1,6 @@
 /* Reads and writes the memory file of a scanned tree: a text file that lists the tree's files as of the last walk. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
@@ -11,10 +12,15 @@
 #include <string.h>
 
 #define MEMORY_MOST (256u << 20)
-#define MEMORY_FIRST "symfs scan 3\n"
+#define MEMORY_FIRST "symfs scan 4\n"
+
+/* The letter of a file's line. An archive that was not read has no line. */
+static const char kind_letters[] = {
+	[SCAN_PLAIN] = 'f', [SCAN_ARCHIVE_NEW] = 0, [SCAN_ARCHIVE] = 'a', [SCAN_ARCHIVE_FAULTY] = 'b'};
 
 /* Writes a line "d PATH" for each directory, followed by its files. A file has a line "f INO SIZE MTIME
- * NAME", and a line "k WORTH TAB KEY" for each of its keys. */
+ * NAME" (of an archive with the letter a or b), and a line "k WORTH TAB KEY" for each of its keys. In an archive, a
+ * line "k TAB NTH SIZE NAME" for each member comes before the keys of the member. */
 static int memory_text(const struct scan *s, struct buf *out)
 {
 	int r = buf_adds(out, MEMORY_FIRST);
@@ -27,7 +33,9 @@ static int memory_text(const struct scan *s, struct buf *out)
 			const struct scan_file *f = &d->files[j];
 			const char *p = f->keys;
 
-			r = buf_addf(out, "f %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", f->ino,
+			if (!kind_letters[f->kind])
+				continue;
+			r = buf_addf(out, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", kind_letters[f->kind], f->ino,
 				f->size, f->mtime, f->name);
 			for (; r == 0 && p && *p; p += strcspn(p, "\n") + 1)
 				r = buf_addf(out, "k %.*s\n", (int)strcspn(p, "\n"), p);
@@ -53,7 +61,8 @@ void memory_write(struct scan *s)
 	_cleanup_buf_ struct buf text = BUF_UP_TO(MEMORY_MOST);
 	int r;
 
-	if (!s->memory || !s->changed || !s->walked)
+	s->saved_ms = clock_ms();
+	if (!s->memory || !s->changed || !s->seen_all)
 		return;
 	r = memory_text(s, &text);
 	if (r == 0)
@@ -73,8 +82,12 @@ struct recalling {
 
 static void recall_keys(struct recalling *c)
 {
-	if (c->keys.n && c->in.n)
-		c->in.files[c->in.n - 1].keys = buf_take(&c->keys, NULL);
+	struct scan_file *f = c->in.n ? &c->in.files[c->in.n - 1] : NULL;
+
+	if (c->keys.n && f)
+		f->keys = buf_take(&c->keys, NULL);
+	for (const char *p = f ? f->keys : NULL; p && *p; p += strcspn(p, "\n") + 1)
+		f->members += *p == '\t';
 	buf_clear(&c->keys);
 }
 
@@ -110,9 +123,9 @@ static int recall_dir(struct recalling *c, const char *path)
 	return c->dirs[c->n].path ? (int)(c->n++, 0) : -ENOMEM;
 }
 
-static int recall_file(struct recalling *c, const char *text)
+static int recall_file(struct recalling *c, enum scan_kind kind, const char *text)
 {
-	struct scan_file f = {0};
+	struct scan_file f = {.kind = kind};
 	int at = 0, r;
 
 	recall_keys(c);
@@ -131,8 +144,9 @@ static int recall_line(struct recalling *c, char *line)
 	if (line[0] && line[1] == ' ') {
 		if (line[0] == 'd')
 			return recall_dir(c, line + 2);
-		if (line[0] == 'f' && c->n)
-			return recall_file(c, line + 2);
+		for (unsigned i = 0; c->n && i < ARRAY_SIZE(kind_letters); i++)
+			if (line[0] == kind_letters[i])
+				return recall_file(c, i, line + 2);
 		if (line[0] == 'k' && c->in.n)
 			return buf_addf(&c->keys, "%s\n", line + 2);
 	}
@@ -142,7 +156,7 @@ static int recall_line(struct recalling *c, char *line)
 /* If the memory file cannot be read, the walk identifies all files again. */
 void memory_read(struct scan *s)
 {
-	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * (KEY_TEXT + WORTH_TEXT))};
+	struct recalling c = {.keys = BUF_UP_TO(SCAN_KEYS_TEXT)};
 	size_t first = strlen(MEMORY_FIRST);
 	_cleanup_free_ char *text = NULL;
 	char *save = NULL;

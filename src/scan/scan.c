@@ -23,6 +23,11 @@ const char *scan_path(const struct scan *s)
 	return s->path;
 }
 
+bool scan_archives(const struct scan *s)
+{
+	return s->archives;
+}
+
 /* ---- following ---------------------------------------------------------------------- */
 
 /* Marks the directories that changed. true: the whole tree must be read again. */
@@ -75,15 +80,29 @@ static bool settle(struct scan *s, bool *all)
 	return r >= 0;
 }
 
+/* The tree was walked for the first time, and its archives were read. */
+static void end_first_walk(struct scan *s)
+{
+	log_debug(LOG_FETCH, "%s: walked, %zu keys", s->path, s->n_keys);
+	memory_write(s);
+	LOCK_SCOPE(&s->lock);
+	s->walked = true;
+}
+
 static void follow(struct scan *s)
 {
 	for (;;) {
 		bool blind = s->watches_full || s->inotify < 0 || s->error;
-		bool all = false;
-		int r = wait_for(s, blind ? s->error ? WAIT_MOST_MS : WALK_AGAIN_MS : -1);
+		bool all = false, read = archives_read(s);
+		int r;
 
+		if (read && s->seen_all && !s->walked)
+			end_first_walk(s);
+		r = wait_for(s, !read ? WAIT_MOST_MS : !blind ? -1 : s->error ? WAIT_MOST_MS : WALK_AGAIN_MS);
 		if (r < 0 || (r > 0 && !settle(s, &all)))
 			return;
+		if (r == 0 && !read)
+			continue;
 		if (all || (r == 0 && blind))
 			walk_all(s);
 		else
@@ -98,8 +117,6 @@ static void *run(void *ctx)
 	memory_read(s);
 	walk_all(s);
 	memory_forget(s);
-	log_debug(LOG_FETCH, "%s: walked, %zu keys", s->path, s->n_keys);
-	memory_write(s);
 	follow(s);
 	memory_write(s);
 	return NULL;
@@ -125,11 +142,12 @@ static void scan_free(struct scan *s)
 	free(s->refs);
 	free(s->path);
 	free(s->memory);
+	free(s->worker);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
-int scan_start(struct scan **out, const char *path, const char *memory, struct err *e)
+int scan_start(struct scan **out, const struct scan_opts *o, struct err *e)
 {
 	struct scan *s = calloc(1, sizeof(*s));
 	int r = 0;
@@ -137,12 +155,15 @@ int scan_start(struct scan **out, const char *path, const char *memory, struct e
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	pthread_mutex_init(&s->lock, NULL);
-	s->path = strdup(path);
-	s->memory = memory ? strdup(memory) : NULL;
+	s->path = strdup(o->path);
+	s->memory = o->memory ? strdup(o->memory) : NULL;
+	s->worker = o->worker ? strdup(o->worker) : NULL;
+	s->archives = o->archives;
+	s->unsandboxed = o->unsandboxed;
 	s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* -1: no watches, the thread walks each minute */
 	s->most = SCAN_FILES;
 	s->stop = eventfd(0, EFD_CLOEXEC);
-	if (!s->path || (memory && !s->memory))
+	if (!s->path || (o->memory && !s->memory) || (o->worker && !s->worker))
 		r = -ENOMEM;
 	else if (s->stop < 0)
 		r = -errno;
@@ -150,7 +171,7 @@ int scan_start(struct scan **out, const char *path, const char *memory, struct e
 		r = -pthread_create(&s->thread, NULL, run, s);
 	if (r < 0) {
 		scan_free(s);
-		return err_set(e, r, "%s: cannot be walked: %s", path, err_text(r));
+		return err_set(e, r, "%s: cannot be walked: %s", o->path, err_text(r));
 	}
 	*out = s;
 	return 0;
@@ -164,6 +185,7 @@ void scan_stop(struct scan *s)
 
 	if (!s)
 		return;
+	atomic_store(&s->stopping, true);
 	eventfd_write(s->stop, 1);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += GIVE_UP_S;
@@ -175,7 +197,29 @@ void scan_stop(struct scan *s)
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path)
+/* Fills in the member of a reference, and the worth of its key. */
+static void take_member(const struct scan_ref *r, struct scan_found *out)
+{
+	const char *line = r->file->keys + r->line;
+	struct key own;
+	char *end;
+	size_t n;
+
+	known_key(line, strcspn(line, "\n"), &own, &out->worth);
+	out->member = 0;
+	out->name[0] = '\0';
+	if (r->member == NO_MEMBER)
+		return;
+	line = r->file->keys + r->member + 1;
+	out->member = strtoull(line, &end, 10);
+	strtoull(end, &end, 10); /* the size */
+	end += *end == ' ';
+	n = MIN(strcspn(end, "\n"), sizeof(out->name) - 1);
+	memcpy(out->name, end, n);
+	out->name[n] = '\0';
+}
+
+int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out)
 {
 	uint64_t number = key_number(k);
 	size_t at;
@@ -184,9 +228,14 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *pat
 	at = index_from(s, number);
 	if (nth < s->n_refs - at && s->refs[at + nth].number == number) {
 		const struct scan_ref *r = &s->refs[at + nth];
-
-		return buf_addf(path, "%s%s%s", r->dir->path, *r->dir->path ? "/" : "",
+		int n = snprintf(out->path, sizeof(out->path), "%s%s%s", r->dir->path, *r->dir->path ? "/" : "",
 			r->file->name);
+
+		out->ino = r->file->ino;
+		out->size = r->file->size;
+		out->mtime = r->file->mtime;
+		take_member(r, out);
+		return n < 0 || (size_t)n >= sizeof(out->path) ? -ENAMETOOLONG : 0;
 	}
 	return s->walked ? -ENOENT : -EAGAIN;
 }
@@ -220,20 +269,33 @@ static int copy_known(struct scan *s, struct buf *out)
 	return r;
 }
 
+/* The size in a member's line. */
+static uint64_t size_of_member(const char *line)
+{
+	char *end;
+
+	strtoull(line + 1, &end, 10);
+	return strtoull(end, NULL, 10);
+}
+
 static int each_of(const char *p, const struct known *head, size_t *left,
 	int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
 {
 	const char *end = p + head->n;
+	uint64_t size = head->size;
 	int r = 0;
 
 	while (r == 0 && *left && p < end) {
 		size_t n = strcspn(p, "\n");
 		struct key k;
 
-		if (known_key(p, n, &k, NULL) == 0)
-			r = each(ctx, &k, head->size);
+		if (*p == '\t')
+			size = size_of_member(p);
+		else if (known_key(p, n, &k, NULL) == 0) {
+			r = each(ctx, &k, size);
+			--*left;
+		}
 		p += n + 1;
-		--*left;
 	}
 	return r;
 }
@@ -258,10 +320,22 @@ void scan_state(struct scan *s, char out[static 240])
 {
 	LOCK_SCOPE(&s->lock);
 
-	if (s->error)
+	uint64_t all = s->archives_read + s->archives_new;
+	char read[32] = "";
+	int n;
+
+	if (s->error) {
 		snprintf(out, 240, "%s", s->error == -ELOOP ? "skipped: inside a symfs mount"
 							    : err_text(s->error));
-	else
-		snprintf(out, 240, "%s, %zu artifacts in %" PRIu64 " files",
-			s->walked ? "there" : "being walked", s->n_keys, s->files);
+		return;
+	}
+	n = snprintf(out, 240, "%s, %zu artifacts in %" PRIu64 " files",
+		s->walked ? "there" : "being walked", s->n_keys, s->files);
+	if (s->archives_new)
+		snprintf(read, sizeof(read), "%" PRIu64 " of ", s->archives_read);
+	if (all)
+		n += snprintf(out + n, 240 - (size_t)n, ", %s%" PRIu64 " archive%s%s", read, all, all == 1 ? "" : "s",
+			s->archives_new ? " read" : "");
+	if (s->archives_faulty)
+		snprintf(out + n, 240 - (size_t)n, " (%" PRIu64 " with faults, see the log)", s->archives_faulty);
 }

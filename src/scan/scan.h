@@ -1,6 +1,9 @@
-/* A local directory tree as a source: a build directory, /usr/lib/debug. A thread walks the tree, identifies
- * each file with obj/, and follows changes with inotify. If the kernel cannot watch all directories, the
+/* A local directory tree as a source: a build directory, /usr/lib/debug, a folder of packages. A thread walks the
+ * tree, identifies each file with obj/, and follows changes with inotify. If the kernel cannot watch all directories, the
  * thread walks the tree again each minute. The answers are hints: the reader of a file checks its identity.
+ *
+ * The members of archives (packages of distributions, tar, zip, 7z) are identified by unarchive/, whose worker unpacks
+ * them in memory. Several threads read archives, after the walk and at low priority.
  *
  * Links are not followed; other file systems are entered, except symfs mounts. A memory file records the
  * tree's files by inode, size and time, so that the next process reads only changed files. SCAN_FILES and
@@ -10,29 +13,52 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "id/key.h"
+#include "id/worth.h"
 
-#define SCAN_FILES 1000000u
+#include <limits.h>
+
+#define SCAN_FILES 1000000u /* files, and members of archives that have keys */
 #define SCAN_DEPTH 64u
+#define SCAN_MEMBERS 65536u /* members of one archive that have keys */
+#define SCAN_NAME 1024u	    /* room for the name of a member */
 
 struct scan;
 
-/* Starts to walk `path`, which need not exist yet. `memory` names the memory file, in an existing directory;
- * NULL: no memory file. 0, -errno. */
-int scan_start(struct scan **out, const char *path, const char *memory, struct err *e);
+struct scan_opts {
+	const char *path;   /* the root of the tree, which need not exist yet */
+	const char *memory; /* the memory file, in an existing directory; NULL: no memory file */
+	bool archives;	    /* look into archives */
+	bool unsandboxed;   /* also where no system-call filter can be set */
+	const char *worker; /* the program that unpacks archives; NULL: this program, as in unarchive_opts */
+};
+
+/* 0, -errno. */
+int scan_start(struct scan **out, const struct scan_opts *o, struct err *e);
 /* Writes the memory file and ends the thread; NULL is fine. If the tree's file system does not answer, the
  * thread and its data are leaked. */
 void scan_stop(struct scan *s);
 
 const char *scan_path(const struct scan *s);
+bool scan_archives(const struct scan *s); /* scan_opts.archives */
 
-/* Appends the path, below scan_path(), of the nth file with the key. n counts from 0; the best file comes first.
+/* Where a key is: a file, or a member of an archive. */
+struct scan_found {
+	char path[PATH_MAX];   /* of the file, below scan_path() */
+	uint64_t ino, size;    /* of the file when it was read */
+	int64_t mtime;	       /* nanoseconds */
+	uint64_t member;       /* the number of the archive's member (unarchive_member.nth); 0: the file itself */
+	char name[SCAN_NAME];  /* the member's name; "": it has none */
+	struct worth worth;
+};
+
+/* Finds the nth file with the key. n counts from 0; the best file comes first, a file before an equally good member.
  * 0. -ENOENT: there are no more such files. -EAGAIN: no more were found so far, but the tree is still being walked.
- * Errors of buf_addf(). */
-int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
+ * -ENAMETOOLONG. */
+int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out);
 
 /* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key can come twice.
  * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */
 int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 
-/* The state in words: "there, 1200 artifacts in 3000 files", "being walked, ...", or the error. */
+/* The state in words: "there, 1200 artifacts in 3000 files, 40 archives", "being walked, ...", or the error. */
 void scan_state(struct scan *s, char out[static 240]);

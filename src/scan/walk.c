@@ -157,9 +157,9 @@ static int read_entry(struct scan *s, struct scan_dir *d, int fd, const char *na
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
 	/* `s->files` still counts the directory's old files, which this reading replaces. */
-	if (s->files - d->n + out->n >= s->most)
+	if (s->files + s->members - d->n + out->n >= s->most)
 		return -E2BIG;
-	r = look_at(d, memory_dir(s, d->path), fd, name, &st, &f);
+	r = look_at(s, d, memory_dir(s, d->path), fd, name, &st, &f);
 	if (r == 0)
 		r = reading_file(out, &f);
 	if (r < 0) {
@@ -189,6 +189,22 @@ static int read_dir(struct scan *s, struct scan_dir *d, int fd, struct reading *
 	return scan_stopping(s) ? -EINTR : r;
 }
 
+/* Adds the directory's files to the numbers of the tree, or with -1 subtracts them. Under `lock`. */
+static void count_files(struct scan *s, const struct scan_dir *d, int sign)
+{
+	uint64_t *by_kind[] = {NULL, &s->archives_new, &s->archives_read, &s->archives_read};
+
+	s->files += (uint64_t)sign * d->n;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct scan_file *f = &d->files[i];
+
+		s->members += (uint64_t)sign * f->members;
+		s->archives_faulty += f->kind == SCAN_ARCHIVE_FAULTY ? (uint64_t)sign : 0;
+		if (by_kind[f->kind])
+			*by_kind[f->kind] += (uint64_t)sign;
+	}
+}
+
 /* Removes a directory; its files stay in memory as long as the index refers to them. */
 static void dir_kill(struct scan *s, struct scan_dir *d)
 {
@@ -203,7 +219,7 @@ static void dir_kill(struct scan *s, struct scan_dir *d)
 	} /* if there is no memory, the files are leaked */
 	s->changed = true;
 	pthread_mutex_lock(&s->lock);
-	s->files -= d->n;
+	count_files(s, d, -1);
 	d->files = NULL;
 	d->n = 0;
 	pthread_mutex_unlock(&s->lock);
@@ -220,11 +236,11 @@ static void dir_take(struct scan *s, struct scan_dir *d, struct reading *in)
 	pthread_mutex_lock(&s->lock);
 	d->files = in->files;
 	d->n = in->n;
-	s->files += in->n;
+	count_files(s, d, 1);
 	pthread_mutex_unlock(&s->lock);
 	in->files = NULL;
 	in->n = 0;
-	if (!s->walked && clock_ms() - s->indexed_ms > INDEX_MS)
+	if (!s->seen_all && clock_ms() - s->indexed_ms > INDEX_MS)
 		index_build(s);
 }
 
@@ -324,8 +340,7 @@ void walk_all(struct scan *s)
 	if (scan_stopping(s))
 		return;
 	drop_unseen(s);
-	LOCK_SCOPE(&s->lock);
-	s->walked = true;
+	s->seen_all = true;
 }
 
 void walk_dirty(struct scan *s)

@@ -1,12 +1,23 @@
 /* The kind "scan": any directory tree of this machine, such as a build directory. No layout says where a
  * file is; fetch/ asks scan/, which finds files by their contents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
 #include "id/key.h"
 #include "source/kinds.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <string.h>
+
+struct scan_keys {
+	bool archives;
+};
+
+static const struct conf_field scan_fields[] = {
+	{"archives", CONF_BOOL, offsetof(struct scan_keys, archives), "yes", "of a scanned tree: look into archives"},
+	{0},
+};
 
 static const struct layout_row no_rows[] = {{0}};
 
@@ -26,10 +37,30 @@ static int scan_plan(const struct source *s, const struct source_facts *facts, c
 	return out->where ? 0 : -ENOMEM;
 }
 
+static void scan_show(const struct source *s, struct buf *out)
+{
+	buf_addf(out, "path = %s\n", s->shown);
+	if (!source_archives(s))
+		buf_adds(out, "archives = no\n");
+}
+
 const struct source_kind source_scan = {
-	.name = "scan", .layout = "scan", .local = true, .plan = scan_plan};
+	.name = "scan",
+	.layout = "scan",
+	.local = true,
+	.fields = scan_fields,
+	.size = sizeof(struct scan_keys),
+	.plan = scan_plan,
+	.show = scan_show};
 
 bool source_scans(const struct source *s)
 {
 	return s->kind == &source_scan;
+}
+
+bool source_archives(const struct source *s)
+{
+	const struct scan_keys *own = s->kind == &source_scan ? s->own : NULL;
+
+	return own && own->archives;
 }

@@ -138,6 +138,8 @@ bool source_is_bucket(const struct source *s);
 /* Whether the source is a tree without a layout, in which scan/ finds files by their contents. The requests
  * of such a source name no path. */
 bool source_scans(const struct source *s);
+/* Whether such a tree is searched in archives, too. */
+bool source_archives(const struct source *s);
 
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct source_ask *out);

@@ -1,5 +1,5 @@
 /* archive-write OUT FORMAT FILTER [NAME FILE]...: makes an archive for tests, by libarchive. FORMAT is tar, pax, 7z,
- * deb or rpm; FILTER is none, gz, xz, bz2 or zst. NAME can have any bytes. FILE `-` is empty, `+N` are N zeros, and
+ * deb, rpm or raw (one member, and no archive); FILTER is none, gz, xz, bz2 or zst. NAME can have any bytes. FILE `-` is empty, `+N` are N zeros, and
  * `>NAME` is a hard link to an earlier member, `@NAME` a symbolic link. An rpm has a lead and empty headers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <archive.h>
@@ -49,6 +49,8 @@ static struct archive *begin(const char *path, const char *format, const char *f
 		archive_write_set_format_pax(a);
 	else if (strcmp(format, "7z") == 0)
 		archive_write_set_format_7zip(a);
+	else if (strcmp(format, "raw") == 0)
+		archive_write_set_format_raw(a);
 	else if (strcmp(format, "ar") == 0)
 		archive_write_set_format_ar_svr4(a);
 	else

@@ -11,6 +11,16 @@
 #define MOST_MS 60000 /* a test that waits longer has failed */
 
 static struct scan *scan;
+static bool without_archives;
+
+static const char *helper(const char *name)
+{
+	static char path[4096];
+	const char *top = getenv("top_builddir");
+
+	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", name);
+	return path;
+}
 
 /* A Breakpad file is the simplest one with an identity: of module number n, and m more bytes. */
 static void put(const char *rel, unsigned n, unsigned m)
@@ -42,23 +52,26 @@ static void begin(const char *memory)
 {
 	struct err e = {0};
 
-	ck_assert_msg(scan_start(&scan, in_scratch("tree"), memory, &e) == 0, "%s", e.text);
+	struct scan_opts o = {.path = in_scratch("tree"), .memory = memory, .archives = !without_archives,
+		.worker = helper("symfs")};
+
+	ck_assert_msg(scan_start(&scan, &o, &e) == 0, "%s", e.text);
 }
 
-/* The nth path of a key, once the tree was walked; "": none. */
+/* The nth path of a key, once the tree was walked; "": none. A member of an archive is "PATH!NAME". */
 static const char *where(unsigned n, unsigned nth)
 {
-	static char room[512];
-	struct buf path = BUF_UP_TO(sizeof(room) - 1);
+	static char room[PATH_MAX + SCAN_NAME];
+	static struct scan_found at;
 	uint64_t began = clock_ms();
 	struct key k = key_n(n);
 	int r;
 
-	while ((r = scan_find(scan, &k, nth, &path)) == -EAGAIN)
+	while ((r = scan_find(scan, &k, nth, &at)) == -EAGAIN)
 		ck_assert_uint_lt(clock_ms() - began, MOST_MS);
 	ck_assert(r == 0 || r == -ENOENT);
-	snprintf(room, sizeof(room), "%s", buf_text(&path));
-	buf_release(&path);
+	snprintf(room, sizeof(room), "%s%s%s", r == 0 ? at.path : "", r == 0 && at.member ? "!" : "",
+		r == 0 ? at.name : "");
 	return room;
 }
 
@@ -74,15 +87,13 @@ static void becomes(unsigned n, const char *path)
 /* Whether a key comes to have a file. */
 static void key_becomes(const struct key *k, const char *path)
 {
-	struct buf at = BUF_UP_TO(400);
+	static struct scan_found at;
 	uint64_t began = clock_ms();
 
-	do {
+	do
 		ck_assert_uint_lt(clock_ms() - began, MOST_MS);
-		buf_clear(&at);
-	} while (scan_find(scan, k, 0, &at) < 0);
-	ck_assert_str_eq(buf_text(&at), path);
-	buf_release(&at);
+	while (scan_find(scan, k, 0, &at) < 0);
+	ck_assert_str_eq(at.path, path);
 }
 
 static void start(void)
@@ -250,10 +261,10 @@ END_TEST
 /* What is broken in it costs that, and no more. */
 START_TEST(test_memory_broken)
 {
-	static const char *const texts[] = {"", "nonsense\n", "symfs scan 3\nf 1 2 3 x\n",
-		"symfs scan 3\nd \nk none\tbreakpad 1\nf\nf x\nf 1 2\n", "symfs scan 3\nd \nf 1 2 3 \n",
-		"symfs scan 3\nd \nf 1 2 3 a\nk \nk nonsense\nk none\tbreakpad zz\nk none\nk \t\nd \nd \nq\n",
-		"symfs scan 1\nd \n", "symfs scan 3\nd \nf 99999999999999999999999 1 1 one.sym\n"};
+	static const char *const texts[] = {"", "nonsense\n", "symfs scan 4\nf 1 2 3 x\n",
+		"symfs scan 4\nd \nk none\tbreakpad 1\nf\nf x\nf 1 2\n", "symfs scan 4\nd \nf 1 2 3 \n",
+		"symfs scan 4\nd \nf 1 2 3 a\nk \nk nonsense\nk none\tbreakpad zz\nk none\nk \t\nd \nd \nq\n",
+		"symfs scan 1\nd \n", "symfs scan 4\nd \nf 99999999999999999999999 1 1 one.sym\n"};
 	char *memory = strdup((start(), in_scratch("memory")));
 
 	put("tree/one.sym", 1, 0);
@@ -377,5 +388,155 @@ START_TEST(test_keys)
 }
 END_TEST
 
+/* Makes an archive below the scratch directory by a helper. `words`: its other arguments; %s in it is the directory. */
+static void pack(const char *program, const char *rel, const char *words)
+{
+	char command[8192];
+	int n;
+
+	unlink(in_scratch(rel));
+	n = snprintf(command, sizeof(command), "cd '%s' && '%s' '%s' %s", scratch, helper(program), rel, words);
+	ck_assert(n > 0 && (size_t)n < sizeof(command));
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void state_becomes(const char *text)
+{
+	uint64_t began = clock_ms();
+	char state[240];
+
+	do {
+		ck_assert_uint_lt(clock_ms() - began, MOST_MS);
+		scan_state(scan, state);
+	} while (strcmp(state, text) != 0 && clock_ms() - began < MOST_MS / 2);
+	ck_assert_str_eq(state, text);
+}
+
+/* Members of archives of each kind; a file comes before an equally good member. */
+START_TEST(test_archives)
+{
+	start();
+	write_file(in_scratch("words"), "words", 5);
+	put("1", 1, 0);
+	put("2", 2, 0);
+	put("3", 3, 0);
+	pack("tests/helpers/archive-write", "tree/a.deb", "deb xz usr/share/doc/x words "
+		"usr/lib/one.sym 1 usr/lib/two.sym 2");
+	pack("tests/helpers/archive-write", "tree/b.rpm", "rpm zst usr/lib/three.sym 3");
+	put("4", 4, 0);
+	put("5", 5, 0);
+	put("6", 6, 0);
+	put("7", 7, 0);
+	put("8", 8, 0);
+	pack("tests/helpers/archive-write", "tree/c.tar.gz", "tar gz ./four.sym 4 'f o.sym' 8");
+	pack("tests/helpers/archive-write", "tree/d.7z", "7z none five.sym 5");
+	pack("tests/helpers/zip-write", "tree/e.apk", "lib/ - lib/six.sym 6");
+	pack("tests/helpers/zip-write", "tree/f.docx", "lib/seven.sym 7");
+	put("tree/two.sym", 2, 0);
+	begin(NULL);
+	ck_assert_str_eq(where(1, 0), "a.deb!usr/lib/one.sym");
+	ck_assert_str_eq(where(1, 1), "");
+	ck_assert_str_eq(where(2, 0), "two.sym");
+	ck_assert_str_eq(where(2, 1), "a.deb!usr/lib/two.sym");
+	ck_assert_str_eq(where(3, 0), "b.rpm!usr/lib/three.sym");
+	ck_assert_str_eq(where(4, 0), "c.tar.gz!four.sym");
+	ck_assert_str_eq(where(5, 0), "d.7z!five.sym");
+	ck_assert_str_eq(where(6, 0), "e.apk!lib/six.sym");
+	ck_assert_str_eq(where(7, 0), "");
+	ck_assert_str_eq(where(8, 0), "c.tar.gz!f o.sym");
+	state_becomes("there, 8 artifacts in 7 files, 5 archives");
+	/* An archive that comes later, changes, goes. */
+	pack("tests/helpers/archive-write", "tree/g.deb", "deb gz seven.sym 7");
+	becomes(7, "g.deb!seven.sym");
+	pack("tests/helpers/archive-write", "new", "deb none eight.sym 8 one.sym 1");
+	ck_assert_int_eq(rename(in_scratch("new"), in_scratch("tree/g.deb")), 0);
+	becomes(7, "");
+	becomes(8, "g.deb!eight.sym");
+	ck_assert_int_eq(unlink(in_scratch("tree/g.deb")), 0);
+	becomes(8, "c.tar.gz!f o.sym");
+	state_becomes("there, 8 artifacts in 7 files, 5 archives");
+	end();
+	without_archives = true;
+	start();
+	pack("tests/helpers/archive-write", "tree/a.tar", "tar none one.sym /dev/null");
+	begin(NULL);
+	ck_assert_str_eq(where(1, 0), "");
+	state_becomes("there, 0 artifacts in 1 files");
+	without_archives = false;
+	end();
+}
+END_TEST
+
+/* A single file packed by a method that only libarchive reads. */
+START_TEST(test_packed_file)
+{
+	start();
+	put("1", 1, 0);
+	pack("tests/helpers/archive-write", "tree/one.sym.xz", "raw xz x 1");
+	begin(NULL);
+	ck_assert_str_eq(where(1, 0), "one.sym.xz!");
+	end();
+}
+END_TEST
+
+/* What was read is not read again, in the next process neither: shown by a memory that lies. */
+START_TEST(test_archive_memory)
+{
+	char *memory = strdup((start(), in_scratch("memory"))), *text, *at;
+	size_t n;
+
+	put("1", 1, 0);
+	put("2", 2, 0);
+	pack("tests/helpers/archive-write", "tree/a.deb", "deb xz one.sym 1");
+	pack("tests/helpers/archive-write", "tree/b.deb", "deb xz two.sym 2");
+	begin(memory);
+	ck_assert_str_eq(where(1, 0), "a.deb!one.sym");
+	scan_stop(scan);
+	ck_assert_int_eq(path_read(AT_FDCWD, memory, 1 << 20, &text, &n), 0);
+	at = strstr(text, "\tbreakpad 00000001");
+	ck_assert_ptr_nonnull(at);
+	at[strlen("\tbreakpad 0000000")] = '7';
+	unlink(memory);
+	write_file(memory, text, n);
+	put("3", 3, 0);
+	pack("tests/helpers/archive-write", "tree/b.deb", "deb xz three.sym 3 other 2");
+	begin(memory);
+	ck_assert_str_eq(where(7, 0), "a.deb!one.sym");
+	ck_assert_str_eq(where(1, 0), "");
+	ck_assert_str_eq(where(3, 0), "b.deb!three.sym");
+	ck_assert_str_eq(where(2, 0), "b.deb!other");
+	state_becomes("there, 3 artifacts in 2 files, 2 archives");
+	free(text);
+	free(memory);
+	end();
+}
+END_TEST
+
+/* A broken archive has what comes before the fault, and costs the others nothing. */
+START_TEST(test_archive_faults)
+{
+	char *text;
+	size_t n;
+
+	start();
+	put("1", 1, 0);
+	put("2", 2, 300);
+	pack("tests/helpers/archive-write", "tree/whole.tar", "tar none one.sym 1 two.sym 2");
+	ck_assert_int_eq(path_read(AT_FDCWD, in_scratch("tree/whole.tar"), 1 << 20, &text, &n), 0);
+	unlink(in_scratch("tree/whole.tar"));
+	write_file(in_scratch("tree/cut.tar"), text, 512 + 512 + 512 + 100);
+	free(text);
+	put("3", 3, 0);
+	pack("tests/helpers/archive-write", "tree/good.deb", "deb xz three.sym 3");
+	write_file(in_scratch("tree/nothing.deb"), "!<arch>\ndebian-binary   and then something that is not the head of a member", 75);
+	begin(NULL);
+	ck_assert_str_eq(where(1, 0), "cut.tar!one.sym");
+	ck_assert_str_eq(where(2, 0), "");
+	ck_assert_str_eq(where(3, 0), "good.deb!three.sym");
+	state_becomes("there, 2 artifacts in 3 files, 3 archives (2 with faults, see the log)");
+	end();
+}
+END_TEST
+
 UNIT_MAIN("scan", test_root_moved, test_limit, test_unreadable, test_keys, test_walk, test_largest_first, test_follow, test_root_later, test_each,
-	test_memory, test_memory_broken)
+	test_memory, test_memory_broken, test_archives, test_packed_file, test_archive_memory, test_archive_faults)

@@ -1,0 +1,273 @@
+/* Identifies the members of an archive, in memory: which keys each of them has. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "scan/private.h"
+#include "unarchive/kind.h"
+#include "unarchive/unarchive.h"
+#include "unpack/unpack.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+
+/* The parts of a large member that are kept in memory until it is identified: its front and its end. An ELF file has
+ * its program headers and notes at the front, its section headers and their names at the end. */
+#define FRONT (8u << 20)
+#define END_PART (56u << 20)
+
+struct copy {
+	int fd;	       /* an unnamed file in memory; -1: none yet */
+	uint64_t size; /* bytes of the member so far */
+	uint64_t hole; /* the bytes from FRONT to this offset are not kept; 0: all are */
+};
+
+struct members {
+	const struct scan *s;
+	const char *shown;
+	struct unarchive *from;
+	struct unarchive_member m; /* the present member */
+	struct copy copy;
+	struct buf out, keys; /* the text for all members; for the present member */
+	uint32_t n;	      /* members with keys */
+	bool faulty;	      /* a line in the log says why */
+};
+
+/* ---- which files are archives ------------------------------------------------------- */
+
+/* Of zip archives, only those that usually have symbol files: documents and Java programs are zip archives, too. */
+static bool is_zip_of_symbols(const char *name)
+{
+	static const char *const ends[] = {".zip", ".nupkg", ".snupkg", ".apk", ".aab"};
+	const char *end = strrchr(name, '.');
+
+	for (unsigned i = 0; end && i < ARRAY_SIZE(ends); i++)
+		if (strcasecmp(end, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+bool archive_is(struct view *v, const char *name)
+{
+	enum archive_kind kind = ARCHIVE_NONE;
+
+	if (archive_kind_of(v, &kind) < 0 || kind == ARCHIVE_NONE)
+		return false;
+	return kind != ARCHIVE_ZIP || is_zip_of_symbols(name);
+}
+
+/* ---- faults -------------------------------------------------------------------------- */
+
+/* Whether an error is of this machine and not of the archive. */
+static bool is_trouble(int r)
+{
+	return r == -ENOMEM || r == -EINTR || r == -EIO || r == -ENOSPC;
+}
+
+/* Logs the first fault of an archive. It is not a fault that the process ends. */
+static void fault(struct members *a, bool of_member, const char *why)
+{
+	if (atomic_load(&a->s->stopping))
+		return;
+	if (!a->faulty && of_member && a->m.name[0])
+		log_warn("%s: member %s %s", a->shown, a->m.name, why);
+	else if (!a->faulty && of_member)
+		log_warn("%s: member %" PRIu64 " %s", a->shown, a->m.nth, why);
+	else if (!a->faulty)
+		log_warn("%s: %s", a->shown, why);
+	a->faulty = true;
+}
+
+/* ---- a copy of a member in memory ---------------------------------------------------- */
+
+static void copy_clear(struct copy *c)
+{
+	if (c->hole && c->fd >= 0 && ftruncate(c->fd, 0) < 0)
+		c->hole = 0; /* the memory is freed with the descriptor */
+	c->size = c->hole = 0;
+}
+
+/* Appends bytes. Gives the memory between the front and the end of a large member back to the system. */
+static int copy_add(struct copy *c, const uint8_t *p, size_t n)
+{
+	uint64_t end;
+
+	if (c->fd < 0)
+		c->fd = memfd_create("member", MFD_CLOEXEC);
+	if (c->fd < 0)
+		return -errno;
+	if (pwrite(c->fd, p, n, (off_t)c->size) != (ssize_t)n)
+		return -ENOMEM;
+	c->size += n;
+	end = c->size > FRONT + END_PART ? c->size - END_PART : 0;
+	if (end < (c->hole ? c->hole : FRONT) + FRONT)
+		return 0;
+	c->hole = end & ~(uint64_t)0xfff;
+	return fallocate(c->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FRONT, (off_t)(c->hole - FRONT)) < 0
+		? -errno : 0;
+}
+
+static bool copy_has(const void *ctx, uint64_t off, uint64_t n)
+{
+	const struct copy *c = ctx;
+
+	return !c->hole || off >= c->hole || (off < FRONT && n <= FRONT - off);
+}
+
+/* ---- one member ---------------------------------------------------------------------- */
+
+/* Goes to the next member. A name with control characters counts as no name: no line of text can hold it. */
+static int next_member(struct members *a, struct err *e)
+{
+	int r = unarchive_next(a->from, &a->m, e);
+
+	for (const char *p = a->m.name; r == 0 && *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			a->m.name[0] = '\0';
+	return r;
+}
+
+/* Writes the present member and its keys to the text. */
+static int put_member(struct members *a, uint64_t size)
+{
+	int r = buf_addf(&a->out, "\t%" PRIu64 " %" PRIu64 " %s\n", a->m.nth, size, a->m.name);
+
+	if (r == 0)
+		r = buf_add(&a->out, a->keys.p, a->keys.n);
+	a->n += r == 0;
+	return r;
+}
+
+/* Identifies what a view shows of the member. 0: the keys are in a->keys; -EAGAIN: the view lacks bytes; -ENOMSG and
+ * others: the member is not a symbol file, or broken. */
+static int identify(struct members *a, struct view *v)
+{
+	char name[MODULE_NAME_MAX];
+	int r;
+
+	if (a->m.raw)
+		unpack_name(a->shown, name, sizeof(name));
+	else
+		obj_base_name(name, a->m.name, strlen(a->m.name));
+	buf_clear(&a->keys);
+	r = add_slices(v, name, &a->keys);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Reads the member to its end. -errno: the member cannot be unpacked, or the worker failed; `e` has the reason. */
+static int copy_member(struct members *a, const uint8_t *p, size_t n, struct err *e)
+{
+	int r = 0;
+
+	copy_clear(&a->copy);
+	while (r == 0 && n) {
+		r = copy_add(&a->copy, p, n);
+		if (r < 0)
+			return err_set(e, r, "%s", err_text(r));
+		r = unarchive_read(a->from, &p, &n, e);
+	}
+	return r;
+}
+
+static int identify_copy(struct members *a)
+{
+	struct view v = view_of_holes(a->copy.fd, a->copy.size, copy_has, &a->copy);
+	int r = identify(a, &v);
+
+	if (r == -EAGAIN)
+		fault(a, true, "is too large to be identified: its front and its end do not show what it is");
+	return r == 0 && a->keys.n ? put_member(a, a->copy.size) : r;
+}
+
+/* Identifies the present member by its first bytes, or by all of it. 0; -errno: trouble. */
+static int take_member(struct members *a)
+{
+	struct err e = {0};
+	const uint8_t *p;
+	struct view v;
+	size_t n;
+	int r = unarchive_head(a->from, &p, &n, &e);
+
+	if (r < 0) {
+		fault(a, true, e.text);
+		return is_trouble(r) ? r : 0;
+	}
+	v = view_of_mem(p, n);
+	if (n == WIRE_BYTES_MOST)
+		v.size = a->m.size;
+	r = identify(a, &v);
+	if (r == 0 && a->keys.n)
+		r = put_member(a, n == WIRE_BYTES_MOST && a->m.size != VIEW_UNKNOWN ? a->m.size : n);
+	if (r == -EAGAIN) {
+		r = copy_member(a, p, n, &e);
+		if (r < 0)
+			fault(a, true, e.text);
+		else
+			r = identify_copy(a);
+	}
+	return is_trouble(r) ? r : 0;
+}
+
+/* ---- all members --------------------------------------------------------------------- */
+
+static int start(struct members *a, int fd, uint64_t size, struct err *e)
+{
+	struct unarchive_opts o = {.program = a->s->worker,
+		.unsandboxed = a->s->unsandboxed,
+		.stop = &a->s->stopping,
+		.limits = {unarchive_bytes_most(size), UNARCHIVE_MEMBERS_MOST}};
+
+	return unarchive_open(&a->from, &o, fd, e);
+}
+
+static int take_members(struct members *a, int fd, uint64_t size)
+{
+	struct err e = {0};
+	int r = start(a, fd, size, &e), trouble = 0;
+
+	while (r == 0 && trouble == 0) {
+		r = next_member(a, &e);
+		if (r == 0 && (a->n == SCAN_MEMBERS || a->out.n > SCAN_KEYS_TEXT / 2)) {
+			fault(a, false, "has too many symbol files; the others are left out");
+			break;
+		}
+		if (r == 0)
+			trouble = take_member(a);
+		if (r == 0 && a->m.raw) /* the content of a compressed file: nothing follows */
+			break;
+	}
+	if (r < 0 && r != -ENOENT) {
+		fault(a, false, e.text);
+		trouble = is_trouble(r) ? r : trouble;
+	}
+	return trouble;
+}
+
+int archive_keys(const struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
+	enum scan_kind *kind)
+{
+	struct members *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	*a = (struct members){.s = s, .shown = shown, .copy = {.fd = -1}, .out = BUF_UP_TO(SCAN_KEYS_TEXT),
+		.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * (KEY_TEXT + WORTH_TEXT))};
+	r = take_members(a, fd, size);
+	unarchive_close(a->from);
+	if (r == 0) {
+		*keys = a->out.n ? buf_take(&a->out, NULL) : NULL;
+		*members = a->n;
+		*kind = a->faulty ? SCAN_ARCHIVE_FAULTY : SCAN_ARCHIVE;
+	}
+	buf_release(&a->out);
+	buf_release(&a->keys);
+	if (a->copy.fd >= 0)
+		close(a->copy.fd);
+	free(a);
+	return r;
+}

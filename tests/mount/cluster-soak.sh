@@ -33,13 +33,16 @@ done
 upstream_start up --root "$TMP/up"
 
 store_port=
-# The Ceph gateway puts itself into the background.
+# The Ceph gateway puts itself into the background, and then writes its process id.
+gateway_named() { grep -q . "$TMP"/c/run/client.rgw*.pid 2>/dev/null; }
 gateway_start() {
   if [ -z "$store_port" ]; then
     ceph_start
     store_port=${S3##*:}
   else
+    rm -f "$TMP"/c/run/client.rgw*.pid
     radosgw -c "$TMP/c/ceph.conf" -n client.rgw.a --no-mon-config >"$TMP/rgw.out" 2>&1 || fail "radosgw: $(cat "$TMP/rgw.out")"
+    wait_for 60 gateway_named
     S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
     PIDS="$PIDS $S3_PID"
     wait_for 60 listens_or_gone "$S3_PID" "$store_port"

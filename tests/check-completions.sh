@@ -44,7 +44,7 @@ offers() # WANTED WORDS...
 mkdir -p "$tmp/dir/mnt"
 touch "$tmp/dir/mine.conf"
 offers "umount!" symfs um
-offers "symbolicate!" symfs sy
+offers "symbolicate!" symfs symb
 offers "serve!" symfs se
 offers "--listen --token-file --anyone --connections --idle-seconds --drain-seconds --drain-grace --access-log --quota" symfs serve -
 offers "systemd!" symfs serve --listen sy

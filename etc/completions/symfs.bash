@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash, without the package bash-completion. Asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount mount-helper umount get wait warm core add push id paths pdb parse why status sources config cache gsym
+_symfs_commands="mount mount-helper umount get wait warm core add push id paths pdb parse why status sources config cache gsym sym
 	addr2line symbolicate best serve token help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --byte-ranges --keep-seconds
@@ -46,7 +46,7 @@ _symfs_value()
 	case $command:$1 in
 	mount:-o | mount:--options) _symfs_mount_options ;;
 	*:--config | get:-o | get:--output | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
-	gsym:-o | gsym:--output | config:-o | config:--output | gsym:--against) _symfs_files -f ;;
+	gsym:-o | gsym:--output | sym:-o | sym:--output | config:-o | config:--output | gsym:--against) _symfs_files -f ;;
 	token:--rights) _symfs_words "read upload try purge read,upload" ;;
 	token:--expires | token:--namespace) COMPREPLY=() ;;
 	best:--for) _symfs_words "symtab debug unwind" ;;
@@ -57,6 +57,8 @@ _symfs_value()
 	serve:--connections | serve:--idle-seconds | serve:--drain-*) COMPREPLY=() ;;
 	token:--file | serve:--token-file | serve:--access-log | serve:--audit-log | serve:--log-file | mount:--log-file) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1 object" ;;
+	sym:--store) _symfs_files -d ;;
+	sym:--name) COMPREPLY=() ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
 	*:--byte-ranges) _symfs_words "auto always never" ;;
@@ -118,6 +120,7 @@ _symfs_options()
 	gsym)
 		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --type
 			--json $_symfs_common" ;;
+	sym) _symfs_words "-o --output --store --name --arch --help" ;;
 	addr2line) _symfs_words "--stdin --plain-names --arch --type --json $_symfs_common" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
 	serve) _symfs_words "--listen --token-file --anyone --upload --connections --idle-seconds --drain-seconds --drain-grace --access-log --audit-log --log-file
@@ -133,7 +136,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | mount-helper | umount | status) _symfs_files -d ;;
-	add | push | id | paths | pdb | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
+	add | push | id | paths | pdb | sym | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words "check presets" ;;
 	config) ((${#words[@]})) || _symfs_words init ;;
 	token) ((${#words[@]})) || _symfs_words "add ls rm" ;;

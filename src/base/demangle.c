@@ -65,7 +65,7 @@ static bool print_name(printer *print, const char *name, struct buf *out)
 	struct printing p = {.out = out};
 
 	buf_clear(out);
-	if (setjmp(p.enough) == 0 && print(name, DMGL_PARAMS | DMGL_ANSI, print_part, &p) && out->n)
+	if (setjmp(p.enough) == 0 && print(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, print_part, &p) && out->n)
 		return true;
 	buf_clear(out);
 	return false;

@@ -31,6 +31,7 @@ static const struct cmd *const commands[] = {
 	&cmd_config,
 	&cmd_cache,
 	&cmd_gsym,
+	&cmd_sym,
 	&cmd_addr2line,
 	&cmd_symbolicate,
 	&cmd_best,

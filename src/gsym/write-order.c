@@ -78,22 +78,33 @@ static int compare_entries(const void *a, const void *b, void *w)
 	return r ? r : (x->rows > y->rows) - (x->rows < y->rows);
 }
 
-int write_sort(struct output *o)
+int write_sort_all(const struct gsym_writer *main, const struct entry ***out, size_t *count)
 {
+	const struct entry **all;
 	size_t n = 0;
 
-	for (const struct gsym_writer *w = o->w; w; w = w->next)
+	for (const struct gsym_writer *w = main; w; w = w->next)
 		n += w->n_entries;
-	o->all = malloc((n + 1) * sizeof(*o->all));
-	if (!o->all)
+	all = malloc((n + 1) * sizeof(*all));
+	if (!all)
 		return -ENOMEM;
 	n = 0;
-	for (const struct gsym_writer *w = o->w; w; w = w->next)
+	for (const struct gsym_writer *w = main; w; w = w->next)
 		for (size_t i = 0; i < w->n_entries; i++)
-			o->all[n++] = &w->entries[i];
+			all[n++] = &w->entries[i];
 	if (n)
-		qsort_r(o->all, n, sizeof(*o->all), compare_entries, o->w);
-	for (size_t i = 0; i < n; i++) {
+		qsort_r(all, n, sizeof(*all), compare_entries, (void *)main);
+	*out = all;
+	*count = n;
+	return 0;
+}
+
+int write_sort(struct output *o)
+{
+	size_t n;
+	int r = write_sort_all(o->w, &o->all, &n);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
 		const struct entry *last = o->n ? o->all[o->n - 1] : NULL, *x = o->all[i];
 
 		if (!x->name || (last && last->addr == x->addr &&
@@ -101,5 +112,5 @@ int write_sort(struct output *o)
 			continue;
 		o->all[o->n++] = x;
 	}
-	return 0;
+	return r;
 }

@@ -129,6 +129,9 @@ static inline void align_to(struct output *o, unsigned n)
 		put8(o, o->main, 0);
 }
 
+/* Lists all functions of a writer and of those that were split from it, sorted as the file has them, and with those
+ * that another function replaces: they come directly after it. The caller frees *out. 0, -ENOMEM. */
+int write_sort_all(const struct gsym_writer *w, const struct entry ***out, size_t *n);
 /* Sorts the functions into o->all, without those that another function replaces. 0, -ENOMEM. */
 int write_sort(struct output *o);
 /* Appends one function to o->main. */

@@ -12,7 +12,7 @@ static struct buf out = BUF_UP_TO(1 << 20);
 static const char *const names[][2] = {
 	{"_ZN7mozilla3dom9AutoJSAPI4InitEv", "mozilla::dom::AutoJSAPI::Init()"},
 	{"__ZN7mozilla3dom9AutoJSAPI4InitEv", "mozilla::dom::AutoJSAPI::Init()"},
-	{"_Z1fIiEvT_", "void f<int>(int)"},
+	{"_Z1fIiEvT_", "f<int>(int)"},
 	{"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"},
 	{"_ZL4workPKc.cold", "work(char const*) [clone .cold]"},
 	{"_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "core::fmt::Formatter::write_str"},

@@ -1,0 +1,296 @@
+/* symfs sym: prints Breakpad's text symbol file of a module, made of its program and debug file. The command needs no
+ * mount, store or source. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/map.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/bundle.h"
+#include "cmd/cmd.h"
+#include "cmd/gsym-files.h"
+#include "cmd/json.h"
+#include "convert/to-breakpad.h"
+#include "layout/layout.h"
+#include "layout/layouts.h"
+#include "obj/obj.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define INPUTS_MOST 1024
+
+/* A file of the command line. */
+struct input {
+	char *path;
+	struct span map, bytes;
+	struct obj_slice s;
+	unsigned module; /* the number of the first input with the same debug id */
+};
+
+struct run {
+	struct app_args args;
+	const char *out, *store, *name, *arch;
+	struct input *inputs;
+	unsigned n;
+};
+
+static int fail(const char *path, const struct err *e)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
+
+	fprintf(stderr, "symfs sym: %s: %s\n", text_shown(path, true, &name),
+		text_shown(e->text[0] ? e->text : err_text(e->code), true, &text));
+	return e->code == -ENOMSG || e->code == -ENODATA || e->code == -ENOTSUP ? EXIT_NO : EXIT_LOCAL;
+}
+
+static int usage(const char *what)
+{
+	fprintf(stderr, "symfs sym: %s; try: symfs sym --help\n", what);
+	return EXIT_USAGE;
+}
+
+/* ---- the files of the command line ------------------------------------------------------ */
+
+static int open_input(struct run *run, const char *path, struct err *e)
+{
+	struct input *in = &run->inputs[run->n];
+	struct view v;
+	int r;
+
+	if (run->n == INPUTS_MOST)
+		return err_set(e, -E2BIG, "is one file too many: %u are read", INPUTS_MOST);
+	in->path = strdup(path);
+	if (!in->path)
+		return -ENOMEM;
+	in->module = run->n++;
+	r = gsym_files_open(&in->map, &in->bytes, path, run->arch, e);
+	if (r < 0)
+		return r;
+	v = view_of_mem(in->bytes.p, in->bytes.n);
+	r = obj_identify(&v, 0, &in->s, e);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < in->module; i++)
+		if (debug_id_equal(&run->inputs[i].s.module.debug_id, &in->s.module.debug_id))
+			in->module = run->inputs[i].module;
+	return 0;
+}
+
+static int open_word(struct run *run, const char *word)
+{
+	_cleanup_bundle_ struct bundle bundle = {0};
+	struct err e = {0};
+	int r = bundle_open(&bundle, word, &e);
+
+	if (r < 0)
+		return fail(word, &e);
+	for (unsigned i = 0; i < bundle.n; i++) {
+		r = open_input(run, bundle.files[i], &e);
+		if (r < 0)
+			return fail(bundle.files[i], &e);
+	}
+	return -1;
+}
+
+static void release_inputs(struct run *run)
+{
+	for (unsigned i = 0; i < run->n; i++) {
+		map_release(&run->inputs[i].map);
+		free(run->inputs[i].path);
+	}
+	free(run->inputs);
+}
+
+/* Whether `a` has more functions and lines than `b`. */
+static bool is_better(const struct input *a, const struct input *b)
+{
+	const struct worth *x = &a->s.worth, *y = &b->s.worth;
+
+	return x->debug != y->debug ? x->debug > y->debug : x->symbols > y->symbols;
+}
+
+/* The file of a module with the most debug information. */
+static struct input *best_of(struct run *run, unsigned module)
+{
+	struct input *best = &run->inputs[module];
+
+	for (unsigned i = module + 1; i < run->n; i++)
+		if (run->inputs[i].module == module && is_better(&run->inputs[i], best))
+			best = &run->inputs[i];
+	return best;
+}
+
+static int head_of(struct run *run, const struct input *best, struct sym_head *out, struct err *e)
+{
+	int r = sym_head_of(out, best->bytes, best->path, e);
+
+	for (unsigned i = 0; r == 0 && i < run->n; i++)
+		if (run->inputs[i].module == best->module && run->inputs[i].s.code)
+			sym_head_add_code(out, run->inputs[i].bytes, run->inputs[i].path);
+	if (r == 0 && run->name)
+		obj_base_name(out->name, run->name, strlen(run->name));
+	return r == 0 && !out->name[0] ? err_set(e, -EINVAL, "needs a name: --name") : r;
+}
+
+/* ---- one module ------------------------------------------------------------------------- */
+
+static int find_file(void *ctx, const struct gsym_want *want, struct span *out)
+{
+	return gsym_files_find(ctx, want, out);
+}
+
+static void report_left_out(const char *path, const struct gsym_made *made)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10);
+
+	text_shown(path, true, &name);
+	if (made->broken)
+		fprintf(stderr, "symfs sym: %s: broken units of debug information: %zu\n", buf_text(&name), made->broken);
+	if (made->split)
+		fprintf(stderr, "symfs sym: %s: units whose debug information is in other files, not found: %zu\n",
+			buf_text(&name), made->split);
+	if (made->no_alt)
+		fprintf(stderr, "symfs sym: %s: the file with the parts that dwz moved was not found\n", buf_text(&name));
+}
+
+/* Writes the file of a module to a descriptor. */
+static int print_module(struct run *run, const struct input *best, const struct sym_head *h, int fd, struct err *e)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	struct gsym_files files = {.path = best->path};
+	struct gsym_make_opts o = {.find = find_file, .ctx = &files};
+	struct gsym_made made;
+	int r = gsym_writer_new(&w);
+
+	if (r == 0)
+		r = gsym_make(w, best->bytes, &o, &made, e);
+	gsym_files_release(&files);
+	if (r < 0)
+		return r;
+	if (strcmp(made.from, "breakpad") == 0 || strcmp(made.from, "gsym") == 0)
+		return err_set(e, -ENOTSUP, "is not a program or debug file");
+	report_left_out(best->path, &made);
+	r = sym_write(h, w, fd, NULL);
+	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : 0;
+}
+
+/* Opens the file DIR/NAME/ID/NAME.sym, and creates its directories. */
+static int create_in_store(const char *dir, const struct input *best, const struct sym_head *h, struct err *e)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(16 << 10), below = BUF_UP_TO(LAYOUT_PATH_MAX);
+	struct artifact a = {.type = FILETYPE_BREAKPAD, .m = best->s.module};
+	int r, fd;
+
+	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "%s", h->name);
+	a.m.path[0] = '\0';
+	r = layout_path(layout_find("breakpad"), &a, CASING_DEFAULT, 0, &below);
+	if (r < 0)
+		return err_set(e, r, "has no path in a symbol directory");
+	r = buf_addf(&path, "%s/%s", dir, buf_text(&below));
+	for (char *p = strchr(path.p + strlen(dir), '/'); r == 0 && p; p = strchr(p + 1, '/')) {
+		*p = '\0';
+		if (mkdir(path.p, 0777) < 0 && errno != EEXIST)
+			r = -errno;
+		*p = '/';
+	}
+	if (r < 0)
+		return err_set(e, r, "%s: %s", buf_text(&path), err_text(r));
+	fd = open(buf_text(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	return fd < 0 ? err_set(e, -errno, "%s: %s", buf_text(&path), err_text(errno)) : fd;
+}
+
+static int open_output(struct run *run, const struct input *best, const struct sym_head *h, struct err *e)
+{
+	int fd;
+
+	if (run->store)
+		return create_in_store(run->store, best, h, e);
+	if (!run->out || strcmp(run->out, "-") == 0)
+		return STDOUT_FILENO;
+	fd = open(run->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	return fd < 0 ? err_set(e, -errno, "%s: %s", run->out, err_text(errno)) : fd;
+}
+
+static int make_module(struct run *run, unsigned module)
+{
+	const struct input *best = best_of(run, module);
+	struct sym_head h;
+	struct err e = {0};
+	int r = head_of(run, best, &h, &e), fd;
+
+	if (r < 0)
+		return fail(best->path, &e);
+	fd = open_output(run, best, &h, &e);
+	if (fd < 0)
+		return fail(best->path, &e);
+	r = print_module(run, best, &h, fd, &e);
+	if (fd != STDOUT_FILENO && close(fd) < 0 && r == 0)
+		r = err_set(&e, -errno, "cannot be written: %s", err_text(errno));
+	return r < 0 ? fail(best->path, &e) : EXIT_DONE;
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
+
+static int make_all(struct run *run, int argc, char **argv)
+{
+	int status = -1, worst = EXIT_DONE;
+	unsigned modules = 0;
+
+	for (int i = 1; status < 0 && i < argc; i++)
+		status = open_word(run, argv[i]);
+	for (unsigned i = 0; status < 0 && i < run->n; i++)
+		modules += run->inputs[i].module == i;
+	if (status >= 0)
+		return status;
+	if (modules > 1 && (!run->store || run->name))
+		return usage(run->name ? "--name is for the files of one module" : "the files are of several modules: "
+			"name a directory with --store");
+	for (unsigned i = 0; i < run->n; i++)
+		if (run->inputs[i].module == i) {
+			status = make_module(run, i);
+			worst = worst > status ? worst : status;
+		}
+	return worst;
+}
+
+static int run_sym(int argc, char **argv)
+{
+	struct run run = {0};
+	const struct opt own[] = {
+		{"output", 'o', "FILE", "the output (the standard output)", &run.out},
+		{"store", 0, "DIR", "write DIR/NAME/ID/NAME.sym for each module", &run.store},
+		{"name", 0, "NAME", "the name of the module (from its files)", &run.name},
+		{"arch", 0, "NAME", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
+		{0},
+	};
+	int status = app_options(&run.args, &cmd_sym, own, &argc, argv);
+
+	if (status >= 0)
+		return status;
+	if (argc < 2)
+		return usage("expected a file");
+	if (run.out && run.store)
+		return usage("--output and --store exclude each other");
+	run.inputs = calloc(INPUTS_MOST + 1, sizeof(*run.inputs));
+	if (!run.inputs) {
+		fprintf(stderr, "symfs sym: %s\n", err_text(-ENOMEM));
+		return EXIT_LOCAL;
+	}
+	status = make_all(&run, argc, argv);
+	release_inputs(&run);
+	return status;
+}
+
+const struct cmd cmd_sym = {
+	.name = "sym",
+	.args = "[-o FILE|--store DIR] FILE...",
+	.help = "Prints the Breakpad symbol file of a module: functions, lines and inlined\n"
+		"calls. FILE is a program, library, PDB, debug file or dSYM, and several files\n"
+		"of one build make one output. Without debug information the output has the\n"
+		"names of the symbol table",
+	.examples = {"symfs sym prog.debug prog >prog.sym",
+		"symfs sym --store symbols lib/*.so"},
+	.run = run_sym,
+};

@@ -2,9 +2,8 @@
  * answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/upload-intake.h"
-#include "base/clock.h"
 #include "base/util.h"
-#include "bucket/bucket.h"
+#include "upload/wait-list.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,37 +11,15 @@
 #include <string.h>
 
 #define BUCKET_WAIT_MS 60000
-#define BUCKET_LOOK_MS 500 /* between checks whether the server stops */
-
-/* The keys of the stored parts. */
-struct stored {
-	char **list;
-	size_t n;
-	bool lacks; /* a key is not in the list: there was no memory */
-};
 
 struct watching {
 	struct exchange *x;
-	struct stored stored;
+	struct wait_list stored;
 	bool waits; /* for the bucket */
 	struct upload_outcome *out;
 	intake_report_fn *each;
 	void *ctx;
 };
-
-static void keep_key(struct stored *s, const struct key *k)
-{
-	char **more = realloc(s->list, (s->n + 1) * sizeof(*more)), room[KEY_TEXT];
-	char *text = strdup(key_text(k, room));
-
-	if (more)
-		s->list = more;
-	if (more && text)
-		more[s->n++] = take(text);
-	else
-		s->lacks = true;
-	free(text);
-}
 
 static void note(void *ctx, const struct intake_report *r)
 {
@@ -59,38 +36,23 @@ static void note(void *ctx, const struct intake_report *r)
 	audit_write(w->x, r->what == INTAKE_REFUSED ? "refused" : r->what == INTAKE_PRESENT ? "present" : "upload",
 		r->shown, r->what == INTAKE_REFUSED ? NULL : &r->key, r->what == INTAKE_REFUSED ? r->why : NULL);
 	if (r->what != INTAKE_REFUSED && w->waits)
-		keep_key(&w->stored, &r->key);
+		wait_list_add(&w->stored, &r->key);
 	if (w->each)
 		w->each(w->ctx, r);
 }
 
 /* An upload succeeds when the team's bucket has its files. After a 503 they are still stored here and queued, so a
  * client that tries again waits only for the files that the bucket still lacks. */
-static int wait_for_bucket(struct exchange *x, const struct stored *s)
+static int wait_for_bucket(struct exchange *x, const struct wait_list *l)
 {
 	const char *wait_ms = getenv("SYMFS_TEST_BUCKET_WAIT"); /* milliseconds, for the tests */
-	uint64_t until = clock_ms() + (wait_ms ? strtoull(wait_ms, NULL, 10) : BUCKET_WAIT_MS);
+	unsigned ms = wait_ms ? (unsigned)strtoul(wait_ms, NULL, 10) : BUCKET_WAIT_MS;
+	int r = wait_list_run(l, x->space->bucket, ms, &x->h->stopping);
 
-	if (s->lacks)
-		return upload_refuse_errno(x, -ENOMEM, NULL);
-	for (size_t i = 0; i < s->n; i++) {
-		struct key k;
-		int r = key_parse(&k, s->list[i]) == 0 ? -ETIMEDOUT : -EINVAL;
-
-		while (r == -ETIMEDOUT && clock_ms() < until && !atomic_load(&x->h->stopping))
-			r = bucket_wait(x->space->bucket, &k, BUCKET_LOOK_MS);
-		if (r < 0)
-			return upload_refuse(x, 503, "the file is stored on this server, but the bucket does not have it "
-				"yet; try again later");
-	}
-	return 0;
-}
-
-static void stored_release(struct stored *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		free(s->list[i]);
-	free(s->list);
+	if (r == -ENOMEM)
+		return upload_refuse_errno(x, r, NULL);
+	return r == 0 ? 0 : upload_refuse(x, 503, "the file is stored on this server, but the bucket does not have it "
+		"yet; try again later");
 }
 
 void upload_forget_unknown(struct http *h, struct space *s)
@@ -133,6 +95,6 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 		r = upload_refuse_errno(x, r, out->why);
 	else if (w.waits)
 		r = wait_for_bucket(x, &w.stored);
-	stored_release(&w.stored);
+	wait_list_release(&w.stored);
 	return r;
 }

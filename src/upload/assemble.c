@@ -5,10 +5,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "bucket/bucket.h"
 #include "base/workers.h"
 #include "obj/obj.h"
 #include "upload/filed.h"
+#include "upload/wait-list.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -34,6 +34,7 @@ struct job {
 	struct store_hold hold;
 	/* the worker */
 	struct filed filed;
+	struct wait_list stored; /* all keys; `filed` has the first ones */
 	unsigned refused; /* parts */
 	char why[SENTRY_TEXT_MAX];
 	/* under lock */
@@ -290,6 +291,8 @@ static void note(void *ctx, const struct intake_report *r)
 				r->member ? ": " : "", r->why);
 		return;
 	}
+	if (j->a->opts.bucket)
+		wait_list_add(&j->stored, &r->key);
 	if (f->n < FILED_KEYS_MOST)
 		f->keys[f->n++] = r->key;
 	/* Of several parts, the first one that was not present counts. */
@@ -324,8 +327,9 @@ static int take_in(struct job *j, struct draft **d)
 		return r;
 	}
 	r = intake_take(j->a->intake, &it, note, j);
-	for (unsigned i = 0; r == 0 && j->a->opts.bucket && i < j->filed.n; i++)
-		r = bucket_wait(j->a->opts.bucket, &j->filed.keys[i], BUCKET_WAIT_MS);
+	if (r == 0 && j->a->opts.bucket)
+		r = wait_list_run(&j->stored, j->a->opts.bucket, BUCKET_WAIT_MS, &j->a->stopping);
+	wait_list_release(&j->stored);
 	return r < 0 ? r : j->filed.n ? 0 : -EBADMSG;
 }
 

@@ -304,9 +304,14 @@ rm "$TMP/tokens"
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
 cp "$TMP/good" "$TMP/tokens"
 try 401 "$PATH_PUB" -H "$(auth "$NEW")"
+# A namespace whose store cannot be opened holds up no other one.
+BROKEN=$(token add broken --rights read --namespace broken)
+: >"$STORE/namespaces/broken"
+ask 503 "$PATH_PUB" -H "$(auth "$BROKEN")"
 GREEN=$(token add green --rights read,upload --namespace green)
 ask 404 "$PATH_PUB" -H "$(auth "$GREEN")"
 [ -d "$STORE/namespaces/green" ] || fail "a new namespace has no store"
+token rm broken && rm "$STORE/namespaces/broken" || fail "token rm"
 
 # ---- retention ---------------------------------------------------------------------------------------
 class_of() { "$SYMFS" cache ls --json --no-default-sources --cache "$STORE" | python3 -c '

@@ -1,0 +1,22 @@
+/* The keys of an upload, for which its answer waits until the team's bucket has them. One thread at a time. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "id/key.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct bucket;
+
+/* Zeroed: empty. */
+struct wait_list {
+	char **keys; /* as text: an archive can have thousands */
+	size_t n;
+	bool lacks; /* there was no memory for a key */
+};
+
+void wait_list_add(struct wait_list *l, const struct key *k);
+/* Waits at most `ms` for all keys. 0; -ENOMEM: a key is not on the list; -EINTR: *stop was set. Others: errors of
+ * bucket_wait(). (waits) */
+int wait_list_run(const struct wait_list *l, struct bucket *b, unsigned ms, const atomic_bool *stop);
+void wait_list_release(struct wait_list *l);

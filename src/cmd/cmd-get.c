@@ -145,8 +145,10 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 		return EXIT_INTERRUPTED;
 	if (g->missing)
 		no_source_hint(args->sources, args->n_sources, "get");
-	if (g->unnamed)
-		fprintf(stderr, "symfs get: `symfs sources` lists the sources in use; to add one:\n%s", no_source_help);
+	if (g->unnamed) {
+		fprintf(stderr, "symfs get: `symfs sources` lists the sources in use; to add one:\n");
+		no_source_advise(stderr, "get", g->app.settings.cache_dir);
+	}
 	return g->worst;
 }
 

@@ -32,6 +32,7 @@ struct answer {
 	unsigned n_mounts;
 	struct key key;
 	char file[4096];
+	struct blob_facts from; /* of `file` */
 	struct worth worth; /* the worth of `file` */
 	bool best;	    /* no source has a better file than `file`, by their earlier answers */
 	struct store_tomb ended; /* when and why the file was removed, if `when` is not 0 */
@@ -123,9 +124,17 @@ static void print_mount(const struct view_of_mount *m, struct buf *room)
 	for (const char *line = m->text; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
 		_cleanup_free_ char *one = strndup(line, strcspn(line, "\n"));
 
+		if (strncmp(line, "path ", 5) == 0 || strncmp(line, "key ", 4) == 0)
+			continue; /* printed before */
 		buf_clear(room);
 		printf("   %s\n", one ? text_shown(one, true, room) : "");
 	}
+}
+
+/* Whether the stored file is all that a reader can get: no source has to be asked. */
+static bool is_enough(const struct answer *a)
+{
+	return a->file[0] && (a->best || !a->worth.known || worth_suffices(&a->worth, a->key.type));
 }
 
 static bool any_not_asked(const struct answer *a)
@@ -159,7 +168,7 @@ static void print_ended(const struct answer *a, struct buf *room)
 	printf("ended   %s: %s\n", when, text_shown(a->ended.why, true, room));
 }
 
-static int print_text(const struct answer *a)
+static int print_text(const struct answer *a, const char *cache_dir)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	char text[KEY_TEXT];
@@ -171,12 +180,18 @@ static int print_text(const struct answer *a)
 		printf("key     none: %s\n", a->none);
 	printf("stored  %s%s%s\n", a->file[0] ? paint_good() : paint_warn(),
 		a->file[0] ? text_shown(a->file, true, &room) : "no", paint_end());
+	if (a->file[0])
+		printf("from    %s  %s\n", a->from.source, text_shown(a->from.url, true, &room));
 	print_worth(a);
 	print_ended(a, &room);
 	for (int i = 0; i < a->n; i++)
 		print_row(&a->rows[i], i + 1, &room);
-	if (a->key.type && a->n == 0)
-		printf(FETCH_UNNAMED "; to add one:\n%s", no_source_help);
+	if (a->key.type && a->n == 0) {
+		printf(FETCH_UNNAMED "; to add one:\n");
+		no_source_advise(stdout, "why", cache_dir);
+	}
+	if (is_enough(a))
+		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 	for (unsigned i = 0; i < a->n_mounts; i++)
 		print_mount(&a->mounts[i], &room);
 	if (any_not_asked(a))
@@ -228,6 +243,7 @@ static void find_stored(struct app *app, const struct artifact *best, struct ans
 		return;
 	snprintf(a->file, sizeof(a->file), "%s", blob_path(f.blob));
 	a->worth = blob_facts(f.blob)->worth;
+	a->from = *blob_facts(f.blob);
 	a->best = !fetch_may_improve(app->fetch, &f.key, f.blob);
 	blob_unref(f.blob);
 }
@@ -289,7 +305,7 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	}
 	a->path = word;
 	a->none = r < 0 && e.text[0] ? e.text : "no layout can mean this path";
-	status = json ? print_json(a) : print_text(a);
+	status = json ? print_json(a) : print_text(a, app->settings.cache_dir);
 	return status != EXIT_DONE ? status : a->key.type ? EXIT_DONE : EXIT_NO;
 }
 

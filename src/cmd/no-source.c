@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "cmd/ask.h"
 #include "cmd/json.h"
+#include "cmd/mount-state.h"
 #include "cmd/places.h"
 #include "source/kinds.h"
 #include "source/sources.h"
@@ -86,6 +87,26 @@ int no_source_check(const char *const *words, unsigned n, bool warn, struct err 
 }
 
 /* ---- no source at all ---------------------------------------------------------------- */
+
+struct advice {
+	FILE *to;
+	const char *command;
+};
+
+static void advise_mount(void *ctx, const char *mount)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
+	struct advice *a = ctx;
+
+	fprintf(a->to, "  symfs %s --config %s/.symfs/config ...    asks the sources of this mount\n", a->command,
+		text_shown(mount, true, &room));
+}
+
+void no_source_advise(FILE *to, const char *command, const char *cache_dir)
+{
+	fputs(no_source_help, to);
+	mounts_of_store(cache_dir, advise_mount, &(struct advice){to, command});
+}
 
 static void print_help(const char *command, const char *why)
 {

@@ -5,11 +5,16 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct sources;
 
 /* Advice for users without a source: lines that begin with two blanks. */
 extern const char no_source_help[];
+
+/* Prints no_source_help, and how `symfs COMMAND` uses the sources of each mount of the store `cache_dir`. Starts child
+ * processes. */
+void no_source_advise(FILE *to, const char *command, const char *cache_dir);
 
 /* Checks that each directory that --source names exists. 0; -EINVAL: a directory does not exist, and `e` names
  * it; -ENOMEM. With `warn`, logs each missing directory instead and returns 0: a later mount can create it. */

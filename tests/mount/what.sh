@@ -144,8 +144,8 @@ grep -q '	main$' "$TMP/out" && grep -q 'names come from its own symbols' "$TMP/e
 # ---- warm ---------------------------------------------------------------------------------------------
 rm -rf "$store"
 exits 0 prefetch "$id" ./libprog.so
-grep -Eq "^$id	$id	elf_debug [0-9.]+ MB	elf_code [0-9.]+ MB\$" "$TMP/out" || fail "warm ID: $(cat "$TMP/out")"
-grep -Eq "^\./libprog.so	$lib_id	elf_debug [0-9.]+ MB	elf_code [0-9.]+ MB\$" "$TMP/out" || fail "warm FILE: $(cat "$TMP/out")"
+grep -Eq "^$id	$id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" || fail "warm ID: $(cat "$TMP/out")"
+grep -Eq "^\./libprog.so	$lib_id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" || fail "warm FILE: $(cat "$TMP/out")"
 
 # ---- in a mount ---------------------------------------------------------------------------------------
 [ -c /dev/fuse ] && [ "$(id -u)" = 0 ] || { say "$seen words without a mount"; exit 0; }

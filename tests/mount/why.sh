@@ -83,7 +83,7 @@ says 0 'breakpad missing' symfs_with w warm --breakpad --source "$SYMS" "$TMP/pr
 grep -q "elf_debug not asked: $UNNAMED" "$TMP/out" || fail "warm: $(cat "$TMP/out")"
 mkdir -p "$TMP/root/prog/$debug_id"
 printf 'MODULE Linux x86_64 %s prog\nPUBLIC 1000 0 main\n' "$debug_id" >"$TMP/root/prog/$debug_id/prog.sym"
-says 0 'breakpad [0-9.]+ MB' symfs_with x warm --breakpad --source "$SYMS" "$TMP/prog"
+says 0 'breakpad [0-9.]+ [KM]B' symfs_with x warm --breakpad --source "$SYMS" "$TMP/prog"
 
 # ---- a path inside a mount means its sources ----------------------------------------------------
 mkdir -p "$TMP/root/buildid/$ID"
@@ -107,6 +107,18 @@ says 0 'failed \(HTTP 400, [0-9]+ s ago\)' "$SYMFS" why "$MNT_m/$BAD"
 says 0 "\"saw\":\"path .*HTTP 400" symfs_with m why --json --source "$SRC" "$BAD"
 says 0 'missing: HTTP 404' symfs_with m why --ask --source "$SRC" "$BAD"
 grep -q 'last saw' "$TMP/out" && fail "what a mount saw is printed beside what each source says now"
+# A file that is there needs no source: why names the one that it came from.
+"$SYMFS" get "$MNT_m/debuginfod/buildid/$id/executable" >"$TMP/out" || fail "get: $(cat "$TMP/out")"
+says 0 "^from    $SRC  $URL_up/buildid/$id/executable" "$SYMFS" why "$MNT_m/debuginfod/buildid/$id/executable"
+grep -q 'last saw\|symfs why --ask' "$TMP/out" && fail "advice for a file that is there: $(cat "$TMP/out")"
+# Without a source of its own, the command names the mounts that have some.
+for command in why get; do
+  "$SYMFS" $command --no-default-sources --cache "$TMP/store-m" "$BAD" >"$TMP/out" 2>&1
+  grep -qx "  symfs $command --config $MNT_m/.symfs/config ...    asks the sources of this mount" "$TMP/out" ||
+    fail "$command does not name the mount: $(cat "$TMP/out")"
+done
+says 1 "no source has it" "$SYMFS" get --no-default-sources --config "$MNT_m/.symfs/config" "${BAD%2/debuginfo}3/debuginfo"
+
 # A mount on another store, and one whose daemon is stopped, say nothing; the latter costs a moment.
 symfs_with other why --source "$SRC" "$BAD" >"$TMP/out" 2>&1 || fail "why"
 grep -q 'last saw' "$TMP/out" && fail "a mount on another store: $(cat "$TMP/out")"

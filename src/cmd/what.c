@@ -343,23 +343,10 @@ int what_type(const char *word, enum filetype *out, struct err *e)
 
 int what_tree_path(const struct artifact *a, char **out)
 {
-	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
-	const struct layout *l;
-	struct key wanted, k;
+	_cleanup_buf_ struct buf path = BUF_UP_TO(3 * MODULE_PATH_MAX);
+	int r = tree_path(a, &path);
 
-	if (!hit)
-		return -ENOMEM;
-	if (key_of(&wanted, a) < 0)
-		return -ENOENT;
-	for (unsigned i = 0; (l = layout_at(i)); i++) {
-		_cleanup_buf_ struct buf path = BUF_UP_TO(3 * MODULE_PATH_MAX);
-
-		if (buf_addf(&path, "%s/%s%s", l->folder, l->prefix, l->prefix[0] ? "/" : "") < 0 ||
-			layout_path(l, a, CASING_DEFAULT, 0, &path) < 0)
-			continue;
-		tree_parse(buf_text(&path), hit);
-		if (tree_names_file(hit) && hit->n && key_of(&k, &hit->files[0]) == 0 && key_equal(&k, &wanted))
-			return (*out = strdup(buf_text(&path))) ? 0 : -ENOMEM;
-	}
-	return -ENOENT;
+	if (r == 0)
+		*out = strdup(buf_text(&path));
+	return r < 0 || *out ? r : -ENOMEM;
 }

@@ -18,6 +18,13 @@ bool exchange_is_head(const struct exchange *x)
 	return strcmp(x->method, "HEAD") == 0;
 }
 
+bool exchange_wants_page(struct exchange *x)
+{
+	const char *accept = exchange_header(x, "Accept");
+
+	return accept && strstr(accept, "text/html") && strcmp(x->method, "GET") == 0;
+}
+
 /* ---- its body ------------------------------------------------------------------------ */
 
 void exchange_drop_body(struct exchange *x)
@@ -52,19 +59,32 @@ bool exchange_must_read(struct exchange *x)
 		      : exchange_header(x, "Transfer-Encoding") != NULL;
 }
 
+/* A form of the page has text that is percent-encoded, three bytes for one. */
+static bool has_form(const struct exchange *x)
+{
+	return x->route->what == ROUTE_STATUS && strcmp(x->method, "POST") == 0;
+}
+
+uint64_t exchange_body_most(const struct exchange *x)
+{
+	return has_form(x)	 ? MIN(3 * PAGE_TEXT_MOST, x->h->body_most)
+	       : x->route->api ? x->h->body_most
+			       : HTTP_HEAD_MOST;
+}
+
 /* An unwanted body is read up to twice the allowed size, so that its client can read the 413. Then the
  * connection ends. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n)
 {
 	conn_moves(x->h, x->conn, n);
-	if (x->refuse || !(x->route->api || x->upload)) {
+	if (x->refuse || !(x->route->api || x->upload || has_form(x))) {
 		x->bytes += n;
 		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
 			x->refuse = 413;
 		x->status = x->refuse;
 		return x->bytes <= 2 * x->h->body_most;
 	}
-	if (n > x->h->body_most - x->body.n)
+	if (n > (has_form(x) ? exchange_body_most(x) : x->h->body_most) - x->body.n)
 		x->refuse = 413;
 	else
 		x->refuse = keep_body(x, p, n);

@@ -40,7 +40,10 @@ static enum MHD_Result not_found(struct exchange *x)
 	const char *text = !x->route->tecken   ? "Not Found\n"
 			   : x->route->ignored ? "Symbol Not Found (and ignored)"
 					       : "Symbol Not Found";
+	enum MHD_Result result;
 
+	if (page_not_found(x, &result))
+		return result;
 	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, text);
 }
 
@@ -79,6 +82,7 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_READY] = page_ready,
 	[ROUTE_METRICS] = page_metrics,
 	[ROUTE_STATUS] = page_status,
+	[ROUTE_PAGE_FILE] = page_file,
 	[ROUTE_EVENTS] = events_handle,
 	[ROUTE_MISSING] = page_list,
 	[ROUTE_MISSES] = page_list,
@@ -113,7 +117,7 @@ static int judge_head(struct exchange *x)
 		return 508;
 	if (x->upload)
 		return upload_judge(x);
-	if (length && strtoull(length, NULL, 10) > (x->route->api ? x->h->body_most : HTTP_HEAD_MOST))
+	if (length && strtoull(length, NULL, 10) > exchange_body_most(x))
 		return 413;
 	return 0;
 }
@@ -157,6 +161,8 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	if (x->refuse)
 		return exchange_refuse(x, x->refuse);
 	x->bytes = 0;
+	if (x->not_found)
+		return page_send_not_found(x);
 	return handlers[x->route->what](x);
 }
 
@@ -177,6 +183,7 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 	if (x->step != STEP_HEAD) {
 		if (x->status == 401 || x->status == 403)
 			audit_write(x, "refused", NULL, NULL, x->status == 401 ? "no valid token" : "no right");
+		audit_answer(x);
 		access_write(h, x, cut);
 		conn_busy(h, x->conn, false);
 		conn_asked(h, x->conn, false);

@@ -9,6 +9,7 @@
 #include "http/fields.h"
 #include "http/http.h"
 #include "http/listen.h"
+#include "http/pasted.h"
 #include "http/route.h"
 #include "symb/symb.h"
 
@@ -24,10 +25,12 @@
 #define HTTP_JOBS_MOST 256 /* POSTs that are being answered or wait for a worker */
 #define HTTP_ASKERS 8	   /* threads that ask servers about code ids */
 #define HTTP_LISTENERS_MOST 256u /* clients of /events; fewer if they would take a quarter of the connections */
+#define HTTP_PAGES_MOST 64 /* pages that are written, or wait for a worker, at the same time */
 #define HTTP_LISTS_MOST 4  /* lists of misses that are written at the same time */
 /* The limit of all request bodies in memory, in bytes; larger if four bodies of the largest allowed size need
  * more. */
 #define HTTP_BODIES_MOST (256ull << 20)
+#define PAGE_TEXT_MOST (256u << 10) /* bytes of the text that the page searches for files */
 #define HTTP_SPACES_MOST 32  /* namespaces of one server: each has threads, connections and a store */
 #define HTTP_SPACE_RETRY_MS 5000 /* after a namespace could not be opened */
 #define HTTP_RETRY_SECONDS "5"
@@ -67,6 +70,8 @@ struct space {
 	struct derive *derive;
 	struct symb *symb;
 	struct misses *misses;
+	struct missed *missed;	 /* missed.c */
+	struct journal *journal; /* journal.c */
 	struct events *events; /* events.c */
 	struct http *http;	   /* set with `assembly` */
 	struct assembly *assembly; /* of Sentry's protocol (upload-sentry.c); NULL until the first request of it */
@@ -113,6 +118,7 @@ struct http {
 	atomic_uint waiting; /* requests that wait for fetch/ */
 	atomic_uint packing; /* bodies that are being packed */
 	atomic_uint lists; /* lists of misses that are being written */
+	atomic_uint pages; /* pages that are being written */
 	atomic_uint jobs; /* POSTs that are being answered or wait for a worker */
 	atomic_int log_fd, audit_fd;
 
@@ -203,6 +209,7 @@ struct exchange {
 
 	bool stored; /* the answer was stored when the request came */
 
+	bool not_found; /* a worker writes the page of a 404 (page-404.c) */
 	struct listener *listener; /* to events; NULL: none (events.c) */
 
 	/* for the log */
@@ -218,9 +225,13 @@ void exchange_unref(struct exchange *x);
 
 const char *exchange_header(struct exchange *x, const char *name); /* NULL: the request has none */
 bool exchange_is_head(const struct exchange *x);
+/* Whether the client is a browser that wants a page: it sent `Accept: text/html` with a GET. */
+bool exchange_wants_page(struct exchange *x);
 
 /* Whether to read the body of a request that is refused. */
 bool exchange_must_read(struct exchange *x);
+/* The largest body of a request that is no upload, in bytes. */
+uint64_t exchange_body_most(const struct exchange *x);
 /* Takes n bytes of the body. False: the connection must end. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n);
 /* Frees the body of a POST, after it was read, or if it is not wanted. */
@@ -248,9 +259,12 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status);
 /* Refuses an upload with x->refuse while its body still arrives: sends the answer past libmicrohttpd, which would
  * send it only after the body, and ends the sending side of the connection. False: it cannot be sent. */
 bool exchange_refuse_early(struct exchange *x);
+void response_header(struct MHD_Response *r, const char *name, const char *value);
+
+/* ---- errors.c ------------------------------------------------------------------------ */
+
 enum MHD_Result exchange_missing(struct exchange *x); /* replies 404, and notes the miss */
 enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* replies with the status of a->r */
-void response_header(struct MHD_Response *r, const char *name, const char *value);
 
 /* ---- conn.c -------------------------------------------------------------------------- */
 
@@ -391,13 +405,21 @@ enum MHD_Result generated_handle(struct exchange *x);
 
 enum MHD_Result symbolicate_handle(struct exchange *x);
 
+/* ---- page.c, page-files.c ------------------------------------------------------------ */
+
+enum MHD_Result page_status(struct exchange *x);
+enum MHD_Result page_file(struct exchange *x);
+
 /* ---- pages.c ------------------------------------------------------------------------ */
 
 enum MHD_Result page_health(struct exchange *x);
 enum MHD_Result page_ready(struct exchange *x); /* drain.c */
 enum MHD_Result page_metrics(struct exchange *x);
 enum MHD_Result page_list(struct exchange *x); /* misses of all types, or of symbol files */
-enum MHD_Result page_status(struct exchange *x);
+typedef int each_number(void *ctx, const char *name, const char *help, const char *type, uint64_t value);
+/* Calls `each` with the counters and gauges of the server and of a space. Stops when `each` returns less than 0, and
+ * returns that. */
+int numbers_each(struct http *h, const struct space *s, each_number *each, void *ctx);
 
 /* ---- events-page.c ------------------------------------------------------------------ */
 
@@ -425,10 +447,12 @@ void listener_free(struct listener *l); /* NULL is fine; after listener_leave() 
 
 /* ---- search.c ----------------------------------------------------------------------- */
 
-/* Writes the artifacts that a path, a key or an identifier may mean, at most SEARCH_MOST. Returns their
+/* Writes the artifacts that a path, a URL, a key or an identifier may mean, at most SEARCH_MOST. Returns their
  * number. (reads the index) */
 #define SEARCH_MOST 24
 unsigned search(struct space *s, const char *words, struct artifact *out);
+/* Likewise, for an identifier of a longer text. */
+unsigned search_pasted(struct space *s, const struct pasted_id *one, struct artifact *out);
 
 /* ---- access.c ----------------------------------------------------------------------- */
 
@@ -455,6 +479,10 @@ const char *target_shown(const struct exchange *x, char out[static TARGET_TEXT])
  * request. */
 void audit_write(struct exchange *x, const char *event, const char *file, const struct key *k, const char *why);
 
+/* Call it when the answer to a request has ended: keeps it in the journal if it was an error of the server, or
+ * refused an upload. */
+void audit_answer(struct exchange *x);
+
 /* A line without a request: for what is done after the request has ended. Fields may be NULL, `status` 0. */
 struct audit_line {
 	const char *event, *user, *space, *peer, *method, *target;
@@ -463,4 +491,56 @@ struct audit_line {
 	const struct key *key;
 	const char *why;
 };
-void audit_add(struct http *h, const struct audit_line *l); /* any thread */
+void audit_add(struct http *h, struct space *s, const struct audit_line *l); /* any thread */
+
+/* ---- journal.c ---------------------------------------------------------------------- */
+
+enum journal_kind {
+	JOURNAL_UPLOADS, /* files that came, were refused or were removed */
+	JOURNAL_ERRORS,	 /* answers that were errors */
+	JOURNAL_KINDS
+};
+#define JOURNAL_LINES 200 /* of each kind, in each space */
+struct journal_line {
+	int64_t when; /* wall clock */
+	int status;   /* 0: none */
+	char event[12], user[AUTH_NAME], file[240], key[240], why[240]; /* cut to fit; "": none */
+};
+int journal_new(struct journal **out); /* 0, -ENOMEM */
+void journal_free(struct journal *j);  /* NULL is fine */
+/* Keeps the line in place of the oldest. Any thread. */
+void journal_add(struct journal *j, enum journal_kind kind, const struct audit_line *l);
+/* Copies the lines since a time (wall clock), the latest first. Returns their number, at most `most`. */
+unsigned journal_read(struct journal *j, enum journal_kind kind, int64_t since, struct journal_line *out,
+	unsigned most);
+
+/* ---- missed.c ----------------------------------------------------------------------- */
+
+#define MISSED_DAYS 7
+#define MISSED_KEYS 1000 /* files of a day that are counted alone */
+struct missed_day {
+	int64_t when; /* wall clock: the day's beginning (UTC) */
+	uint64_t others; /* requests for further files */
+	unsigned n;
+	struct missed_row {
+		char *key; /* its text */
+		uint64_t asked;
+	} *rows; /* most requests first */
+};
+/* Reads what the store has from an earlier server. 0, -ENOMEM. (reads the disk) */
+int missed_new(struct missed **out, struct store *st);
+void missed_free(struct missed *m); /* saves it; NULL is fine. (waits) */
+/* Counts a request for a file that no source has. True: missed_save() is due; the caller posts it to a worker. */
+bool missed_note(struct missed *m, const struct key *k);
+void missed_save(struct missed *m); /* (waits) */
+/* Reads the day that was `ago` days ago. Returns the number of rows; missed_day_release() frees them. */
+unsigned missed_read(struct missed *m, unsigned ago, struct missed_day *out);
+void missed_day_release(struct missed_day *d);
+
+/* ---- page-404.c --------------------------------------------------------------------- */
+
+/* Has a worker write a page for a browser that gets 404: it says why. False: the client wants plain
+ * text, or may not see the page. */
+bool page_not_found(struct exchange *x, enum MHD_Result *result);
+/* Sends the page, once a worker has written it. */
+enum MHD_Result page_send_not_found(struct exchange *x);

@@ -1,4 +1,4 @@
-/* Sends responses: the header fields of every response, short texts, refusals, and errors of fetch/. */
+/* Sends responses: the header fields of every response, short texts, and refusals. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/jtext.h"
@@ -28,6 +28,7 @@ static bool for_pages(const struct exchange *x)
 	case ROUTE_EVENTS:
 	case ROUTE_METRICS:
 	case ROUTE_STATUS:
+	case ROUTE_PAGE_FILE:
 	case ROUTE_MISSING:
 	case ROUTE_MISSES:
 		return false;
@@ -72,9 +73,20 @@ static void count_status(struct http *h, int status)
 		atomic_fetch_add(status < 500 ? &h->counters.refused : &h->counters.failed, 1);
 }
 
+/* No script runs but the page's own, whatever a file name contains: files of the store are never of a type that
+ * browsers run. */
+static void add_policy(struct MHD_Response *r)
+{
+	response_header(r, "Content-Security-Policy",
+		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'");
+	response_header(r, "Referrer-Policy", "same-origin");
+}
+
 enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r)
 {
 	enum MHD_Result ok;
+	const char *type;
 	char via[64];
 
 	if (!r)
@@ -85,10 +97,9 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
 	response_header(r, "Via", via);
 	response_header(r, "X-Content-Type-Options", "nosniff");
-	if (x->route->what == ROUTE_STATUS) /* no script runs, whatever a file name contains */
-		response_header(r, "Content-Security-Policy",
-			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-			"frame-ancestors 'none'");
+	type = MHD_get_response_header(r, "Content-Type");
+	if (x->route->what == ROUTE_STATUS || (type && strncmp(type, "text/html", 9) == 0))
+		add_policy(r);
 	if (x->close || atomic_load(&x->h->draining))
 		response_header(r, "Connection", "close");
 	if (for_pages(x))
@@ -113,8 +124,9 @@ static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *t
 	response_header(r, "Cache-Control", cache);
 	if (status == 502 || status == 503 || status == 504)
 		response_header(r, "Retry-After", HTTP_RETRY_SECONDS);
-	if (status == 401)
-		response_header(r, "WWW-Authenticate", HTTP_CHALLENGE);
+	if (status == 401) /* a browser asks its user for a name, which does not matter, and a password: the token */
+		response_header(r, "WWW-Authenticate",
+			exchange_wants_page(x) ? "Basic realm=\"symfs: the token is the password\"" : HTTP_CHALLENGE);
 	if (status == 405)
 		response_header(r, "Allow", x->route->allow);
 	return exchange_reply(x, status, r);
@@ -254,82 +266,4 @@ bool exchange_refuse_early(struct exchange *x)
 	x->bytes = body.n;
 	count_status(x->h, status);
 	return true;
-}
-
-/* ---- errors of fetch/ ------------------------------------------------------------------- */
-
-/* 404 is only for files that are known to be missing: clients remember a 404. */
-static const struct error_row {
-	int error, status;
-	const char *text;
-} errors[] = {
-	{-ENOENT, 404, "Not Found"},
-	{-ETIMEDOUT, 504, "no source answered in time"},
-	{-EHOSTUNREACH, 502, "a source that may have the file could not be reached"},
-	{-EREMOTEIO, 502, "a source that may have the file sent an unusable reply"},
-	{-EACCES, 502, "a source that may have the file denied access"},
-	{-EBADMSG, 502, "a source sent a different file"},
-	{-EFBIG, 502, "the file is larger than max-file-size"},
-	{-ELOOP, 508, "a source leads back to this server"},
-	{-EINTR, 503, "the request was cancelled"},
-	{-ENOSPC, 503, "the disk of the cache is full"},
-	{-ENOMEM, 503, "out of memory"},
-	{-EMFILE, 503, "too many open files"},
-	{0, 500, "a local error"},
-};
-
-static const struct error_row *error_row(int error)
-{
-	const struct error_row *row = errors;
-
-	while (row->error && row->error != error)
-		row++;
-	return row;
-}
-
-/* Writes when and why the file of the path was removed. False: it was never here. */
-static bool why_ended(struct exchange *x, char *out, size_t room)
-{
-	const struct tree_hit *hit = &x->route->hit;
-	struct store_tomb t;
-	char when[24];
-	struct key k;
-
-	for (unsigned i = 0; i < hit->n; i++)
-		if (key_of(&k, &hit->files[i]) == 0 && store_tomb(x->space->store, &k, &t) == 0) {
-			clock_print(t.when, when);
-			snprintf(out, room, "%s: %s", when, t.why);
-			return true;
-		}
-	return false;
-}
-
-enum MHD_Result exchange_missing(struct exchange *x)
-{
-	const char *text = !x->route->tecken   ? "Not Found\n"
-			   : x->route->ignored ? "Symbol Not Found (and ignored)"
-					       : "Symbol Not Found";
-
-	char ended[400];
-
-	misses_note(x);
-	if (!x->route->ignored && why_ended(x, ended, sizeof(ended))) {
-		char both[sizeof(ended) + 64];
-
-		snprintf(both, sizeof(both), "%s%s%s\n", text, x->route->tecken ? "\n" : "", ended);
-		return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", both);
-	}
-	/* The file may be added at any moment, and a further request costs little. */
-	return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", text);
-}
-
-enum MHD_Result exchange_error(struct exchange *x, const struct answer *a)
-{
-	const struct error_row *row = error_row(a->r);
-	char text[400];
-
-	if (row->status == 404)
-		return exchange_missing(x);
-	snprintf(text, sizeof(text), "%s%s%s\n", row->text, a->why[0] ? ": " : "", a->why);
-	return exchange_text(x, row->status, "text/plain; charset=utf-8", "no-store", text);
 }

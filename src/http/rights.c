@@ -4,6 +4,7 @@
 #include "http/private.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Tecken's clients append a word to the token, "HEX-label", which means nothing. */
 static int find_with_label(struct auth *a, const char *secret, struct auth_token *out)
@@ -29,8 +30,19 @@ static int find_token(struct exchange *x, struct auth_token *out)
 	return auth_find(x->h->auth, secret, strlen(secret), out);
 }
 
+/* A browser that has asked its user for the token sends it with forms of other web pages, too. It sends Origin with
+ * them, and with nothing else that changes files. */
+static bool is_foreign_form(struct exchange *x)
+{
+	const char *value = exchange_header(x, "Authorization");
+
+	return value && strncasecmp(value, "Basic ", 6) == 0 && exchange_header(x, "Origin");
+}
+
 int exchange_may(struct exchange *x, enum auth_right right)
 {
+	if (x->h->auth && right != AUTH_READ && is_foreign_form(x))
+		return 403;
 	if (x->h->auth)
 		return !x->known ? 401 : auth_allows(x->token.rights, right) ? 0 : 403;
 	if (right == AUTH_READ)
@@ -48,6 +60,7 @@ int rights_judge(struct exchange *x)
 	if (x->h->auth && x->route->what == ROUTE_SYM_BYTES)
 		return 0;
 	if (!x->h->auth || x->route->what == ROUTE_HEALTH || x->route->what == ROUTE_READY ||
+		x->route->what == ROUTE_PAGE_FILE ||
 		x->route->what == ROUTE_OPTIONS)
 		return x->route->needs ? exchange_may(x, x->route->needs) : 0;
 	x->known = find_token(x, &x->token) == 0;

@@ -13,8 +13,12 @@ static const struct fixed {
 	enum route_what what;
 	const char *allow, *api;
 } fixed[] = {
-	{"", ROUTE_STATUS, "GET, HEAD", NULL},
+	{"", ROUTE_STATUS, "GET, HEAD, POST", NULL},
 	{"status", ROUTE_STATUS, "GET, HEAD", NULL},
+	{"uploads", ROUTE_STATUS, "GET, HEAD", NULL},
+	{"page.css", ROUTE_PAGE_FILE, "GET, HEAD", NULL},
+	{"page.js", ROUTE_PAGE_FILE, "GET, HEAD", NULL},
+	{"page.svg", ROUTE_PAGE_FILE, "GET, HEAD", NULL},
 	{"healthz", ROUTE_HEALTH, "GET, HEAD", NULL},
 	{"ready", ROUTE_READY, "GET, HEAD", NULL},
 	{"events", ROUTE_EVENTS, "GET, HEAD", NULL},

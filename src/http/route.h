@@ -24,7 +24,8 @@ enum route_what {
 	ROUTE_READY,
 	ROUTE_METRICS,
 	ROUTE_EVENTS,	   /* keys that arrive; with hit.n, only those of hit.files */
-	ROUTE_STATUS,
+	ROUTE_STATUS,	   /* a part of the page; POST only sends the text to find */
+	ROUTE_PAGE_FILE,   /* the page's stylesheet, script or icon */
 	ROUTE_MISSING,
 	ROUTE_MISSES,
 	/* only from route_upload() */

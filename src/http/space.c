@@ -24,6 +24,10 @@ int space_new(struct space **out, const char *name, struct fetch *f, const struc
 	if (r == 0)
 		r = misses_new(&s->misses);
 	if (r == 0)
+		r = missed_new(&s->missed, s->store);
+	if (r == 0)
+		r = journal_new(&s->journal);
+	if (r == 0)
 		r = events_new(&s->events, s->store, exchange_resume);
 	if (r < 0)
 		err_set(e, r, "%s", err_text(r));
@@ -45,6 +49,8 @@ void space_free(struct space *s)
 	symb_free(s->symb);
 	derive_free(s->derive);
 	misses_free(s->misses);
+	missed_free(s->missed);
+	journal_free(s->journal);
 	events_free(s->events);
 	free(s);
 }

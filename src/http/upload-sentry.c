@@ -23,7 +23,7 @@ static void on_end(void *ctx, const struct assembly_event *ev)
 
 	if (ev->key)
 		upload_forget_unknown(s->http, s);
-	audit_add(s->http, &(struct audit_line){.event = !ev->key ? "refused"
+	audit_add(s->http, s, &(struct audit_line){.event = !ev->key ? "refused"
 			: strcmp(ev->what, "present") == 0	  ? "present"
 								  : "upload",
 		.user = ev->user,

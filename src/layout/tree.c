@@ -485,3 +485,25 @@ const char *tree_entry(const char *path, unsigned nth, enum tree_what *what)
 			return l->prefix;
 	return NULL;
 }
+
+int tree_path(const struct artifact *a, struct buf *path)
+{
+	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
+	const struct layout *l;
+	struct key wanted, k;
+
+	if (!hit)
+		return -ENOMEM;
+	if (key_of(&wanted, a) < 0)
+		return -ENOENT;
+	for (unsigned i = 0; (l = layout_at(i)); i++) {
+		buf_clear(path);
+		if (buf_addf(path, "%s/%s%s", l->folder, l->prefix, l->prefix[0] ? "/" : "") < 0 ||
+			layout_path(l, a, CASING_DEFAULT, 0, path) < 0)
+			continue;
+		tree_parse(buf_text(path), hit);
+		if (tree_names_file(hit) && hit->n && key_of(&k, &hit->files[0]) == 0 && key_equal(&k, &wanted))
+			return 0;
+	}
+	return -ENOENT;
+}

@@ -126,6 +126,11 @@ int store_open(struct store **out, const struct store_opts *o, struct err *e)
 	return 0;
 }
 
+uint64_t store_quota(const struct store *s)
+{
+	return s->quota;
+}
+
 static void flush_pending(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};

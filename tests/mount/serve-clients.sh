@@ -109,7 +109,7 @@ code_of "$url/healthz" >/dev/null 2>&1 && fail "it serves what is unmounted"
 symfs_serve self --config "$TMP/self.conf"
 printf '[source "self"]\nurl = %s\nlayout = breakpad\n' "$URL_self" >"$TMP/self.conf"
 kill -HUP "$PID_self"
-has_itself() { fetch_url "$URL_self/status" | grep -qF "<td>$URL_self"; }
+has_itself() { fetch_url "$URL_self/status" | grep -qF "data-name=\"where\">$URL_self"; }
 wait_for 20 has_itself || fail "a configuration that is read again"
 [ "$(code_of "$URL_self/one.pdb/${ONE}1/one.sym")" = 508 ] || fail "a server that is its own source: $(cat "$TMP/head" "$TMP/body")"
 symfs_unserve self

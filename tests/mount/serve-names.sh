@@ -137,7 +137,7 @@ get 200 "$URL_one/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefo
 lacks 'access-control-'
 
 # ---- pages about the server ------------------------------------------------------------------------
-for path in / /status /missing.csv /missingsymbols.csv; do
+for path in / /uploads /status /missing.csv /missingsymbols.csv; do
   get 200 "$URL_any$path"
   get 403 "$URL_any$path" -H 'Host: evil.example' # a page of that name in a browser on this machine
   get 401 "$URL_token$path"
@@ -146,7 +146,7 @@ done
 say "$tried requests"
 [ -n "${SYMFS_INSIDE:-}" ] || { say "from another address: only as root, with ip(8)"; exit 0; }
 far=http://192.0.2.1:${URL_any##*:}
-for path in / /status '/status?path=x' /missing.csv /missingsymbols.csv; do
+for path in / /uploads /status '/status?path=x' /missing.csv /missingsymbols.csv; do
   get 403 "$far$path"
   grep -q 'this machine' "$TMP/body" || fail "403: $(cat "$TMP/body")"
 done

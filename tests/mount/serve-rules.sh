@@ -137,8 +137,8 @@ get "$URL_lacks" 200 "/$(echo "$sym" | tr a A)/A.so.sym"
 # The page finds by a key and by an identifier alone, too.
 for words in "breakpad%20444444444444444444444444444444440%20a.so" 444444444444444444444444444444440; do
   get "$URL_lacks" 200 "/status?path=$words"
-  grep -qF '<h3>breakpad 444444444444444444444444444444440 a.so</h3>' "$TMP/body" && grep -q '<p>stored, ' "$TMP/body" ||
-    fail "the page does not find $words: $(sed -n '/id="why"/,/<h2>/p' "$TMP/body")"
+  grep -qF '<code>breakpad 444444444444444444444444444444440 a.so</code>' "$TMP/body" && grep -q '>stored here<' "$TMP/body" ||
+    fail "the page does not find $words: $(sed -n '/id="found"/,/<h2>/p' "$TMP/body")"
 done
 symfs_unserve lacks
 
@@ -222,7 +222,7 @@ leads_to() {
   eval "kill -HUP \$PID_$1; lt_url=\$URL_$1"
   wait_for 20 leads "$lt_url" "$2" || fail "$1 does not read its configuration again"
 }
-leads() { fetch_url "$1/status" | grep -qF "<td>$2"; }
+leads() { fetch_url "$1/status" | grep -qF "data-name=\"where\">$2"; }
 for server in $ring; do
   : >"$TMP/$server.conf"
   symfs_serve $server --config "$TMP/$server.conf" $bounds

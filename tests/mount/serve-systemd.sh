@@ -36,7 +36,7 @@ pid=$(is MainPID)
 [ "$(stat -c %u /proc/$pid/root/var/cache/private/symfs-serve)" = "$(stat -c %u /proc/$pid)" ] && echo "its own cache"
 mkdir -p /symfs-test/etc && printf '[source "other"]\npath = /symfs-test/nowhere\nlayout = breakpad\n' >>/symfs-test/etc/symfs.conf
 systemctl reload $unit && echo reloaded
-curl -sS -m 60 http://127.0.0.1:8737/status | grep -q '<td>/symfs-test/nowhere' && echo "new source"
+curl -sS -m 60 http://127.0.0.1:8737/status | grep -q 'data-name="where">/symfs-test/nowhere' && echo "new source"
 [ "$(is MainPID)" = "$pid" ] && echo "the same process"
 systemctl kill -s KILL $unit
 for _ in $(seq 600); do [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ] && break; sleep 0.1; done

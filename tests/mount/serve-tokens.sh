@@ -115,7 +115,7 @@ try 401 /healthz/../status
 try 401 "/healthz%2f..%2fstatus"
 try 401 "//status"
 try 401 "/healthz?x=/status" -X POST
-for page in status metrics missing.csv missingsymbols.csv symbolicate/v5 symbolicate/v4 upload/ v1/uploads:create "upload/symbol_file" \
+for page in status uploads metrics missing.csv missingsymbols.csv symbolicate/v5 symbolicate/v4 upload/ v1/uploads:create "upload/symbol_file" \
   "v1/symbols/a/b:checkStatus"; do
   try 401 "/$page"
 done

@@ -207,11 +207,12 @@ get "$U" 200 /missing.csv
 says '^breakpad,3249D99D0C4049318610F4E4FB0B69362,'
 get "$U" 200 "/status?path=breakpad/AbC.pdb/3249D99D0C4049318610F4E4FB0B69362/AbC.sym&x=<script>"
 says 'remembered until'
-says '<td>missing</td>'
-grep -q '<script' "$TMP/body" && fail "the page has a script"
-get "$U" 200 '/?path=%22%3E%3Cscript%3E'
-get "$U" 200 '/status?path=%22%3E%3Cscript%3E'
-says 'value="&quot;&gt;&lt;script&gt;"'
+says '>missing</span>'
+for path in '/?path=%22%3E%3Cscript%3E' '/status?path=%22%3E%3Cscript%3E'; do
+  get "$U" 200 "$path"
+  says '>&quot;&gt;&lt;script&gt;</textarea>'
+  [ "$(grep -c '<script' "$TMP/body")" = 1 ] || fail "the page has another script than its own: $(grep '<script' "$TMP/body")"
+done
 hasnt 'access-control-allow-origin'
 [ "$(grep -c ' "GET /healthz HTTP/1.1" 200 3 ' "$TMP/access")" = 1 ] || fail "the access log: $(tail -n 3 "$TMP/access")"
 # Fields that become four times as long when they are written: a line ends all the same.

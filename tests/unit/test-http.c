@@ -24,6 +24,67 @@ static enum route_what at(const char *method, const char *target)
 	return route.what;
 }
 
+/* ---- pasted text -------------------------------------------------------------------- */
+
+static const struct {
+	const char *text, *id, *name; /* the first identifier; NULL: none */
+} pasted[] = {
+	{"Module libc.so.6 with build-id " ID, ID, "libc.so.6"},
+	{"Module prog with build-id " ID, ID, "prog"},
+	{"0x400000+0x204000 " ID "@0x400284 /usr/bin/prog /usr/lib/debug/prog.debug prog", ID, "prog.debug"},
+	{"    #00 pc 0000000000042f89  /system/lib64/libfoo.so (offset 0x3000) (BuildId: deadbeef01)", "deadbeef01",
+		"libfoo.so"},
+	{"0x10 - 0x20 +MyApp arm64 <" GUID "> /Users/x/MyApp.app/MyApp", GUID, "MyApp"},
+	{"Format: RSDS, {3249D99D-0C40-4931-8610-F4E4FB0B6936}, 10, c:\\b\\crash.pdb", GUID "a", "crash.pdb"},
+	{"Module|crash.exe|1.0|crash.pdb|" GUID "1|0x00400000|0x00402fff|1", GUID "1", "crash.pdb"},
+	{"{" GUID "}", GUID, ""},
+	{"#1 0x00007f1234567890 in main () at a.c:10", NULL, NULL},
+	{"rip 00007ff612345678 rsp 00000012345678ff", NULL, NULL},
+	{"0x" GUID, NULL, NULL},
+	{"build id", NULL, NULL},
+	{"", NULL, NULL},
+};
+
+START_TEST(test_pasted)
+{
+	struct pasted_id found[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(pasted); i++) {
+		unsigned n = pasted_ids(pasted[i].text, found, 4);
+
+		ck_assert_msg((n > 0) == (pasted[i].id != NULL), "%s: %u", pasted[i].text, n);
+		if (n == 0)
+			continue;
+		ck_assert_msg(strcmp(found[0].id, pasted[i].id) == 0, "%s: %s", pasted[i].text, found[0].id);
+		ck_assert_msg(strcmp(found[0].name, pasted[i].name) == 0, "%s: %s", pasted[i].text, found[0].name);
+	}
+	ck_assert_uint_eq(pasted_ids(ID "\n" ID "\n" GUID "\n" GUID "1\n" ID "0", found, 4), 4);
+}
+END_TEST
+
+START_TEST(test_pasted_path)
+{
+	static const struct {
+		const char *text, *path;
+	} rows[] = {
+		{" 'buildid/ab/debuginfo' \n", "buildid/ab/debuginfo"},
+		{"https://h/a%20b/c?x#y", "a b/c"},
+		{"<https://h:1//a>", "a"},
+		{"http://h", ""},
+		{"://x", "://x"},
+	};
+	char path[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		ck_assert_msg(pasted_path(rows[i].text, path, sizeof(path)), "%s", rows[i].text);
+		ck_assert_str_eq(path, rows[i].path);
+	}
+	ck_assert(!pasted_path("https://h/%zz", path, sizeof(path)));
+	ck_assert(!pasted_path("0123456789", path, 10));
+	ck_assert(pasted_is_long("a\nb") && !pasted_is_long("\n a \n\n") && !pasted_is_long(""));
+}
+END_TEST
+
 /* ---- routes ------------------------------------------------------------------------- */
 
 static const struct {
@@ -33,6 +94,8 @@ static const struct {
 } targets[] = {
 	{"/", ROUTE_STATUS, 0},
 	{"/status?path=x", ROUTE_STATUS, 0},
+	{"/uploads", ROUTE_STATUS, 0},
+	{"/page.css?v=1", ROUTE_PAGE_FILE, 0},
 	{"/healthz", ROUTE_HEALTH, 0},
 	{"/metrics", ROUTE_METRICS, 0},
 	{"/ready", ROUTE_READY, 0},
@@ -356,4 +419,4 @@ END_TEST
 
 UNIT_MAIN("http", test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
 	test_ranges, test_validators, test_codings, test_tokens, test_via, test_hosts,
-	test_connection, test_bodies)
+	test_connection, test_bodies, test_pasted, test_pasted_path)

@@ -1,0 +1,92 @@
+/* The 404 of browsers: a page that says which file the path means, why it is missing, and where to look. Other
+ * clients get plain text. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "http/page.h"
+
+#include <string.h>
+
+#define ANSWERS_MOST 4
+
+/* The page names sources and earlier answers, so it needs the same rights as the other parts. */
+static bool may_see(struct exchange *x)
+{
+	return x->h->auth ? x->known : head_is_neighbour(x);
+}
+
+static void add_files(struct page *p)
+{
+	const struct tree_hit *hit = &p->x->route->hit;
+	_cleanup_free_ struct fetch_attempt *rows = calloc(PAGE_ROWS, sizeof(*rows));
+
+	if (!rows) {
+		p->html.r = -ENOMEM;
+		return;
+	}
+	for (unsigned i = 0; i < MIN(hit->n, (unsigned)ANSWERS_MOST); i++) {
+		struct page_answer a = {.a = hit->files[i], .rows = rows};
+
+		if (page_explain(p, false, &a) == 0)
+			page_add_answer(p, &a);
+		page_answer_release(&a);
+	}
+}
+
+static void add_body(struct page *p)
+{
+	struct html *out = &p->html;
+
+	html_raw(out, "<h1>Not found</h1>\n<p>There is no file at <code>/");
+	html_text(out, p->x->route->path);
+	html_raw(out, "</code>.</p>\n");
+	if (p->x->route->hit.n) {
+		html_raw(out, "<section id=\"found\">\n<h2>What the path means, and why it is missing</h2>\n");
+		add_files(p);
+		html_raw(out, "</section>\n");
+	} else {
+		html_raw(out, "<p class=\"note\" id=\"none\">The path has no meaning in any layout: it names neither a build nor "
+			      "a page of this server.</p>\n");
+	}
+	html_raw(out, "<h2>Look for something else</h2>\n");
+	page_add_form(p);
+}
+
+/* Explaining reads the index, and may enter directories, so a worker does it. */
+static void write_not_found(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct page p = {.x = x, .space = x->space, .html = {.out = BUF_UP_TO(HTML_MOST)}, .text = x->route->path};
+
+	page_address(x, p.address);
+	page_frame(&p, "Not found - symfs", "404", add_body);
+	if (p.html.r < 0)
+		buf_clear(&p.html.out);
+	buf_release(&x->reply);
+	x->reply = p.html.out;
+	atomic_fetch_sub(&x->h->pages, 1);
+	exchange_resume(x);
+}
+
+bool page_not_found(struct exchange *x, enum MHD_Result *result)
+{
+	struct http *h = x->h;
+
+	if (!exchange_wants_page(x) || x->not_found || !may_see(x))
+		return false;
+	if (atomic_fetch_add(&h->pages, 1) >= HTTP_PAGES_MOST) {
+		atomic_fetch_sub(&h->pages, 1);
+		return false;
+	}
+	x->not_found = true;
+	if (!exchange_post(x, x->step, h->workers, write_not_found))
+		atomic_fetch_sub(&h->pages, 1);
+	*result = MHD_YES;
+	return true;
+}
+
+/* A shared cache must not keep it, and give it to other clients. */
+enum MHD_Result page_send_not_found(struct exchange *x)
+{
+	return x->reply.n ? exchange_buf(x, 404, "text/html; charset=utf-8", "no-store", &x->reply)
+			  : exchange_text(x, 404, "text/plain; charset=utf-8", "no-store", "Not Found\n");
+}

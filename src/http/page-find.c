@@ -1,0 +1,181 @@
+/* The first part of the page: a field takes a path, a URL, an identifier or a longer text, and the files that this
+ * means follow, each with its link or the reason why it is missing. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "http/page.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PASTED_MOST 100 /* identifiers of a text that are looked up */
+
+void page_add_form(struct page *p)
+{
+	struct html *out = &p->html;
+
+	html_raw(out, "<form class=\"find\" method=\"post\" action=\"/\">\n"
+		      "<label for=\"path\">A path, a URL, a build id, a debug id, or a whole stack or crash report</label>\n"
+		      "<textarea id=\"path\" name=\"path\" rows=\"3\" spellcheck=\"false\" autocapitalize=\"off\" "
+		      "autocomplete=\"off\">");
+	html_text(out, p->text);
+	html_raw(out, "</textarea>\n<button>Find</button>\n</form>\n");
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+/* The files that exist come first, then those that may, then the missing ones; an earlier candidate is better. */
+static const enum page_state order[] = {PAGE_STORED, PAGE_FOUND, PAGE_TROUBLE, PAGE_NOT_ASKED, PAGE_MISSING,
+	PAGE_UNNAMED};
+
+struct shown {
+	unsigned n;
+	enum page_state first;
+	bool folded;
+};
+
+/* Below a file that is here, the other files that the text can mean are folded away. So are files that no source has
+ * a name for. */
+static void fold(struct page *p, struct shown *s, enum page_state state)
+{
+	if (s->n == 0)
+		s->first = state;
+	else if (!s->folded && state != s->first && (s->first <= PAGE_FOUND || state == PAGE_UNNAMED)) {
+		html_raw(&p->html, "<details class=\"others\"><summary>Other files that this can mean</summary>\n");
+		s->folded = true;
+	}
+}
+
+static void add_of_state(struct page *p, enum page_state state, struct page_answer *list, unsigned n, struct shown *s)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (list[i].state != state || !list[i].key.type)
+			continue;
+		fold(p, s, state);
+		/* The rows of `list` are shared, so they are filled again. */
+		if (page_explain(p, p->ask && s->n == 0, &list[i]) == 0)
+			page_add_answer(p, &list[i]);
+		s->n++;
+		page_answer_release(&list[i]);
+	}
+}
+
+static void add_none(struct page *p)
+{
+	html_raw(&p->html,
+		"<div class=\"note\" id=\"none\"><p>This is neither a path of any layout, a key nor an identifier.</p>\n"
+		"<p>A path names a build: <code>buildid/ID/debuginfo</code>, <code>NAME.pdb/ID/NAME.pdb</code>. "
+		"A build id is printed by <code>file PROGRAM</code> or <code>symfs id PROGRAM</code>.</p></div>\n");
+}
+
+static void add_found(struct page *p, struct artifact *found, unsigned n)
+{
+	_cleanup_free_ struct page_answer *list = calloc(SEARCH_MOST, sizeof(*list));
+	_cleanup_free_ struct fetch_attempt *rows = calloc(PAGE_ROWS, sizeof(*rows));
+	struct shown shown = {0};
+
+	if (!list || !rows) {
+		p->html.r = -ENOMEM;
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		list[i].a = found[i];
+		list[i].rows = rows;
+		if (page_explain(p, false, &list[i]) < 0)
+			list[i].key.type = FILETYPE_NONE;
+		page_answer_release(&list[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		add_of_state(p, order[i], list, n, &shown);
+	if (shown.folded)
+		html_raw(&p->html, "</details>\n");
+}
+
+static void add_one(struct page *p)
+{
+	_cleanup_free_ struct artifact *found = calloc(SEARCH_MOST, sizeof(*found));
+	unsigned n = found ? search(p->space, p->text, found) : 0;
+
+	if (n == 0)
+		add_none(p);
+	else
+		add_found(p, found, n);
+}
+
+/* ---- a longer text ------------------------------------------------------------------------- */
+
+static void add_pasted(struct page *p, const struct pasted_id *id, struct artifact *found, struct fetch_attempt *rows)
+{
+	unsigned n = search_pasted(p->space, id, found), shown = 0;
+	struct html *out = &p->html;
+
+	html_raw(out, "<tr>");
+	html_element(out, "th scope=\"row\"", id->name[0] ? id->name : "no name");
+	html_raw(out, "<td data-name=\"identifier\"><a href=\"/?path=");
+	html_query(out, id->id);
+	html_raw(out, "\"><code>");
+	html_text(out, id->id);
+	html_raw(out, "</code></a></td><td data-name=\"files\">");
+	for (unsigned i = 0; i < n; i++) {
+		struct page_answer a = {.a = found[i], .rows = rows};
+
+		if (page_explain(p, false, &a) == 0 && a.state != PAGE_UNNAMED) {
+			page_add_chip(p, &a);
+			shown++;
+		}
+		page_answer_release(&a);
+	}
+	html_raw(out, shown ? "</td></tr>\n" : FETCH_UNNAMED "</td></tr>\n");
+}
+
+static void add_no_ids(struct page *p)
+{
+	html_raw(&p->html, "<div class=\"note\" id=\"none\"><p>This text has no build id, UUID or debug id. Addresses and "
+			   "function names alone do not say which build they belong to.</p>\n<p>These print the modules "
+			   "with their identifiers:</p></div>\n");
+	html_lines(&p->html, "identifiers of a crash",
+		"coredumpctl info PID\neu-unstrip -n --core=CORE\nsymfs parse DUMP\nminidump_stackwalk -m DUMP\n"
+		"lm v        in WinDbg\nimage list  in LLDB");
+}
+
+static void add_text(struct page *p)
+{
+	_cleanup_free_ struct pasted_id *ids = calloc(PASTED_MOST, sizeof(*ids));
+	_cleanup_free_ struct artifact *found = calloc(SEARCH_MOST, sizeof(*found));
+	_cleanup_free_ struct fetch_attempt *rows = calloc(PAGE_ROWS, sizeof(*rows));
+	struct html *out = &p->html;
+	unsigned n;
+
+	if (!ids || !found || !rows) {
+		p->html.r = -ENOMEM;
+		return;
+	}
+	n = pasted_ids(p->text, ids, PASTED_MOST);
+	if (n == 0) {
+		add_no_ids(p);
+		return;
+	}
+	html_addf(out, "<p>%u %s in this text%s</p>\n", n, n == 1 ? "identifier" : "identifiers",
+		n == PASTED_MOST ? ", and perhaps more" : "");
+	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">module</th><th scope=\"col\">identifier</th>"
+		      "<th scope=\"col\">files</th></tr></thead>\n<tbody>\n");
+	for (unsigned i = 0; i < n && !atomic_load(&p->x->left); i++)
+		add_pasted(p, &ids[i], found, rows);
+	html_raw(out, "</tbody></table>\n");
+}
+
+/* ---- the part ------------------------------------------------------------------------------- */
+
+void page_find(struct page *p)
+{
+	html_raw(&p->html, "<h1>Find a file</h1>\n");
+	page_add_form(p);
+	if (p->text[strspn(p->text, " \t\r\n")]) {
+		html_raw(&p->html, "<section id=\"found\" aria-label=\"Result\">\n<h2>Result</h2>\n");
+		if (pasted_is_long(p->text))
+			add_text(p);
+		else
+			add_one(p);
+		html_raw(&p->html, "</section>\n");
+	}
+	page_setup(p);
+}

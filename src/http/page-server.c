@@ -1,0 +1,353 @@
+/* The part of the page for the administrator: sources, running downloads, the cache, the bucket, errors, numbers. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "bucket/bucket.h"
+#include "http/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define TEXT_MOST (4 << 20)
+
+/* Splits a line at its tabs into n fields; missing fields are "". */
+static void split(char *line, char **fields, unsigned n)
+{
+	static char none[] = "";
+
+	for (unsigned i = 0; i < n; i++) {
+		char *field = line ? strsep(&line, "\t") : NULL;
+
+		fields[i] = field ? field : none;
+	}
+}
+
+/* ---- the top -------------------------------------------------------------------------- */
+
+static void add_fact(struct html *out, const char *value, const char *name)
+{
+	html_raw(out, "<div>");
+	html_element(out, "dt", name);
+	html_element(out, "dd", value);
+	html_raw(out, "</div>\n");
+}
+
+static void add_facts(struct page *p)
+{
+	struct fetch_stats *t = fetch_stats(p->space->fetch);
+	uint64_t hits = atomic_load(&t->hits), asked = hits + atomic_load(&t->flights);
+	int64_t up = MAX(clock_wall() - p->x->h->started, 0);
+	struct html *out = &p->html;
+	char text[64];
+
+	html_raw(out, "<dl class=\"facts\" id=\"rate\">\n");
+	snprintf(text, sizeof(text), "%" PRIu64, asked);
+	add_fact(out, text, "requests for files");
+	snprintf(text, sizeof(text), "%" PRIu64 " %%", asked ? hits * 100 / asked : 0);
+	add_fact(out, text, "answered from the cache");
+	snprintf(text, sizeof(text), "%u", atomic_load(&p->x->h->running));
+	add_fact(out, text, "requests now");
+	if (up < 2 * 3600)
+		snprintf(text, sizeof(text), "%" PRId64 " min", up / 60);
+	else if (up < 2 * 86400)
+		snprintf(text, sizeof(text), "%" PRId64 " h", up / 3600);
+	else
+		snprintf(text, sizeof(text), "%" PRId64 " days", up / 86400);
+	add_fact(out, text, "since the start");
+	html_raw(out, "</dl>\n");
+}
+
+/* ---- sources ----------------------------------------------------------------------------- */
+
+/* The bound in milliseconds below which a share of the answers was; 0: above all bounds. */
+static unsigned quantile(const struct fetch_latency *row, uint64_t all, unsigned percent)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < FETCH_LATENCY_BOUNDS; i++) {
+		sum += row->answers[i];
+		if (sum * 100 >= all * percent)
+			return fetch_latency_bounds[i];
+	}
+	return 0;
+}
+
+static void add_bound(struct html *out, unsigned ms)
+{
+	if (ms)
+		html_addf(out, "up to %u ms", ms);
+	else
+		html_addf(out, "over %u ms", fetch_latency_bounds[FETCH_LATENCY_BOUNDS - 1]);
+}
+
+static void add_latency(struct html *out, const struct fetch_latency *row)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; row && i <= FETCH_LATENCY_BOUNDS; i++)
+		all += row->answers[i];
+	html_raw(out, "<td data-name=\"answers\">");
+	if (all) {
+		html_addf(out, "%" PRIu64 ", half of them in ", all);
+		add_bound(out, quantile(row, all, 50));
+		html_raw(out, ", 95 % in ");
+		add_bound(out, quantile(row, all, 95));
+	} else {
+		html_raw(out, "none yet");
+	}
+	if (row && row->failed)
+		html_addf(out, "; <strong>%" PRIu64 " without an answer</strong>", row->failed);
+	html_raw(out, "</td>");
+}
+
+static const char *health_class(const char *state)
+{
+	return strcmp(state, "ok") == 0 || strcmp(state, "there") == 0 ? "good"
+	       : strncmp(state, "failing", 7) == 0 || strncmp(state, "skipped", 7) == 0 ? "bad" : "open";
+}
+
+static void add_source(struct html *out, char *line, const struct fetch_latency *rows, unsigned n)
+{
+	const struct fetch_latency *latency = NULL;
+	char *f[6];
+
+	split(line, f, ARRAY_SIZE(f));
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(rows[i].source, f[1]) == 0)
+			latency = &rows[i];
+	html_raw(out, "<tr>");
+	html_element(out, "th scope=\"row\"", f[1]);
+	html_addf(out, "<td data-name=\"state\"><span class=\"state %s\">", health_class(f[5]));
+	html_text(out, f[5]);
+	html_raw(out, "</span></td>");
+	add_latency(out, latency);
+	html_element(out, "td data-name=\"where\"", f[4]);
+	html_raw(out, "<td data-name=\"kind\">");
+	html_text(out, f[2]);
+	html_raw(out, ", ");
+	html_text(out, f[3]);
+	html_raw(out, "</td></tr>\n");
+}
+
+static void add_sources(struct page *p)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(TEXT_MOST);
+	_cleanup_free_ struct fetch_latency *rows = calloc(FETCH_LATENCIES_MOST, sizeof(*rows));
+	unsigned n = rows ? fetch_latencies(p->space->fetch, rows, FETCH_LATENCIES_MOST) : 0;
+	struct html *out = &p->html;
+	char *line, *rest;
+
+	fetch_sources_text(p->space->fetch, &text);
+	html_raw(out, "<section id=\"sources\" data-live>\n<h2>Sources</h2>\n");
+	if (text.n == 0) {
+		html_raw(out, "<p class=\"note\">No source is configured: only stored files are found.</p></section>\n");
+		return;
+	}
+	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">name</th><th scope=\"col\">state</th>"
+		      "<th scope=\"col\">answers</th><th scope=\"col\">where</th><th scope=\"col\">kind</th></tr></thead>\n"
+		      "<tbody>\n");
+	rest = text.p;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			add_source(out, line, rows, n);
+	html_raw(out, "</tbody></table></section>\n");
+}
+
+/* ---- downloads ------------------------------------------------------------------------------ */
+
+static void add_download(struct html *out, char *line)
+{
+	uint64_t have, all, rate;
+	char *f[8];
+
+	split(line, f, ARRAY_SIZE(f));
+	have = strtoull(f[3], NULL, 10);
+	all = strtoull(f[4], NULL, 10);
+	rate = strtoull(f[5], NULL, 10);
+	html_raw(out, "<tr><th scope=\"row\"><code>");
+	html_text(out, f[0]);
+	html_raw(out, "</code></th><td data-name=\"state\">");
+	html_text(out, f[1]);
+	html_element(out, "td data-name=\"source\"", f[2]);
+	html_raw(out, "<td data-name=\"progress\">");
+	if (all)
+		html_addf(out, "<progress max=\"100\" value=\"%u\" aria-label=\"progress\"></progress> ",
+			(unsigned)MIN(have * 100 / all, (uint64_t)100));
+	if (have)
+		html_size(out, have);
+	if (all) {
+		html_raw(out, " of ");
+		html_size(out, all);
+	}
+	if (rate) {
+		html_raw(out, ", ");
+		html_size(out, rate);
+		html_raw(out, "/s");
+	}
+	html_addf(out, "</td><td data-name=\"for\">%.1f s</td></tr>\n", strtod(f[6], NULL) / 1000);
+}
+
+static void add_downloads(struct page *p)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(TEXT_MOST);
+	struct html *out = &p->html;
+	char *line, *rest;
+
+	fetch_downloads(p->space->fetch, &text);
+	html_raw(out, "<section id=\"activity\" data-live>\n<h2>Running downloads</h2>\n");
+	if (text.n == 0) {
+		html_raw(out, "<p>none</p></section>\n");
+		return;
+	}
+	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">state</th>"
+		      "<th scope=\"col\">source</th><th scope=\"col\">progress</th><th scope=\"col\">for</th></tr></thead>\n"
+		      "<tbody>\n");
+	rest = text.p;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			add_download(out, line);
+	html_raw(out, "</tbody></table></section>\n");
+}
+
+/* ---- the cache, the bucket --------------------------------------------------------------------- */
+
+static void add_use(struct html *out, const struct store_totals *t, uint64_t quota)
+{
+	uint64_t used = t->bytes + t->sparse_bytes;
+
+	html_raw(out, "<p>");
+	html_size(out, used);
+	if (quota) {
+		html_addf(out, " of ");
+		html_size(out, quota);
+		html_addf(out, " <meter min=\"0\" max=\"100\" high=\"95\" value=\"%u\" aria-label=\"use of the quota\"></meter> "
+			       "%u %%", (unsigned)MIN(used * 100 / quota, (uint64_t)100), (unsigned)(used * 100 / quota));
+	} else {
+		html_raw(out, ", without a quota");
+	}
+	html_addf(out, "</p>\n<p>%" PRIu64 " files, %" PRIu64 " of them uploaded or added (", t->artifacts + t->sparse,
+		t->pinned);
+	html_size(out, t->pinned_bytes);
+	html_addf(out, "), %" PRIu64 " remembered misses</p>\n", t->misses);
+}
+
+static void add_cache(struct page *p)
+{
+	struct store *st = p->space->store;
+	struct html *out = &p->html;
+	struct store_totals t = {0};
+	struct statvfs disk;
+
+	html_raw(out, "<section id=\"cache\" data-live>\n<h2>Cache</h2>\n");
+	if (store_count(st, &t) == 0)
+		add_use(out, &t, store_quota(st));
+	else
+		html_raw(out, "<p class=\"note\">The index cannot be read.</p>\n");
+	if (store_statvfs(st, &disk) == 0 && disk.f_blocks) {
+		html_raw(out, "<p>");
+		html_size(out, (uint64_t)disk.f_bavail * disk.f_frsize);
+		html_raw(out, " free on its disk, of ");
+		html_size(out, (uint64_t)disk.f_blocks * disk.f_frsize);
+		html_raw(out, "</p>\n");
+	}
+	html_raw(out, "</section>\n");
+}
+
+static void add_bucket(struct page *p)
+{
+	struct html *out = &p->html;
+	struct bucket_stats s;
+
+	if (!p->space->bucket)
+		return;
+	bucket_stats(p->space->bucket, &s);
+	html_addf(out, "<section id=\"bucket\" data-live>\n<h2>Bucket</h2>\n<p><span class=\"state %s\">",
+		strcmp(s.state, "ok") == 0 ? "good" : "bad");
+	html_text(out, s.state);
+	html_addf(out, "</span></p>\n<p>%" PRIu64 " files wait for it (", s.queue.files);
+	html_size(out, s.queue.bytes);
+	html_raw(out, ")");
+	if (s.queue.oldest) {
+		html_raw(out, ", the oldest since ");
+		html_time(out, s.queue.oldest);
+	}
+	html_addf(out, "; %" PRIu64 " of them were refused before</p>\n<p>%" PRIu64 " files uploaded since the start (",
+		s.queue.failed, s.files);
+	html_size(out, s.bytes);
+	html_addf(out, "), %" PRIu64 " failures, %" PRIu64 " files lost before the bucket had them</p>\n</section>\n",
+		s.failures, s.queue.lost);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------- */
+
+#define ERRORS_SHOWN 50
+
+static void add_error(struct html *out, const struct journal_line *l)
+{
+	html_addf(out, "<tr><th scope=\"row\">%d</th><td data-name=\"request\"><code>", l->status);
+	html_text(out, l->file);
+	html_raw(out, "</code></td>");
+	html_element(out, "td data-name=\"why\"", l->why);
+	html_element(out, "td data-name=\"by\"", strcmp(l->user, "-") == 0 ? "" : l->user);
+	html_raw(out, "<td data-name=\"at\">");
+	html_time(out, l->when);
+	html_raw(out, "</td></tr>\n");
+}
+
+static void add_errors(struct page *p)
+{
+	_cleanup_free_ struct journal_line *lines = calloc(ERRORS_SHOWN, sizeof(*lines));
+	int64_t since = clock_wall() - 3600;
+	unsigned n = lines ? journal_read(p->space->journal, JOURNAL_ERRORS, since, lines, ERRORS_SHOWN) : 0;
+	struct html *out = &p->html;
+
+	html_raw(out, "<section id=\"errors\" data-live>\n<h2>Errors of the last hour</h2>\n");
+	if (n == 0) {
+		html_raw(out, "<p>none</p></section>\n");
+		return;
+	}
+	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">status</th><th scope=\"col\">request</th>"
+		      "<th scope=\"col\">why</th><th scope=\"col\">by</th><th scope=\"col\">at</th></tr></thead>\n<tbody>\n");
+	for (unsigned i = 0; i < n; i++)
+		add_error(out, &lines[i]);
+	html_raw(out, n == ERRORS_SHOWN ? "</tbody></table>\n<p><small>and perhaps more</small></p></section>\n"
+					: "</tbody></table></section>\n");
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static int number_row(void *ctx, const char *name, const char *help, const char *type, uint64_t value)
+{
+	struct html *out = ctx;
+
+	html_raw(out, "<tr>");
+	html_element(out, "th scope=\"row\"", name);
+	html_addf(out, "<td class=\"number\">%" PRIu64 "</td>", value);
+	html_element(out, "td", help);
+	html_raw(out, "</tr>\n");
+	return out->r;
+}
+
+static void add_numbers(struct page *p)
+{
+	html_raw(&p->html, "<section>\n<h2>Numbers</h2>\n<p>The same for Prometheus: <a href=\"/metrics\">/metrics</a></p>\n"
+			   "<details><summary>All counters</summary>\n<table id=\"numbers\"><tbody>\n");
+	numbers_each(p->x->h, p->space, number_row, &p->html);
+	html_raw(&p->html, "</tbody></table></details></section>\n");
+}
+
+void page_server(struct page *p)
+{
+	html_raw(&p->html, "<h1>Server</h1>\n");
+	add_facts(p);
+	add_sources(p);
+	add_downloads(p);
+	html_raw(&p->html, "<div class=\"grid\">\n");
+	add_cache(p);
+	add_bucket(p);
+	html_raw(&p->html, "</div>\n");
+	add_errors(p);
+	add_numbers(p);
+}

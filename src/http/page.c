@@ -1,0 +1,176 @@
+/* The web page of the server: chooses the part, has a worker write it, and writes what is around each part. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "http/page.h"
+#include "base/util.h"
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HTML_TYPE "text/html; charset=utf-8"
+#define PLAIN "text/plain; charset=utf-8"
+
+static const struct part {
+	const char *path, *link, *title;
+	void (*write)(struct page *p);
+} parts[] = {
+	{"", "Find", "Find a file", page_find},
+	{"uploads", "Uploads", "Uploads", page_uploads},
+	{"status", "Server", "Server", page_server},
+};
+
+/* ---- around each part ------------------------------------------------------------------ */
+
+static void add_link(struct page *p, const char *href, const char *text, bool current)
+{
+	html_addf(&p->html, "<a href=\"/%s\"%s>", href, current ? " aria-current=\"page\"" : "");
+	html_text(&p->html, text);
+	html_raw(&p->html, "</a>\n");
+}
+
+static void add_user(struct page *p)
+{
+	if (!p->x->known)
+		return;
+	html_raw(&p->html, "<span class=\"user\">");
+	html_text(&p->html, p->x->token.name);
+	if (strcmp(p->space->name, AUTH_PUBLIC) != 0) {
+		html_raw(&p->html, " in ");
+		html_text(&p->html, p->space->name);
+	}
+	html_raw(&p->html, "</span>\n");
+}
+
+void page_frame(struct page *p, const char *title, const char *path, void (*body)(struct page *p))
+{
+	struct html *out = &p->html;
+	char url[64];
+
+	html_raw(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		      "<meta name=\"color-scheme\" content=\"light dark\">\n");
+	html_element(out, "title", title);
+	html_addf(out, "\n<link rel=\"icon\" href=\"%s\" type=\"image/svg+xml\">\n", page_file_url("page.svg", url));
+	html_addf(out, "<link rel=\"stylesheet\" href=\"%s\">\n", page_file_url("page.css", url));
+	html_addf(out, "<script src=\"%s\" defer></script>\n</head>\n<body>\n", page_file_url("page.js", url));
+	html_raw(out, "<header>\n<a class=\"brand\" href=\"/\">symfs</a>\n<nav aria-label=\"Parts\">\n");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		add_link(p, parts[i].path, parts[i].link, strcmp(parts[i].path, path) == 0);
+	html_raw(out, "</nav>\n");
+	add_user(p);
+	html_raw(out, "</header>\n<main>\n");
+	body(p);
+	html_raw(out, "</main>\n<footer>symfs " PACKAGE_VERSION " at ");
+	html_text(out, p->address);
+	html_raw(out, "</footer>\n</body>\n</html>\n");
+}
+
+/* ---- its request ------------------------------------------------------------------------ */
+
+/* The page that the request asks for: with something to find, it is the first. */
+static const struct part *part_of(const struct page *p)
+{
+	for (size_t i = 1; i < ARRAY_SIZE(parts); i++)
+		if (strcmp(parts[i].path, p->x->route->path) == 0 && !*p->text)
+			return &parts[i];
+	return &parts[0];
+}
+
+static bool is_post(const struct exchange *x)
+{
+	return strcmp(x->method, "POST") == 0;
+}
+
+/* The text to find. NULL: out of memory. */
+static char *text_of(const struct exchange *x)
+{
+	char *text = calloc(1, ROUTE_PATH_MAX);
+
+	if (!text || !is_post(x)) {
+		if (text)
+			route_query(x->route->query, "path", text, ROUTE_PATH_MAX);
+		return text;
+	}
+	free(text);
+	text = x->body.n ? page_form_value(x->body.p, x->body.n, "path") : NULL;
+	return text ? text : strdup("");
+}
+
+static bool asks(const struct exchange *x)
+{
+	char *value = is_post(x) && x->body.n ? page_form_value(x->body.p, x->body.n, "ask") : NULL;
+	bool set = value && strcmp(value, "1") == 0;
+
+	free(value);
+	return set;
+}
+
+static void write_page(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http *h = x->h;
+	struct page p = {.x = x, .space = x->space, .html = {.out = BUF_UP_TO(HTML_MOST)}, .text = text_of(x),
+		.ask = asks(x)};
+	const struct part *part = p.text ? part_of(&p) : NULL;
+
+	page_address(x, p.address);
+	if (part) {
+		char title[64];
+
+		snprintf(title, sizeof(title), "%s - symfs", part->title);
+		page_frame(&p, title, part->path, part->write);
+	}
+	free(p.text);
+	exchange_drop_body(x);
+	x->answer.r = part ? p.html.r : -ENOMEM;
+	x->reply = p.html.out;
+	atomic_fetch_sub(&h->pages, 1);
+	exchange_resume(x);
+}
+
+/* Redirects a form with one short line to a URL that can be kept and sent to others. */
+static enum MHD_Result redirect(struct exchange *x, const char *text)
+{
+	struct html url = {.out = BUF_UP_TO(HTML_MOST)};
+	struct MHD_Response *r = NULL;
+
+	html_raw(&url, "/?path=");
+	html_query(&url, text);
+	if (url.r == 0)
+		r = body_empty();
+	if (r) {
+		response_header(r, "Location", buf_text(&url.out));
+		response_header(r, "Cache-Control", "no-store");
+	}
+	buf_release(&url.out);
+	return exchange_reply(x, 303, r);
+}
+
+static enum MHD_Result reply(struct exchange *x)
+{
+	if (x->answer.r < 0)
+		return exchange_text(x, 500, PLAIN, "no-store", "out of memory\n");
+	return exchange_buf(x, 200, HTML_TYPE, "no-store", &x->reply);
+}
+
+enum MHD_Result page_status(struct exchange *x)
+{
+	struct http *h = x->h;
+	bool ask = asks(x);
+
+	if (x->step == STEP_ANSWER)
+		return reply(x);
+	if (is_post(x) && !ask) {
+		_cleanup_free_ char *text = text_of(x);
+
+		if (text && strlen(text) < ROUTE_PATH_MAX / 4 && !strpbrk(text, "\r\n\t"))
+			return redirect(x, text);
+	}
+	if (atomic_fetch_add(&h->pages, 1) >= HTTP_PAGES_MOST) {
+		atomic_fetch_sub(&h->pages, 1);
+		return exchange_text(x, 503, PLAIN, "no-store", "too many pages are being written; try again\n");
+	}
+	if (!exchange_post(x, STEP_ANSWER, ask ? h->askers : h->workers, write_page))
+		atomic_fetch_sub(&h->pages, 1);
+	return MHD_YES;
+}

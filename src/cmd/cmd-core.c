@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -23,8 +24,11 @@
 
 extern char **environ;
 
+#define LOG_LINES 8 /* of the mount's messages, after the debugger's end */
+
 struct sysroot {
-	char *dir, *mount, *root; /* DIR, DIR/mnt, DIR/root */
+	char *dir, *mount, *root, *log; /* DIR, DIR/mnt, DIR/root, DIR/log */
+	long shown;			/* bytes of the log that were printed */
 	char *program;		  /* DIR/root followed by the path of the core's program; NULL: unknown */
 	char *loader, *interp;	  /* target of a link to the dynamic linker; the path in the program's PT_INTERP;
 				     NULL: unknown */
@@ -162,6 +166,27 @@ static int link_loader(const struct sysroot *s)
 	return has_no_place(r) ? 0 : r;
 }
 
+/* Makes links libx.so.1.2 and libx.so.1 to libx.so.1.2.3 in its directory. The dynamic linker opens a library by its
+ * soname, and debuggers look for that; the core has the name to which the soname led. */
+static int link_versions(const char *path, const struct stat *st, int type, struct FTW *f)
+{
+	char alias[DUMP_PATH * 2];
+	const char *name = path + f->base, *so = strstr(name, ".so.");
+	size_t least = so ? (size_t)(so - path) + strlen(".so") : 0;
+
+	if (type != FTW_SL || !so || strlen(path) >= sizeof(alias))
+		return 0;
+	snprintf(alias, sizeof(alias), "%s", path);
+	for (char *dot = strrchr(alias, '.'); dot > alias + least; dot = strrchr(alias, '.')) {
+		if (strspn(dot + 1, "0123456789") != strlen(dot + 1))
+			break;
+		*dot = '\0';
+		if (symlink(name, alias) < 0)
+			break; /* a module of the core has this name */
+	}
+	return 0;
+}
+
 static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
@@ -180,6 +205,7 @@ static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 	if (r == -ENOMSG) /* for example an ELF file or a text */
 		return err_set(e, r, "is not a core file; `symfs id` says what it is");
 	if (r == 0) {
+		nftw(s->root, link_versions, 16, FTW_PHYS);
 		link_usr(s);
 		r = link_loader(s);
 	}
@@ -196,7 +222,8 @@ static int sysroot_make(struct sysroot *s, struct err *e)
 		s->dir = NULL;
 	if (!s->dir || !mkdtemp(s->dir))
 		return err_set(e, -errno, "%s: cannot be made: %s", s->dir ? s->dir : "a directory", err_text(errno));
-	if (asprintf(&s->mount, "%s/mnt", s->dir) < 0 || asprintf(&s->root, "%s/root", s->dir) < 0)
+	if (asprintf(&s->mount, "%s/mnt", s->dir) < 0 || asprintf(&s->root, "%s/root", s->dir) < 0 ||
+		asprintf(&s->log, "%s/log", s->dir) < 0)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (mkdir(s->mount, 0700) < 0 || mkdir(s->root, 0700) < 0)
 		return err_set(e, -errno, "%s: %s", s->dir, err_text(errno));
@@ -216,6 +243,7 @@ static void sysroot_remove(struct sysroot *s)
 	free(s->dir);
 	free(s->mount);
 	free(s->root);
+	free(s->log);
 	free(s->program);
 	free(s->loader);
 	free(s->interp);
@@ -223,8 +251,9 @@ static void sysroot_remove(struct sysroot *s)
 
 /* ---- other programs ----------------------------------------------------------------- */
 
-/* Starts a program. `quiet`: its stdout is discarded. 0, -errno. */
-static int start_program(pid_t *pid, const char *file, char *const *argv, bool quiet, const sigset_t *mask)
+/* Starts a program. `log`: its stdout is discarded, and its stderr appended to this file; NULL: it has those of this
+ * process. 0, -errno. */
+static int start_program(pid_t *pid, const char *file, char *const *argv, const char *log, const sigset_t *mask)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -232,8 +261,10 @@ static int start_program(pid_t *pid, const char *file, char *const *argv, bool q
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
-	if (quiet)
+	if (log) {
 		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+		posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	}
 	if (mask) {
 		posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
 		posix_spawnattr_setsigmask(&attr, mask);
@@ -251,10 +282,10 @@ static int exit_status(int status)
 }
 
 /* Returns the exit status of the program; negative: the program could not be started. */
-static int run_program(const char *file, char *const *argv, bool quiet)
+static int run_program(const char *file, char *const *argv, const char *log)
 {
 	pid_t pid;
-	int status, r = start_program(&pid, file, argv, quiet, NULL);
+	int status, r = start_program(&pid, file, argv, log, NULL);
 
 	if (r < 0)
 		return r;
@@ -278,7 +309,7 @@ static int run_debugger(const char *file, char *const *argv)
 	sigaddset(&taken, SIGHUP);
 	sigaddset(&taken, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &taken, &old);
-	r = start_program(&pid, file, argv, false, &old);
+	r = start_program(&pid, file, argv, NULL, &old);
 	while (r == 0 && (ended = waitpid(pid, &status, WNOHANG)) != pid) {
 		if (ended < 0)
 			r = -errno;
@@ -334,7 +365,7 @@ static int mount_with(const struct sysroot *s, const struct words *options)
 	if (r == 0)
 		r = words_add(&w, "%s", s->mount);
 	if (r == 0)
-		r = run_program("/proc/self/exe", w.list, true);
+		r = run_program("/proc/self/exe", w.list, s->log);
 	words_release(&w);
 	return r;
 }
@@ -349,8 +380,31 @@ static void unmount(const struct sysroot *s)
 	r = r ? r : words_add(&w, "--lazy");
 	r = r ? r : words_add(&w, "%s", s->mount);
 	if (r == 0)
-		run_program("/proc/self/exe", w.list, true);
+		run_program("/proc/self/exe", w.list, s->log);
 	words_release(&w);
+}
+
+/* Prints what the mount has logged since the last call: why files are missing. `most`: the number of lines to print;
+ * the others are counted. */
+static void show_log(struct sysroot *s, unsigned most)
+{
+	FILE *f = fopen(s->log, "re");
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	char line[4096];
+	unsigned n = 0;
+
+	if (!f)
+		return;
+	fseek(f, s->shown, SEEK_SET);
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (++n <= most)
+			fprintf(stderr, "%s\n", text_shown(line, true, &room));
+	}
+	if (n > most)
+		fprintf(stderr, "symfs core: and %u more lines like these\n", n - most);
+	s->shown = ftell(f);
+	fclose(f);
 }
 
 /* ---- debuggers ---------------------------------------------------------------------- */
@@ -424,9 +478,11 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 		fprintf(stderr, "symfs core: %u modules are left out: "
 			"their paths conflict with others, or are too long\n", s->unplaced);
 	r = mount_with(s, options);
+	show_log(s, UINT_MAX);
 	if (r != 0)
-		return r < 0 ? EXIT_LOCAL : r; /* the mount has printed the reason */
+		return r < 0 ? EXIT_LOCAL : r; /* the reason was in the log */
 	r = debug(s, core, own);
+	show_log(s, LOG_LINES);
 	unmount(s);
 	return r;
 }

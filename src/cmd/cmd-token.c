@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "auth/tokens.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
@@ -38,6 +39,18 @@ static int read_age(const char *text, int64_t *until, struct err *e)
 	return r;
 }
 
+/* Makes the directory of the file of tokens; auth_add() reports errors. */
+static void make_directory(const char *file)
+{
+	_cleanup_free_ char *path = path_absolute(file);
+	char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (slash && slash > path) {
+		*slash = '\0';
+		path_mkdirs(path, 0755);
+	}
+}
+
 static int run_add(struct token_command *c, char **words, unsigned n)
 {
 	struct auth_token t = {.rights = AUTH_READ};
@@ -54,6 +67,8 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 		err_set(&e, r, "--rights %.100s: expected read, upload, try, purge, with commas between them", c->rights);
 	if (r == 0 && c->expires)
 		r = read_age(c->expires, &t.until, &e);
+	if (r == 0)
+		make_directory(c->file);
 	if (r == 0)
 		r = auth_add(c->file, &t, secret, &e);
 	if (r < 0)

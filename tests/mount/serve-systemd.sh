@@ -36,7 +36,7 @@ pid=$(is MainPID)
 [ "$(stat -c %u /proc/$pid/root/var/cache/private/symfs-serve)" = "$(stat -c %u /proc/$pid)" ] && echo "its own cache"
 mkdir -p /symfs-test/etc && printf '[source "other"]\npath = /symfs-test/nowhere\nlayout = breakpad\n' >>/symfs-test/etc/symfs.conf
 systemctl reload $unit && echo reloaded
-curl -sS -m 60 http://127.0.0.1:8737/status | grep -q 'data-name="where">/symfs-test/nowhere' && echo "new source"
+curl -sS -m 60 -o /tmp/page http://127.0.0.1:8737/status; grep -q 'data-name="where">/symfs-test/nowhere' /tmp/page && echo "new source"
 [ "$(is MainPID)" = "$pid" ] && echo "the same process"
 systemctl kill -s KILL $unit
 for _ in $(seq 600); do [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ] && break; sleep 0.1; done
@@ -46,6 +46,17 @@ systemctl stop $unit 2>/dev/null
 echo "stopped: $(is Result) $(is ExecMainStatus)"
 ask "started by a question" healthz
 active "at last"
+# A file of tokens that only root can read reaches the service as a credential.
+echo 0123456789abcdef >/symfs-test/etc/tokens && chmod 600 /symfs-test/etc/tokens
+mkdir -p /run/systemd/system/$unit.d
+cat >/run/systemd/system/$unit.d/tokens.conf <<'UNIT'
+[Service]
+LoadCredential=tokens:/symfs-test/etc/tokens
+Environment="SYMFS_SERVE_ARGS=--config=/symfs-test/etc/symfs.conf --upload --token-file %d/tokens"
+UNIT
+systemctl daemon-reload && systemctl restart $unit && echo restarted
+ask "without a token" $SYM
+echo "with a token: $(curl -sS -m 60 -o /tmp/body -w '%{http_code}' -H 'Auth-Token: 0123456789abcdef' "http://127.0.0.1:8737/$SYM")"
 echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs-*' | wc -l)"
 journalctl -u $unit -u symfs-serve.socket --no-pager >/symfs-test/out/journal
 echo end
@@ -66,6 +77,9 @@ again: 200
 stopped: success 0
 started by a question: 200
 at last: active active
+restarted
+without a token: 401
+with a token: 200
 failed: 0
 end
 EOF

@@ -146,6 +146,29 @@ timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --sourc
 grep -q 'is not a core file' "$TMP/err" || fail "symfs core says $(cat "$TMP/err")"
 "$SYMFS" core "$(command -v sleep)" 2>"$TMP/err" && fail "symfs core takes a program"
 grep -q 'is not a core file' "$TMP/err" || fail "symfs core PROGRAM says $(cat "$TMP/err")"
+
+# A library that the dynamic linker opened by its soname, a link to the file in the core: its version is longer.
+mkdir "$TMP/versions" && cd "$TMP/versions" || exit 1
+echo 'void die(void); void die(void) { __builtin_trap(); }' >lib.c
+echo 'void die(void); int main(void) { die(); return 0; }' >main.c
+gcc -g -O0 -fPIC -shared -Wl,-soname,libdie.so.2 -Wl,--build-id="$(some_build_id libdie)" -o libdie.so.2.10.3 lib.c &&
+  ln -s libdie.so.2.10.3 libdie.so.2 &&
+  gcc -g -O0 -Wl,--build-id="$(some_build_id die)" -o die main.c libdie.so.2.10.3 -Wl,-rpath,"$TMP/versions" || fail gcc
+timeout 120 gdb -nx -batch -ex run -ex "generate-core-file $TMP/core-versions" ./die >"$TMP/versions.log" 2>&1
+[ -s "$TMP/core-versions" ] || fail "gdb writes no core: $(cat "$TMP/versions.log")"
+"$SYMFS" add --cache "$TMP/store-core" die libdie.so.2.10.3 >"$TMP/out" || fail "add: $(cat "$TMP/out")"
+cd "$TMP" && mv versions elsewhere-versions || exit 1
+timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offline core-versions -- gdb -nx -batch -ex bt >"$TMP/out" 2>&1
+grep -q 'die () at lib.c:1' "$TMP/out" && grep -q 'in main () at main.c:1' "$TMP/out" ||
+  fail "a library under its soname: $(cat "$TMP/out")"
+# Why the files are missing is in the mount's log, which the command prints after the debugger's end.
+upstream_fault "$URL_up" '*' status 401
+timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-denied" --source "gdb@$URL_up" core-versions -- \
+  gdb -nx -batch -ex bt >"$TMP/out" 2>&1
+upstream_clear "$URL_up"
+grep -q 'HTTP 401' "$TMP/out" || fail "symfs core does not say why: $(cat "$TMP/out")"
+grep -q 'logs nothing\|logs to' "$TMP/out" && fail "symfs core speaks of its mount: $(cat "$TMP/out")"
+
 printf 'MDMP0123456789' >"$TMP/crash.dmp"
 for command in core debug; do
   "$SYMFS" $command "$TMP/crash.dmp" 2>"$TMP/err"

@@ -80,6 +80,27 @@ dir() { "$symfs" cache stats --no-default-sources "$@" | sed -n 's/^directory //
 [ "$(dir --cache "$tmp/a" --cache-dir "$tmp/b")" = "$tmp/b" ] || complain "--cache-dir after --cache does not count"
 [ "$(dir --cache-dir "$tmp/b" --cache "$tmp/a")" = "$tmp/a" ] || complain "--cache after --cache-dir does not count"
 
+# Each option in a manual page is an option of the program, or one of those of other programs.
+others='buildid-dir wait' # perf, sentry-cli
+{
+  cat "$tmp"/help* | grep -oE -- '--[a-z][a-z-]+' | sed 's/^--//'
+  sed -n 's/^#\([a-z][a-z-]*\) = .*/\1/p' "$top/etc/symfs.conf"
+  printf '%s\n' $others
+} | sort -u >"$tmp/all"
+manual_options() { # PAGE
+  grep -E '^\.(It |Op |Oo )*.*Fl ' "$1" | grep -oE 'Fl ([a-z] , )?-[a-z][a-z-]+' | sed 's/.*[ -]-//; s/^Fl -//' | sort -u
+}
+in_manuals=0
+for page in "$top"/man/*.in; do
+  for o in $(manual_options "$page"); do
+    in_manuals=$((in_manuals + 1))
+    grep -qx -- "$o" "$tmp/all" || complain "$page names --$o, which is no option of the program"
+  done
+done
+[ $in_manuals -ge 60 ] || complain "only $in_manuals options in the manual pages"
+printf '.It Fl -frobnicate Ar file\n.Op Fl q , -quixotic\n' >"$tmp/page"
+[ "$(manual_options "$tmp/page" | tr '\n' ' ')" = "frobnicate quixotic " ] || complain "an invented option is not found"
+
 # symfs(1) lists the commands that take the common options.
 rm "$tmp/help-options"
 grep -l -- --config "$tmp"/help-* | sed 's|.*/help-||' | sort >"$tmp/takes"
@@ -124,5 +145,5 @@ done
 [ $options -ge 40 ] || complain "only $options options"
 [ $configured -ge 8 ] && [ $bare -ge 5 ] && [ $refusals -ge 40 ] ||
   complain "only $configured commands with configuration, $bare without, $refusals refusals"
-echo "$(echo "$commands" | wc -w) commands and $options options of their own seen"
+echo "$(echo "$commands" | wc -w) commands and $options options of their own seen, $in_manuals options in manual pages"
 exit $bad

@@ -148,6 +148,11 @@ static int run_check(const struct app *app, const struct sources *so)
 		return EXIT_LOCAL;
 	}
 	status = app->args.json ? print_check_json(so, rows) : print_check_text(so, rows);
+	for (unsigned i = 0; !app->args.json && i < so->n; i++)
+		if (strcmp(rows[i].state, "refused") == 0) {
+			fprintf(stderr, "symfs sources: " NO_SOURCE_REFUSED "\n");
+			break;
+		}
 	for (unsigned i = 0; status == EXIT_DONE && i < so->n; i++)
 		if (!rows[i].good)
 			status = EXIT_UNASKED;

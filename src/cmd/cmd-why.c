@@ -137,10 +137,10 @@ static bool is_enough(const struct answer *a)
 	return a->file[0] && (a->best || !a->worth.known || worth_suffices(&a->worth, a->key.type));
 }
 
-static bool any_not_asked(const struct answer *a)
+static bool any_verdict(const struct answer *a, const char *verdict)
 {
 	for (int i = 0; i < a->n; i++)
-		if (strcmp(a->rows[i].verdict, "not asked") == 0)
+		if (strcmp(a->rows[i].verdict, verdict) == 0)
 			return true;
 	return false;
 }
@@ -194,7 +194,9 @@ static int print_text(const struct answer *a, const char *cache_dir)
 		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 	for (unsigned i = 0; i < a->n_mounts; i++)
 		print_mount(&a->mounts[i], &room);
-	if (any_not_asked(a))
+	if (any_verdict(a, "refused"))
+		printf(NO_SOURCE_REFUSED "\n");
+	if (any_verdict(a, "not asked"))
 		printf("symfs why --ask WHAT asks each source now\n");
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }

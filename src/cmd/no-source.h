@@ -12,6 +12,9 @@ struct sources;
 /* Advice for users without a source: lines that begin with two blanks. */
 extern const char no_source_help[];
 
+/* Advice for users with a source that refuses. */
+#define NO_SOURCE_REFUSED "a source that refuses wants a token or password; see header in symfs.conf(5)"
+
 /* Prints no_source_help, and how `symfs COMMAND` uses the sources of each mount of the store `cache_dir`. Starts child
  * processes. */
 void no_source_advise(FILE *to, const char *command, const char *cache_dir);

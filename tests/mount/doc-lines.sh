@@ -34,6 +34,20 @@ breaks '```console\n$ true\n'
 breaks '- x\n  ```console\n  $ true\n  ```\n'
 rm -rf "$TMP/lines/bad"
 
+# ---- links of a page lead to a file, and to a heading ------------------------------------------------------------------
+links=0
+for page; do
+  for link in $(grep -oE '\]\([^)]*\)' "$page" | sed 's/^](//; s/)$//' | grep -v '://'); do
+    links=$((links + 1))
+    to=${link%%#*}
+    to=${to:+$(dirname "$page")/$to}
+    [ -e "${to:-$page}" ] || fail "$page: nothing is at $link"
+    case $link in *'#'*) ;; *) continue ;; esac
+    sed -n 's/^##* //p' "${to:-$page}" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' | grep -qx -- "${link#*#}" ||
+      fail "$page: no heading is at $link"
+  done
+done
+
 need_mount
 need gcc gdb lldb nginx openssl curl unshare setpriv ip eu-addr2line readelf objcopy
 [ "$(id -u)" = 0 ] || skip "only root can make namespaces with a loopback of their own"
@@ -146,6 +160,7 @@ done
 
 # ---- the count ---------------------------------------------------------------------------------------------------------
 say "ran $(cat "$TMP"/lines/*/ran | wc -l) lines, and compared what $(cat "$TMP"/lines/*/compared | wc -l) of them print"
+say "$links links lead somewhere"
 say "marked as not run: $(awk '{ n += $1 } END { print n + 0 }' "$TMP"/lines/*/*.lines /dev/null) lines"
 for reason in "$TMP"/lines/*/*.reason; do
   [ -f "$reason" ] && echo "$(cat "${reason%.reason}.lines") $(cat "$reason")"

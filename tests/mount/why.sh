@@ -111,6 +111,10 @@ grep -q 'last saw' "$TMP/out" && fail "what a mount saw is printed beside what e
 "$SYMFS" get "$MNT_m/debuginfod/buildid/$id/executable" >"$TMP/out" || fail "get: $(cat "$TMP/out")"
 says 0 "^from    $SRC  $URL_up/buildid/$id/executable" "$SYMFS" why "$MNT_m/debuginfod/buildid/$id/executable"
 grep -q 'last saw\|symfs why --ask' "$TMP/out" && fail "advice for a file that is there: $(cat "$TMP/out")"
+# A source that refuses wants credentials.
+upstream_fault "$URL_up" '*' status 401
+says 0 'a source that refuses wants a token or password' symfs_with m why --ask --source "$SRC" "${BAD%2/debuginfo}4/debuginfo"
+upstream_clear "$URL_up"
 # Without a source of its own, the command names the mounts that have some.
 for command in why get; do
   "$SYMFS" $command --no-default-sources --cache "$TMP/store-m" "$BAD" >"$TMP/out" 2>&1

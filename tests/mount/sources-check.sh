@@ -69,7 +69,7 @@ layout = gdb
 [source "nobody"]
 url = http://127.0.0.1:1/
 layout = lldb
-[source "bucket"]
+[source "pail"]
 bucket = b
 endpoint = $s3
 access-key = AK
@@ -120,7 +120,7 @@ portal|suspect|cannot exist
 slow|unreachable|no byte for 2000 ms
 deaf|unreachable|no connection in 2000 ms
 nobody|unreachable|.
-bucket|reachable|HTTP/1.1
+pail|reachable|HTTP/1.1
 stolen|refused|HTTP 403
 keyless|refused|no credentials
 dir|reachable|.

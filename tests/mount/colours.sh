@@ -29,4 +29,16 @@ on_terminal NO_COLOR=1 TERM=xterm "$SYMFS" status "$MNT_m"
 [ "$(wc -l <"$TMP/out")" -le 24 ] || fail "status takes more than a screen: $(cat "$TMP/out")"
 grep -q "^ 1\. scan@.* there, 0 artifacts" "$TMP/out" && grep -q "^ 2\. gdb@http://127\.0\.0\.1:1/  *failing" "$TMP/out" ||
   fail "status does not list the sources: $(cat "$TMP/out")"
+# why and id as well; the labels of why are a column, and so are those of id.
+for command in "why $MNT_m/gdb/.build-id/aa/bbccdd.debug" "id $SYMFS"; do
+  on_terminal NO_COLOR=1 TERM=xterm "$SYMFS" $command
+  [ "$(wc -l <"$TMP/out")" -le 24 ] || fail "$command takes more than a screen: $(cat "$TMP/out")"
+done
+tail -n +2 "$TMP/out" | grep -vqE '^    [a-z]([a-z ]{10}[a-z ]) ?[^ ]' && fail "id: a label that is not in its column: $(cat "$TMP/out")"
+on_terminal NO_COLOR=1 TERM=xterm "$SYMFS" why "$MNT_m/gdb/.build-id/aa/bbccdd.debug"
+for label in path key stored; do
+  grep -qE "^$(printf '%-7s' $label) [^ ]" "$TMP/out" || fail "why: $label is not in its column: $(cat "$TMP/out")"
+done
+# A state has one word in why and in status.
+grep -qE '^ *(not asked|missing|failed|skipped)' "$TMP/out" || fail "why has no state of a source: $(cat "$TMP/out")"
 symfs_umount m

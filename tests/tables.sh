@@ -15,7 +15,7 @@ subcommands_named() # COMMAND
 # The options of a command alone, without those that each command with a configuration has.
 options_named() # COMMAND
 {
-	"$symfs" "$1" --help | sed -n '/--config/q; /--help/q; s/^  [-a-z, ]\{4\}\(--[a-z-]*\).*/\1/p'
+	"$symfs" "$1" --help | sed -n '/--config/q; /--help/q; s/^  [-a-z, ]\{4\}\(--[a-zA-Z-]*\).*/\1/p'
 }
 
 layouts_named() { sed -n 's/^	{"\([a-z_0-9]*\)", "[a-z_0-9]*", .*/\1/p' "$top/src/layout/layouts.c"; }

@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash, without the package bash-completion. Asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount mount-helper umount get wait warm core add push id paths pdb parse why status sources config cache gsym sym
+_symfs_commands="mount mount-helper umount get wait warm core dsym add push id paths pdb parse why status sources config cache gsym sym
 	addr2line symbolicate best serve token help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --byte-ranges --keep-seconds
@@ -11,7 +11,7 @@ _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout 
 _symfs_common="--config --source --cache --offline --no-default-sources --help ${_symfs_keys#--cache-dir}"
 _symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug elf_dwo gsym il2cpp mach_code mach_debug pdb pe
 	perfmap portablepdb section source sourcebundle uuidmap wasm_code wasm_debug"
-_symfs_layouts="breakpad debuginfod dsym gdb lldb native perf slashsymbols ssqp symstore symstore2 unified"
+_symfs_layouts="breakpad debuginfod dsym gdb lldb native perf slashsymbols source ssqp symstore symstore2 unified"
 _symfs_presets="amd archlinux chromium citrix debian electron elfutils fedora intel microsoft mozilla
 	nuget nvidia ubuntu unity"
 
@@ -67,7 +67,7 @@ _symfs_value()
 	paths:--type | get:--type | why:--type | cache:--type | gsym:--type | addr2line:--type) _symfs_words "$_symfs_filetypes" ;;
 	paths:--object-type) _symfs_words "elf macho pe pe_dotnet wasm unknown" ;;
 	paths:--code-id | paths:--debug-id | pdb:--module | pdb:--lines) COMPREPLY=() ;;
-	*:--cache | *:--cache-dir) _symfs_files -d ;;
+	*:--cache | *:--cache-dir | dsym:--into | dsym:--mount) _symfs_files -d ;;
 	*:--source)
 		if [[ $cur == */* || $cur == .* ]]; then
 			_symfs_files -d
@@ -103,6 +103,7 @@ _symfs_options()
 	get) _symfs_words "-o --output --type $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
 	core) _symfs_words "$_symfs_common" ;;
+	dsym) _symfs_words "--copyExecutable --ignoreNegativeCache --into --mount $_symfs_common" ;;
 	add) _symfs_words "-r --recursive $_symfs_common" ;;
 	push) _symfs_words "--class --expires --label --token-file -v --verbose --help" ;;
 	id) _symfs_words "--json --help" ;;
@@ -136,7 +137,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | mount-helper | umount | status) _symfs_files -d ;;
-	add | push | id | paths | pdb | sym | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
+	add | push | id | paths | pdb | sym | warm | core | dsym | symbolicate | best | addr2line) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words "check presets" ;;
 	config) ((${#words[@]})) || _symfs_words init ;;
 	token) ((${#words[@]})) || _symfs_words "add ls rm" ;;

@@ -19,6 +19,7 @@ static const struct cmd *const commands[] = {
 	&cmd_warm,
 	&cmd_wait,
 	&cmd_core,
+	&cmd_dsym,
 	&cmd_add,
 	&cmd_push,
 	&cmd_id,

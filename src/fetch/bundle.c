@@ -49,6 +49,11 @@ static int add_escaped(struct buf *out, const char *text, const struct escape *t
 	return r;
 }
 
+int bundle_xml(struct buf *out, const char *text)
+{
+	return add_escaped(out, text, in_xml);
+}
+
 /* ---- Info.plist --------------------------------------------------------------------- */
 
 static int write_plist(const struct artifact *a, struct buf *out)
@@ -57,11 +62,7 @@ static int write_plist(const struct artifact *a, struct buf *out)
 	int r;
 
 	module_uuid(&a->m, uuid);
-	r = buf_adds(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" "
-		"\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"
-		"<plist version=\"1.0\">\n<dict>\n"
+	r = buf_adds(out, BUNDLE_PLIST_HEAD "<dict>\n"
 		"\t<key>CFBundleDevelopmentRegion</key>\n\t<string>English</string>\n"
 		"\t<key>CFBundleIdentifier</key>\n\t<string>com.apple.xcode.dsym.");
 	if (r == 0)

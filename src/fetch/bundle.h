@@ -10,3 +10,13 @@
  * -EFBIG. Others: errors of the disk. (can read the file and the index) */
 int bundle_write(struct fetch *f, enum tree_told told, const struct artifact *asked,
 	const struct fetched *found, struct buf *path, struct buf *text);
+
+/* The first lines of every property list in XML. */
+#define BUNDLE_PLIST_HEAD                                                                          \
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"                                              \
+	"<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" "                                  \
+	"\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"                                    \
+	"<plist version=\"1.0\">\n"
+
+/* Appends a text to a document in XML. Characters that XML cannot have become U+FFFD. 0; -ENOMEM, -EFBIG. */
+int bundle_xml(struct buf *out, const char *text);

@@ -54,6 +54,10 @@ enum layout_flag {
 	LAYOUT_DIR_LINKS = 1 << 4, /* below the prefix, the directory of an id is a link to the directory of
 				      the same id outside the prefix */
 	LAYOUT_MOUNT_ONLY = 1 << 5, /* no server uses it; "all layouts" does not include it */
+	LAYOUT_FOLDER_ONLY = 1 << 10, /* read in its folder only, and its folder has no paths of other layouts: they
+					 can look alike */
+	LAYOUT_JOINS = 1 << 11, /* the first component can be several identifiers, joined by '+': the path is the
+				   file of the first of them that has it */
 
 	/* the servers that have the layout */
 	LAYOUT_SYMBOL_STORE = 1 << 6, /* they may have index2.txt, 000Admin/ and file.ptr */

@@ -176,6 +176,13 @@ static const struct layout_row debuginfod_rows[] = {
 	{0},
 };
 
+/* Sources as a tree, for a debugger's rule that replaces the beginning of a path: PATH of the build machine is
+ * source/BUILDID/PATH. */
+static const struct layout_row source_rows[] = {
+	{FILETYPE_SOURCE, OBJECT_ELF, "{code}/{path}", 0},
+	{0},
+};
+
 /* Symbolicator's own layout: one directory for all files of a module. The directory's name is the debug id
  * on Windows and the code id elsewhere; an ELF file without a code id has the debug id. */
 #define BY_CODE(type, object, name) {type, object, "{code:0-2}/{code:2-}/" name, 0}
@@ -270,6 +277,8 @@ const struct layout layouts[] = {
 		LAYOUT_WINDOWS_NAMES | LAYOUT_CODE_ID_LOOKUP},
 	{"perf", "perf", ".build-id", "perf's build-id cache", perf_rows, LAYOUT_DIR_LINKS},
 	{"dsym", "dsym", "", "dSYM bundles by UUID", dsym_rows, LAYOUT_MOUNT_ONLY},
+	{"source", "source", "", "sources as a tree, by build id", source_rows,
+		LAYOUT_MOUNT_ONLY | LAYOUT_FOLDER_ONLY | LAYOUT_JOINS},
 	/* Last, because almost any path can begin with a two-character tier. */
 	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", symstore_rows,
 		LAYOUT_TWO_TIER | LAYOUT_SYMBOL_STORE | LAYOUT_WINDOWS_NAMES},

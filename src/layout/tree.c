@@ -29,6 +29,7 @@
 	"  perf/          perf --buildid-dir MOUNT/perf\n"                                         \
 	"  lldb/          UUID directories of macOS, linked to the bundles in dsym/\n"             \
 	"  dsym/          dSYM bundles by UUID\n"                                                  \
+	"  source/        BUILDID/usr/src/...: source files, for gdb's substitute-path\n"          \
 	"  symstore/      a Microsoft symbol store: NAME/ID/NAME\n"                                \
 	"  symstore2/     the same with two tiers: NA/NAME/ID/NAME\n"                              \
 	"  ssqp/          the same in lower case, as .NET's tools ask\n"                           \
@@ -114,6 +115,8 @@ static void parse_any(const char *path, struct tree_hit *out)
 	bool dir = false;
 
 	for (const struct layout *l = layouts; hit && l->name; l++) {
+		if (l->flags & LAYOUT_FOLDER_ONLY)
+			continue;
 		layout_parse(l, path, hit);
 		take_hit(hit, out);
 		dir = dir || (hit->what == LAYOUT_DIR && !(l->flags & LAYOUT_TWO_TIER));
@@ -260,6 +263,32 @@ static void link_dir(const struct layout *l, const char *rest, struct tree_hit *
 
 /* ---- paths -------------------------------------------------------------------------- */
 
+/* Reads "ID+ID/REST" as the files "ID/REST" in this order, at most LAYOUT_CANDIDATES. False: `rest` does not begin
+ * with joined identifiers. Each of them must be one: otherwise the path has no meaning. */
+static bool parse_joined(const struct layout *l, const char *rest, struct tree_hit *out)
+{
+	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
+	size_t n = strcspn(rest, "/");
+
+	if (!hit || !(l->flags & LAYOUT_JOINS) || !memchr(rest, '+', n))
+		return false;
+	for (const char *id = rest; id <= rest + n; id += strcspn(id, "+/") + 1) {
+		_cleanup_buf_ struct buf one = BUF_UP_TO(LAYOUT_PATH_MAX);
+
+		if (buf_add(&one, id, strcspn(id, "+/")) == 0 && buf_adds(&one, rest + n) == 0)
+			layout_parse(l, buf_text(&one), hit);
+		else
+			hit->what = LAYOUT_NONE;
+		if (hit->what == LAYOUT_NONE) {
+			out->what = TREE_NONE;
+			out->n = 0;
+			break;
+		}
+		take_hit(hit, out);
+	}
+	return true;
+}
+
 static void parse_folder(const struct layout *l, const char *rest, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
@@ -269,11 +298,14 @@ static void parse_folder(const struct layout *l, const char *rest, struct tree_h
 		return;
 	out->layout = l;
 	out->rest = rest;
+	if (parse_joined(l, rest, out))
+		return;
 	told = parse_told(l, rest, hit, out);
 	if (!told)
 		layout_parse(l, rest, hit);
 	if (hit->what == LAYOUT_NONE) {
-		parse_any(rest, out);
+		if (!(l->flags & LAYOUT_FOLDER_ONLY))
+			parse_any(rest, out);
 		return;
 	}
 	take_hit(hit, out);

@@ -9,7 +9,7 @@ enum tree_what {
 	TREE_NONE,	/* the path has no meaning in any layout: ENOENT, without asking any source */
 	TREE_DIR,
 	TREE_LEAF,	/* one of `files` */
-	TREE_EITHER,	/* under debuginfod's source/ a path can be a LEAF or a DIR. The mount decides by
+	TREE_EITHER,	/* in debuginfod's source/ and in source/ a path can be a LEAF or a DIR. The mount decides by
 			   `file_like`. Over HTTP it is a LEAF, because clients ask for files only */
 	TREE_LINK,	/* `text` is the target */
 	TREE_TEXT,	/* a file whose content is `text` */

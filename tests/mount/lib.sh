@@ -182,11 +182,12 @@ listens_or_gone() {
   for lg_port; do listens_on "$lg_pid" "$lg_port" || return; done
 }
 
-# debuginfod_start NAME DIR: a stock debuginfod that scans DIR; sets URL_NAME.
+# debuginfod_start NAME DIR [OPTIONS]: a stock debuginfod that scans DIR, for files without OPTIONS; sets URL_NAME.
 debuginfod_start() {
   for _ in 1 2 3 4 5; do
     ds_port=$(free_port)
-    (cd "$TMP" && exec env -u DEBUGINFOD_URLS debuginfod -F -p "$ds_port" -d "$TMP/$1.sqlite" -t 0 -g 0 "$2") \
+    # shellcheck disable=SC2086
+    (cd "$TMP" && exec env -u DEBUGINFOD_URLS debuginfod ${3:--F} -p "$ds_port" -d "$TMP/$1.sqlite" -t 0 -g 0 "$2") \
       >"$TMP/$1.log" 2>&1 &
     ds_pid=$!
     PIDS="$PIDS $ds_pid"

@@ -754,6 +754,20 @@ START_TEST(tree)
 		{"dsym/67E9247C-814E-392B-A027-DBDE6748FCB/A.dSYM", TREE_NONE, 0},
 		{"dsym/67E9247C-814E-392B-A027DBDE6748FCBF/A.dSYM", TREE_NONE, 0},
 		{"lldb/" DASHED "/A.dSYM/Contents/Info.plist", TREE_NONE, 0},
+		{"source", TREE_DIR, 0},
+		{"source/abcdef0123", TREE_DIR, 0},
+		{"source/usr", TREE_NONE, 0},
+		{"source/abcdef0123/usr/src", TREE_EITHER, FILETYPE_SOURCE},
+		{"SOURCE/ABCDEF0123/usr/src/a.c", TREE_EITHER, FILETYPE_SOURCE},
+		{"source/abcdef0123+0123abcdef/usr/src/a.c", TREE_EITHER, FILETYPE_SOURCE},
+		{"source/abcdef0123+0123abcdef", TREE_DIR, 0},
+		{"source/abcdef0123+usr/src/a.c", TREE_NONE, 0},
+		{"source/abcdef0123+/usr/src/a.c", TREE_NONE, 0},
+		{"source/+abcdef0123/usr/src/a.c", TREE_NONE, 0},
+		{"source/abcdef0123/usr/../a.c", TREE_NONE, 0},
+		{"debuginfod/abcdef0123+0123abcdef/usr/src/a.c", TREE_NONE, 0},
+		{"abcdef0123/usr/src/a.c", TREE_NONE, 0}, /* only in its folder */
+		{"gsym/source/abcdef0123/usr/src/a.c.gsym", TREE_NONE, 0},
 		{"unified/67/e9247c814e392ba027dbde6748fcbf/debuginfo.meta", TREE_TOLD, FILETYPE_MACH_DEBUG},
 		{"unified/DF/B85DE42DAFFD09640C8FE377D572DE3E168920/Executable.META", TREE_TOLD, FILETYPE_ELF_CODE},
 		{"unified/32/49d99d0c4049318610f4e4fb0b69361/sourcebundle.meta", TREE_TOLD, FILETYPE_SOURCEBUNDLE},
@@ -774,6 +788,34 @@ START_TEST(tree)
 		ck_assert_msg(hit.what == rows[i].what, "%s is %d", rows[i].path, hit.what);
 		if (rows[i].type)
 			ck_assert_msg(hit.n >= 1 && hit.files[0].type == rows[i].type, "%s", rows[i].path);
+	}
+}
+END_TEST
+
+/* Joined identifiers: the files of the builds in the order of the path, each once, and no more than the hit has
+ * room for. */
+START_TEST(joined_sources)
+{
+	static const struct {
+		const char *path;
+		unsigned n;
+		const char *first, *last;
+	} rows[] = {
+		{"source/aa01+bb02/src/a.c", 2, "aa01", "bb02"},
+		{"source/bb02+aa01/src/a.c", 2, "bb02", "aa01"},
+		{"source/aa01+aa01/src/a.c", 1, "aa01", "aa01"},
+		{"source/0001+0002+0003+0004+0005+0006+0007+0008+0009+000a/src/a.c", LAYOUT_CANDIDATES,
+			"0001", "0008"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct tree_hit hit;
+
+		tree_parse(rows[i].path, &hit);
+		ck_assert_msg(hit.what == TREE_EITHER && hit.file_like && hit.n == rows[i].n, "%s: %u", rows[i].path, hit.n);
+		ck_assert_str_eq(hit.files[0].m.code_id, rows[i].first);
+		ck_assert_str_eq(hit.files[hit.n - 1].m.code_id, rows[i].last);
+		ck_assert_str_eq(hit.files[hit.n - 1].m.path, "/src/a.c");
 	}
 }
 END_TEST
@@ -939,5 +981,5 @@ END_TEST
 
 UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows,
 	apple_and_others, spellings, candidates, decimal_ages, candidates_of_forty_digits, one_file, tree,
-	tree_else_dir, tree_gsym_meanings, entries, bundles, sources, hostile,
+	tree_else_dir, tree_gsym_meanings, joined_sources, entries, bundles, sources, hostile,
 	readme_names_folders, types_have_paths_and_readers, layout_flags)

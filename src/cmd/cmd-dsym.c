@@ -1,0 +1,428 @@
+/* symfs dsym: prints where the debug files of Mach-O UUIDs are, as dsymForUUID does on macOS. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/bundle.h"
+#include "cmd/cmd.h"
+#include "cmd/downloads.h"
+#include "cmd/dsym-place.h"
+#include "cmd/no-source.h"
+#include "cmd/what.h"
+#include "fetch/bundle.h"
+#include "obj/obj.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODULES_MOST 4096
+#define PLIST_MOST (64u << 20)
+
+/* One entry of the property list. */
+struct dsym {
+	char key[MODULE_PATH_MAX]; /* the UUID as LLDB prints it; a word that is not a UUID: the word */
+	struct artifact debug, program;
+	const char *arch; /* NULL: unknown */
+	char *debug_path, *program_path; /* NULL: no source has the file */
+	char error[320];  /* "": the debug file is there */
+};
+
+struct dsyms {
+	struct app app;
+	struct downloads all;
+	const char *mount, *into;
+	char *beside;	 /* the directory of the bundles if no option names one */
+	struct dsym *of; /* the entry that a callback fills */
+	const char *word;
+	struct dsym **list;
+	unsigned n;
+	int worst;
+};
+
+/* ---- words --------------------------------------------------------------------------- */
+
+static struct dsym *entry_new(struct dsyms *d)
+{
+	struct dsym **more, *one;
+
+	if (d->n == MODULES_MOST)
+		return NULL;
+	more = reallocarray(d->list, d->n + 1, sizeof(struct dsym *));
+	one = more ? calloc(1, sizeof(*one)) : NULL;
+	if (more)
+		d->list = more;
+	if (one)
+		d->list[d->n++] = one;
+	return one;
+}
+
+static bool is_known(const struct dsyms *d, const char *key)
+{
+	for (unsigned i = 0; i < d->n; i++)
+		if (strcmp(d->list[i]->key, key) == 0)
+			return true;
+	return false;
+}
+
+static int add_failed(struct dsyms *d, const char *word, const char *why)
+{
+	struct dsym *one;
+
+	d->worst = MAX(d->worst, EXIT_NO);
+	if (is_known(d, word))
+		return 0;
+	one = entry_new(d);
+	if (!one)
+		return -ENOMEM;
+	snprintf(one->key, sizeof(one->key), "%s", word);
+	snprintf(one->error, sizeof(one->error), "%s", why);
+	return 0;
+}
+
+/* 32 digits -> upper case with dashes, the form in which LLDB looks a UUID up in the list. */
+static void dashed(const char digits[static 33], char out[static 37])
+{
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < 32; i++) {
+		if (i == 8 || i == 12 || i == 16 || i == 20)
+			out[at++] = '-';
+		out[at++] = (char)toupper((unsigned char)digits[i]);
+	}
+	out[at] = '\0';
+}
+
+static int add_module(struct dsyms *d, const struct module *m)
+{
+	char digits[33], key[37];
+	struct dsym *one;
+
+	if (m->object != OBJECT_MACHO || module_uuid(m, digits) < 0)
+		return add_failed(d, d->word, "is not a Mach-O file with a UUID");
+	dashed(digits, key);
+	if (is_known(d, key))
+		return 0;
+	one = entry_new(d);
+	if (!one)
+		return -ENOMEM;
+	snprintf(one->key, sizeof(one->key), "%s", key);
+	one->debug = (struct artifact){.type = FILETYPE_MACH_DEBUG, .m = *m};
+	one->program = (struct artifact){.type = FILETYPE_MACH_CODE, .m = *m};
+	return 0;
+}
+
+static bool read_uuid(const char *word, char digits[static 33])
+{
+	unsigned n = 0;
+
+	for (; *word; word++) {
+		if (*word == '-')
+			continue;
+		if (!isxdigit((unsigned char)*word) || n == 32)
+			return false;
+		digits[n++] = *word;
+	}
+	digits[n] = '\0';
+	return n == 32;
+}
+
+static int add_slice(void *ctx, const struct what *w)
+{
+	return add_module(ctx, &w->m);
+}
+
+static int add_file(struct dsyms *d, const char *path)
+{
+	struct what_opts o = {.type = FILETYPE_MACH_DEBUG};
+	_cleanup_free_ char *whole = path_absolute(path);
+	struct err e = {0};
+	int r = whole ? what_named(&o, whole, add_slice, d, &e) : -ENOMEM;
+
+	if (r == -ENOMEM)
+		return r;
+	return r < 0 ? add_failed(d, d->word, e.text[0] ? e.text : err_text(r)) : 0;
+}
+
+/* Reads a word: a UUID, a Mach-O file, or a dSYM bundle. */
+static int take_word(struct dsyms *d, const char *word)
+{
+	struct module m = {.object = OBJECT_MACHO};
+	char digits[33];
+	struct err e = {0};
+	int r;
+
+	d->word = word;
+	if (read_uuid(word, digits)) {
+		r = module_set_code_id(&m, digits, 32);
+		return r < 0 ? r : add_module(d, &m);
+	}
+	_cleanup_bundle_ struct bundle files = {0};
+
+	r = bundle_open(&files, word, &e);
+	if (r < 0)
+		return r == -ENOMEM ? r : add_failed(d, word, e.text[0] ? e.text : err_text(r));
+	for (unsigned i = 0; r == 0 && i < files.n; i++)
+		r = add_file(d, files.files[i]);
+	return r;
+}
+
+/* ---- files --------------------------------------------------------------------------- */
+
+/* The word of LLVM for an architecture; the others are the same in symfs. */
+static const char *arch_word(const char *arch)
+{
+	static const char *const words[][2] = {
+		{"x86", "i386"}, {"arm64v8", "arm64"}, {"arm64_32v8", "arm64_32"}, {"unknown", NULL}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcmp(words[i][0], arch) == 0)
+			return words[i][1];
+	return arch;
+}
+
+static void read_arch(struct dsym *one, int fd, uint64_t size, const struct artifact *a)
+{
+	struct view v = view_of_fd(fd, size);
+	struct obj_slice s;
+	struct key k;
+
+	if (!one->arch && key_of(&k, a) == 0 && obj_check(&v, &k, &s, NULL) == 1)
+		one->arch = arch_word(s.arch);
+}
+
+static void failed(struct dsym *one, int r, const char *why)
+{
+	snprintf(one->error, sizeof(one->error), "%s%s%s", r == -ENOENT ? "no source has the dSYM" : err_text(r),
+		why && why[0] ? ": " : "", why && why[0] ? why : "");
+}
+
+static int got_file(struct dsyms *d, struct dsym *one, const struct artifact *a, struct download *got)
+{
+	struct fetched found = {.key = got->key, .blob = got->blob, .why = ""};
+	bool debug = a->type == FILETYPE_MACH_DEBUG;
+	struct err e = {0};
+	int r = got->begun ? got->r : -EINTR;
+
+	if (r == 0) {
+		read_arch(one, blob_fd(got->blob), blob_size(got->blob), a);
+		r = dsym_place(d->app.fetch, d->into, a, &found, debug ? &one->debug_path : &one->program_path, &e);
+		if (r < 0)
+			fprintf(stderr, "symfs dsym: %s\n", e.text);
+	}
+	if (r < 0 && debug)
+		failed(one, r, e.text[0] ? e.text : got->why);
+	/* A program that no source has is an expected answer. */
+	return r == 0 || (!debug && r == -ENOENT) ? EXIT_DONE : app_exit(r);
+}
+
+static void over(void *ctx, struct download *got)
+{
+	struct dsyms *d = ctx;
+	struct dsym *one = got->of;
+	int status = got_file(d, one, got->cands[0].type == FILETYPE_MACH_DEBUG ? &one->debug : &one->program, got);
+
+	d->worst = MAX(d->worst, status);
+}
+
+static int fetch_all(struct dsyms *d)
+{
+	int r = 0;
+
+	downloads_init(&d->all, d->app.fetch, "dsym");
+	for (unsigned i = 0; r == 0 && i < d->n; i++) {
+		struct dsym *one = d->list[i];
+
+		if (one->error[0])
+			continue;
+		r = downloads_add(&d->all, one->key, &one->debug, 1, one, NULL);
+		if (r == 0)
+			r = downloads_add(&d->all, one->key, &one->program, 1, one, NULL);
+	}
+	if (r == 0 && downloads_run(&d->all, over, d))
+		d->worst = EXIT_INTERRUPTED;
+	return r;
+}
+
+/* Forgets that no source had the files. */
+static void forget_misses(struct dsyms *d)
+{
+	for (unsigned i = 0; i < d->n; i++) {
+		const struct artifact *both[] = {&d->list[i]->debug, &d->list[i]->program};
+		struct key k;
+
+		for (unsigned j = 0; j < ARRAY_SIZE(both) && !d->list[i]->error[0]; j++)
+			if (key_of(&k, both[j]) == 0)
+				store_misses_clear(d->app.store, &k);
+	}
+}
+
+/* ---- a mount ------------------------------------------------------------------------- */
+
+static void arch_from_mount(struct dsym *one, const char *path, const struct artifact *a)
+{
+	_cleanup_close_ int fd = -1;
+	struct err e = {0};
+	uint64_t size;
+
+	if (path_open_file(path, &fd, &size, &e) == 0)
+		read_arch(one, fd, size, a);
+}
+
+static void find_in_mount(struct dsyms *d)
+{
+	for (unsigned i = 0; i < d->n; i++) {
+		struct dsym *one = d->list[i];
+		struct err e = {0};
+		int r;
+
+		if (one->error[0])
+			continue;
+		r = dsym_in_mount(d->mount, &one->debug, &one->debug_path, &e);
+		if (r < 0) {
+			failed(one, r, r == -ENOENT ? "" : e.text);
+			d->worst = MAX(d->worst, app_exit(r));
+		} else {
+			arch_from_mount(one, one->debug_path, &one->debug);
+		}
+		if (dsym_in_mount(d->mount, &one->program, &one->program_path, &e) == 0 && !one->arch)
+			arch_from_mount(one, one->program_path, &one->program);
+	}
+}
+
+/* ---- the property list ---------------------------------------------------------------- */
+
+static int add_pair(struct buf *out, const char *key, const char *value)
+{
+	int r = !value || !value[0] ? 0 : buf_addf(out, "\t\t<key>%s</key>\n\t\t<string>", key);
+
+	if (r < 0 || !value || !value[0])
+		return r;
+	r = bundle_xml(out, value);
+	return r == 0 ? buf_adds(out, "</string>\n") : r;
+}
+
+static int add_entry(struct buf *out, const struct dsym *one)
+{
+	int r = buf_adds(out, "\t<key>");
+
+	r = r ? r : bundle_xml(out, one->key);
+	r = r ? r : buf_adds(out, "</key>\n\t<dict>\n");
+	r = r ? r : add_pair(out, "DBGArchitecture", one->arch);
+	r = r ? r : add_pair(out, "DBGDSYMPath", one->debug_path);
+	r = r ? r : add_pair(out, "DBGError", one->error);
+	r = r ? r : add_pair(out, "DBGSymbolRichExecutable", one->program_path);
+	return r ? r : buf_adds(out, "\t</dict>\n");
+}
+
+static int print_list(const struct dsyms *d)
+{
+	_cleanup_buf_ struct buf out = BUF_UP_TO(PLIST_MOST);
+	int r = buf_adds(&out, BUNDLE_PLIST_HEAD "<dict>\n");
+
+	for (unsigned i = 0; r == 0 && i < d->n; i++)
+		r = add_entry(&out, d->list[i]);
+	r = r ? r : buf_adds(&out, "</dict>\n</plist>\n");
+	if (r == 0 && (fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0))
+		r = -errno;
+	return r;
+}
+
+/* ---- the command --------------------------------------------------------------------- */
+
+static int failed_here(int r)
+{
+	fprintf(stderr, "symfs dsym: %s\n", err_text(r));
+	return EXIT_LOCAL;
+}
+
+/* The directory of the bundles, absolute: "STORE-dsym" if no option names one. */
+static int find_into(struct dsyms *d)
+{
+	if (d->into)
+		d->beside = path_absolute(d->into);
+	else if (asprintf(&d->beside, "%s-dsym", d->app.settings.cache_dir) < 0)
+		d->beside = NULL;
+	d->into = d->beside;
+	return d->beside ? 0 : -ENOMEM;
+}
+
+static int answer(struct dsyms *d, const struct app_args *args, bool afresh)
+{
+	struct err e = {0};
+	int r = 0;
+
+	if (d->mount) {
+		find_in_mount(d);
+	} else {
+		r = app_open(&d->app, args, &e);
+		if (r < 0) {
+			fprintf(stderr, "symfs dsym: %s\n", e.text);
+			return app_exit(r);
+		}
+		r = find_into(d);
+		if (r == 0 && afresh)
+			forget_misses(d);
+		if (r == 0)
+			r = fetch_all(d);
+		if (d->worst == EXIT_NO)
+			no_source_hint(args->sources, args->n_sources, "dsym");
+	}
+	if (r == 0)
+		r = print_list(d);
+	return r < 0 ? failed_here(r) : d->worst;
+}
+
+static void release(struct dsyms *d)
+{
+	app_close(&d->app); /* from here on no callback reaches a download */
+	if (d->all.fetch)
+		downloads_release(&d->all);
+	for (unsigned i = 0; i < d->n; i++) {
+		free(d->list[i]->debug_path);
+		free(d->list[i]->program_path);
+		free(d->list[i]);
+	}
+	free(d->list);
+	free(d->beside);
+}
+
+static int run_dsym(int argc, char **argv)
+{
+	struct dsyms d = {.worst = EXIT_DONE};
+	bool afresh = false, copy = false;
+	const struct opt own[] = {
+		{"copyExecutable", 0, NULL, "accepted: the program is always copied", &copy},
+		{"ignoreNegativeCache", 0, NULL, "forget that no source had the files", &afresh},
+		{"into", 0, "DIR", "make the bundles in DIR", &d.into},
+		{"mount", 0, "DIR", "print paths in the mount DIR, and copy nothing", &d.mount}, {0}};
+	struct app_args args;
+	int status = app_options(&args, &cmd_dsym, own, &argc, argv), r = 0;
+
+	if (status >= 0)
+		return status;
+	if (argc < 2 || (d.mount && d.into)) {
+		fprintf(stderr, "symfs dsym: %s; try: symfs dsym --help\n",
+			argc < 2 ? "expected a UUID or a file" : "--mount and --into exclude each other");
+		return EXIT_USAGE;
+	}
+	for (int i = 1; r == 0 && i < argc; i++)
+		r = take_word(&d, argv[i]);
+	status = r < 0 ? failed_here(r) : answer(&d, &args, afresh);
+	release(&d);
+	return status;
+}
+
+const struct cmd cmd_dsym = {
+	.name = "dsym",
+	.args = "[--into DIR | --mount DIR] UUID|FILE...",
+	.help = "Finds the dSYM of a UUID as macOS's dsymForUUID does; prints its property list,\n"
+		"which names the dSYM and the program. Fetches both files, and makes a dSYM\n"
+		"bundle. FILE is a Mach-O file or a .dSYM bundle, whose UUIDs are meant. The exit\n"
+		"status is 1 if a dSYM is missing",
+	.examples = {"symfs dsym 67E9247C-814E-392B-A027-DBDE6748FCBF",
+		"symfs dsym --mount /run/symfs 67E9247C-814E-392B-A027-DBDE6748FCBF"},
+	.configured = true,
+	.run = run_dsym,
+};

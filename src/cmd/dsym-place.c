@@ -1,0 +1,203 @@
+/* Makes the bundles of `symfs dsym` from stored files, and finds bundles in a mount. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/dsym-place.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "fetch/bundle.h"
+#include "layout/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PLACE_PATH_MOST 16384
+#define DIRECTORY "dsym/"
+#define CONTENTS "/Contents/"
+#define BUNDLE ".dSYM"
+
+/* ---- copies -------------------------------------------------------------------------- */
+
+static int copy_rest(int from, int to)
+{
+	char chunk[64 << 10];
+	ssize_t n;
+
+	while ((n = read(from, chunk, sizeof(chunk))) != 0) {
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (ssize_t done = 0, w; done < n; done += MAX(w, 0)) {
+			w = write(to, chunk + done, (size_t)(n - done));
+			if (w < 0 && errno != EINTR)
+				return -errno;
+		}
+	}
+	return 0;
+}
+
+/* Copies a whole file. The kernel shares blocks where it can. */
+static int copy_bytes(int fd, int to)
+{
+	_cleanup_close_ int from = -1;
+	char self[40];
+	ssize_t n;
+
+	/* A descriptor of its own, because the blob's offset belongs to all its users. */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	from = open(self, O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return -errno;
+	while ((n = copy_file_range(from, NULL, to, NULL, 1u << 30, 0)) > 0)
+		;
+	return n == 0 ? 0 : copy_rest(from, to);
+}
+
+static bool has_size(const char *path, uint64_t size)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+}
+
+/* Calls fill() for a temporary file beside `path`, and renames that file to `path`: a debugger never sees half a
+ * file. */
+static int replace(const char *path, int (*fill)(void *ctx, int fd), void *ctx)
+{
+	_cleanup_free_ char *temporary = NULL;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
+		temporary = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fill(ctx, fd);
+	if (r == 0 && fchmod(fd, 0644) < 0)
+		r = -errno;
+	if (close(take_fd(&fd)) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && rename(temporary, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(temporary);
+	return r;
+}
+
+static int fill_blob(void *ctx, int fd)
+{
+	return copy_bytes(blob_fd(ctx), fd);
+}
+
+static int fill_text(void *ctx, int fd)
+{
+	struct buf *text = ctx;
+	ssize_t n = write(fd, text->p, text->n);
+
+	return n == (ssize_t)text->n ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+/* ---- bundles ------------------------------------------------------------------------- */
+
+static int make_parents(char *path)
+{
+	char *slash = strrchr(path, '/');
+	int r;
+
+	*slash = '\0';
+	r = path_mkdirs(path, 0755);
+	*slash = '/';
+	return r;
+}
+
+/* Appends "INTO/UUID/NAME.dSYM/Contents/REST" of a told file, whose canonical path in the mount begins with
+ * "dsym/". */
+static int below(struct buf *out, const char *into, const char *told)
+{
+	const char *rest = strstr(told, DIRECTORY);
+
+	return rest ? buf_addf(out, "%s/%s", into, rest + strlen(DIRECTORY)) : -EINVAL;
+}
+
+static int place_plist(struct fetch *f, const char *into, const struct artifact *a, const struct fetched *found)
+{
+	_cleanup_buf_ struct buf told = BUF_UP_TO(PLACE_PATH_MOST), path = BUF_UP_TO(PLACE_PATH_MOST),
+				 text = BUF_UP_TO(64 << 10);
+	int r = bundle_write(f, TOLD_PLIST, a, found, &told, &text);
+
+	if (r == 0)
+		r = below(&path, into, buf_text(&told));
+	if (r == 0)
+		r = make_parents(path.p);
+	return r == 0 && !has_size(path.p, text.n) ? replace(path.p, fill_text, &text) : r;
+}
+
+/* Turns "UUID/NAME.dSYM/Contents/Resources/DWARF/NAME" into "UUID/NAME". */
+static void beside_bundle(struct buf *path)
+{
+	char *contents = memmem(path->p, path->n, BUNDLE CONTENTS, strlen(BUNDLE CONTENTS));
+
+	if (!contents)
+		return;
+	*contents = '\0';
+	path->n = (size_t)(contents - path->p);
+}
+
+/* The name of a program chooses its path as the name of a debug file chooses that of a bundle. */
+static int path_of(struct fetch *f, const char *into, const struct artifact *a, const struct fetched *found,
+	struct buf *path)
+{
+	_cleanup_buf_ struct buf link = BUF_UP_TO(PLACE_PATH_MOST), target = BUF_UP_TO(PLACE_PATH_MOST);
+	struct artifact debug = *a;
+	int r;
+
+	debug.type = FILETYPE_MACH_DEBUG;
+	r = bundle_write(f, TOLD_LINK, &debug, found, &link, &target);
+
+	if (r == 0)
+		r = below(path, into, buf_text(&target));
+	if (r == 0 && a->type == FILETYPE_MACH_CODE)
+		beside_bundle(path);
+	return r;
+}
+
+int dsym_place(struct fetch *f, const char *into, const struct artifact *a, const struct fetched *found, char **out,
+	struct err *e)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(PLACE_PATH_MOST);
+	int r = path_of(f, into, a, found, &path);
+
+	if (r == 0)
+		r = make_parents(path.p);
+	if (r == 0 && !has_size(path.p, blob_size(found->blob)))
+		r = replace(path.p, fill_blob, found->blob);
+	if (r == 0 && a->type == FILETYPE_MACH_DEBUG)
+		r = place_plist(f, into, a, found);
+	if (r == 0 && !(*out = strdup(path.p)))
+		r = -ENOMEM;
+	return r < 0 ? err_set(e, r, "%s: %s", into, err_text(r)) : 0;
+}
+
+/* ---- a mount ------------------------------------------------------------------------- */
+
+int dsym_in_mount(const char *mount, const struct artifact *a, char **out, struct err *e)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(PLACE_PATH_MOST);
+	_cleanup_free_ char *resolved = NULL;
+	int r = buf_addf(&path, "%s/lldb/", mount);
+
+	if (r == 0)
+		r = layout_path(layout_find("lldb"), a, CASING_DEFAULT, 0, &path);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	resolved = realpath(path.p, NULL); /* the path of a debug file is a link into its bundle */
+	if (!resolved)
+		return err_set(e, -errno, "%s: %s", mount, err_text(errno));
+	*out = take(resolved);
+	return 0;
+}

@@ -76,6 +76,7 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_FILE] = file_or_code_id,
 	[ROUTE_MADE] = file_handle,
 	[ROUTE_GENERATED] = generated_handle,
+	[ROUTE_DSYM_ZIP] = dsym_zip_handle,
 	[ROUTE_TEXT] = fixed_text,
 	[ROUTE_SYMBOLICATE] = symbolicate_handle,
 	[ROUTE_HEALTH] = page_health,

@@ -401,6 +401,10 @@ enum MHD_Result checksum_check(struct exchange *x);
 
 enum MHD_Result generated_handle(struct exchange *x);
 
+/* ---- dsym-zip.c --------------------------------------------------------------------- */
+
+enum MHD_Result dsym_zip_handle(struct exchange *x);
+
 /* ---- symbolicate.c ------------------------------------------------------------------ */
 
 enum MHD_Result symbolicate_handle(struct exchange *x);

@@ -176,6 +176,24 @@ static void find_file(struct route *out)
 		out->what = ROUTE_FILE;
 }
 
+/* Reads "dsym/UUID.zip": the archive of the bundle of this UUID, whatever its name. */
+static bool find_dsym_zip(struct route *out)
+{
+	const char *uuid = out->path + 5;
+	_cleanup_buf_ struct buf file = BUF_UP_TO(ROUTE_PATH_MAX);
+	int n = (int)strcspn(uuid, "./");
+
+	if (strncasecmp(out->path, "dsym/", 5) != 0 || strcasecmp(uuid + n, ".zip") != 0 ||
+		buf_addf(&file, "dsym/%.*s/%.*s.dSYM/Contents/Resources/DWARF/%.*s", n, uuid, n, uuid, n, uuid) < 0)
+		return false;
+	tree_parse(buf_text(&file), &out->hit);
+	if (out->hit.what != TREE_LEAF)
+		return false;
+	out->what = ROUTE_DSYM_ZIP;
+	out->allow = "GET, HEAD";
+	return true;
+}
+
 static bool find_fixed(struct route *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
@@ -241,7 +259,7 @@ void route_find(const char *method, const char *target, struct route *out)
 	}
 	if (path[n] == '?')
 		out->query = path + n + 1;
-	if (!find_fixed(out) && !find_events(out))
+	if (!find_fixed(out) && !find_events(out) && !find_dsym_zip(out))
 		find_file(out);
 	if (out->what == ROUTE_NONE && !out->tecken)
 		return;

@@ -18,6 +18,7 @@ enum route_what {
 	ROUTE_FILE,	   /* one of hit.files */
 	ROUTE_MADE,	   /* GSYM of one of hit.files */
 	ROUTE_GENERATED,   /* generated from one of hit.files, as hit.told says */
+	ROUTE_DSYM_ZIP,	   /* the bundle of hit.files[0], as an archive */
 	ROUTE_TEXT,	   /* hit.text */
 	ROUTE_SYMBOLICATE, /* a request to symbolicate; `api` is the version of the API */
 	ROUTE_HEALTH,

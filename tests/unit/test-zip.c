@@ -2,6 +2,7 @@
  * checksums; archives truncated anywhere, and with any byte changed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "zips.h"
+#include "base/zip-write.h"
 
 #include <stdio.h>
 
@@ -211,4 +212,56 @@ START_TEST(links)
 }
 END_TEST
 
-UNIT_MAIN("zip", every_form, lies, cut_anywhere, any_byte, links)
+/* Heads that this program writes: members before and behind 4 GiB, with the checksum before or behind the bytes. The
+ * bytes of the large members are a hole of a file. */
+START_TEST(written)
+{
+	static const uint64_t sizes[][2] = {
+		{5, 7}, {UINT32_MAX - 1ull, 7}, {UINT32_MAX, 7}, {5ull << 30, 5ull << 30}, {7, 5ull << 30}};
+
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+		struct zip_stored m[2] = {{.name = "a/b", .size = sizes[i / 2][0], .crc = 11, .crc_after = i % 2},
+			{.name = "\xc3\xa4", .size = sizes[i / 2][1], .crc = 12, .crc_after = true}};
+		FILE *f = tmpfile();
+		uint64_t at = 0, first;
+		struct zip_entry entry;
+		struct err e = {0};
+		struct zip z;
+		struct view v;
+
+		ck_assert_ptr_nonnull(f);
+		for (unsigned k = 0; k < 4; k++) {
+			_cleanup_buf_ struct buf head = BUF_UP_TO(1000);
+
+			m[k % 2].at = k < 2 ? at : m[k % 2].at;
+			ck_assert_int_eq(k < 2 ? zip_write_head(&head, &m[k]) : zip_write_entry(&head, &m[k - 2]), 0);
+			first = k == 2 ? at : first;
+			ck_assert_int_eq(pwrite(fileno(f), head.p, head.n, (off_t)at), (int)head.n);
+			at += head.n + (k < 2 ? m[k].size : 0);
+			buf_clear(&head);
+			ck_assert(k > 1 || zip_write_tail(&head, &m[k]) == 0);
+			ck_assert(head.n == 0 || pwrite(fileno(f), head.p, head.n, (off_t)at) == (int)head.n);
+			at += head.n;
+		}
+		_cleanup_buf_ struct buf end = BUF_UP_TO(1000);
+
+		ck_assert_int_eq(zip_write_end(&end, 2, first, at - first), 0);
+		ck_assert_int_eq(pwrite(fileno(f), end.p, end.n, (off_t)at), (int)end.n);
+		v = view_of_fd(fileno(f), at + end.n);
+		ck_assert_msg(zip_open(&z, &v, &e) == 0, "%s", e.text);
+		for (unsigned k = 0; k < 2; k++) {
+			uint64_t data = 0;
+
+			ck_assert_msg(zip_next(&z, &entry, &e) == 0, "%s", e.text);
+			ck_assert_str_eq(entry.name, m[k].name);
+			ck_assert(entry.size == m[k].size && entry.packed == m[k].size && entry.crc == m[k].crc);
+			ck_assert(entry.at == m[k].at && entry.method == 0);
+			ck_assert_msg(zip_member(&z, &entry, &data, &e) == 0, "%s", e.text);
+		}
+		ck_assert_int_eq(zip_next(&z, &entry, &e), -ENOENT);
+		fclose(f);
+	}
+}
+END_TEST
+
+UNIT_MAIN("zip", written, every_form, lies, cut_anywhere, any_byte, links)

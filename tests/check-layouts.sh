@@ -32,7 +32,7 @@ while read -r folder rest; do
   [ "$folder" != gsym ] || { folder=gdb rest=${rest%.gsym}; }
   "$symfs" parse "$folder" "$rest" >"$tmp/json" || complain "$folder/$rest is not read"
   grep -q '"filetype"' "$tmp/json" || complain "$folder/$rest means nothing"
-  case $rest in */section/* | */source/* | *.c) continue ;; esac
+  case $rest in */section/* | */source/* | *.c | *.cs) continue ;; esac
   layout=$folder
   [ "$folder" = symstore2 ] && layout=symstore_index2
   awk -F '\t' -v l="$layout" -v p="${rest#.build-id/}" 'BEGIN { sub(/^buildid\//, "", p) }

@@ -5,6 +5,7 @@
 #include "base/inflate.h"
 #include "base/little.h"
 #include "base/util.h"
+#include "obj/ppdb.h"
 
 #include <string.h>
 
@@ -52,53 +53,7 @@ static bool take_int(struct span *s, int64_t *out)
 	return true;
 }
 
-/* The blob at an offset of the blob heap; the blob at 0 is empty. */
-static bool blob_at(const struct reader *r, uint32_t at, struct span *out)
-{
-	uint32_t n;
-
-	*out = (struct span){r->blobs.p, 0};
-	if (!at)
-		return true;
-	if (at >= r->blobs.n)
-		return false;
-	*out = (struct span){r->blobs.p + at, r->blobs.n - at};
-	if (!take_compressed(out, &n) || n > out->n)
-		return false;
-	out->n = n;
-	return true;
-}
-
 /* ---- documents ---------------------------------------------------------------------- */
-
-/* A name is a separator and the parts that it joins; each part is a blob. */
-static int document_name(const struct reader *r, struct span name, struct buf *out)
-{
-	char separator;
-	uint32_t at;
-	bool first = true;
-	int e = 0;
-
-	if (!name.n)
-		return 0;
-	separator = (char)name.p[0];
-	if (name.p[0] >= 0x80)
-		return -EBADMSG;
-	name.p++;
-	name.n--;
-	while (e == 0 && name.n) {
-		struct span part;
-
-		if (!take_compressed(&name, &at) || !blob_at(r, at, &part))
-			return -EBADMSG;
-		if (!first && separator)
-			e = buf_add(out, &separator, 1);
-		if (e == 0)
-			e = buf_add(out, part.p, part.n);
-		first = false;
-	}
-	return e == -EFBIG ? -EBADMSG : e;
-}
 
 static int read_document(struct reader *r, uint32_t row, uint32_t *out)
 {
@@ -106,7 +61,7 @@ static int read_document(struct reader *r, uint32_t row, uint32_t *out)
 	const uint8_t *p = r->documents + (size_t)(row - 1) * 2 * (r->blob + r->guid);
 	struct span blob;
 	uint32_t text;
-	int e = blob_at(r, read_index(p, r->blob), &blob) ? document_name(r, blob, &name) : -EBADMSG;
+	int e = ppdb_blob(r->blobs, read_index(p, r->blob), &blob) ? ppdb_document_name(r->blobs, blob, &name) : -EBADMSG;
 
 	if (e == 0)
 		e = gsym_text(r->w, buf_text(&name), name.n, &text);
@@ -206,7 +161,7 @@ static int tell_method(struct reader *r, uint32_t method)
 
 	if (!at)
 		return 0;
-	if (!blob_at(r, at, &blob))
+	if (!ppdb_blob(r->blobs, at, &blob))
 		return -EBADMSG;
 	if (!blob.n)
 		return 0;

@@ -158,6 +158,11 @@ bool fetch_can_name(const struct sources *so, const struct artifact *a);
 struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
+/* embedded.c: finds a source in a stored Portable PDB, and stores it. -ENOENT: the PDB is not stored, or does not have
+ * the source; others: the source cannot be unpacked or stored. (workers) */
+int embedded_find(struct fetch *f, const struct key *k, struct blob **out);
+bool embedded_may_exist(struct fetch *f, const struct key *k); /* whether such a PDB is stored (reads the index) */
+
 /* seen.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
  * source and URL. */
 uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask);

@@ -51,14 +51,14 @@ struct range {
 struct ppdb {
 	struct view *v;
 	struct err *e;
-	struct range pdb, tables, guids;
+	struct range pdb, tables, guids, blobs;
 	uint64_t end; /* of the last stream */
 
 	struct debug_id id;
 	uint32_t rows[TABLES];
 	uint64_t valid;	     /* a bit for each table that the file has */
 	unsigned string, guid, blob; /* bytes of an index into a heap */
-	uint64_t custom;     /* offset of TABLE_CUSTOM */
+	uint64_t documents, custom; /* offsets of TABLE_DOCUMENT and TABLE_CUSTOM */
 	struct worth worth;
 };
 
@@ -107,6 +107,8 @@ static int take_stream(struct ppdb *ppdb, uint64_t *at)
 		ppdb->tables = s;
 	else if (strcmp(name, "#GUID") == 0)
 		ppdb->guids = s;
+	else if (strcmp(name, "#Blob") == 0)
+		ppdb->blobs = s;
 	return 0;
 }
 
@@ -242,6 +244,8 @@ static int read_tables(struct ppdb *ppdb)
 		sizeof(ppdb->rows) - TABLE_DOCUMENT * sizeof(*ppdb->rows));
 	r = read_rows(ppdb, &at, end, ppdb->valid);
 	for (unsigned i = TABLE_DOCUMENT; r == 0 && i <= TABLE_CUSTOM; i++) {
+		if (i == TABLE_DOCUMENT)
+			ppdb->documents = at;
 		ppdb->custom = at;
 		at += (uint64_t)ppdb->rows[i] * row_size(ppdb, i);
 	}
@@ -316,6 +320,22 @@ static int check_whole(struct ppdb *ppdb)
 	v->want_off = v->have;
 	v->want_len = ppdb->end - v->have;
 	return -EAGAIN;
+}
+
+int ppdb_find_places(struct view *v, struct ppdb_places *out, struct err *e)
+{
+	struct ppdb p;
+	int r = ppdb_open(&p, v, e);
+
+	if (r == 0)
+		r = read_tables(&p);
+	if (r == 0)
+		*out = (struct ppdb_places){.documents = p.documents, .custom = p.custom, .guids = p.guids.off,
+			.blobs = p.blobs.off, .n_documents = p.rows[TABLE_DOCUMENT],
+			.n_custom = p.rows[TABLE_CUSTOM], .guids_size = p.guids.size, .blobs_size = p.blobs.size,
+			.document_row = row_size(&p, TABLE_DOCUMENT), .custom_row = row_size(&p, TABLE_CUSTOM),
+			.guid = p.guid, .blob = p.blob, .parent = parent_size(&p)};
+	return r;
 }
 
 static int ppdb_facts(struct ppdb *ppdb, struct view *v, struct err *e)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 #include "convert/from-ppdb.h"
+#include "obj/ppdb.h"
 
 static void make_lines(const uint8_t *p, size_t n)
 {
@@ -22,11 +23,22 @@ static void make_lines(const uint8_t *p, size_t n)
 	buf_release(&out);
 }
 
+static void find_source(const uint8_t *p, size_t n)
+{
+	_cleanup_free_ char *text = NULL;
+	struct err e = {0};
+	size_t made;
+	int r = ppdb_source((struct span){p, n}, "/C:/EmbeddedSource.cs", 1u << 20, &text, &made, &e);
+
+	fuzz_must(r == 0 || e.text[0], "an error without words");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	static const enum filetype types[] = {FILETYPE_PORTABLEPDB};
 
 	fuzz_object(p, n, types, ARRAY_SIZE(types));
 	make_lines(p, n);
+	find_source(p, n);
 	return 0;
 }

@@ -1,0 +1,58 @@
+#!/bin/sh
+# source/ID/PATH of a stored Portable PDB: the sources that are embedded in it, in the mount, over HTTP and by symfs get.
+# Their digests are those that the compiler noted in the PDB. Links to sources are not followed.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need curl cmp python3
+PDBS=$top_srcdir/../shared/fixtures/ppdb TOOLS=$top_srcdir/../shared/tools
+[ -d "$PDBS" ] && [ -f "$TOOLS/ppdbref.py" ] || skip "the shared fixtures are not here"
+
+# documents FILE: "ID PATH DIGEST" of each document, as another reader sees them.
+cat >"$TMP/documents.py" <<'EOC'
+import sys, ppdbref
+for path in sys.argv[1:]:
+    p = [c for c in vars(ppdbref).values() if isinstance(c, type) and hasattr(c, 'doc')][0](open(path, 'rb').read())
+    for row in range(1, len(p.tab[0x30]) + 1):
+        print(p.idstr()[0].lower(), p.doc(row).replace('\\', '/').lstrip('/'), p.blob(p.tab[0x30][row - 1][2]).hex())
+EOC
+cp "$PDBS/EmbeddedSource.pdbx" "$TMP/EmbeddedSource.pdb"
+cp "$PDBS/SourceLink.pdbx" "$TMP/SourceLink.pdb"
+PYTHONPATH=$TOOLS PYTHONDONTWRITEBYTECODE=1 python3 "$TMP/documents.py" "$TMP/EmbeddedSource.pdb" >"$TMP/documents" || fail "documents"
+id=$(sed -n '1s/ .*//p' "$TMP/documents")ffffffff
+[ ${#id} = 40 ] || fail "id: $(cat "$TMP/documents")"
+
+symfs_mount m --cache "$TMP/store" --offline
+M=$MNT_m
+[ -e "$M/source/$id/C:/EmbeddedSource.cs" ] && fail "a source of a PDB that is not stored"
+"$SYMFS" add --cache "$TMP/store" "$TMP/EmbeddedSource.pdb" "$TMP/SourceLink.pdb" >"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
+there() { [ -e "$M/source/$id/C:/EmbeddedSource.cs" ]; }
+wait_for 10 there || fail "no source: $(cat "$M/.symfs/why/source/$id/C:/EmbeddedSource.cs")"
+found=0
+while read -r _ path digest; do
+  [ -e "$M/source/$id/$path" ] || continue
+  found=$((found + 1))
+  sum=sha256sum
+  [ ${#digest} = 64 ] || sum=sha1sum
+  [ "$($sum <"$M/source/$id/$path" | sed 's/ .*//')" = "$digest" ] || fail "$path has another digest"
+done <"$TMP/documents"
+[ $found -ge 3 ] || fail "only $found sources: $(cat "$TMP/documents")"
+say "$found embedded sources"
+for path in C:/EmbeddedSource.cs.cs C:/embeddedsource.cs EmbeddedSource.cs C:/absent.cs; do
+  [ -e "$M/source/$id/$path" ] && fail "$path exists"
+done
+# The stamp of the PDB is accepted in the place of ffffffff. Listings show what was asked for.
+stamp=$("$SYMFS" id --json "$TMP/EmbeddedSource.pdb" | sed -n 's/.*"debug_id":"\([^"]*\)".*/\1/p' | tr -d - | tr '[:upper:]' '[:lower:]')
+same_file "$M/source/$id/C:/EmbeddedSource.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "source/$stamp/C:/EmbeddedSource.cs")"
+[ "$(ls "$M/source/$id/C:" | wc -l)" = "$found" ] || fail "listed: $(find "$M/source")"
+
+# A PDB with links to its sources: nothing is asked.
+mkdir "$TMP/none" && upstream_start up --root "$TMP/none"
+symfs_serve http --cache "$TMP/store" --source "debuginfod@$URL_up"
+fetch_url -f -o "$TMP/body" "$URL_http/source/$id/C:/EmbeddedSource.cs" || fail "over HTTP"
+same_file "$M/source/$id/C:/EmbeddedSource.cs" "$TMP/body"
+PYTHONPATH=$TOOLS PYTHONDONTWRITEBYTECODE=1 python3 "$TMP/documents.py" "$TMP/SourceLink.pdb" >"$TMP/links" || fail "links"
+while read -r link path _; do
+  [ "$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_http/source/${link}ffffffff/$path")" = 404 ] || fail "$path of a link"
+done <"$TMP/links"
+symfs_umount m

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/core-sources.h"
 #include "cmd/json.h"
 #include "cmd/no-source.h"
 #include "dump/dump.h"
@@ -33,6 +34,8 @@ struct sysroot {
 	char *loader, *interp;	  /* target of a link to the dynamic linker; the path in the program's PT_INTERP;
 				     NULL: unknown */
 	unsigned local, fetched, unknown, unplaced;
+	struct core_sources *sources; /* NULL: no source has source files */
+	char *rules; /* DIR/sources: commands for the debugger; NULL: none */
 };
 
 /* ---- links -------------------------------------------------------------------------- */
@@ -106,6 +109,9 @@ static int link_module(void *ctx, const struct dump_module *d)
 		return 0;
 	}
 	local = is_local(d);
+	r = s->sources ? core_sources_add(s->sources, d->m.code_id, local ? d->path : NULL) : 0;
+	if (r < 0)
+		return r;
 	r = local ? buf_adds(&to, d->path)
 		  : buf_addf(&to, "%s/gdb/.build-id/%.2s/%s", s->mount, d->m.code_id, d->m.code_id + 2);
 	if (r == 0)
@@ -247,6 +253,8 @@ static void sysroot_remove(struct sysroot *s)
 	free(s->program);
 	free(s->loader);
 	free(s->interp);
+	free(s->rules);
+	core_sources_free(s->sources);
 }
 
 /* ---- other programs ----------------------------------------------------------------- */
@@ -409,6 +417,27 @@ static void show_log(struct sysroot *s, unsigned most)
 
 /* ---- debuggers ---------------------------------------------------------------------- */
 
+/* Writes the rules for sources. The debugger works without them. */
+static void find_sources(struct sysroot *s, bool lldb)
+{
+	int n = -ENOMEM;
+
+	if (!s->sources)
+		return;
+	if (asprintf(&s->rules, "%s/sources", s->dir) < 0)
+		s->rules = NULL;
+	if (s->rules)
+		n = core_sources_write(s->sources, s->mount, s->rules, lldb);
+	if (n > 0)
+		fprintf(stderr, "symfs core: sources compiled in %d directories come from the mount\n", n);
+	if (n < 0)
+		fprintf(stderr, "symfs core: no rules for sources: %s\n", err_text(n));
+	if (n <= 0) {
+		free(s->rules);
+		s->rules = NULL;
+	}
+}
+
 static int gdb_words(struct words *w, const struct sysroot *s, const char *core)
 {
 	int r = words_add(w, "-iex");
@@ -418,6 +447,10 @@ static int gdb_words(struct words *w, const struct sysroot *s, const char *core)
 	r = r ? r : words_add(w, "set debug-file-directory %s/gdb:/usr/lib/debug", s->mount);
 	r = r ? r : words_add(w, "-iex"); /* the mount already asks these servers */
 	r = r ? r : words_add(w, "set debuginfod enabled off");
+	if (s->rules) {
+		r = r ? r : words_add(w, "-ix");
+		r = r ? r : words_add(w, "%s", s->rules);
+	}
 	if (s->program)
 		r = r ? r : words_add(w, "%s", s->program);
 	else
@@ -432,6 +465,10 @@ static int lldb_words(struct words *w, const struct sysroot *s, const char *core
 	r = r ? r : words_add(w, "platform select --sysroot %s remote-linux", s->root);
 	r = r ? r : words_add(w, "-O");
 	r = r ? r : words_add(w, "settings set target.debug-file-search-paths %s/gdb", s->mount);
+	if (s->rules) {
+		r = r ? r : words_add(w, "-S");
+		r = r ? r : words_add(w, "%s", s->rules);
+	}
 	r = r ? r : words_add(w, "--core");
 	r = r ? r : words_add(w, "%s", core);
 	if (s->program)
@@ -440,13 +477,14 @@ static int lldb_words(struct words *w, const struct sysroot *s, const char *core
 }
 
 /* Runs the debugger with the caller's words (`gdb -batch -ex bt`, `lldb ...`), followed by this command's words. */
-static int debug(const struct sysroot *s, const char *core, char **own)
+static int debug(struct sysroot *s, const char *core, char **own)
 {
 	const char *name = own && own[0] ? own[0] : "gdb";
 	bool lldb = strncmp(path_base(name), "lldb", 4) == 0;
 	struct words w = {0};
 	int r = words_add(&w, "%s", name);
 
+	find_sources(s, lldb);
 	/* The caller's words come before the files: lldb takes options only there. */
 	for (char **p = own && own[0] ? own + 1 : NULL; r == 0 && p && *p; p++)
 		r = words_add(&w, "%s", *p);
@@ -516,6 +554,8 @@ static int run_core(int argc, char **argv)
 			if (all[i] != argv[1])
 				r = words_add(&options, "%s", all[i]);
 		no_source_hint(args.sources, args.n_sources, "core");
+		if (core_sources_wanted(&args))
+			r = r ? r : core_sources_new(&s.sources);
 		status = r < 0 || !core ? EXIT_LOCAL : debug_in_sysroot(&s, core, &options, own);
 	}
 	sysroot_remove(&s);

@@ -16,7 +16,8 @@ OTHER=${U%??????}ABCDEF
 DWARF=Contents/Resources/DWARF
 
 mkdir "$TMP/far"
-cp -r "$MACHO/m.x86_64.dSYM" "$MACHO/m.arm64.dSYM" "$MACHO/m.x86_64" "$TMP/far"
+cp -r "$MACHO/m.x86_64.dSYM" "$MACHO/m.arm64.dSYM" "$TMP/far"
+cp "$MACHO/m.x86_64.stripped" "$TMP/far/m.x86_64" # a program with symbols could stand in for its dSYM
 symfs_serve up --source "scan@$TMP/far"
 
 # ---- the archive ----------------------------------------------------------------------------------------
@@ -73,7 +74,7 @@ for sh in sh dash 'bash --posix' 'zsh --emulate sh' 'busybox sh' ksh; do
   mac 1 --ignoreNegativeCache --copyExecutable "$U" "$OTHER" "$(echo "$A" | tr '[:upper:]' '[:lower:]')" 'a <word>' "$U"
   [ "$(cut -f 1 "$TMP/list" | uniq)" = "$(printf '%s\n' "$U" "$OTHER" "$A" 'a <word>')" ] || fail "$sh: keys: $(cat "$TMP/list")"
   same_file "$(value "$U" DBGDSYMPath)" "$MACHO/m.x86_64.dSYM/$DWARF/m.x86_64"
-  same_file "$(value "$U" DBGSymbolRichExecutable)" "$MACHO/m.x86_64"
+  same_file "$(value "$U" DBGSymbolRichExecutable)" "$TMP/far/m.x86_64"
   same_file "$(value "$A" DBGDSYMPath)" "$MACHO/m.arm64.dSYM/$DWARF/m.arm64"
   [ "$(value "$U" DBGArchitecture) $(value "$A" DBGArchitecture)" = "x86_64 arm64" ] || fail "$sh: $(cat "$TMP/list")"
   [ "$(value "$OTHER" DBGError)" = "no server has the dSYM" ] || fail "$sh: missing: $(cat "$TMP/list")"

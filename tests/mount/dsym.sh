@@ -36,7 +36,8 @@ A=$("$UUIDS" --uuid "$MACHO/m.arm64" | sed -n 's/^UUID: \([0-9A-F-]*\) .*/\1/p')
 [ ${#U} = 36 ] && [ ${#A} = 36 ] || fail "uuids: $U $A"
 OTHER=${U%??????}ABCDEF
 mkdir "$TMP/far"
-cp -r "$MACHO/m.x86_64.dSYM" "$MACHO/m.arm64.dSYM" "$MACHO/m.x86_64" "$MACHO/m.arm64" "$TMP/far"
+cp -r "$MACHO/m.x86_64.dSYM" "$MACHO/m.arm64.dSYM" "$TMP/far"
+cp "$MACHO/m.x86_64.stripped" "$TMP/far/m.x86_64" # a program with symbols could stand in for its dSYM
 DWARF=Contents/Resources/DWARF
 with="--no-default-sources --cache $TMP/store --source scan@$TMP/far"
 
@@ -50,7 +51,7 @@ for id in "$U" "$(echo "$U" | tr '[:upper:]' '[:lower:]')" "$(echo "$U" | tr -d 
 done
 debug=$(value "$U" DBGDSYMPath) program=$(value "$U" DBGSymbolRichExecutable)
 same_file "$debug" "$MACHO/m.x86_64.dSYM/$DWARF/m.x86_64"
-same_file "$program" "$MACHO/m.x86_64"
+same_file "$program" "$TMP/far/m.x86_64"
 case $debug in "$TMP/store-dsym/$U/"*.dSYM/Contents/Resources/DWARF/*) ;; *) fail "the path of the dSYM: $debug" ;; esac
 case $program in "$TMP/store-dsym/$U/"*) ;; *) fail "the path of the program: $program" ;; esac
 plist "${debug%/Resources/*}/Info.plist" >"$TMP/info" || fail "Info.plist"
@@ -133,7 +134,7 @@ fi
 
 # ---- in a mount: nothing is copied, and the dSYM is fetched when it is read -------------------------------
 need_mount
-cp "$MACHO/m.x86_64" "$TMP/late/$place.app"
+cp "$TMP/far/m.x86_64" "$TMP/late/$place.app"
 symfs_mount m --source "lldb@$URL_up"
 M=$MNT_m
 dsym 0 --mount "$M" "$U"

@@ -4,6 +4,7 @@
 #include "bucket/clear.h"
 #include "cmd/cache.h"
 #include "cmd/cmd.h"
+#include "cmd/paint.h"
 #include "cmd/what.h"
 #include "store/store.h"
 
@@ -36,6 +37,34 @@ static int stats_json(struct cache *c, const struct store_totals *t)
 	return json_print(&j);
 }
 
+/* Prints "NAME VALUE", in columns on a terminal. */
+static void print_fact(const char *name, const char *value)
+{
+	printf("%-*s %s\n", paint_terminal() ? 12 : 0, name, value);
+}
+
+static void print_number(const char *name, uint64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, n);
+	print_fact(name, text);
+}
+
+/* Prints bytes, on a terminal in MB or GB. `limit`: 0 means that there is none. */
+static void print_size(const char *name, uint64_t bytes, bool limit)
+{
+	char text[32];
+	bool large = bytes >= 1000000000;
+
+	if (!paint_terminal()) {
+		print_number(name, bytes);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.1f %s", (double)bytes / (large ? 1e9 : 1e6), large ? "GB" : "MB");
+	print_fact(name, limit && bytes == 0 ? "none" : text);
+}
+
 static int run_stats(struct cache *c, char **words, unsigned n)
 {
 	struct store_totals t;
@@ -45,15 +74,19 @@ static int run_stats(struct cache *c, char **words, unsigned n)
 		return cache_failed(c, "cannot be counted", r);
 	if (c->json)
 		return stats_json(c, &t);
-	printf("directory %s\nid %s\n", text_shown(store_dir(c->store), true, &c->room),
-		store_id(c->store));
-	printf("artifacts %" PRIu64 "\nkeys %" PRIu64 "\nbytes %" PRIu64 "\nmisses %" PRIu64
-	       "\ndrafts %" PRIu64 "\nsparse %" PRIu64 "\nsparse_bytes %" PRIu64
-	       "\npinned %" PRIu64 "\npinned_bytes %" PRIu64
-	       "\nquota %" PRIu64 "\nmin_free %" PRIu64 "\n",
-		t.artifacts, t.keys, t.bytes, t.misses, t.drafts, t.sparse, t.sparse_bytes, t.pinned,
-		t.pinned_bytes,
-		c->settings->quota, c->settings->min_free);
+	print_fact("directory", text_shown(store_dir(c->store), true, &c->room));
+	print_fact("id", store_id(c->store));
+	print_number("artifacts", t.artifacts);
+	print_number("keys", t.keys);
+	print_size("bytes", t.bytes, false);
+	print_number("misses", t.misses);
+	print_number("drafts", t.drafts);
+	print_number("sparse", t.sparse);
+	print_size("sparse_bytes", t.sparse_bytes, false);
+	print_number("pinned", t.pinned);
+	print_size("pinned_bytes", t.pinned_bytes, false);
+	print_size("quota", c->settings->quota, true);
+	print_size("min_free", c->settings->min_free, false);
 	return cache_flush();
 }
 

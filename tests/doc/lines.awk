@@ -2,7 +2,8 @@
 #
 #	awk -v out=DIR -v top=TREE -f lines.awk PAGE... >DIR/index
 #
-# A line of the index has fields separated by `|`: the kind, a number N, and PAGE:LINE. DIR/N.what has what belongs to it.
+# A line of the index has fields separated by `|`: the kind, a number N, and PAGE:LINE. DIR/N.what has what belongs to
+# it.
 #	command	N.run is the command, N.shown what the page says it prints; and of marks N.exit, N.until, N.if
 #	file	N.path and N.run: the page's file; N.lang is its language
 #	marked	N.lines lines are not run; N.reason

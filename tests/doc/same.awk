@@ -1,6 +1,6 @@
 # Compares what a page says that a command prints with what it printed: awk -f same.awk SHOWN PRINTED. In SHOWN, `...`
-# stands for anything in a line, and alone for any lines. Addresses, identifiers, times, sizes and numbers of processes
-# are equal to all others of their kind, and so are runs of blanks. Exit status 1: they differ.
+# stands for anything in a line, and alone for any lines. Addresses, identifiers, times, sizes and numbers of
+# processes are equal to all others of their kind, and so are runs of blanks. Exit status 1: they differ.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 # Identifiers: hexadecimal digits, with dashes or a slash between them, at least 30 characters.

@@ -39,6 +39,10 @@ on_terminal NO_COLOR=1 TERM=xterm "$SYMFS" why "$MNT_m/gdb/.build-id/aa/bbccdd.d
 for label in path key stored; do
   grep -qE "^$(printf '%-7s' $label) [^ ]" "$TMP/out" || fail "why: $label is not in its column: $(cat "$TMP/out")"
 done
-# A state has one word in why and in status.
+# A source has a state.
 grep -qE '^ *(not asked|missing|failed|skipped)' "$TMP/out" || fail "why has no state of a source: $(cat "$TMP/out")"
+# Sizes are for people on a terminal, and for programs in a pipe.
+on_terminal NO_COLOR=1 TERM=xterm "$SYMFS" cache stats --no-default-sources --cache "$TMP/store-m"
+grep -q '^quota        none' "$TMP/out" && grep -q '^min_free     536\.9 MB' "$TMP/out" || fail "cache stats: $(cat "$TMP/out")"
+"$SYMFS" cache stats --no-default-sources --cache "$TMP/store-m" | grep -qx 'min_free 536870912' || fail "cache stats in a pipe"
 symfs_umount m

@@ -49,7 +49,7 @@ for page; do
 done
 
 need_mount
-need gcc gdb lldb nginx openssl curl unshare setpriv ip eu-addr2line readelf objcopy
+need gcc gdb lldb nginx openssl curl unshare setpriv ip eu-addr2line debuginfod-find llvm-symbolizer readelf objcopy
 [ "$(id -u)" = 0 ] || skip "only root can make namespaces with a loopback of their own"
 case $TMP in /home/* | /root/* | /run/* | /srv/* | /usr/local/*) skip "TMPDIR is below a directory that the pages change" ;; esac
 why=$($apart true 2>&1) || skip "no namespaces here: $why"
@@ -150,6 +150,10 @@ cd "$TMP" || exit 1
 # Where the program looks for the presets.
 datadir=$(sed -n 's/^prefix = //p' "$top_builddir/Makefile" 2>/dev/null)
 datadir=${datadir:-/usr/local}/share
+case $datadir in
+/usr/local/*) ;;
+*) [ -d "$datadir" ] || skip "the program looks for presets below $datadir, which does not exist" ;;
+esac
 for page; do
   dir=$TMP/lines/$(basename "$page" .md)
   grep -qE '^(command|file)\|' "$dir/index" || continue

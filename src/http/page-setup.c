@@ -32,9 +32,9 @@ static const struct tool {
 	{"perf",
 		"export DEBUGINFOD_URLS=\"@@/\"\n"
 		"perf report          # a perf that has debuginfod: perf version --build-options\n"
-		"perf buildid-list | while read -r id name; do\n"
-		"  debuginfod-find debuginfo \"$id\" && perf buildid-cache --add \"$(debuginfod-find executable \"$id\")\"\n"
-		"done                 # any other perf",
+		"# any other perf\n"
+		"symfs mount --source @@/ ~/symbols\n"
+		"perf --buildid-dir ~/symbols/perf report",
 		"echo 'Authorization: Bearer TOKEN' >~/.symfs-header\n"
 		"export DEBUGINFOD_HEADERS_FILE=~/.symfs-header\n"
 		"export DEBUGINFOD_URLS=\"@@/\"\n"

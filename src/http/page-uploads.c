@@ -130,16 +130,25 @@ static void add_latest(struct page *p)
 
 #define MISSED_SHOWN 25 /* of each day */
 
-/* A file that came later is not missing any more. */
+/* Whether the file came later. A PDB and a symbol file of one debug id serve the same stacks. */
+static bool is_here(struct page *p, const struct key *k)
+{
+	struct key other = *k, stored = store_key(p->space->store, k);
+
+	if (store_has(p->space->store, &stored, NULL))
+		return true;
+	if (k->type != FILETYPE_PDB && k->type != FILETYPE_BREAKPAD)
+		return false;
+	other.type = k->type == FILETYPE_PDB ? FILETYPE_BREAKPAD : FILETYPE_PDB;
+	return store_has(p->space->store, &other, NULL);
+}
+
 static bool add_missed(struct page *p, const struct missed_row *row)
 {
 	struct html *out = &p->html;
-	struct key k, stored;
+	struct key k;
 
-	if (key_parse(&k, row->key) < 0)
-		return false;
-	stored = store_key(p->space->store, &k);
-	if (store_has(p->space->store, &stored, NULL))
+	if (key_parse(&k, row->key) < 0 || is_here(p, &k))
 		return false;
 	html_raw(out, "<tr><th scope=\"row\">");
 	html_text(out, page_type_words(k.type));

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "http/private.h"
+#include "layout/name.h"
 
 #include <string.h>
 
@@ -13,6 +14,25 @@ static bool is_on(struct exchange *x, const char *name)
 
 	return route_query(x->route->query, name, value, sizeof(value)) && strcmp(value, "0") != 0 &&
 	       strcmp(value, "false") != 0;
+}
+
+/* A module without a file counts as a request for the debug file that its name and identifiers suggest. */
+static void note_missing(void *ctx, const struct module *m)
+{
+	struct exchange *x = ctx;
+	struct artifact a = {.type = name_ends(m->debug_file, ".pdb") ? FILETYPE_PDB
+				     : m->code_id[0] && m->object != OBJECT_PE ? FILETYPE_ELF_DEBUG
+									       : FILETYPE_BREAKPAD,
+		.m = *m};
+	struct key k;
+
+	if (key_of(&k, &a) < 0) {
+		a.type = FILETYPE_BREAKPAD;
+		if (key_of(&k, &a) < 0)
+			return;
+	}
+	if (missed_note(x->space->missed, &k))
+		missed_save(x->space->missed);
 }
 
 /* Any value of Debug counts, even "false", as in Mozilla's service. */
@@ -26,6 +46,8 @@ static void read_flags(struct exchange *x, struct symb_flags *out)
 		.demangle = is_on(x, "demangle"),
 		.function_size = is_on(x, "function_size"),
 		.module_errors = is_on(x, "module_errors"),
+		.missing = note_missing,
+		.ctx = x,
 		.gone = &x->left,
 	};
 }

@@ -101,6 +101,16 @@ static void count_modules(struct symb *s, const struct request *q)
 	}
 }
 
+static void report_missing(const struct request *q, const struct symb_flags *flags)
+{
+	for (size_t i = 0; flags->missing && i < q->n_wanted; i++) {
+		const struct wanted *w = &q->wanted[i];
+
+		if (w->asked && !w->file && !w->unsure)
+			flags->missing(flags->ctx, &w->m);
+	}
+}
+
 static void unref_files(struct symb *s, struct request *q)
 {
 	for (size_t i = 0; i < q->n_wanted; i++)
@@ -138,6 +148,7 @@ static int run(struct symb *s, const struct symb_api *api, struct request *q,
 
 	if (r == 0) {
 		count_modules(s, q);
+		report_missing(q, flags);
 		status = request_check(q, e);
 	}
 	if (r == 0 && status == 200)

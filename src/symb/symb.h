@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct fetch;
+struct module;
 struct symb;
 
 /* Limits of one request. A request over a limit is refused with the HTTP status in the limit's comment. 0: the
@@ -55,6 +56,9 @@ struct symb_flags {
 	bool demangle;	    /* demangles names of C++ and Rust */
 	bool function_size; /* v5: "function_size" in each frame that has a function */
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
+	/* Called for each module that was looked for, and that no source has; NULL: not called. */
+	void (*missing)(void *ctx, const struct module *m);
+	void *ctx;
 	const atomic_bool *gone; /* becomes true when the client no longer waits; may be NULL */
 };
 

@@ -33,6 +33,10 @@ shows '<h2>Sources</h2>' "$URL_up" '<h2>Running downloads</h2>' 'answered from t
   '<h2>Errors of the last hour</h2>' http_requests
 dom /uploads
 shows 'This server accepts no uploads' 'breakpad 111111111111111111111111111111110 a.so'
+# A module of a stack that no source has is missing, too.
+fetch_url -o /dev/null -d '{"memoryMap": [["stack.pdb", "9249D99D0C4049318610F4E4FB0B69361"]], "stacks": [[[0, 4097]]]}' "$URL_one/symbolicate/v5"
+dom /uploads
+shows 'pdb 9249D99D0C4049318610F4E4FB0B69361 stack.pdb'
 # A key as it stands there, and the identifier alone, of what was asked for and of what is stored.
 ID=222222222222222222222222222222220
 mkdir -p "$TMP/up/b.pdb/$ID"

@@ -89,7 +89,10 @@ static void add_latency(struct html *out, const struct fetch_latency *row)
 	for (unsigned i = 0; row && i <= FETCH_LATENCY_BOUNDS; i++)
 		all += row->answers[i];
 	html_raw(out, "<td data-name=\"answers\">");
-	if (all) {
+	if (all == 1) {
+		html_raw(out, "1, in ");
+		add_bound(out, quantile(row, all, 50));
+	} else if (all) {
 		html_addf(out, "%" PRIu64 ", half of them in ", all);
 		add_bound(out, quantile(row, all, 50));
 		html_raw(out, ", 95 % in ");

@@ -1,4 +1,5 @@
-/* Unwind rules of a program as text: STACK CFI records of Breakpad's symbol files. The tables are read by a program
+/* Unwind rules as text: STACK CFI records of Breakpad's symbol files, from a program (ELF, PE, Mach-O for one
+ * processor), and STACK WIN records, from a PDB of an x86 program. The tables are read by a program
  * of its own, libexec/symfs/frames, in a sandbox like that of the worker (worker.h). Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -18,7 +19,7 @@ struct frames_work {
 	const atomic_bool *stop; /* true ends it; NULL: never */
 };
 
-/* Writes the unwind tables of the program or library `in`, and waits. The caller owns *out, a descriptor of the
+/* Writes the unwind tables of the program, library or PDB `in`, and waits. The caller owns *out, a descriptor of the
  * text, whose position is 0: whole lines, sorted by address, relative to the file's base. *counts says what of the
  * tables is in the text; it is set also on -ENODATA.
  * -ENODATA: the file has no unwind tables; debug files have lost theirs. -ENOTSUP: Breakpad's files have no names for

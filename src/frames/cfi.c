@@ -1,4 +1,4 @@
-/* Passes the rows of .eh_frame and .debug_frame to the writer of text, in order of address. */
+/* Passes the rows of all tables of a file to the writer of text, in order of address. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "frames/columns.h"
@@ -16,6 +16,7 @@ struct walk {
 	struct rows *rows;
 	size_t n[ROWS_TABLES], at[ROWS_TABLES];
 	struct rows_fde head[ROWS_TABLES]; /* the next entry of each table */
+	size_t other; /* the next entry of the other table */
 	unsigned columns;
 	uint64_t steps;
 };
@@ -92,35 +93,52 @@ static void write_fde(struct walk *w, enum rows_table table, uint64_t end)
 	}
 }
 
-/* Writes the next function. Where both tables have it, .eh_frame counts, because the program itself unwinds by it. */
+/* Writes the next function of a table of DWARF, as far as the address `before`. */
 static int write_next(struct walk *w, enum rows_table table, uint64_t before)
 {
 	const struct rows_fde *f = &w->head[table];
 	uint64_t end = f->start + f->size;
 
-	if (end < f->start)
-		end = UINT64_MAX;
-	if (table == ROWS_DEBUG)
-		end = MIN(end, before);
+	end = end < f->start ? before : MIN(end, before);
 	if (unwind_begin(w->to, f->start, end))
 		write_fde(w, table, end);
 	rows_release(w->rows, table, w->at[table]++);
 	return unwind_end(w->to);
 }
 
+static int write_other(struct walk *w, uint64_t before)
+{
+	const struct unwind_entries *l = &w->t->others;
+	struct unwind_entry e = l->all[w->other++];
+
+	e.end = MIN(e.end, before);
+	if (unwind_begin(w->to, e.start, e.end))
+		l->write(l, &e, w->to);
+	return unwind_end(w->to);
+}
+
+/* Where several tables have a function, .eh_frame counts, because the program itself unwinds by it; then
+ * .debug_frame; then the others, which do not describe epilogs. */
 static int write_all(struct walk *w)
 {
-	bool left[ROWS_TABLES];
+	const struct unwind_entries *l = &w->t->others;
+	bool eh = next_head(w, ROWS_EH), debug = next_head(w, ROWS_DEBUG);
 	int r = 0;
 
-	left[ROWS_EH] = next_head(w, ROWS_EH);
-	left[ROWS_DEBUG] = next_head(w, ROWS_DEBUG);
-	while (r == 0 && (left[ROWS_EH] || left[ROWS_DEBUG])) {
-		enum rows_table t = left[ROWS_EH] && (!left[ROWS_DEBUG] ||
-			w->head[ROWS_EH].start <= w->head[ROWS_DEBUG].start) ? ROWS_EH : ROWS_DEBUG;
+	while (r == 0 && (eh || debug || w->other < l->n)) {
+		uint64_t eh_at = eh ? w->head[ROWS_EH].start : UINT64_MAX,
+			 debug_at = debug ? w->head[ROWS_DEBUG].start : UINT64_MAX,
+			 dwarf_at = MIN(eh_at, debug_at);
 
-		r = write_next(w, t, left[ROWS_EH] ? w->head[ROWS_EH].start : UINT64_MAX);
-		left[t] = next_head(w, t);
+		if (w->other < l->n && (l->all[w->other].start < dwarf_at || (!eh && !debug))) {
+			r = write_other(w, dwarf_at);
+		} else if (eh && eh_at <= debug_at) {
+			r = write_next(w, ROWS_EH, UINT64_MAX);
+			eh = next_head(w, ROWS_EH);
+		} else {
+			r = write_next(w, ROWS_DEBUG, eh_at);
+			debug = next_head(w, ROWS_DEBUG);
+		}
 	}
 	return r;
 }
@@ -128,13 +146,14 @@ static int write_all(struct walk *w)
 int cfi_write(const struct tables *t, struct unwind_text *to, struct err *e)
 {
 	struct walk w = {.t = t, .to = to};
-	int r = rows_open(&w.rows, &t->rows), eh, debug;
+	bool dwarf = t->rows.tables[ROWS_EH].bytes.n || t->rows.tables[ROWS_DEBUG].bytes.n;
+	int r = dwarf ? rows_open(&w.rows, &t->rows) : 0, eh, debug;
 
 	if (r < 0)
 		return err_set(e, r, "%s", r == -EBADMSG ? "has unwind tables that libdwarf cannot read" : err_text(r));
-	eh = rows_list(w.rows, ROWS_EH, &w.n[ROWS_EH]);
-	debug = rows_list(w.rows, ROWS_DEBUG, &w.n[ROWS_DEBUG]);
-	if (eh == 0 || debug == 0)
+	eh = dwarf ? rows_list(w.rows, ROWS_EH, &w.n[ROWS_EH]) : -ENODATA;
+	debug = dwarf ? rows_list(w.rows, ROWS_DEBUG, &w.n[ROWS_DEBUG]) : -ENODATA;
+	if (eh == 0 || debug == 0 || t->others.n)
 		r = write_all(&w);
 	else
 		r = eh == -EBADMSG || debug == -EBADMSG ? -EBADMSG : -ENODATA;

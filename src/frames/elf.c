@@ -1,5 +1,7 @@
 /* Finds the unwind tables of an ELF file, by libelf. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/bytes.h"
+#include "base/expand.h"
 #include "base/grow.h"
 #include "base/util.h"
 #include "frames/private.h"
@@ -8,6 +10,8 @@
 #include <libelf.h>
 
 #define SEGMENTS_MOST 65536
+#define PACKED_MOST 1032 /* zlib expands a byte to at most so many */
+#define ZSTD 2		 /* older libelfs have no name for it */
 
 /* The lowest loaded address, and the segments with instructions. Debuggers and walkers know no others. */
 static int elf_segments(Elf *elf, struct tables *out)
@@ -40,19 +44,37 @@ static int compare_ranges(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The bytes of a section, unpacked. Debug information may be compressed, in one of two ways. */
-static struct span elf_bytes(Elf_Scn *scn, const GElf_Shdr *h, const char *name)
+/* Unpacks debug information that is compressed in one of two ways: after a header of ELF, or after "ZLIB" and the
+ * size. libelf would write to the section's header, which is in memory that cannot be written to. */
+static struct span elf_unpack(struct tables *t, enum rows_table table, struct span in, bool old)
 {
-	Elf_Data *d;
+	size_t head = old ? 12 : t->rows.address_bytes == 8 ? 24 : 12;
+	const uint8_t *h = span_at(in, 0, head);
+	bool swap = t->rows.big != HOST_BIG;
+	uint32_t method = ELFCOMPRESS_ZLIB;
+	uint8_t *out;
+	uint64_t n;
+	int r;
 
-	if (h->sh_type == SHT_NOBITS || !h->sh_size)
+	if (!h || (old && memcmp(h, "ZLIB", 4) != 0))
 		return (struct span){0};
-	if ((h->sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
+	if (!old)
+		method = load32(h, swap);
+	n = old ? load64(h + 4, !HOST_BIG) : head == 24 ? load64(h + 8, swap) : load32(h + 4, swap);
+	in = (struct span){h + head, in.n - head};
+	if (!n || n / PACKED_MOST > in.n || (method != ELFCOMPRESS_ZLIB && method != ZSTD))
 		return (struct span){0};
-	if (name[1] == 'z' && elf_compress_gnu(scn, 0, 0) < 0)
-		return (struct span){0};
-	d = (h->sh_flags & SHF_COMPRESSED) || name[1] == 'z' ? elf_getdata(scn, NULL) : elf_rawdata(scn, NULL);
-	return d && d->d_buf ? (struct span){d->d_buf, d->d_size} : (struct span){0};
+	out = t->unpacked[table] = malloc(n);
+	r = !out ? -ENOMEM : method == ZSTD ? expand_zstd(in, out, n) : expand_zlib(in, out, n);
+	return r == 0 ? (struct span){out, n} : (struct span){0};
+}
+
+static struct span elf_bytes(struct tables *t, enum rows_table table, Elf_Scn *scn, const GElf_Shdr *h, bool old)
+{
+	Elf_Data *d = h->sh_type == SHT_NOBITS || !h->sh_size ? NULL : elf_rawdata(scn, NULL);
+	struct span s = d && d->d_buf ? (struct span){d->d_buf, d->d_size} : (struct span){0};
+
+	return s.n && (old || (h->sh_flags & SHF_COMPRESSED)) ? elf_unpack(t, table, s, old) : s;
 }
 
 /* .eh_frame has the type SHT_PROGBITS or SHT_X86_64_UNWIND, so only its name counts. */
@@ -70,7 +92,7 @@ static void elf_sections(Elf *elf, struct tables *out)
 
 		if (table < 0 || out->rows.tables[table].bytes.n)
 			continue;
-		out->rows.tables[table].bytes = elf_bytes(scn, &h, name);
+		out->rows.tables[table].bytes = elf_bytes(out, (enum rows_table)table, scn, &h, name[1] == 'z');
 		out->rows.tables[table].addr = h.sh_addr;
 	}
 }
@@ -104,4 +126,6 @@ void tables_elf_release(struct tables *t)
 {
 	elf_end(t->owner);
 	free(t->ranges);
+	for (unsigned i = 0; i < ROWS_TABLES; i++)
+		free(t->unpacked[i]);
 }

@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "frames/private.h"
 #include "image/image.h"
+#include "pdb/msf.h"
 
 static int write_tables(const struct tables *t, int (*pass)(void *ctx, const char *p, size_t n), void *ctx,
 	struct unwind_counts *counts, struct err *e)
@@ -37,14 +38,16 @@ int frames_convert(struct span file, int (*pass)(void *ctx, const char *p, size_
 	int r;
 
 	memset(counts, 0, sizeof(*counts));
+	if (msf_is(file.p, file.n))
+		return win_write(file, pass, ctx, counts, e);
 	r = image_open(&m, file, e);
-	if (r == -ENOMSG || (r == 0 && m.kind != IMAGE_ELF))
+	if (r == -ENOMSG || (r == 0 && m.kind == IMAGE_COFF && !m.linked))
 		return err_set(e, -ENOMSG, "is neither a program nor a library");
 	if (r < 0)
 		return r;
-	r = tables_elf(file, &t, e);
+	r = m.kind == IMAGE_ELF ? tables_elf(file, &t, e) : tables_image(&m, &t, e);
 	if (r == 0)
 		r = write_tables(&t, pass, ctx, counts, e);
-	tables_elf_release(&t);
+	(m.kind == IMAGE_ELF ? tables_elf_release : tables_image_release)(&t);
 	return r;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/err.h"
 #include "frames/rows.h"
+#include "unwind/entries.h"
 #include "unwind/text.h"
 
 struct tables {
@@ -11,12 +12,23 @@ struct tables {
 	uint64_t base;			/* addresses of records are relative to it */
 	struct unwind_range *ranges;	/* of instructions; free() it */
 	size_t n_ranges;
+	struct unwind_entries others; /* entries of a table that is not DWARF */
 	void *owner; /* the reader's */
+	uint8_t *unpacked[ROWS_TABLES]; /* tables that are compressed in the file */
 };
 
 /* Finds the tables of an ELF file. 0; -ENOMSG, -EBADMSG, -ENOMEM. The caller releases the result in any case. */
 int tables_elf(struct span file, struct tables *out, struct err *e);
 void tables_elf_release(struct tables *t);
+/* Finds the tables of a PE or Mach-O file. 0; -ENOMSG, -EBADMSG, -ENOMEM. The caller releases the result in any case.
+ * `m` stays in use until then. */
+int tables_image(const struct image *m, struct tables *out, struct err *e);
+void tables_image_release(struct tables *t);
 
-/* Writes the rows of .eh_frame and .debug_frame. 0; -ENODATA, -EBADMSG, -ENOMEM, errors of the writer. */
+/* Writes the STACK WIN records of a PDB. *counts: each record is a function and a row. 0; -ENODATA: it has none;
+ * -ENOMSG: it is no PDB; -EBADMSG, -ENOMEM, errors of pass(). */
+int win_write(struct span file, int (*pass)(void *ctx, const char *p, size_t n), void *ctx,
+	struct unwind_counts *counts, struct err *e);
+
+/* Writes the rows of all tables. 0; -ENODATA, -EBADMSG, -ENOMEM, errors of the writer. */
 int cfi_write(const struct tables *t, struct unwind_text *to, struct err *e);

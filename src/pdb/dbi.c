@@ -244,6 +244,8 @@ static int read_parts(struct pdb *p, struct msf_io *io, const struct parts *part
 		r = read_modules(p, (struct span){p->module_info, parts->modules});
 	if (r == 0)
 		r = read_contribs(p, (struct span){contribs, parts->contribs});
+	p->fpo = slot(slots, n, 0);
+	p->frame_data = slot(slots, n, 9);
 	*o = (struct pdb_optional){slot(slots, n, 3), slot(slots, n, 4), slot(slots, n, 5), slot(slots, n, 10)};
 	return r;
 }

@@ -37,7 +37,7 @@ int pdb_open(struct pdb *p, struct msf_io *io, struct err *e)
 	int r;
 
 	memset(p, 0, sizeof(*p));
-	p->records = p->publics = MSF_NO_STREAM;
+	p->records = p->publics = p->fpo = p->frame_data = MSF_NO_STREAM;
 	r = msf_open(&p->msf, io, e);
 	if (r == 0)
 		r = read_streams(p, io, e);

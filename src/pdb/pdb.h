@@ -75,6 +75,7 @@ struct pdb {
 	uint16_t machine;
 	uint16_t records, publics; /* streams: the records of global and public symbols; the list of public
 				      symbols in order of address */
+	uint16_t fpo, frame_data; /* streams: how functions for x86 keep their frames, in an old and a new form */
 	uint32_t n_modules;
 	struct pdb_module *modules;
 	uint8_t *module_info; /* the bytes that the modules' names point into */

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Checks unwind rules of other tables than ELF's: .pdata and frame data of Windows, compact unwind information of
+# Mach-O, made here and in ../shared. There, Mozilla's dump_syms and Microsoft's DIA have made the expected records.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
+frames=$(cd "${top_builddir:-.}" && pwd)/libexec/frames
+shared=$(cd "$top_srcdir/.." && pwd)/shared/fixtures/pdb
+cd "$TMP" || exit 1
+tried=0
+
+records() { # FILE
+  "$frames" 60 4000000000 may 3<"$1" 4>text 5>word || fail "$1: frames ended with $?"
+  tried=$((tried + 1))
+}
+
+# A compressed .debug_frame, which nothing loads.
+if command -v gcc >/dev/null; then
+  echo 'int g(int); int f(int a) { volatile char b[300]; b[a & 255] = 1; return g(a) + b[a & 3]; }' >plain.c
+  gcc -O2 -g -gz -shared -nostdlib -fPIC -fno-asynchronous-unwind-tables -o plain.so plain.c || fail "plain.so"
+  records plain.so
+  [ -s text ] || fail "nothing of a compressed .debug_frame"
+fi
+
+cat >m.c <<'C'
+int g(int);
+int f(int a) { volatile char b[300]; b[a & 255] = 1; return g(a) + b[a & 3]; }
+int main(void) { return 0; }
+C
+lld=$(ls -d /usr/lib/llvm-*/bin/lld 2>/dev/null | sort -V | tail -n 1)
+if [ -n "$lld" ] && command -v clang >/dev/null; then
+  for arch in x86_64 arm64; do
+    omit=-fomit-frame-pointer
+    [ $arch = x86_64 ] || omit=
+    # shellcheck disable=SC2086
+    clang -target $arch-apple-macos11 -O2 $omit -c m.c -o m.o && "$lld" -flavor darwin -arch $arch \
+      -platform_version macos 11 11 -dylib -undefined dynamic_lookup -o m.$arch m.o || fail "m.$arch"
+    records m.$arch
+    # Rules at calls: the whole frame is there.
+    init='^STACK CFI INIT [0-9a-f]+ [0-9a-f]+'
+    case $arch in
+    x86_64) grep -qE "$init"' \.cfa: \$rsp 3[0-9]+ \+ \.ra: \.cfa -8 \+ \^' text ;;
+    arm64) grep -qE "$init"' \.cfa: x29 16 \+ \.ra: \.cfa -8 \+ \^ .*x29: \.cfa -16 \+ \^$' text ;;
+    esac || fail "m.$arch: $(cat text)"
+  done
+  clang -target x86_64-pc-windows-msvc -O2 -c m.c -o m.obj &&
+    "$lld" -flavor link -dll -noentry -nodefaultlib -force m.obj -out:m.dll >/dev/null 2>&1
+  records m.dll
+  # A row for each instruction of the prolog.
+  grep -qE '^STACK CFI INIT 1000 [0-9a-f]+ \.cfa: \$rsp 8 \+ \.ra: \.cfa -8 \+ \^$' text || fail "m.dll: $(cat text)"
+  grep -qE '^STACK CFI 10[0-9a-f]+ \.cfa: \$rsp 3[0-9]+ \+$' text || fail "m.dll: $(cat text)"
+else
+  say "no clang or lld: nothing is made for macOS and Windows"
+fi
+
+# The CFA at the end of each function, as Mozilla's dump_syms has it. (It has one place for all registers that are
+# saved above the return address, so they are not compared.)
+cfas() {
+  awk '$2 == "CFI" && $3 == "INIT" { if (at) print at, cfa; at = $4 " " $5; cfa = "" }
+    $2 == "CFI" { for (i = 3; i <= NF; i++) if ($i == ".cfa:") cfa = $(i + 1) " " $(i + 2) }
+    END { print at, cfa }' "$1" | sort
+}
+if [ -d "$shared" ]; then
+  records "$shared/fixtures/dump_syms_regtest64.exe"
+  tr -d '\r' <"$shared/sym/dump_syms_regtest64.moz.sym" >moz
+  cfas moz >want
+  cfas text >got
+  [ "$(wc -l <want)" -gt 150 ] && diff want got >differ || fail "the CFAs of .pdata: $(head differ)"
+  say ".pdata: $(wc -l <want) functions as dump_syms has them"
+  for name in crash omap_reorder_funcs; do
+    records "$shared/fixtures/$name.pdb"
+    tr -d '\r' <"$shared/sym/$name.sym" | grep '^STACK WIN' | sed 's/ *$//' | sort >want
+    sed 's/ *$//' text | sort | diff want - >differ || fail "$name: $(head -n 4 differ)"
+    say "$name.pdb: $(wc -l <want) STACK WIN records as DIA has them"
+  done
+else
+  say "no $shared: its files are not compared"
+fi
+[ $tried -gt 0 ] || skip "no compiler, and no files"
+exit 0

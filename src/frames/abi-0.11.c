@@ -82,7 +82,7 @@ void abi_close(struct rows *r)
 int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *out)
 {
 	Dwarf_Fde fde = r->lists[table].fdes[i];
-	Dwarf_Unsigned n, code;
+	Dwarf_Unsigned n, size, code;
 	Dwarf_Signed index, data;
 	Dwarf_Off cie_at, fde_at;
 	Dwarf_Small *bytes, version;
@@ -92,7 +92,7 @@ int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *o
 	Dwarf_Cie cie;
 	char *text;
 
-	if (dwarf_get_fde_range(fde, &start, &n, &bytes, &code, &cie_at, &index, &fde_at, &e) != DW_DLV_OK)
+	if (dwarf_get_fde_range(fde, &start, &n, &bytes, &size, &cie_at, &index, &fde_at, &e) != DW_DLV_OK)
 		return rows_failed(r, e);
 	out->start = start;
 	out->size = n;
@@ -100,10 +100,11 @@ int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *o
 		return rows_failed(r, e);
 	out->more = (struct span){bytes, n};
 	if (dwarf_get_cie_of_fde(fde, &cie, &e) != DW_DLV_OK ||
-		dwarf_get_cie_info_b(cie, &code, &version, &text, &code, &data, &ra, &bytes, &n, &offset_bytes,
+		dwarf_get_cie_info_b(cie, &size, &version, &text, &code, &data, &ra, &bytes, &n, &offset_bytes,
 			&e) != DW_DLV_OK)
 		return rows_failed(r, e);
 	out->ra_column = ra;
+	out->unit = code;
 	out->first = (struct span){bytes, n};
 	return 0;
 }

@@ -18,6 +18,7 @@ struct walk {
 	struct rows_fde head[ROWS_TABLES]; /* the next entry of each table */
 	size_t other; /* the next entry of the other table */
 	unsigned columns;
+	struct changes changes;
 	uint64_t steps;
 };
 
@@ -39,7 +40,7 @@ static struct columns choose_columns(struct walk *w, const struct rows_fde *f)
 	unsigned n;
 
 	columns_add(&c, f->first);
-	columns_add(&c, f->more);
+	columns_changes(&c, f->more, f->start, f->unit, w->t->rows.big, &w->changes);
 	n = MIN(c.unsure ? MAX(c.most + 1, 300u) : c.most + 1, (unsigned)COLUMNS_MOST);
 	if (c.unsure)
 		c.low = UINT64_MAX;
@@ -49,12 +50,12 @@ static struct columns choose_columns(struct walk *w, const struct rows_fde *f)
 	return c;
 }
 
-/* Reads the row at `pc`. */
-static int read_row(struct walk *w, enum rows_table table, const struct columns *c, uint64_t pc,
-	struct unwind_row *row, uint64_t *next)
+/* Reads the rules of the registers at `pc`. */
+static int read_registers(struct walk *w, enum rows_table table, const struct columns *c, uint64_t pc,
+	struct unwind_row *row)
 {
 	size_t i = w->at[table];
-	int r = rows_cfa(w->rows, table, i, pc, &row->cfa, next);
+	int r = 0;
 
 	for (uint64_t left = c->low; r == 0 && left; left &= left - 1) {
 		unsigned reg = (unsigned)__builtin_ctzll(left);
@@ -69,20 +70,38 @@ static int read_row(struct walk *w, enum rows_table table, const struct columns 
 	return r;
 }
 
+/* Whether the rules of registers may differ at `pc` from those of the row before. *nth is the first change that was
+ * not met yet. */
+static bool changes_at(const struct changes *c, uint64_t pc, unsigned *nth)
+{
+	unsigned before = *nth;
+
+	while (*nth < c->n && c->at[*nth] <= pc)
+		++*nth;
+	return c->all || *nth != before;
+}
+
 static void write_fde(struct walk *w, enum rows_table table, uint64_t end)
 {
 	const struct rows_fde *f = &w->head[table];
 	struct columns c = choose_columns(w, f);
 	struct unwind_row row = {.ra_column = f->ra_column};
 	uint64_t pc = f->start, next;
+	unsigned nth = 0;
 
 	for (unsigned n = 0; pc < end; n++) {
+		bool changed = changes_at(&w->changes, pc, &nth) || !n;
+		int r;
+
 		w->steps += (f->first.n + f->more.n) / 8 + 1;
 		if (n == ROWS_MOST || w->steps > STEPS_MOST) {
 			unwind_gap(w->to, pc, UNWIND_GAP_ROWS);
 			return;
 		}
-		if (read_row(w, table, &c, pc, &row, &next) < 0 || (next && next <= pc)) {
+		r = rows_cfa(w->rows, table, w->at[table], pc, &row.cfa, &next);
+		if (r == 0 && changed)
+			r = read_registers(w, table, &c, pc, &row);
+		if (r < 0 || (next && next <= pc)) {
 			unwind_gap(w->to, pc, UNWIND_GAP_BROKEN);
 			return;
 		}

@@ -16,8 +16,9 @@ struct rows {
 	} lists[ROWS_TABLES];
 };
 
-/* Numbers by which libdwarf marks rules that are no registers. */
-enum { ROWS_NO_RULE = 1033, ROWS_UNDEFINED = 1034, ROWS_SAME = 1035, ROWS_CFA = 1436 };
+/* Numbers by which libdwarf marks rules that are no registers. It has one number for a register without a rule and for
+ * one that keeps its value, which the records do not tell apart either. */
+enum { ROWS_UNDEFINED = 1034, ROWS_SAME = 1035, ROWS_CFA = 1436 };
 
 /* The sections as libdwarf sees them: number 0 is empty, as in an ELF file. */
 #define ROWS_SECTIONS (ROWS_TABLES + 1)

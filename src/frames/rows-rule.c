@@ -22,8 +22,8 @@ void rows_rule(unsigned type, bool has_offset, uint64_t reg, int64_t n, const vo
 	} else if (has_offset) {
 		out->kind = type == DW_EXPR_VAL_OFFSET ? UNWIND_IS : UNWIND_AT;
 		out->off = n;
-	} else if (reg == ROWS_NO_RULE || reg == ROWS_UNDEFINED || reg == ROWS_SAME) {
-		out->kind = reg == ROWS_SAME ? UNWIND_SAME : reg == ROWS_UNDEFINED ? UNWIND_UNDEFINED : UNWIND_NONE;
+	} else if (reg == ROWS_UNDEFINED || reg == ROWS_SAME) {
+		out->kind = reg == ROWS_SAME ? UNWIND_NONE : UNWIND_UNDEFINED;
 	} else {
 		out->kind = UNWIND_REGISTER;
 		out->reg = (uint16_t)MIN(reg, UINT16_MAX);

@@ -25,7 +25,7 @@ int rows_open(struct rows **out, const struct rows_file *f)
 	dwarf_set_frame_cfa_value(r->dbg, ROWS_CFA);
 	dwarf_set_frame_same_value(r->dbg, ROWS_SAME);
 	dwarf_set_frame_undefined_value(r->dbg, ROWS_UNDEFINED);
-	dwarf_set_frame_rule_initial_value(r->dbg, ROWS_NO_RULE);
+	dwarf_set_frame_rule_initial_value(r->dbg, ROWS_SAME);
 	*out = r;
 	return 0;
 }

@@ -22,6 +22,7 @@ struct rows;
 struct rows_fde {
 	uint64_t start, size;
 	unsigned ra_column;
+	uint64_t unit; /* in which the instructions count addresses */
 	struct span first, more; /* the instructions of its CIE, and its own */
 };
 

@@ -1,5 +1,6 @@
-/* Writes the unwind tables of a program as STACK CFI records, and those of a PDB as STACK WIN records. One thread; the
- * bytes are hostile, and libdwarf reads them, so only the program `frames` calls this, in its sandbox, and tests. */
+/* Writes the unwind tables of a program as STACK CFI records, and those of a PDB as STACK WIN records. One thread.
+ * The bytes are hostile, and libdwarf reads them, so only the program `frames` calls this, in its sandbox, and
+ * tests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

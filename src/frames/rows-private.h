@@ -16,8 +16,8 @@ struct rows {
 	} lists[ROWS_TABLES];
 };
 
-/* Numbers by which libdwarf marks rules that are no registers. It has one number for a register without a rule and for
- * one that keeps its value, which the records do not tell apart either. */
+/* Numbers by which libdwarf marks rules that are no registers. It has one number for a register without a rule and
+ * for one that keeps its value, which the records do not tell apart either. */
 enum { ROWS_UNDEFINED = 1034, ROWS_SAME = 1035, ROWS_CFA = 1436 };
 
 /* The sections as libdwarf sees them: number 0 is empty, as in an ELF file. */

@@ -11,6 +11,7 @@
 
 #define SEGMENTS_MOST 65536
 #define PACKED_MOST 1032 /* zlib expands a byte to at most so many */
+#define EH_PCREL_SDATA4 0x1b /* a signed offset of 4 bytes from its own address */
 #define ZSTD 2		 /* older libelfs have no name for it */
 
 /* The lowest loaded address, and the segments with instructions. Debuggers and walkers know no others. */
@@ -77,24 +78,72 @@ static struct span elf_bytes(struct tables *t, enum rows_table table, Elf_Scn *s
 	return s.n && (old || (h->sh_flags & SHF_COMPRESSED)) ? elf_unpack(t, table, s, old) : s;
 }
 
-/* .eh_frame has the type SHT_PROGBITS or SHT_X86_64_UNWIND, so only its name counts. */
-static void elf_sections(Elf *elf, struct tables *out)
+/* .eh_frame has the type SHT_PROGBITS or SHT_X86_64_UNWIND, so only its name counts. Returns whether the file names
+ * it, even if it has none of its bytes, as a debug file. */
+static bool elf_sections(Elf *elf, struct tables *out)
 {
 	size_t names = 0;
+	bool named = false;
 
 	if (elf_getshdrstrndx(elf, &names) < 0)
-		return;
+		return false;
 	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
 		GElf_Shdr h;
 		const char *name = gelf_getshdr(scn, &h) ? elf_strptr(elf, names, h.sh_name) : NULL;
 		int table = !name ? -1 : !strcmp(name, ".eh_frame") ? ROWS_EH
 			: !strcmp(name, ".debug_frame") || !strcmp(name, ".zdebug_frame") ? ROWS_DEBUG : -1;
 
+		named = named || table == ROWS_EH;
 		if (table < 0 || out->rows.tables[table].bytes.n)
 			continue;
 		out->rows.tables[table].bytes = elf_bytes(out, (enum rows_table)table, scn, &h, name[1] == 'z');
 		out->rows.tables[table].addr = h.sh_addr;
 	}
+	return named;
+}
+
+/* The bytes of the file that are loaded at an address, up to the end of the segment. */
+static struct span elf_loaded(Elf *elf, struct span file, uint64_t at)
+{
+	size_t n = 0;
+	GElf_Phdr h;
+
+	if (elf_getphdrnum(elf, &n) < 0)
+		return (struct span){0};
+	for (size_t i = 0; i < MIN(n, (size_t)SEGMENTS_MOST); i++)
+		if (gelf_getphdr(elf, (int)i, &h) && h.p_type == PT_LOAD && at >= h.p_vaddr &&
+			at - h.p_vaddr < h.p_filesz && span_at(file, h.p_offset, h.p_filesz))
+			return (struct span){file.p + h.p_offset + (at - h.p_vaddr), h.p_filesz - (at - h.p_vaddr)};
+	return (struct span){0};
+}
+
+/* Without a section .eh_frame, which strippers can remove from the headers, the index of the table says where it
+ * begins, in the form that linkers write. The table ends with an entry without bytes. */
+static void elf_indexed(Elf *elf, struct span file, struct tables *out)
+{
+	bool swap = out->rows.big != HOST_BIG;
+	struct span index = {0}, table;
+	uint64_t at = 0, len = 0;
+	const uint8_t *p;
+	GElf_Phdr h;
+	size_t n = 0;
+
+	if (elf_getphdrnum(elf, &n) < 0)
+		return;
+	for (size_t i = 0; !index.n && i < MIN(n, (size_t)SEGMENTS_MOST); i++)
+		if (gelf_getphdr(elf, (int)i, &h) && h.p_type == PT_GNU_EH_FRAME)
+			index = elf_loaded(elf, file, h.p_vaddr);
+	p = span_at(index, 0, 8);
+	if (!p || p[0] != 1 || p[1] != EH_PCREL_SDATA4)
+		return;
+	at = h.p_vaddr + 4 + (uint64_t)(int64_t)(int32_t)load32(p + 4, swap);
+	table = elf_loaded(elf, file, at);
+	while ((p = span_at(table, len, 4)) && load32(p, swap) && load32(p, swap) < table.n - len)
+		len += 4 + (uint64_t)load32(p, swap);
+	if (len > table.n)
+		return;
+	out->rows.tables[ROWS_EH].bytes = (struct span){table.p, len};
+	out->rows.tables[ROWS_EH].addr = at;
 }
 
 int tables_elf(struct span file, struct tables *out, struct err *e)
@@ -118,7 +167,8 @@ int tables_elf(struct span file, struct tables *out, struct err *e)
 		return err_set(e, r, "has broken segments");
 	if (out->n_ranges)
 		qsort(out->ranges, out->n_ranges, sizeof(*out->ranges), compare_ranges);
-	elf_sections(elf, out);
+	if (!elf_sections(elf, out))
+		elf_indexed(elf, file, out);
 	return 0;
 }
 

@@ -165,8 +165,9 @@ static bool say_ra(struct unwind_text *t, const struct unwind_row *row)
 
 	if (t->open && unwind_same(&t->force.ra, &row->ra) && t->force.ra_column == row->ra_column)
 		return true;
-	/* Walkers end the stack at the return address 0. */
-	end = put_rule(t, put(t->ra, ".ra: "), &row->ra, own, "0");
+	/* Both walkers end the stack at a return address below 4096. Breakpad's takes 0 for a rule that failed, and
+	 * then searches the stack. */
+	end = put_rule(t, put(t->ra, ".ra: "), &row->ra, own, "1");
 	if (!end) {
 		t->ra[0] = '\0';
 		return false;

@@ -584,7 +584,7 @@ static const char *differs(const struct entry *e, char *const *names, unsigned n
 		text = text_of(f, ra ? ".ra" : names[i]);
 		kind = cell_value(r->cells[i + 1], cfa, pc, &v);
 		if (kind < 0) {
-			if (ra ? !text || strcmp(text, "0") != 0 : text && strcmp(text, ".undef") != 0 &&
+			if (ra ? !text || strcmp(text, "1") != 0 : text && strcmp(text, ".undef") != 0 &&
 				    (!postfix(text, cfa, pc, &got) || got != register_value(names[i], pc)))
 				return names[i];
 			continue;

@@ -187,7 +187,7 @@ START_TEST(outermost_and_link_register)
 	ck_assert(unwind_begin(t, 0x2000, 0x2010));
 	unwind_row(t, 0x2000, 0x2010, &row);
 	unwind_end(t);
-	wrote(t, &b, "STACK CFI INIT 1000 10 .cfa: $rsp 8 + .ra: 0\n");
+	wrote(t, &b, "STACK CFI INIT 1000 10 .cfa: $rsp 8 + .ra: 1\n");
 
 	t = writer_of(&b, EM_AARCH64);
 	row = (struct unwind_row){.cfa = cfa(31, 0), .ra_column = 30};

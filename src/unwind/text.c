@@ -344,7 +344,7 @@ bool unwind_begin(struct unwind_text *t, uint64_t start, uint64_t end)
 		else
 			high = mid;
 	}
-	if (start >= end || low == t->o.n_ranges || t->o.ranges[low].start > start) {
+	if (start >= end || start < t->o.base || low == t->o.n_ranges || t->o.ranges[low].start > start) {
 		t->counts.gaps[UNWIND_GAP_OUTSIDE]++;
 		return false;
 	}

@@ -18,6 +18,7 @@
 #define BUCKET_WAIT_MS 60000
 #define ASSEMBLERS 2	   /* files that are assembled at the same time */
 #define JOBS_MOST 4096	   /* files that wait, are assembled, or were refused a short while ago */
+#define JOBS_OF_ONE (JOBS_MOST / 2) /* of them that wait or are assembled, by one client */
 #define REFUSED_MS 600000  /* a refusal is remembered this long: the same bytes are refused again */
 #define TROUBLE_MS 5000	   /* a file that failed because of this machine may be tried again after this time */
 #define STORED_MS 60000	   /* a stored file without a record is remembered this long */
@@ -533,6 +534,22 @@ static bool is_known(struct assembly *a, const struct sentry_file *f, const stru
 	return true;
 }
 
+/* Whether one more job fits. The results of other files are forgotten if there is no room, and one client does not
+ * take all of it. Under lock. */
+static bool has_room(struct assembly *a, const char *user)
+{
+	unsigned own = 0;
+
+	if (a->n_jobs < JOBS_OF_ONE)
+		return true;
+	for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++) {
+		forget_old(a, &a->jobs[i], a->n_jobs < JOBS_MOST ? clock_ms() : UINT64_MAX);
+		for (struct job *j = a->jobs[i]; j; j = j->next)
+			own += !j->until && strcmp(j->user, user) == 0;
+	}
+	return a->n_jobs < JOBS_MOST && own < JOBS_OF_ONE;
+}
+
 /* Starts a job for a file whose chunks are all there. If too many files wait, one of the client's next requests
  * starts the job. */
 static void begin(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
@@ -541,10 +558,7 @@ static void begin(struct assembly *a, const struct sentry_file *f, const struct 
 	struct job *j = job_new(a, f, chunks, by), **list = list_of(a, &f->sha1);
 	LOCK_SCOPE(&a->lock);
 
-	if (a->n_jobs >= JOBS_MOST)
-		for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++)
-			forget_old(a, &a->jobs[i], clock_ms());
-	if (!j || a->n_jobs >= JOBS_MOST || job_find(a, &f->sha1) || workers_post(a->workers, job_work, j) < 0) {
+	if (!j || !has_room(a, j->user) || job_find(a, &f->sha1) || workers_post(a->workers, job_work, j) < 0) {
 		if (j)
 			job_free(j);
 		return;

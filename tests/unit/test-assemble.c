@@ -284,6 +284,27 @@ START_TEST(test_repeated_chunk)
 }
 END_TEST
 
+/* The remembered refusals of one client's files do not keep out the files of others. */
+START_TEST(test_many_refusals)
+{
+	struct upload u, wrong = {.file = {.n = 1}};
+
+	begin();
+	send("x", 1, 0, 1);
+	wrong.chunks[0] = sha1_of("x", 1);
+	for (unsigned i = 0; i < 4200; i++) {
+		wrong.file.sha1 = sha1_of(&i, sizeof(i));
+		ask(&wrong);
+		if (i % 64 == 0)
+			ask_all(&wrong);
+	}
+	u = upload_of(SYM, 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
+	end();
+}
+END_TEST
+
 /* A chunk that is damaged on disk is sent again. */
 START_TEST(test_damaged_chunk)
 {
@@ -344,5 +365,5 @@ START_TEST(test_record)
 }
 END_TEST
 
-UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals, test_repeated_chunk,
+UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals, test_repeated_chunk, test_many_refusals,
 	test_damaged_chunk, test_record)

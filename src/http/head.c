@@ -40,7 +40,8 @@ static bool is_longer(const char *name, const char *than)
 }
 
 /* Some servers drop the blank of "Host : x", others drop the line. Some servers take a CR for the end of a
- * line. libmicrohttpd 1.0 refuses both, and a NUL; 0.9.75 silently ends a value at a NUL. */
+ * line. libmicrohttpd 1.0 refuses both, and a NUL; 0.9.75 silently ends a value at a NUL, and also states
+ * the shorter length. */
 static bool is_broken(const char *name, size_t name_n, const char *value, size_t value_n)
 {
 	return !is_token(name, name_n) || is_longer(name, "Content-Length") ||

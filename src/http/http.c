@@ -143,7 +143,11 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		x->refuse = route_is_upload(x->route) ? upload_begin(x) : 0;
 		if (!x->refuse)
 			x->refuse = judge_head(x);
-		return x->refuse && !exchange_must_read(x) ? exchange_refuse(x, x->refuse) : MHD_YES;
+		if (!x->refuse)
+			return MHD_YES;
+		if (!exchange_must_read(x))
+			return exchange_refuse(x, x->refuse);
+		return !x->upload || upload_refuse_head(x) ? MHD_YES : MHD_NO;
 	}
 	if (*upload_n) {
 		if (x->upload && x->upload->ops->body != UPLOAD_TEXT)

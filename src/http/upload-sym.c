@@ -203,14 +203,17 @@ int sym_upload_admit(struct exchange *x)
 	struct pending *p;
 
 	sym_upload_parse(x->route->path, &path);
-	LOCK_SCOPE(&s->lock);
+	pthread_mutex_lock(&s->lock);
 	p = path.key[0] ? find(s, path.key) : NULL;
+	if (p) {
+		x->space = p->space;
+		x->token = p->token;
+		x->known = p->known;
+	}
+	pthread_mutex_unlock(&s->lock);
 	if (!p)
 		return upload_refuse(x, 404, "no such upload, or it is over");
-	x->space = p->space;
-	x->token = p->token;
-	x->known = p->known;
-	return 0;
+	return rights_still(x) ? 0 : upload_refuse(x, 401, "the token that began this upload has ended");
 }
 
 static int refuse_busy(struct exchange *x)

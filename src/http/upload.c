@@ -263,8 +263,14 @@ static void finish_work(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct upload *u = x->upload;
-	int r = atomic_load(&x->left) ? upload_refuse(x, 503, "the client disconnected") : write_chunk(x);
+	int r = 0;
 
+	if (atomic_load(&x->left))
+		r = upload_refuse(x, 503, "the client disconnected");
+	else if (!rights_still(x))
+		r = upload_refuse(x, 401, "the token has ended while the upload arrived");
+	else
+		r = write_chunk(x);
 	if (r == 0 && u->ops->body != UPLOAD_TEXT)
 		r = u->ops->body == UPLOAD_FORM ? end_form(x) : end_file(x);
 	stop_receiving(x);
@@ -290,6 +296,14 @@ static enum MHD_Result skip(struct exchange *x, size_t *n)
 	if (u->skipped > UPLOAD_REFUSED_MOST && !x->answered && !exchange_refuse_early(x))
 		return MHD_NO;
 	return u->skipped <= UPLOAD_REFUSED_MOST + UPLOAD_UNREAD_MOST ? MHD_YES : MHD_NO;
+}
+
+bool upload_refuse_head(struct exchange *x)
+{
+	const char *length = exchange_header(x, "Content-Length");
+
+	return x->upload->ops->body == UPLOAD_TEXT || !length ||
+	       strtoull(length, NULL, 10) <= UPLOAD_REFUSED_MOST || exchange_refuse_early(x);
 }
 
 enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n)

@@ -122,6 +122,9 @@ void upload_slot_leave(struct exchange *x); /* without a slot it does nothing */
 /* Takes bytes of the body, as libmicrohttpd's access handler does: `*n` becomes the number of bytes that
  * were not taken. */
 enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n);
+/* Answers a request that is refused by its head, if its body is too long to be read to its end. False: the connection
+ * must end. */
+bool upload_refuse_head(struct exchange *x);
 /* The handler of every upload route: calls the route's callbacks, and sends the answer. */
 enum MHD_Result upload_handle(struct exchange *x);
 void upload_free(struct exchange *x); /* discards files that were not taken */

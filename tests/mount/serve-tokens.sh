@@ -292,6 +292,26 @@ symfs_unserve free
 U=$URL_one
 
 # ---- changes of the file ---------------------------------------------------------------------------
+# An upload that has begun ends with its token, and so does the URL that a token got from sym_upload.
+LEAVER=$(token add leaver --rights upload)
+ask 200 "/v1/uploads:create?key=$LEAVER" -X POST -d ''
+leaver_key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/body")
+ask 200 "/v1/uploads/$leaver_key" -T "$DEBUG"
+python3 - "${U#http://}" "$PATH_PUB" "$LEAVER" "$DEBUG" "$SYMFS" "$TMP/tokens" <<'END' || fail "an upload by a removed token"
+import socket, subprocess, sys
+where, path, token, file, symfs, tokens = sys.argv[1:]
+s = socket.create_connection(where.split(":"))
+s.settimeout(60)
+body = open(file, "rb").read()
+s.sendall(("PUT %s HTTP/1.1\r\nHost: %s\r\nAuth-Token: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n" % (path, where, token, len(body))).encode())
+said = s.recv(4096)
+assert said.startswith(b"HTTP/1.1 100"), said
+subprocess.run([symfs, "token", "rm", "leaver", "--file", tokens], check=True)
+s.sendall(body)
+said = s.recv(4096)
+assert said.startswith(b"HTTP/1.1 401 "), said
+END
+try 401 "/v1/uploads/$leaver_key" -T "$DEBUG"
 token rm reader || fail "token rm"
 try 401 "$PATH_PUB" -H "$(auth "$READER")"
 NEW=$(token add reader)

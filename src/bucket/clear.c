@@ -230,8 +230,8 @@ static int clear_files(struct clearing *cl)
 	return r;
 }
 
-int bucket_clear(struct sources *so, bool dry_run, int64_t grace, void (*each)(void *ctx, const char *sha256, uint64_t size),
-	void *ctx, struct cleared *out, struct err *e)
+int bucket_clear(struct sources *so, bool dry_run, int64_t grace,
+	void (*each)(void *ctx, const char *sha256, uint64_t size), void *ctx, struct cleared *out, struct err *e)
 {
 	struct net_opts no = {.user_agent = PACKAGE_NAME "/" PACKAGE_VERSION};
 	struct clearing cl = {.out = out, .e = e, .dry_run = dry_run, .grace = grace, .each = each, .ctx = ctx};

@@ -36,8 +36,10 @@ static int read_labels(const char *query, struct store_hold *out, struct err *e)
 		size_t n = strcspn(p, "&");
 
 		if (strncmp(p, "label=", 6) == 0 &&
-			(route_decode(p + 6, n - 6, true, label, sizeof(label)) < 0 || hold_label_add(out, label) < 0))
-			return err_set(e, 400, "label: expected name=value of letters, digits and ._:/@+-, %d characters in all",
+			(route_decode(p + 6, n - 6, true, label, sizeof(label)) < 0 ||
+				hold_label_add(out, label) < 0))
+			return err_set(e, 400, "label: expected name=value of letters, digits and ._:/@+-, "
+				"%d characters in all",
 				HOLD_LABELS - 1);
 		p += n + (p[n] == '&');
 	}
@@ -65,7 +67,8 @@ int exchange_hold(struct exchange *x, bool try, struct store_hold *out, struct e
 	struct store_hold h = {.age = 0};
 	int r;
 
-	if (!read_field(query, "class", class, sizeof(class)) || !read_field(query, "expires", expires, sizeof(expires)))
+	if (!read_field(query, "class", class, sizeof(class)) ||
+		!read_field(query, "expires", expires, sizeof(expires)))
 		return err_set(e, 400, "class or expires is too long");
 	if (!class[0])
 		snprintf(class, sizeof(class), "%s", regular ? "default" : "try");

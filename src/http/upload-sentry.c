@@ -32,8 +32,9 @@ static void on_end(void *ctx, const struct assembly_event *ev)
 		.file = ev->name,
 		.key = ev->key,
 		.why = ev->key ? NULL : ev->detail});
-	log_debug(LOG_HTTP, "%s: %s uploads %s (%s): %s%s%s", ev->project, ev->user, ev->name, sha1_text(ev->sha1, hex),
-		ev->what, ev->key ? ", " : ": ", ev->key ? key_text(ev->key, key) : ev->detail);
+	log_debug(LOG_HTTP, "%s: %s uploads %s (%s): %s%s%s", ev->project, ev->user, ev->name,
+		sha1_text(ev->sha1, hex), ev->what, ev->key ? ", " : ": ",
+		ev->key ? key_text(ev->key, key) : ev->detail);
 }
 
 /* The assembly of the request's namespace, which is made when it is first needed. NULL: the result of

@@ -31,7 +31,8 @@ struct part {
 	struct intake_item it;
 	unsigned depth; /* the number of archives and packings around the file */
 	bool member;
-	struct budget *budget; /* the budget of the outermost archive or compressed file; NULL: the file is in neither */
+	/* The budget of the outermost archive or compressed file; NULL: the file is in neither. */
+	struct budget *budget;
 };
 
 /* ---- intake.c ---- */

@@ -83,7 +83,8 @@ static int copy_slice(struct placing *p, struct draft **out, struct err *e)
 	if (r < 0) {
 		draft_discard(d);
 		if (r == -ENOSPC || r == -EDQUOT)
-			return err_set(e, r, "%s: cannot be stored in %s: %s", it->name, store_dir(store), err_text(r));
+			return err_set(e, r, "%s: cannot be stored in %s: %s", it->name, store_dir(store),
+				err_text(r));
 		return err_set(e, r, "%s", r == -ENODATA ? "became shorter while it was copied" : err_text(r));
 	}
 	*out = d;

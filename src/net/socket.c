@@ -16,7 +16,8 @@ static unsigned local_port(int fd)
 
 	if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
 		return 0;
-	return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port : ((struct sockaddr_in *)&a)->sin_port);
+	return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
+					     : ((struct sockaddr_in *)&a)->sin_port);
 }
 
 int socket_open(struct net *n, int family, int type, int protocol)

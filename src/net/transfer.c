@@ -233,7 +233,8 @@ static size_t on_send(char *p, size_t size, size_t n, void *ctx)
 	n = (size_t)MIN((uint64_t)size * n, left);
 	r = n ? t->body(t->body_ctx, t->body_sent, p, n) : 0;
 	if (r < 0 || (n && r == 0)) {
-		transfer_fail(t, r < 0 ? (int)r : -EIO, "the body of the request cannot be read: %s", err_text(r < 0 ? (int)r : -EIO));
+		transfer_fail(t, r < 0 ? (int)r : -EIO, "the body of the request cannot be read: %s",
+			err_text(r < 0 ? (int)r : -EIO));
 		return CURL_READFUNC_ABORT;
 	}
 	t->body_sent += (uint64_t)r;

@@ -148,7 +148,9 @@ static int walk_to(const struct pdb *p, struct msf_io *io, const struct pdb_reco
 	uint32_t first = i;
 
 	for (w->at = w->n = 0;; i++, *at += 2 + *len) {
-		int r = i - first < WALK_MOST && *at < from->size && from->size - *at >= 4 ? read_length(p, io, from, *at, w, len, e) : -ENOENT;
+		int r = i - first < WALK_MOST && *at < from->size && from->size - *at >= 4
+				? read_length(p, io, from, *at, w, len, e)
+				: -ENOENT;
 
 		if (r < 0 || i == number)
 			return r;

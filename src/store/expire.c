@@ -55,7 +55,8 @@ static void why_expired(const struct store_hold *h, char *out, size_t room)
 	long long days = h->age / DAY;
 
 	if (days)
-		snprintf(out, room, "expired: class %s, %lld day%s without a use", h->class, days, days == 1 ? "" : "s");
+		snprintf(out, room, "expired: class %s, %lld day%s without a use", h->class, days,
+			days == 1 ? "" : "s");
 	else
 		snprintf(out, room, "expired: class %s, %lld s without a use", h->class, (long long)h->age);
 }

@@ -73,7 +73,8 @@ int store_find(struct store *s, const struct key *k, struct blob **out)
 	if (r < 0)
 		return r;
 	r = open_hit(s, &hit, out);
-	/* Between the lookup and the open, another process may have replaced the key's blob and removed the old one. */
+	/* Between the lookup and the open, another process may have replaced the key's blob and removed the old
+	 * one. */
 	while (r == -ENOENT && store_hit(s, k, &again) == 0 && again.object.id != hit.object.id) {
 		hit = again;
 		r = open_hit(s, &hit, out);

@@ -89,7 +89,8 @@ static int choose_keys(struct index *ix, struct publishing *p)
 			continue;
 		r = index_key_find(ix, canon, &hit);
 		p->takes[i] = r == -ENOENT;
-		if (r == 0 && strcmp(hit.object.sha256, p->sha256) != 0 && rival_of(p, &hit, k->type) == RIVAL_WORSE) {
+		if (r == 0 && strcmp(hit.object.sha256, p->sha256) != 0 &&
+			rival_of(p, &hit, k->type) == RIVAL_WORSE) {
 			p->takes[i] = true;
 			p->keys[i] = hit.key;
 			r = take_from(ix, p, &hit);

@@ -164,8 +164,8 @@ static int read_files(struct sentry_request *q, const struct jtext *j, struct er
 		at = j->token[value].next;
 	}
 	if (r == -EBADMSG)
-		return err_set(e, r, "file %u: expected a SHA-1 with an object that has a list of SHA-1s as \"chunks\"",
-			q->n_files + 1);
+		return err_set(e, r, "file %u: expected a SHA-1 with an object that has a list of SHA-1s as "
+			"\"chunks\"", q->n_files + 1);
 	return r == -E2BIG ? err_set(e, r, "has more than %u chunks", SENTRY_CHUNKS_MOST) : r;
 }
 

@@ -77,7 +77,8 @@ static int judge_name(const char *name, struct err *e)
 	if (has_bad_characters(name, (size_t)(one - name)) || has_bad_characters(two + 1, strlen(two + 1)))
 		return err_set(e, -EINVAL, "Invalid character in filename '%.*s'", NAME_SHOWN, name);
 	/* Tecken takes an empty part and dots; symfs has no key for them. */
-	if (is_dots(name, (size_t)(one - name)) || is_dots(two + 1, strlen(two + 1)) || two == one + 1 || !is_hex(one + 1, (size_t)(two - one - 1)))
+	if (is_dots(name, (size_t)(one - name)) || is_dots(two + 1, strlen(two + 1)) || two == one + 1 ||
+		!is_hex(one + 1, (size_t)(two - one - 1)))
 		return unrecognized(name, e);
 	return 0;
 }
@@ -145,7 +146,8 @@ int tecken_judge(struct view *v, const char *file_name, struct err *e)
 	int r;
 
 	if (!ends_with(file_name, ".zip"))
-		return err_set(e, -EINVAL, "Unrecognized archive file extension \"%.*s\"", NAME_SHOWN, dot ? dot : "");
+		return err_set(e, -EINVAL, "Unrecognized archive file extension \"%.*s\"", NAME_SHOWN,
+			dot ? dot : "");
 	r = zip_open(&z, v, e);
 	if (r == -ENOMSG)
 		return err_set(e, -EINVAL, "File is not a zip file");

@@ -233,7 +233,8 @@ const char *const index_sql[QUERIES] = {
 			  " WHERE id = ?2",
 	[Q_OBJECT_KEEP] = "UPDATE objects SET keep_until ="
 			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END,"
-			  " ends = CASE WHEN ?1 IN (0, " PINNED ") THEN 0 WHEN ends > 0 THEN max(ends, ?1) ELSE ends END,"
+			  " ends = CASE WHEN ?1 IN (0, " PINNED ") THEN 0"
+			  " WHEN ends > 0 THEN max(ends, ?1) ELSE ends END,"
 			  " age = CASE WHEN ?1 IN (0, " PINNED ") THEN 0 ELSE age END,"
 			  " class = CASE WHEN ?1 IN (0, " PINNED ") THEN '' ELSE class END WHERE id = ?2",
 	[Q_OBJECT_HOLD] = "UPDATE objects SET keep_until = " PINNED ", class = ?, age = ?, ends = ?,"

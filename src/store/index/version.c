@@ -84,8 +84,8 @@ static int upgrade_keys(struct conn *c)
 	}
 	/* Misses of such keys are dropped; the next request asks the sources again. */
 	return r < 0 ? r
-		     : conn_code(sqlite3_exec(c->db, "DELETE FROM misses WHERE rtrim(canon, '0') LIKE '% '", NULL, NULL,
-			       NULL));
+		     : conn_code(sqlite3_exec(c->db, "DELETE FROM misses WHERE rtrim(canon, '0') LIKE '% '", NULL,
+			       NULL, NULL));
 }
 
 /* Upgrades an older index in place: adds tables and columns, and renames keys. Files and uses stay; some misses

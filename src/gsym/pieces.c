@@ -78,8 +78,8 @@ static int begin(struct sweep *s, const struct entry *x, bool shared)
 	return 0;
 }
 
-/* Whether functions with different names begin at the address of all[i], of the n functions from there on that begin at
- * the same address. */
+/* Whether functions with different names begin at the address of all[i], of the n functions from there on that
+ * begin at the same address. */
 static bool is_shared(const struct entry **all, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

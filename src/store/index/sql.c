@@ -125,8 +125,8 @@ const char index_schema_8[] =
 
 const char index_schema_9[] =
 	"ALTER TABLE tombs ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;" /* 0: purged */
-	/* Keys whose file expired or was purged here, and that the bucket does not know of. Only in a store that has a
-	 * bucket. An index of version 8 may have the table. `due`: when the bucket is told. */
+	/* Keys whose file expired or was purged here, and that the bucket does not know of. Only in a store that has
+	 * a bucket. An index of version 8 may have the table. `due`: when the bucket is told. */
 	"CREATE TABLE IF NOT EXISTS outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
 	"ALTER TABLE outgone ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE outgone ADD COLUMN due INTEGER NOT NULL DEFAULT 0;"
@@ -324,7 +324,8 @@ const char *const index_sql[QUERIES] = {
 			 " FROM objects WHERE EXISTS(SELECT 1 FROM keys WHERE object_id = objects.id"
 			 "  AND source <> 'bucket') ON CONFLICT(object_id) DO NOTHING",
 	[Q_OUTBOX_NEXT] = "SELECT o.object_id, o.change, o.tries, o.since, b.sha256, b.size, b.worth,"
-			  " b.keep_until, b.class, b.age, b.ends, b.labels FROM outbox o JOIN objects b ON b.id = o.object_id"
+			  " b.keep_until, b.class, b.age, b.ends, b.labels"
+			  " FROM outbox o JOIN objects b ON b.id = o.object_id"
 			  " WHERE o.next <= ?1 AND o.object_id > ?2 ORDER BY o.object_id LIMIT ?3",
 	[Q_OUTBOX_HAS] = "SELECT 1 FROM outbox o JOIN keys k ON k.object_id = o.object_id"
 			 " WHERE k.canon = ?",

@@ -51,8 +51,8 @@ static int wait_for_bucket(struct exchange *x, const struct wait_list *l)
 
 	if (r == -ENOMEM)
 		return upload_refuse_errno(x, r, NULL);
-	return r == 0 ? 0 : upload_refuse(x, 503, "the file is stored on this server, but the bucket does not have it "
-		"yet; try again later");
+	return r == 0 ? 0 : upload_refuse(x, 503, "the file is stored on this server, but the bucket does not have "
+		"it yet; try again later");
 }
 
 void upload_forget_unknown(struct http *h, struct space *s)

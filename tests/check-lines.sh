@@ -5,7 +5,7 @@
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-later="base bucket cmd convert dwarf fetch frames fs id image obj pdb scan source symb"
+later="base bucket cmd convert dwarf fetch frames fs http id image layout obj pdb scan source symb"
 
 long_in() # FILE...: counts characters, not bytes; an output means a long line
 {

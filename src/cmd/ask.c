@@ -11,6 +11,7 @@
 
 #define GRACE_MS 100 /* time for a killed child to end */
 #define REAP_MS 2
+#define STOP_MS 100u /* between two questions whether to stop */
 
 /* Closes the child's other descriptors: the child can outlive the command, and must not keep its output open. */
 static void leave_descriptors(int keep)
@@ -85,12 +86,19 @@ static unsigned list_open(struct ask *list, unsigned n, struct pollfd *p)
 
 void ask_wait(struct ask *list, unsigned n, uint64_t until)
 {
+	ask_wait_unless(list, n, until, NULL);
+}
+
+void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void))
+{
 	_cleanup_free_ struct pollfd *p = calloc(n ? n : 1, sizeof(*p));
 
 	while (p && list_open(list, n, p)) {
-		uint64_t now = clock_ms();
+		uint64_t now = clock_ms(), left = now < until ? until - now : 0;
 
-		if (now >= until || (poll(p, n, (int)(until - now)) < 0 && errno != EINTR))
+		if (!left || (stop && stop()))
+			break;
+		if (poll(p, n, (int)(stop ? MIN(left, STOP_MS) : left)) < 0 && errno != EINTR)
 			break;
 		for (unsigned i = 0; i < n; i++)
 			if (p[i].fd >= 0 && p[i].revents)

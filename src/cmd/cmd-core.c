@@ -417,6 +417,30 @@ static void show_log(struct sysroot *s, unsigned most)
 
 /* ---- debuggers ---------------------------------------------------------------------- */
 
+/* The signals that end this command. They are blocked while debug files are read: the command has to unmount before it
+ * ends. */
+static void signals_of_end(sigset_t *out)
+{
+	sigemptyset(out);
+	sigaddset(out, SIGINT);
+	sigaddset(out, SIGTERM);
+	sigaddset(out, SIGHUP);
+}
+
+static bool is_ended(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT) > 0 || sigismember(&pending, SIGTERM) > 0 ||
+		sigismember(&pending, SIGHUP) > 0;
+}
+
+static bool is_lldb(char **own)
+{
+	return own && own[0] && strncmp(path_base(own[0]), "lldb", 4) == 0;
+}
+
 /* Writes the rules for sources. The debugger works without them. */
 static void find_sources(struct sysroot *s, bool lldb)
 {
@@ -427,7 +451,7 @@ static void find_sources(struct sysroot *s, bool lldb)
 	if (asprintf(&s->rules, "%s/sources", s->dir) < 0)
 		s->rules = NULL;
 	if (s->rules)
-		n = core_sources_write(s->sources, s->mount, s->rules, lldb);
+		n = core_sources_write(s->sources, s->mount, s->rules, lldb, is_ended);
 	if (n > 0)
 		fprintf(stderr, "symfs core: sources compiled in %d directories come from the mount\n", n);
 	if (n < 0)
@@ -477,25 +501,37 @@ static int lldb_words(struct words *w, const struct sysroot *s, const char *core
 }
 
 /* Runs the debugger with the caller's words (`gdb -batch -ex bt`, `lldb ...`), followed by this command's words. */
-static int debug(struct sysroot *s, const char *core, char **own)
+static int debug(const struct sysroot *s, const char *core, char **own)
 {
 	const char *name = own && own[0] ? own[0] : "gdb";
-	bool lldb = strncmp(path_base(name), "lldb", 4) == 0;
 	struct words w = {0};
 	int r = words_add(&w, "%s", name);
 
-	find_sources(s, lldb);
 	/* The caller's words come before the files: lldb takes options only there. */
 	for (char **p = own && own[0] ? own + 1 : NULL; r == 0 && p && *p; p++)
 		r = words_add(&w, "%s", *p);
 	if (r == 0)
-		r = lldb ? lldb_words(&w, s, core) : gdb_words(&w, s, core);
+		r = is_lldb(own) ? lldb_words(&w, s, core) : gdb_words(&w, s, core);
 	if (r == 0)
 		r = run_debugger(name, w.list);
 	if (r < 0)
 		fprintf(stderr, "symfs core: %s: %s\n", name, err_text(r));
 	words_release(&w);
 	return r < 0 ? EXIT_LOCAL : r;
+}
+
+/* If a signal arrives before the debugger starts, it stays blocked, and run_core() ends by it. */
+static int debug_with_sources(struct sysroot *s, const char *core, char **own)
+{
+	sigset_t held, old;
+
+	signals_of_end(&held);
+	sigprocmask(SIG_BLOCK, &held, &old);
+	find_sources(s, is_lldb(own));
+	if (is_ended())
+		return EXIT_INTERRUPTED;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return debug(s, core, own);
 }
 
 static int debug_in_sysroot(struct sysroot *s, const char *core, const struct words *options, char **own)
@@ -519,7 +555,7 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 	show_log(s, UINT_MAX);
 	if (r != 0)
 		return r < 0 ? EXIT_LOCAL : r; /* the reason was in the log */
-	r = debug(s, core, own);
+	r = debug_with_sources(s, core, own);
 	show_log(s, LOG_LINES);
 	unmount(s);
 	return r;
@@ -531,6 +567,7 @@ static int run_core(int argc, char **argv)
 	struct words options = {0};
 	const struct opt none[] = {{0}};
 	struct app_args args;
+	sigset_t ending;
 	char **own = NULL, **all = calloc((size_t)argc + 1, sizeof(*all));
 	int words = argc, n, status, r = all ? 0 : -ENOMEM;
 
@@ -559,6 +596,8 @@ static int run_core(int argc, char **argv)
 		status = r < 0 || !core ? EXIT_LOCAL : debug_in_sysroot(&s, core, &options, own);
 	}
 	sysroot_remove(&s);
+	signals_of_end(&ending);
+	sigprocmask(SIG_UNBLOCK, &ending, NULL);
 	words_release(&options);
 	free(all);
 	return status;

@@ -115,3 +115,19 @@ source=gdb@$TMP/none
 mkdir "$TMP/none"
 core gdb -nx -batch -ex 'show substitute-path' >"$TMP/out"
 if grep -q 'come from the mount\|->' "$TMP/out"; then fail "rules without a source: $(cat "$TMP/out")"; fi
+
+# A signal while the debug files are read: the command unmounts, removes its directory, and ends by the signal.
+mkdir "$TMP/tmp" "$TMP/nothing"
+upstream_start silent --root "$TMP/nothing"
+upstream_fault "$URL_silent" '*' silent
+TMPDIR=$TMP/tmp "$SYMFS" core --no-default-sources --cache "$TMP/store-silent" --lookup-deadline 50 \
+  --source "debuginfod@$URL_silent" "$TMP/core" -- gdb -nx -batch >"$TMP/out" 2>&1 &
+command=$!
+PIDS="$PIDS $command"
+is_asked() { [ "$(upstream_count "$URL_silent" requests)" -ge 1 ]; }
+wait_for 60 is_asked || fail "no request: $(cat "$TMP/out")"
+kill -TERM $command
+wait_gone $command 30 || fail "symfs core does not end: $(cat "$TMP/out")"
+wait $command
+[ $? = 143 ] || fail "symfs core ends otherwise: $(cat "$TMP/out")"
+[ -z "$(ls "$TMP/tmp")" ] || fail "symfs core leaves $(find "$TMP/tmp" | head -n 3)"

@@ -103,6 +103,14 @@ code -u "any:$RED" "$URL_two/uploads" >"$TMP/out"
 grep -q 'hidden' "$TMP/body" && grep -q 'b\.sym' "$TMP/body" && grep -q 'red in red' "$TMP/body" || fail "its own namespace: $(cat "$TMP/body")"
 code -u "any:$READER" "$URL_two/uploads" >"$TMP/out"
 grep -q 'Your token may not upload' "$TMP/body" || fail "the rights of the reader: $(cat "$TMP/body")"
+# A name of a file is text, also where the file was refused.
+hostile='%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E'
+code -u "any:$RED" -T "$TMP/long" "$URL_two/$hostile.pdb/$ID/$hostile.sym" >"$TMP/out"
+for path in /uploads /status "/?path=$hostile.pdb/$ID/$hostile.sym"; do
+  code -u "any:$RED" "$URL_two$path" >"$TMP/out"
+  grep -q '&lt;img src=x onerror=alert(1)&gt;' "$TMP/body" || fail "$path does not show the name: $(cat "$TMP/body")"
+  ! grep -q '<img' "$TMP/body" || fail "$path has an element of a name: $(grep '<img' "$TMP/body")"
+done
 # A browser that knows the token must not upload for another page.
 for origin in https://evil.example "$URL_two" null; do
   [ "$(code -u "any:$RED" -H "Origin: $origin" -T "$TMP/up/b.pdb/$ID/b.sym" "$URL_two/b.pdb/$ID/b.sym")" = 403 ] || fail "a form of $origin: $(cat "$TMP/head")"

@@ -52,6 +52,51 @@ else
   say "no clang or lld: nothing is made for macOS and Windows"
 fi
 
+# ELF for other processors: the very records of Breakpad's dump_syms. On arm64, instructions about signed return
+# addresses change nothing.
+cat >signed.s <<'S'
+.text
+f: .cfi_startproc
+paciasp
+.cfi_negate_ra_state
+stp x29, x30, [sp, #-16]!
+.cfi_def_cfa_offset 16
+.cfi_offset x29, -16
+.cfi_offset x30, -8
+nop
+ldp x29, x30, [sp], #16
+.cfi_restore x29
+.cfi_restore x30
+.cfi_def_cfa_offset 0
+autiasp
+ret
+.cfi_endproc
+S
+in_order() { # sorts the records, and the rules of each
+  awk '{ line = ""; n = 0
+    for (i = 1; i <= NF; i++)
+      if ($i ~ /:$/) rule[++n] = $i; else if (n) rule[n] = rule[n] " " $i; else line = line " " $i
+    for (i = 2; i <= n; i++) for (j = i; j > 1 && rule[j] < rule[j - 1]; j--) {
+      kept = rule[j]; rule[j] = rule[j - 1]; rule[j - 1] = kept }
+    for (i = 1; i <= n; i++) line = line " " rule[i]
+    print line }' | sort
+}
+if command -v clang >/dev/null && command -v ld.lld >/dev/null; then
+  for target in i386-linux-gnu aarch64-linux-gnu armv7-linux-gnueabihf riscv64-linux-gnu; do
+    clang -target $target -O2 -g -fasynchronous-unwind-tables -fPIC -c m.c -o m.o 2>/dev/null &&
+      ld.lld -shared -o m.so m.o 2>/dev/null || { say "$target: not made here"; continue; }
+    records m.so
+    [ "$(grep -c INIT text)" -ge 2 ] || fail "$target: $(cat text)"
+    [ -x "$TOOLS/bin/dump_syms" ] || continue
+    "$TOOLS/bin/dump_syms" m.so 2>/dev/null | grep '^STACK CFI' | in_order >want
+    in_order <text | diff want - >differ || fail "$target: dump_syms <, symfs >: $(head -n 6 differ)"
+    say "$target: $(wc -l <want) records as dump_syms has them"
+  done
+  clang -target aarch64-linux-gnu -c signed.s -o m.o && ld.lld -shared -o m.so m.o && records m.so
+  grep -q 'STACK CFI [0-9a-f]* .cfa: sp 16 + .ra: .cfa -8 + ^ x29: .cfa -16 + ^' text &&
+    grep -q 'STACK CFI [0-9a-f]* .cfa: sp 0 + .ra: x30 x29: x29' text || fail "signed return addresses: $(cat text)"
+fi
+
 # The CFA at the end of each function, as Mozilla's dump_syms has it. (It has one place for all registers that are
 # saved above the return address, so they are not compared.)
 cfas() {

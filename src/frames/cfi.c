@@ -93,7 +93,7 @@ static void write_fde(struct walk *w, enum rows_table table, uint64_t end)
 		bool changed = changes_at(&w->changes, pc, &nth) || !n;
 		int r;
 
-		w->steps += (f->first.n + f->more.n) / 8 + 1;
+		w->steps += (f->first.n + f->more.n + w->columns) / 8 + 1;
 		if (n == ROWS_MOST || w->steps > STEPS_MOST) {
 			unwind_gap(w->to, pc, UNWIND_GAP_ROWS);
 			return;

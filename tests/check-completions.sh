@@ -60,7 +60,7 @@ offers "quota=!" symfs mount -o qu
 offers "-l --lazy --help!" symfs umount -
 offers "microsoft mozilla!" symfs get --source m
 offers "mnt mine.conf!" symfs get --config m
-offers "allow_other ro uid= gid= exact_size no_passthrough source= log_file= cache-dir= quota= min-free= lookup-deadline= connect-timeout= stall-timeout= miss-lifetime= breaker-seconds= max-file-size= ask-on= byte-ranges= keep-seconds= allow-unsandboxed= run-as= read-all= server-names= allow-origins=!" symfs mount -o ""
+offers "allow_other ro uid= gid= exact_size no_passthrough source= log_file= cache-dir= quota= min-free= lookup-deadline= connect-timeout= stall-timeout= miss-lifetime= breaker-seconds= max-file-size= ask-on= byte-ranges= keep-seconds= synthesize= allow-unsandboxed= run-as= read-all= server-names= allow-origins=!" symfs mount -o ""
 offers "ro,uid=!" symfs mount -o ro,ui
 offers "!" symfs get --quota 1
 offers "debuginfod/!" symfs get de

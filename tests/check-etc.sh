@@ -72,9 +72,9 @@ tr '\n' ' ' <"$top/src/layout/layouts.c" | grep -oE '\{"[a-z_0-9]+", "[a-z_0-9]+
 tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*symfs-layouts(7) shows each[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
   grep . | sort | diff "$tmp/layouts" - >"$tmp/out" || complain "the layouts of etc/symfs.conf: $(cat "$tmp/out")"
 
-# The types of files are those of the program, in the sample and in the manual, but for the two that no
+# The types of files are those of the program, in the sample and in the manual, but for the three that no
 # request names.
-sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" | grep -vxE 'none|gsym|elf_dwo' | sort >"$tmp/types"
+sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" | grep -vxE 'none|gsym|sym|elf_dwo' | sort >"$tmp/types"
 [ "$(wc -l <"$tmp/types")" -ge 18 ] || complain "only $(wc -l <"$tmp/types") types"
 tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*for these file types only[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
   grep . | sort | diff "$tmp/types" - >"$tmp/out" || complain "the types of etc/symfs.conf: $(cat "$tmp/out")"

@@ -5,12 +5,12 @@ _symfs_commands="mount mount-helper umount get wait warm core dsym add push id p
 	addr2line symbolicate best serve token help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --byte-ranges --keep-seconds
-	--allow-unsandboxed
+	--synthesize --allow-unsandboxed
 	--run-as --read-all --server-names --allow-origins"
 # --cache-dir is --cache.
 _symfs_common="--config --source --cache --offline --no-default-sources --help ${_symfs_keys#--cache-dir}"
 _symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug elf_dwo gsym il2cpp mach_code mach_debug pdb pe
-	perfmap portablepdb section source sourcebundle uuidmap wasm_code wasm_debug"
+	perfmap portablepdb section source sourcebundle sym uuidmap wasm_code wasm_debug"
 _symfs_layouts="breakpad debuginfod dsym gdb lldb native perf slashsymbols source ssqp symstore symstore2 unified"
 _symfs_presets="amd archlinux chromium citrix debian electron elfutils fedora intel microsoft mozilla
 	nuget nvidia ubuntu unity"

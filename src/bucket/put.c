@@ -36,7 +36,7 @@ static int put_collect(void *ctx, const struct key *k, const struct blob_facts *
 	struct put_key *more;
 
 	/* GSYM of a file in a directory of this machine stays here: no other server looks for GSYM of that file. */
-	if (k->type == FILETYPE_GSYM && strstr(facts->url, " of @"))
+	if (filetype_is(k->type, TYPE_MADE) && strstr(facts->url, " of @"))
 		return 0;
 	more = p->n < KEYS_MOST ? realloc(p->keys, (p->n + 1) * sizeof(*more)) : NULL;
 

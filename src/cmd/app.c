@@ -43,6 +43,8 @@ const struct conf_field settings_fields[] = {
 		"parts of files: auto, always or never"},
 	{"keep-seconds", CONF_SECONDS, offsetof(struct settings, keep_seconds), "1h",
 		"how long a file of `get` is not evicted"},
+	{"synthesize", CONF_BOOL, offsetof(struct settings, synthesize), "yes",
+		"make Breakpad files that no source has"},
 	{"allow-unsandboxed", CONF_BOOL, offsetof(struct settings, allow_unsandboxed), "no",
 		"convert even if there is no sandbox"},
 	{"run-as", CONF_TEXT, offsetof(struct settings, run_as), NULL, "user of the daemon"},
@@ -268,6 +270,7 @@ int app_start(struct app *app, struct err *e)
 		.max_file_size = app->settings.max_file_size,
 		.ask_on = app->settings.ask_on,
 		.ranges = (enum fetch_ranges)ranges_setting(app),
+		.synthesize = app->settings.synthesize,
 		.allow_unsandboxed = app->settings.allow_unsandboxed,
 		.agent = app->args.agent,
 	};
@@ -447,6 +450,7 @@ int app_config_text(struct app *app, struct buf *out)
 	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
 		s->max_file_size, s->keep_seconds);
 	buf_addf(out, "ask-on = %s\nbyte-ranges = %s\n", s->ask_on ? "yes" : "no", s->byte_ranges);
+	buf_addf(out, "synthesize = %s\n", s->synthesize ? "yes" : "no");
 	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
 	buf_addf(out, "read-all = %s\n", s->read_all ? "yes" : "no");
 	if (s->run_as)

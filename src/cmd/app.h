@@ -24,7 +24,7 @@ struct settings {
 	uint64_t quota, min_free, max_file_size; /* bytes */
 	unsigned lookup_deadline_ms, connect_ms, stall_ms, breaker_ms;
 	int64_t miss_seconds, keep_seconds;
-	bool ask_on, allow_unsandboxed, read_all;
+	bool ask_on, synthesize, allow_unsandboxed, read_all;
 	char *run_as; /* a user name; NULL: the key is not set */
 	char *byte_ranges; /* "auto", "always" or "never" */
 	char **server_names, **allow_origins; /* each a list; NULL: empty */

@@ -307,7 +307,7 @@ static int warm_all(struct warm *w, const struct app_args *args, int argc, char 
 static int run_warm(int argc, char **argv)
 {
 	struct warm w = {.n_modules = 0};
-	const struct opt own[] = {{"breakpad", 0, NULL, "also download Breakpad files", &w.breakpad}, {0}};
+	const struct opt own[] = {{"breakpad", 0, NULL, "also Breakpad files; make missing ones", &w.breakpad}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	int status = app_options(&args, &cmd_warm, own, &argc, argv), r;

@@ -9,6 +9,7 @@
 #include "cmd/no-source.h"
 #include "cmd/paint.h"
 #include "cmd/what.h"
+#include "fetch/derive.h"
 #include "fetch/fetch.h"
 #include "store/store.h"
 
@@ -35,6 +36,7 @@ struct answer {
 	struct blob_facts from; /* of `file` */
 	struct worth worth; /* the worth of `file` */
 	bool best;	    /* no source has a better file than `file`, by their earlier answers */
+	char made[4096]; /* of a Breakpad file: whether it is made, if no source has it */
 	struct store_tomb ended; /* when and why the file was removed, if `when` is not 0 */
 	int n;
 	struct fetch_attempt rows[ROWS_MOST];
@@ -79,6 +81,7 @@ static int print_json(const struct answer *a)
 	json_text(&j, "path", a->path);
 	json_text(&j, "key", a->key.type ? key_text(&a->key, room) : NULL);
 	json_text(&j, "stored", a->file);
+	json_text(&j, "made", a->made);
 	json_text(&j, "worth", a->file[0] ? worth_text(&a->worth, worth) : NULL);
 	if (a->ended.when)
 		clock_print(a->ended.when, when);
@@ -182,6 +185,8 @@ static int print_text(const struct answer *a, const char *cache_dir)
 		a->file[0] ? text_shown(a->file, true, &room) : "no", paint_end());
 	if (a->file[0])
 		printf("from    %s  %s\n", a->from.source, text_shown(a->from.url, true, &room));
+	if (a->made[0])
+		printf("made    %s\n", text_shown(a->made, true, &room));
 	print_worth(a);
 	print_ended(a, &room);
 	for (int i = 0; i < a->n; i++)
@@ -250,6 +255,33 @@ static void find_stored(struct app *app, const struct artifact *best, struct ans
 	blob_unref(f.blob);
 }
 
+/* Writes whether the Breakpad file is made, from what is stored. */
+static void find_made(struct app *app, const struct artifact *sym, struct answer *a)
+{
+	struct fetched f = {0};
+	struct derive *d;
+	struct artifact made;
+	int r;
+
+	if (sym->type != FILETYPE_BREAKPAD || a->file[0] || derive_new(&d, app->fetch) < 0)
+		return;
+	r = derive_breakpad(d, sym, &made);
+	if (r == 0)
+		r = derive_try(d, &made, NULL, &f);
+	if (r == 0 && f.blob)
+		snprintf(a->made, sizeof(a->made), "%s", blob_path(f.blob));
+	else if (r == 0)
+		snprintf(a->made, sizeof(a->made), "no: a recent attempt failed: %s", err_text(f.r));
+	else if (r == -EAGAIN && made.m.object != OBJECT_UNKNOWN)
+		snprintf(a->made, sizeof(a->made), "when it is read, from its debug file or program");
+	else if (r == -EAGAIN)
+		snprintf(a->made, sizeof(a->made), "only of a file in a directory source: %s", derive_breakpad_why(&made));
+	else if (!app->settings.synthesize)
+		snprintf(a->made, sizeof(a->made), "no: synthesize = no");
+	blob_unref(f.blob);
+	derive_free(d);
+}
+
 struct why {
 	struct app *app;
 	struct answer *a;
@@ -270,6 +302,8 @@ static int explain(const struct why *y, const struct what *w)
 			continue;
 		if (!a->key.type && key_of(&a->key, &w->files[i]) == 0)
 			find_stored(y->app, &w->files[i], a);
+		if (i == 0)
+			find_made(y->app, &w->files[i], a);
 		if (!a->file[0] && !a->ended.when && key_of(&k, &w->files[i]) == 0)
 			store_tomb(y->app->store, &k, &a->ended);
 		a->n += n;

@@ -59,6 +59,7 @@ void downloads_release(struct downloads *d)
 {
 	for (unsigned i = 0; i < d->n; i++) {
 		ticket_unref(d->list[i]->ticket);
+		making_unref(d->list[i]->making);
 		blob_unref(d->list[i]->blob);
 		free(d->list[i]->label);
 		free(d->list[i]);
@@ -244,6 +245,24 @@ static void download_ready(void *ctx, const struct fetched *f)
 	pthread_cond_signal(&d->changed);
 }
 
+/* As download_ready(), but makes a Breakpad file that no source has. */
+static void fetch_answered(void *ctx, const struct fetched *f)
+{
+	struct download *one = ctx;
+	struct downloads *d = one->all;
+	struct making *making;
+	struct artifact a;
+
+	if (f->r != -ENOENT || !d->derive || interrupted || derive_breakpad(d->derive, &one->cands[0], &a) < 0 ||
+		derive_open(d->derive, &a, download_ready, one, &making) < 0) {
+		download_ready(one, f);
+		return;
+	}
+	pthread_mutex_lock(&d->lock);
+	one->making = making;
+	pthread_mutex_unlock(&d->lock);
+}
+
 static void download_begin(struct download *one)
 {
 	struct downloads *d = one->all;
@@ -257,9 +276,9 @@ static void download_begin(struct download *one)
 	pthread_mutex_unlock(&d->lock);
 	r = fetch_try(d->fetch, one->cands, one->n, FETCH_WHOLE, &now);
 	if (r == -EAGAIN)
-		r = fetch_open(d->fetch, one->cands, one->n, FETCH_WHOLE, download_ready, one, &one->ticket);
+		r = fetch_open(d->fetch, one->cands, one->n, FETCH_WHOLE, fetch_answered, one, &one->ticket);
 	else if (r == 0)
-		download_ready(one, &now);
+		fetch_answered(one, &now);
 	if (r < 0) {
 		now.r = r;
 		now.why = err_text(r);
@@ -306,9 +325,25 @@ static void tell(struct downloads *d, bool all, void (*over)(void *ctx, struct d
 
 static void cancel_all(struct downloads *d)
 {
-	for (unsigned i = 0; i < d->begun; i++)
+	for (unsigned i = 0; i < d->begun; i++) {
+		struct making *making;
+
 		if (d->list[i]->ticket)
 			ticket_cancel(d->list[i]->ticket);
+		pthread_mutex_lock(&d->lock);
+		making = d->list[i]->making;
+		pthread_mutex_unlock(&d->lock);
+		if (making)
+			making_cancel(making);
+	}
+}
+
+/* Without the memory for it, nothing is made. */
+static void prepare_making(struct downloads *d)
+{
+	for (unsigned i = 0; i < d->n && !d->derive; i++)
+		if (d->list[i]->cands[0].type == FILETYPE_BREAKPAD && derive_new(&d->derive, d->fetch) < 0)
+			return;
 }
 
 bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download *one), void *ctx)
@@ -321,6 +356,7 @@ bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download 
 	sigaction(SIGINT, &act, &was[0]);
 	sigaction(SIGTERM, &act, &was[1]);
 	d->plain = clock_ms();
+	prepare_making(d);
 	while (running || (d->begun < d->n && !interrupted)) {
 		for (; running < AT_ONCE && d->begun < d->n && d->begun - d->told < AHEAD_MOST && !interrupted; running++)
 			download_begin(d->list[d->begun++]);
@@ -331,6 +367,7 @@ bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download 
 		tell(d, false, over, ctx);
 	}
 	tell(d, true, over, ctx);
+	derive_free(take(d->derive));
 	sigaction(SIGINT, &was[0], NULL);
 	sigaction(SIGTERM, &was[1], NULL);
 	return interrupted;

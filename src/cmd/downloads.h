@@ -2,6 +2,7 @@
  * thread that calls downloads_run() may use these functions. Threads of fetch/ deliver answers under `lock`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "fetch/derive.h"
 #include "fetch/fetch.h"
 
 #include <pthread.h>
@@ -24,6 +25,7 @@ struct download {
 	/* private */
 	struct downloads *all;
 	struct ticket *ticket;
+	struct making *making; /* under lock; of a Breakpad file that no source has */
 	bool done;	   /* under lock */
 	uint64_t seen, at; /* the bytes received at the last measurement; clock_ms() of that measurement */
 	uint64_t asked;	   /* clock_ms() when the download began */
@@ -42,6 +44,7 @@ struct downloads {
 	/* private */
 	/* entries allocated for `list`; downloads that began; downloads for which `over` was called */
 	unsigned room, begun, told;
+	struct derive *derive; /* NULL: no Breakpad file is among the files */
 	unsigned drawn; /* lines of progress on the terminal */
 	uint64_t plain; /* clock_ms() when progress was last printed without a terminal */
 	pthread_mutex_t lock;

@@ -328,6 +328,7 @@ static void put_head(struct sym *s, const struct sym_head *h)
 		put_text(s, h->code_file[0] ? " " : "");
 		put_line_text(s, h->code_file);
 	}
+	put_text(s, h->no_rules ? "\nINFO UNWIND none" : "");
 	put_text(s, "\nINFO GENERATOR symfs " PACKAGE_VERSION "\n");
 }
 

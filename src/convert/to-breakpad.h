@@ -13,6 +13,7 @@ struct sym_head {
 	char name[MODULE_NAME_MAX];
 	char code_id[CODE_ID_MAX + 1];	 /* "": not known */
 	char code_file[MODULE_NAME_MAX]; /* of a PE file; "": not known */
+	bool no_rules; /* write INFO UNWIND none: no STACK records will follow */
 };
 
 /* Reads the head from a file: a program or a debug file, or one slice of a fat Mach-O file. `path`: its path or name;

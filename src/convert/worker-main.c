@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "convert/make.h"
 #include "convert/object.h"
+#include "convert/to-breakpad.h"
 #include "convert/worker-private.h"
 #include "convert/worker.h"
 #include "priv/filter.h"
@@ -43,7 +44,7 @@ struct other {
 struct work {
 	unsigned threads, seconds;
 	uint64_t memory;
-	const char *form, *sandbox;
+	const char *form, *sandbox, *sym, *name;
 	struct other alt, package, units;
 	struct unit *known; /* the units in `units`, sorted by id */
 	size_t n_known;
@@ -152,34 +153,72 @@ static int find(void *ctx, const struct gsym_want *want, struct span *out)
 	return -EAGAIN;
 }
 
+static bool is_form(const struct work *o, enum gsym_work_form form)
+{
+	return strcmp(o->form, worker_forms[form]) == 0;
+}
+
+/* Writes a Breakpad file. -ENODATA: it would have no functions. */
+static int write_sym(const struct work *o, const struct gsym_writer *w, const struct gsym_made *made, struct span file,
+	struct err *e)
+{
+	struct sym_counts counts;
+	struct sym_head h;
+	int r = sym_head_of(&h, file, o->name, e);
+
+	if (r < 0)
+		return r;
+	if (strcmp(made->from, "breakpad") == 0 || strcmp(made->from, "gsym") == 0)
+		return err_set(e, -ENOTSUP, "is not a program or debug file");
+	if (o->name[0])
+		snprintf(h.name, sizeof(h.name), "%s", o->name);
+	h.no_rules = strstr(o->sym, WORKER_NO_RULES) != NULL;
+	r = sym_write(&h, w, WORKER_OUT, &counts);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	if (!counts.funcs && !counts.publics && !strstr(o->sym, WORKER_BARE))
+		return err_set(e, -ENODATA, "has no functions");
+	return 0;
+}
+
+/* Writes the output. */
+static int write_made(const struct work *o, struct gsym_writer *w, const struct gsym_made *made, struct span file,
+	struct err *e)
+{
+	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
+	int r;
+
+	if (is_form(o, GSYM_WORK_SYM))
+		return write_sym(o, w, made, file, e);
+	r = is_form(o, GSYM_WORK_OBJECT) ? gsym_write_object(w, made, &bytes, e)
+					 : gsym_write(w, GSYM_V1, made->big, NULL, &bytes, NULL, e);
+	if (r < 0)
+		return r;
+	r = write_all(WORKER_OUT, bytes.p, bytes.n);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
 static int convert(struct work *o, struct span file, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
-	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
-	bool strict = strcmp(o->form, worker_forms[GSYM_WORK_ELIOT]) == 0;
+	bool strict = is_form(o, GSYM_WORK_ELIOT);
 	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
-		.shorten = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0,
-		.eliot = strict || strcmp(o->form, worker_forms[GSYM_WORK_LENIENT]) == 0, .strict = strict};
+		.shorten = is_form(o, GSYM_WORK_OBJECT), .eliot = strict || is_form(o, GSYM_WORK_LENIENT),
+		.strict = strict};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
-	gsym_set_last(w);
+	if (!is_form(o, GSYM_WORK_SYM))
+		gsym_set_last(w);
 	r = gsym_make(w, file, &opts, &made, e);
 	if (o->n_lacked && (r == 0 || r == -ENODATA)) {
 		o->word.lack.kind = GSYM_DWO;
 		qsort(o->lacked, o->n_lacked, sizeof(*o->lacked), compare_ids);
 		return err_set(e, -EAGAIN, "lacks %zu units", o->n_lacked);
 	}
-	if (r == 0)
-		r = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0
-			? gsym_write_object(w, &made, &bytes, e)
-			: gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, e);
-	if (r < 0)
-		return r;
-	r = write_all(WORKER_OUT, bytes.p, bytes.n);
-	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+	return r < 0 ? r : write_made(o, w, &made, file, e);
 }
 
 /* Maps another file. One that cannot be mapped counts as missing. */
@@ -210,7 +249,7 @@ static int convert_part(struct err *e)
 
 static int work(struct work *w, struct err *e)
 {
-	bool partial = strcmp(w->form, worker_forms[GSYM_WORK_PARTIAL]) == 0;
+	bool partial = is_form(w, GSYM_WORK_PARTIAL);
 	struct span file = {0};
 	int r = partial ? 0 : map_fd(&file, WORKER_IN, e);
 
@@ -239,7 +278,7 @@ int gsym_worker_main(int argc, char **argv)
 	struct work w = {0};
 	struct err e = {0};
 
-	if (argc != 9)
+	if (argc != 11)
 		return 2;
 	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
 	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
@@ -249,6 +288,8 @@ int gsym_worker_main(int argc, char **argv)
 	w.alt.word = argv[6];
 	w.package.word = argv[7];
 	w.units.word = argv[8];
+	w.sym = argv[9];
+	w.name = argv[10];
 	w.word.r = work(&w, &e);
 	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
 	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */

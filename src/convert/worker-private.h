@@ -20,6 +20,11 @@ enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_P
 #define WORKER_MAY "may"
 #define WORKER_MUST_NOT "must-not"
 
+/* Options of a Breakpad file, in one word: the flags of struct gsym_work that are set. */
+#define WORKER_PLAIN "-"
+#define WORKER_BARE "b"
+#define WORKER_NO_RULES "n"
+
 /* The word for each output form, by enum gsym_work_form. */
 extern const char *const worker_forms[];
 

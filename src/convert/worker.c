@@ -25,18 +25,21 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 
 const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
-	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_PARTIAL] = "partial"};
+	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_SYM] = "sym", [GSYM_WORK_PARTIAL] = "partial"};
 
 static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 {
-	char threads[16], seconds[16], memory[32];
+	char threads[16], seconds[16], memory[32], sym[8];
 	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
 		memory, (char *)worker_forms[o->form],
 		(char *)(o->unsandboxed ? WORKER_MAY : WORKER_MUST_NOT),
 		(char *)word_for(o, &o->alt), (char *)word_for(o, &o->package),
-		(char *)word_for(o, &o->units), NULL};
+		(char *)word_for(o, &o->units), sym,
+		(char *)(o->name ? o->name : ""), NULL};
 
 	snprintf(threads, sizeof(threads), "%u", o->threads);
+	snprintf(sym, sizeof(sym), "%s%s%s", WORKER_PLAIN, o->bare_sym ? WORKER_BARE : "",
+		o->no_rules ? WORKER_NO_RULES : "");
 	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : WORKER_SECONDS);
 	snprintf(memory, sizeof(memory), "%llu",
 		(unsigned long long)(o->memory ? o->memory : gsym_work_memory()));

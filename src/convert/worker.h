@@ -39,6 +39,7 @@ enum gsym_work_form {
 	GSYM_WORK_OBJECT, /* GSYM in an object file (object.h) */
 	GSYM_WORK_ELIOT,  /* version 1, made with `eliot` and `strict` of gsym_make_opts */
 	GSYM_WORK_LENIENT, /* as GSYM_WORK_ELIOT, but without `strict` */
+	GSYM_WORK_SYM, /* not GSYM, but a Breakpad file without STACK records (to-breakpad.h) */
 	GSYM_WORK_PARTIAL  /* a few addresses of a PDB: partial-work.h */
 };
 
@@ -53,6 +54,10 @@ struct gsym_work {
 	enum gsym_work_form form;
 	struct gsym_work_file alt, package; /* the parts that dwz moved away; a package of split units (.dwp) */
 	struct gsym_work_file units;	    /* single split units (.dwo), each after a gsym_work_unit */
+	/* GSYM_WORK_SYM: the name of the module; NULL: that in the file. `bare_sym`: a file without functions becomes
+	 * MODULE and INFO; otherwise it is -ENODATA. `no_rules`: as in struct sym_head. */
+	const char *name;
+	bool bare_sym, no_rules;
 	struct gsym_work_lack *lack;	    /* the missing file, set with -EAGAIN; NULL: no other files exist */
 	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. `serve` is
 	 * called when the worker has sent a message; an error ends the worker, and gsym_work() returns the

@@ -17,23 +17,35 @@ static void gsym_offer(const struct lack *l, struct gsym_work_file *out)
 	out->fd = l->state == LACK_HERE ? blob_fd(l->blob) : -1;
 }
 
-static int make_gsym(struct conversion *c, int *fd, struct gsym_work_lack *lack, struct err *e)
+void derive_work_opts(struct conversion *c, struct gsym_work_lack *lack, bool *bare, struct gsym_work *out)
 {
 	struct fetch *f = c->d->fetch;
-	bool bare = false;
-	struct gsym_work o = {.seconds = SECONDS, .stop = &c->stop, .form = derive_form(&c->a),
-		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&f->derives), 1u)),
-		.unsandboxed = f->opts.allow_unsandboxed, .bare = &bare, .lack = lack};
-	int r;
 
-	gsym_offer(&c->alt, &o.alt);
-	gsym_offer(&c->package, &o.package);
-	o.units = (struct gsym_work_file){.ask = c->units.state == LACK_UNKNOWN,
+	*out = (struct gsym_work){.seconds = SECONDS, .stop = &c->stop, .form = derive_form(&c->a),
+		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&f->derives), 1u)),
+		.unsandboxed = f->opts.allow_unsandboxed, .bare = bare, .lack = lack};
+	gsym_offer(&c->alt, &out->alt);
+	gsym_offer(&c->package, &out->package);
+	out->units = (struct gsym_work_file){.ask = c->units.state == LACK_UNKNOWN,
 		.fd = c->found ? draft_fd(c->found) : -1};
-	r = gsym_work(&o, blob_fd(c->in), fd, e);
+}
+
+void derive_tell_bare(struct conversion *c, bool bare)
+{
 	if (bare && !atomic_exchange(&c->d->warned, true))
 		log_warn("workers convert without a system-call filter, which cannot be set here: "
 			"allow-unsandboxed = yes");
+}
+
+static int make_gsym(struct conversion *c, int *fd, struct gsym_work_lack *lack, struct err *e)
+{
+	bool bare = false;
+	struct gsym_work o;
+	int r;
+
+	derive_work_opts(c, lack, &bare, &o);
+	r = gsym_work(&o, blob_fd(c->in), fd, e);
+	derive_tell_bare(c, bare);
 	return r;
 }
 

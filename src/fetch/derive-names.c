@@ -6,12 +6,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* The inputs of GSYM. If a module has several of these files, GSYM is made of the first that exists. */
 static const struct family {
 	enum object_type object;
 	enum filetype inputs[DERIVE_INPUTS];
 	bool exact; /* these inputs are converted to GSYM_WORK_ELIOT only */
+	bool sym;   /* this family is for Breakpad files only */
 } families[] = {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
@@ -20,6 +22,8 @@ static const struct family {
 	{OBJECT_PE, {FILETYPE_PDB}, false},
 	{OBJECT_PE, {FILETYPE_PE}, false},
 	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},
+	/* A debug id alone can be that of an ELF or of a Mach-O file. */
+	{OBJECT_UNKNOWN, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, .sym = true},
 };
 
 static const struct family *family_of(enum filetype t, enum gsym_work_form form)
@@ -27,12 +31,13 @@ static const struct family *family_of(enum filetype t, enum gsym_work_form form)
 	for (unsigned i = 0; i < ARRAY_SIZE(families); i++)
 		for (unsigned k = 0; k < DERIVE_INPUTS; k++)
 			if (families[i].inputs[k] == t && t != FILETYPE_NONE &&
-				(!families[i].exact || form == GSYM_WORK_ELIOT))
+				(!families[i].exact || form == GSYM_WORK_ELIOT) && !families[i].sym)
 				return &families[i];
 	return NULL;
 }
 
-/* The forms of GSYM: the suffix of the name, and the file type. Only symfs itself reads the last two forms. */
+/* The forms of derived files: the suffix of the name, and the file type. Only symfs itself reads GSYM_WORK_ELIOT and
+ * GSYM_WORK_LENIENT. */
 static const struct form {
 	const char *suffix;
 	enum filetype type;
@@ -41,6 +46,7 @@ static const struct form {
 	[GSYM_WORK_OBJECT] = {".gsym.o", FILETYPE_GSYM},
 	[GSYM_WORK_ELIOT] = {".exact", FILETYPE_GSYM},
 	[GSYM_WORK_LENIENT] = {".lenient", FILETYPE_GSYM},
+	[GSYM_WORK_SYM] = {".sym", FILETYPE_SYM},
 };
 
 /* The name shows the type of the input and the form: "elf_debug.gsym.o". */
@@ -72,6 +78,8 @@ static const struct family *family_of_made(const struct artifact *a)
 {
 	char word[32];
 
+	if (a->type == FILETYPE_SYM && a->m.object == OBJECT_UNKNOWN)
+		return &families[ARRAY_SIZE(families) - 1];
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(a->m.path, "."), a->m.path);
 	return family_of(filetype_find(word), derive_form(a));
 }
@@ -104,6 +112,8 @@ int derive_key_of(const struct artifact *a, enum filetype of, struct key *out)
 
 	input.type = of;
 	input.m.path[0] = '\0';
+	if (input.m.object == OBJECT_UNKNOWN)
+		input.m.object = filetype_row(of)->object;
 	return name_made(&input, derive_form(a), is_by_name(a), out);
 }
 
@@ -139,6 +149,46 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 	return made_of(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, false, out);
 }
 
+/* What is known of the module decides which files are asked for: its build id, or a name that a PDB has. */
+int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifact *out)
+{
+	struct artifact a = *sym;
+	size_t n = strlen(a.m.debug_file);
+	bool pdb = a.m.object == OBJECT_PE || (n > 4 && strcasecmp(a.m.debug_file + n - 4, ".pdb") == 0);
+	struct key k;
+
+	if (sym->type != FILETYPE_BREAKPAD || !d->fetch->opts.synthesize || !sym->m.debug_id.set ||
+		debug_id_is_nil(&sym->m.debug_id))
+		return -ENOENT;
+	a.m.path[0] = '\0';
+	a.type = pdb ? FILETYPE_PDB : FILETYPE_ELF_DEBUG;
+	a.m.object = pdb ? OBJECT_PE : OBJECT_UNKNOWN;
+	if (!pdb && module_ids_fit(a.m.code_id, &a.m.debug_id))
+		a.m.object = OBJECT_ELF;
+	else
+		a.m.code_id[0] = '\0';
+	if (a.m.object == OBJECT_UNKNOWN)
+		fetch_complete(d->fetch, &a);
+	if (a.m.object == OBJECT_MACHO)
+		a.type = FILETYPE_MACH_DEBUG;
+	else if (a.m.object == OBJECT_PE && !pdb)
+		a.type = FILETYPE_PE;
+	else if (a.m.object != OBJECT_ELF && !pdb)
+		a.m.object = OBJECT_UNKNOWN;
+	*out = a;
+	out->type = FILETYPE_SYM;
+	snprintf(out->m.debug_file, sizeof(out->m.debug_file), "%s", sym->m.debug_file);
+	set_name(out, a.type, GSYM_WORK_SYM);
+	return derive_key(out, &k);
+}
+
+const char *derive_breakpad_why(const struct artifact *a)
+{
+	return a->m.object != OBJECT_UNKNOWN ? "no source has its debug file or program"
+					     : "only its debug id is known, and no file with it: servers of "
+					       "debuginfod are asked by build id";
+}
+
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out)
 {
 	struct key k;
@@ -158,6 +208,8 @@ unsigned derive_inputs(const struct artifact *a, struct artifact out[static DERI
 		out[n] = *a;
 		out[n].type = f->inputs[i];
 		out[n].m.path[0] = '\0';
+		if (out[n].m.object == OBJECT_UNKNOWN && f->sym)
+			out[n].m.object = filetype_row(f->inputs[i])->object;
 		n += key_of(&k, &out[n]) == 0;
 	}
 	return n;

@@ -36,15 +36,21 @@ struct derive_kind {
 	 * of symfs, and is made again. */
 	const char *maker;
 	const char *faults[DERIVE_FAULTS]; /* names of the remembered misses */
+	bool wants_code; /* the program is an input, too: its unwind rules */
 	/* (workers) Converts `c->in`. *fd: the converted file. Returns what gsym_work() returns. */
 	int (*make)(struct conversion *c, int *fd, struct gsym_work_lack *lack, struct err *e);
 };
 
-extern const struct derive_kind derive_gsym;
+extern const struct derive_kind derive_gsym, derive_sym;
+
+/* (derive-gsym.c) The options of the worker process for this conversion. */
+void derive_work_opts(struct conversion *c, struct gsym_work_lack *lack, bool *bare, struct gsym_work *out);
+/* (derive-gsym.c) Warns once if a worker process ran without a system-call filter. */
+void derive_tell_bare(struct conversion *c, bool bare);
 
 /* ---- derive-names.c: the inputs and the key of a derived file ------------------------------- */
 
-#define DERIVE_INPUTS 2 /* the most input types of one derived file */
+#define DERIVE_INPUTS 4 /* the most input types of one derived file */
 
 /* The form that `a` asks for. */
 enum gsym_work_form derive_form(const struct artifact *a);
@@ -52,6 +58,11 @@ enum gsym_work_form derive_form(const struct artifact *a);
 unsigned derive_inputs(const struct artifact *a, struct artifact out[static DERIVE_INPUTS]);
 /* The key under which the derived file is stored if its input has type `of`. 0, -errno. */
 int derive_key_of(const struct artifact *a, enum filetype of, struct key *out);
+
+/* ---- derive-sym.c: Breakpad files ------------------------------------------------------------ */
+
+/* Whether the file `in` of type `of` lacks the unwind rules, so that the program is wanted. `out`: the program. */
+bool derive_code_of(const struct artifact *a, const struct blob *in, enum filetype of, struct artifact *out);
 
 /* ---- derive-table.c: conversions under way -------------------------------------------------- */
 
@@ -99,8 +110,11 @@ struct lack {
 	struct blob *blob; /* with LACK_HERE: the file */
 };
 
+/* Size of the name of one or two inputs, which identifies their bytes. */
+#define DERIVE_INPUT_NAME (2 * SHA256_TEXT + 8)
+
 /* A file that a conversion is waiting for. */
-enum derive_wants { WANTS_INPUT, WANTS_SECOND, WANTS_ALT, WANTS_UNIT, WANTS_PROGRAM };
+enum derive_wants { WANTS_INPUT, WANTS_SECOND, WANTS_CODE, WANTS_ALT, WANTS_UNIT, WANTS_PROGRAM };
 
 struct conversion {
 	struct derive *d;
@@ -123,7 +137,9 @@ struct conversion {
 	enum filetype of;  /* type of `in` */
 	bool asked_bucket; /* the team's bucket was asked for the file */
 	bool asked_second; /* the second input was asked for */
-	char input[SHA256_TEXT]; /* names the bytes of the chosen input */
+	bool asked_code;   /* the program was asked for */
+	struct blob *code; /* the program, for its unwind rules; NULL: it was not found, or the input has the rules */
+	char input[DERIVE_INPUT_NAME]; /* names the bytes of the chosen input, and of the program */
 	struct lack alt;     /* the file into which dwz moved shared parts */
 	struct lack package; /* the package of split units */
 	struct lack units;   /* the single split units */

@@ -212,13 +212,15 @@ void derive_finish(struct conversion *c, int r, struct blob *b)
 	struct making *m, *next;
 
 	m = table_remove(c);
-	f.why = c->e.text[0] ? c->e.text : err_text(r);
+	f.why = r == -ENOENT && !c->in && c->kind->type == FILETYPE_SYM ? derive_breakpad_why(&c->a)
+		: c->e.text[0] ? c->e.text : err_text(r);
 	for (; m; m = next) {
 		next = m->next;
 		m->ready(m->ctx, &f);
 		making_unref(m);
 	}
 	blob_unref(c->in);
+	blob_unref(c->code);
 	blob_unref(c->alt.blob);
 	blob_unref(c->package.blob);
 	blob_unref(c->unit);

@@ -17,7 +17,7 @@
 #define SLOW_SECONDS 300
 #define SHORT_SECONDS 300
 
-static const struct derive_kind *const kinds[] = {&derive_gsym};
+static const struct derive_kind *const kinds[] = {&derive_gsym, &derive_sym};
 
 /* NULL: symfs does not make files of this type. */
 static const struct derive_kind *kind_of(enum filetype t)
@@ -30,22 +30,40 @@ static const struct derive_kind *kind_of(enum filetype t)
 
 /* ---- files that were made already ------------------------------------------------------ */
 
-/* Size of the name of an input, which identifies the input's bytes. A better file under the same key has another
- * name. */
-#define INPUT_NAME SHA256_TEXT
 #define IN_PLACE '@' /* begins the name of a file that is not in the store */
 #define ANY_IN_PLACE "@"
+#define MADE_OF " of "
 
-static const char *input_name(const struct blob *in, char room[static INPUT_NAME])
+static void blob_name(const struct blob *b, char room[static SHA256_TEXT])
 {
-	if (blob_sha256(in)[0])
-		snprintf(room, INPUT_NAME, "%s", blob_sha256(in));
+	if (blob_sha256(b)[0])
+		snprintf(room, SHA256_TEXT, "%s", blob_sha256(b));
 	else
-		snprintf(room, INPUT_NAME, "%c%016llx", IN_PLACE, (unsigned long long)blob_number(in));
+		snprintf(room, SHA256_TEXT, "%c%016llx", IN_PLACE, (unsigned long long)blob_number(b));
+}
+
+/* Names an input, or with a program two inputs: "PROGRAM of INPUT". A better file under the same key has another name. */
+static const char *input_name(const struct blob *in, const struct blob *code, char room[static DERIVE_INPUT_NAME])
+{
+	char of[SHA256_TEXT], program[SHA256_TEXT] = "";
+
+	blob_name(in, of);
+	if (code)
+		blob_name(code, program);
+	snprintf(room, DERIVE_INPUT_NAME, "%s%s%s", program, code ? MADE_OF : "", of);
 	return room;
 }
 
-#define MADE_OF " of "
+/* Whether a file made of `of` will do for the input `want`. With a program it is better than without. */
+static bool is_wanted(const char *of, const char *want)
+{
+	size_t n = strlen(of), tail = strlen(MADE_OF) + strlen(want);
+
+	if (strcmp(of, want) == 0)
+		return true;
+	return !strstr(want, MADE_OF) && n > tail && strcmp(of + n - strlen(want), want) == 0 &&
+		strncmp(of + n - tail, MADE_OF, strlen(MADE_OF)) == 0;
+}
 
 /* The name of the input that a file with this URL was made of. NULL: another version of symfs made the file. */
 static const char *made_of(const struct derive_kind *kind, const char *url)
@@ -73,7 +91,7 @@ static int find_made(struct derive *d, const struct key *k, const char *input, s
 		return -ENOENT;
 	if (store_find(d->store, k, &b) == 0) {
 		of = made_of(kind, blob_facts(b)->url);
-		if (of && (!input || strcmp(of, input) == 0)) {
+		if (of && (!input || is_wanted(of, input))) {
 			*out = b;
 			return 0;
 		}
@@ -108,14 +126,45 @@ static int stored_input(struct derive *d, const struct artifact *inputs, unsigne
 	return r == -EAGAIN ? r : 0;
 }
 
+/* Finds the stored program whose unwind rules belong into the file. *lacks: no program is stored, and one may have the
+ * rules. */
+static struct blob *stored_code(struct derive *d, const struct artifact *a, const struct blob *in, enum filetype of,
+	bool *lacks)
+{
+	const struct derive_kind *kind = kind_of(a->type);
+	struct artifact code;
+	struct blob *b = NULL;
+	struct key k;
+
+	*lacks = kind && kind->wants_code && derive_code_of(a, in, of, &code) && key_of(&k, &code) == 0;
+	if (*lacks && store_find(d->store, &k, &b) == 0)
+		*lacks = false;
+	return b;
+}
+
+/* Whether a source can be asked for the program, which was not found when the file was made. */
+static bool may_find_code(struct derive *d, const struct artifact *a, const struct blob *in, enum filetype of)
+{
+	struct fetched f = {0};
+	struct artifact code;
+	int r;
+
+	if (!derive_code_of(a, in, of, &code))
+		return false;
+	r = fetch_try(d->fetch, &code, 1, FETCH_WHOLE, &f);
+	blob_unref(f.blob);
+	return r == -EAGAIN;
+}
+
 /* Only a file made of the best input can be returned at once. For other inputs, sources must first be asked whether
  * the best input exists. */
 int derive_try(struct derive *d, const struct artifact *a, struct blob *in, struct fetched *f)
 {
 	struct artifact inputs[DERIVE_INPUTS];
-	_cleanup_blob_ struct blob *b = in ? blob_ref(in) : NULL;
+	_cleanup_blob_ struct blob *b = in ? blob_ref(in) : NULL, *code = NULL;
 	unsigned n = derive_inputs(a, inputs);
-	char room[INPUT_NAME];
+	char room[DERIVE_INPUT_NAME];
+	bool lacks = false;
 	const char *of;
 	int r;
 
@@ -124,10 +173,13 @@ int derive_try(struct derive *d, const struct artifact *a, struct blob *in, stru
 	if (!n || derive_key(a, &f->key) < 0)
 		return -ENOENT;
 	r = b ? 0 : stored_input(d, inputs, n, &b);
+	if (r != -EAGAIN && b)
+		code = stored_code(d, a, b, inputs[0].type, &lacks);
 	if (r != -EAGAIN)
-		r = find_made(d, &f->key, b ? input_name(b, room) : NULL, &f->blob);
-	of = f->blob && !b ? made_of(kind_of(a->type), blob_facts(f->blob)->url) : NULL;
-	if (of && *of == IN_PLACE) { /* the directory may have another file by now */
+		r = find_made(d, &f->key, b ? input_name(b, code, room) : NULL, &f->blob);
+	of = f->blob ? made_of(kind_of(a->type), blob_facts(f->blob)->url) : NULL;
+	if (of && ((!b && strchr(of, IN_PLACE)) || /* the directory may have another file by now */
+			  (lacks && !strstr(of, MADE_OF) && may_find_code(d, a, b, inputs[0].type)))) {
 		blob_unref(take(f->blob));
 		r = -EAGAIN;
 	}
@@ -158,12 +210,12 @@ bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url
 	struct artifact inputs[DERIVE_INPUTS];
 	unsigned n = derive_inputs(a, inputs);
 	_cleanup_blob_ struct blob *in = NULL;
-	char room[INPUT_NAME];
+	char room[DERIVE_INPUT_NAME];
 	int r = of && n ? stored_input(d, inputs, n, &in) : -EAGAIN;
 
 	if (r == -ENOENT)
 		return *of == IN_PLACE || has_ended(d, inputs, n);
-	return r < 0 || strcmp(of, input_name(in, room)) != 0;
+	return r < 0 || strcmp(of, input_name(in, NULL, room)) != 0;
 }
 
 bool derive_failed(struct derive *d, const struct artifact *a)
@@ -227,7 +279,7 @@ static int publish(struct conversion *c, int fd, struct blob **out, struct err *
 static void remember(struct conversion *c, enum derive_fault fault, int64_t seconds)
 {
 	store_miss_add(c->d->store, &c->key, c->input, c->kind->faults[fault], seconds, c->e.text);
-	store_miss_add(c->d->store, &c->key, c->input[0] == IN_PLACE ? ANY_IN_PLACE : "", c->kind->faults[fault],
+	store_miss_add(c->d->store, &c->key, strchr(c->input, IN_PLACE) ? ANY_IN_PLACE : "", c->kind->faults[fault],
 		seconds, c->e.text);
 }
 
@@ -354,12 +406,32 @@ static int ask_second(struct conversion *c)
 	return derive_ask(c, &inputs[1], 1, WANTS_SECOND, second_got);
 }
 
+/* Without the program the file is made without its unwind rules, and is made again once the program is found. */
+static void code_got(struct conversion *c, const struct fetched *f)
+{
+	if (f->r == -EINTR)
+		c->r = f->r;
+	else if (f->r == 0 && f->blob)
+		c->code = blob_ref(f->blob);
+}
+
+/* Asks for the program, whose unwind rules the input lacks. 0: a source is asked. */
+static int ask_code(struct conversion *c)
+{
+	struct artifact code;
+
+	if (!c->kind->wants_code || c->asked_code || !c->in || !derive_code_of(&c->a, c->in, c->of, &code))
+		return -ENOENT;
+	c->asked_code = true;
+	return derive_ask(c, &code, 1, WANTS_CODE, code_got);
+}
+
 /* Whether another server has made the file, and put it into the team's bucket. It is looked for once. */
 static bool shared(struct conversion *c, struct blob **out)
 {
 	char url[sizeof((struct blob_facts){0}.url)];
 
-	if (c->asked_bucket || c->input[0] == IN_PLACE)
+	if (c->asked_bucket || strchr(c->input, IN_PLACE))
 		return false;
 	c->asked_bucket = true;
 	snprintf(url, sizeof(url), "%s" MADE_OF "%s", c->kind->maker, c->input);
@@ -377,8 +449,10 @@ static void conversion_run(void *ctx)
 		r = 0;
 	if (r == 0 && !b && ask_second(c) == 0)
 		return; /* the ticket's callback resumes the conversion */
+	if (r == 0 && !b && ask_code(c) == 0)
+		return; /* the same */
 	if (c->in && !c->input[0])
-		input_name(c->in, c->input);
+		input_name(c->in, c->code, c->input);
 	if (r == 0 && c->ids && c->units.state == LACK_UNKNOWN) {
 		r = lacks_next_unit(c);
 		if (r == 0)

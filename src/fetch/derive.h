@@ -1,4 +1,4 @@
-/* Derived files: GSYM that symfs converts from debug files, in worker processes that may crash
+/* Derived files: GSYM and Breakpad files that symfs makes of debug files, in worker processes that may crash
  * (convert/worker.h). Each file is made once, however many callers and processes ask, and stored under the
  * identity of its input. A conversion that failed is remembered with the reason. Any thread. A call waits
  * only if its comment says so. */
@@ -25,7 +25,14 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
  * (convert/from-ppdb.h). `lenient`, only for Breakpad files: a bad line is left out, and the rest is converted. */
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 
-/* The key of the derived file; `a` is an artifact that derive_artifact() or derive_exact() wrote. 0, -ENOENT. */
+/* *out: the Breakpad file that would be made if no source has the file `sym`. 0. -ENOENT: none is made: `sym` is not a
+ * Breakpad file or has no debug id, or the option `synthesize` is off. (waits for the store's index) */
+int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifact *out);
+
+/* Why the Breakpad file `a` is missing, after derive_breakpad() wrote it, and derive_open() could not find its inputs. */
+const char *derive_breakpad_why(const struct artifact *a);
+
+/* The key of the derived file; `a` is an artifact that one of these functions wrote. 0, -ENOENT. */
 int derive_key(const struct artifact *a, struct key *out);
 
 /* Looks into the store only. `in` is the first input; NULL: use the stored input. 0: `f` is the answer, and the caller

@@ -75,6 +75,7 @@ struct fetch_opts {
 	uint64_t max_file_size;
 	bool ask_on; /* when a file lacks what its key wants, ask the other sources for a better one */
 	enum fetch_ranges ranges;
+	bool synthesize;	/* make Breakpad files that no source has */
 	bool allow_unsandboxed; /* make GSYM also where no system-call filter can be set */
 	const char *agent; /* words added to the User-Agent header; NULL: none */
 };

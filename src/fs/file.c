@@ -93,7 +93,7 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 	int r;
 
 	node_artifact(n, &a);
-	if (a.type == FILETYPE_GSYM)
+	if (filetype_is(a.type, TYPE_MADE))
 		return open_gsym(fs, req, n, fi);
 	r = fetch_try(fs->fetch, &a, 1, FETCH_OPEN, &f);
 	if (r == -EAGAIN) {

@@ -150,6 +150,56 @@ static int plist_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	return told_entry(fs, TOLD_PLIST, cands, n, f, out);
 }
 
+/* ---- Breakpad files that no source has ---------------------------------------------- */
+
+/* The node of a derived file `a`. `f` has the file, or says why it cannot be made: then it is missing. */
+static int synthesized_entry(struct fs *fs, const struct artifact *a, const struct fetched *f, struct entry *out)
+{
+	struct node_bytes b;
+	struct node *node;
+	struct key k;
+	int r = f->r == 0 ? derive_key(a, &k) : f->r;
+
+	if (r == -EINTR)
+		return r;
+	if (r < 0)
+		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
+	b = fs_bytes_of(f);
+	r = node_of_leaf(fs->nodes, &k, a, &b, &node);
+	if (r < 0)
+		return r;
+	entry_of_node(fs, node, out);
+	out->param.entry_timeout = MIN(out->param.entry_timeout, FS_SOON);
+	return 0;
+}
+
+static void synthesized_answer(struct waiting *w, const struct fetched *f)
+{
+	struct entry e = {0};
+
+	entry_reply(w->fs, w->req, synthesized_entry(w->fs, w->cands, f, &e), &e);
+}
+
+/* Makes a Breakpad file that no source has. -ENOENT: the file is of another type, or it cannot be made. The file is made
+ * by its LOOKUP, not its OPEN: readers ask for its size before they open it. */
+static int synthesize(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n, struct entry *out)
+{
+	struct fetched f = {0};
+	struct artifact a;
+	int r = n ? derive_breakpad(fs->derive, &cands[0], &a) : -ENOENT;
+
+	if (r == 0)
+		r = derive_try(fs->derive, &a, NULL, &f);
+	if (r == -EAGAIN) {
+		r = wait_making(fs, req, &a, synthesized_answer, NULL, NULL);
+		return r < 0 ? r : FS_WAITS;
+	}
+	if (r == 0)
+		r = f.r < 0 ? -ENOENT : synthesized_entry(fs, &a, &f, out);
+	blob_unref(f.blob);
+	return r;
+}
+
 /* ---- files that sources may have -------------------------------------------------- */
 
 typedef int make_entry(struct fs *fs, const struct artifact *cands, unsigned n,
@@ -181,7 +231,13 @@ static void answer_with(struct waiting *w, const struct fetched *f, make_entry *
 
 static void leaf_answer(struct waiting *w, const struct fetched *f)
 {
-	answer_with(w, f, leaf_entry);
+	struct entry e = {0};
+	int r = f->r == -ENOENT && !w->node ? synthesize(w->fs, w->req, w->cands, w->n, &e) : -ENOENT;
+
+	if (r != -ENOENT)
+		entry_reply(w->fs, w->req, r, &e);
+	else
+		answer_with(w, f, leaf_entry);
 }
 
 static void link_answer(struct waiting *w, const struct fetched *f)
@@ -215,6 +271,12 @@ static int lookup_file_or(struct fs *fs, fuse_req_t req, const struct tree_hit *
 	if (r == -EAGAIN) {
 		r = wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS, answer, dir, NULL);
 		return r < 0 ? r : FS_WAITS;
+	}
+	if (r == 0 && f.r == -ENOENT && !dir && make == leaf_entry) {
+		r = synthesize(fs, req, hit->files, hit->n, out);
+		if (r != -ENOENT)
+			return r;
+		r = 0;
 	}
 	if (r == 0) {
 		r = entry_or_dir(fs, hit->files, hit->n, &f, make, dir, out);

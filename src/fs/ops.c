@@ -66,7 +66,7 @@ static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
 	int r;
 
 	node_artifact(n, &a);
-	r = a.type == FILETYPE_GSYM ? gsym_stored(fs, n, &f) : fs_stored(fs, &a, 1, &f);
+	r = filetype_is(a.type, TYPE_MADE) ? gsym_stored(fs, n, &f) : fs_stored(fs, &a, 1, &f);
 	if (r == 0) {
 		r = attr_settle(fs, n, &f);
 		blob_unref(f.blob);
@@ -76,7 +76,7 @@ static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
 		return 0;
 	if (r != -EAGAIN)
 		return r;
-	if (a.type == FILETYPE_GSYM)
+	if (filetype_is(a.type, TYPE_MADE))
 		return gsym_make_leaf(fs, req, n, NULL, getattr_answer);
 	r = wait_start(fs, req, &a, 1, FETCH_WHOLE, getattr_answer,
 		node_find(fs->nodes, node_ino(n)), NULL);

@@ -65,6 +65,17 @@ static const char *value_verified(struct known *t)
 	return !t->whole ? "" : t->facts.verified ? "yes" : "no";
 }
 
+/* The maker of a file that symfs made: "symfs sym 1"; "symfs" if the file is not stored yet. */
+static const char *value_synthesized(struct known *t)
+{
+	const char *end = strstr(t->facts.url, " of ");
+
+	if (!filetype_is(t->a.type, TYPE_MADE))
+		return "";
+	snprintf(t->value, sizeof(t->value), "%.*s", end ? (int)(end - t->facts.url) : 5, end ? t->facts.url : "symfs");
+	return t->value;
+}
+
 static const struct xattr_row {
 	const char *name;
 	const char *(*value)(struct known *t); /* returns "" if the file has no such attribute */
@@ -77,6 +88,7 @@ static const struct xattr_row {
 	{"sha256", value_sha256},
 	{"state", value_state},
 	{"verified", value_verified},
+	{"synthesized", value_synthesized},
 };
 
 /* Reads the identifier that the key lacks (code id or debug id) from the file. Not for a source file or a
@@ -130,7 +142,7 @@ static int read_known(struct fs *fs, fuse_ino_t ino, struct known *t)
 	}
 	node_artifact(n, &t->a);
 	t->whole = node_facts(fs->nodes, n, &t->facts);
-	r = t->a.type == FILETYPE_GSYM ? gsym_stored(fs, n, &f) : fs_stored(fs, &t->a, 1, &f);
+	r = filetype_is(t->a.type, TYPE_MADE) ? gsym_stored(fs, n, &f) : fs_stored(fs, &t->a, 1, &f);
 	node_unref(fs->nodes, n);
 	if (r == 0) {
 		t->blob = f.blob;

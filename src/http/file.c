@@ -147,6 +147,8 @@ static bool is_final(const struct answer *a)
 {
 	if (a->part)
 		return !part_is_poor(a->part);
+	if (a->key.type == FILETYPE_SYM)
+		return false;
 	return !a->blob || worth_suffices(&blob_facts(a->blob)->worth, a->key.type);
 }
 
@@ -347,6 +349,46 @@ static enum MHD_Result make_of_input(struct exchange *x)
 	return file_reply(x);
 }
 
+/* ---- a Breakpad file that no source has ------------------------------------------------- */
+
+/* Takes the build id of the query, which a debug id does not contain: a server of debuginfod is asked by build id. */
+static void take_build_id(struct exchange *x)
+{
+	struct tree_hit *hit = &x->route->hit;
+	char id[CODE_ID_MAX + 1];
+
+	if (!route_query(x->route->query, "code_id", id, sizeof(id)))
+		return;
+	for (unsigned i = 0; i < hit->n; i++)
+		if (hit->files[i].type == FILETYPE_BREAKPAD && !hit->files[i].m.code_id[0])
+			module_set_code_id(&hit->files[i].m, id, strlen(id));
+}
+
+/* Whether the file that no source has is made: then x->answer is replaced, or *out is the result of the wait for it. */
+static bool make_missing(struct exchange *x, enum MHD_Result *out)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	struct fetched f = {0};
+	struct artifact a;
+	int r;
+
+	if (x->made || x->answer.r != -ENOENT || x->route->what != ROUTE_FILE || !hit->n ||
+		derive_breakpad(x->space->derive, &hit->files[0], &a) < 0)
+		return false;
+	x->made = true;
+	r = derive_try(x->space->derive, &a, NULL, &f);
+	if (r == -EAGAIN) {
+		answer_release(&x->answer);
+		*out = exchange_wait(x, STEP_ANSWER, &a, 1, NULL);
+		return true;
+	}
+	if (r == 0 && f.r == 0) {
+		answer_release(&x->answer);
+		exchange_answered(x, STEP_ANSWER, r, &f);
+	}
+	return false;
+}
+
 /* ---- the request -------------------------------------------------------------------- */
 
 static enum MHD_Result begin(struct exchange *x)
@@ -355,12 +397,22 @@ static enum MHD_Result begin(struct exchange *x)
 		return exchange_missing(x);
 	checksum_take(x);
 	hops_pass_on(x);
+	take_build_id(x);
 	return x->route->what == ROUTE_MADE ? begin_made(x) : fetch_files(x, STEP_ANSWER);
 }
 
 enum MHD_Result file_handle(struct exchange *x)
 {
+	enum MHD_Result result;
+
 	if (x->step < STEP_INPUT)
 		return begin(x);
-	return x->step == STEP_INPUT ? make_of_input(x) : file_reply(x);
+	if (x->step == STEP_INPUT)
+		return make_of_input(x);
+	if (make_missing(x, &result))
+		return result;
+	/* A file that cannot be made is missing, as it is without the attempt. */
+	if (x->made && x->answer.r < 0 && x->answer.r != -EINTR)
+		x->answer.r = -ENOENT;
+	return file_reply(x);
 }

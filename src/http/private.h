@@ -189,6 +189,7 @@ struct exchange {
 	/* the wait, and its result */
 	struct ticket *ticket;
 	struct making *making;
+	bool made; /* the file was not found, and whether it can be made was decided (file.c) */
 	struct answer answer;
 	char via[8 * HTTP_ID_TEXT + 1]; /* ids of the servers that the request came through (hops.c) */
 	struct module *where; /* STEP_LOCATE: the symbol file, if debug_id.set; else NULL */

@@ -46,7 +46,10 @@ static const struct filetype_row filetypes[FILETYPES] = {
 	[FILETYPE_PERFMAP] = {"perfmap", OBJECT_UNKNOWN, ID_DEBUG, NAME_DEBUG_FILE, "debug id", FILETYPE_NONE,
 		TYPE_DEBUG_NAME},
 	/* fetch/derive.c makes these files */
-	[FILETYPE_GSYM] = {"gsym", OBJECT_UNKNOWN, ID_CODE, NAME_PATH, "id", FILETYPE_NONE, TYPE_NAME_COUNTS},
+	[FILETYPE_GSYM] = {"gsym", OBJECT_UNKNOWN, ID_CODE, NAME_PATH, "id", FILETYPE_NONE,
+		TYPE_NAME_COUNTS | TYPE_MADE},
+	[FILETYPE_SYM] = {"sym", OBJECT_UNKNOWN, ID_CODE, NAME_PATH, "id", FILETYPE_NONE,
+		TYPE_NAME_COUNTS | TYPE_MADE | TYPE_TEXT},
 	[FILETYPE_COMPANION] = {"companion", OBJECT_UNKNOWN, ID_CODE, NAME_CODE_FILE, "id of its runtime",
 		FILETYPE_NONE, TYPE_NAME_COUNTS | TYPE_PE_ID | TYPE_ANONYMOUS | TYPE_ANY_PACKING},
 	/* the id of split debug information is not a build id */

@@ -24,6 +24,7 @@ enum filetype {
 	FILETYPE_SECTION,	/* one ELF section of a build, by its name */
 	FILETYPE_PERFMAP,
 	FILETYPE_GSYM,
+	FILETYPE_SYM,		/* a Breakpad file that symfs made */
 	FILETYPE_COMPANION,	/* .NET's debugging libraries, by the id of their runtime */
 	FILETYPE_ELF_DWO,	/* split debug information, by the id of a unit in it */
 	FILETYPES
@@ -81,6 +82,7 @@ enum filetype_flag {
 	TYPE_CAB = 1 << 12,	/* symbol stores may have the file as a cabinet: `x.pd_` */
 	TYPE_LEARNS = 1 << 13,  /* other files of the module may have the names and ids that a request lacks */
 	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms can be made from the file */
+	TYPE_MADE = 1 << 15,	/* symfs makes the file of another (fetch/derive.h); no source is asked for it */
 };
 
 /* The properties of a type. A new type needs an enumerator, a row in filetype.c, and rows in

@@ -28,7 +28,7 @@ int bucket_made_digest(const struct key *k, const char *url, char out[static SHA
 	char canon[KEY_TEXT];
 	uint8_t digest[32];
 
-	if (k->type != FILETYPE_GSYM)
+	if (!filetype_is(k->type, TYPE_MADE))
 		return -ENOENT;
 	if (buf_addf(&text, "%s\n%s", key_canon(k, canon), url) < 0)
 		return -ENOENT;

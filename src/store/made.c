@@ -1,4 +1,4 @@
-/* Finds the files that symfs made of a stored file (GSYM). */
+/* Finds the files that symfs made of a stored file (GSYM, Breakpad files). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/made.h"
 #include "base/util.h"
@@ -11,12 +11,18 @@ struct finding {
 	struct made_files *out;
 };
 
-/* Whether the URL is that of a file which was made of this one: "MAKER of SHA256" (fetch/derive.c). */
+/* Whether the URL is that of a file which was made of this one: "MAKER of SHA256", or of two files,
+ * "MAKER of SHA256 of SHA256" (fetch/derive.c). */
 static bool is_made_of(const char *url, const char *sha256)
 {
-	size_t n = strlen(url), want = strlen(sha256);
+	size_t want = strlen(sha256);
 
-	return n > want + 4 && strcmp(url + n - want, sha256) == 0 && memcmp(url + n - want - 4, " of ", 4) == 0;
+	for (const char *p = url; want && (p = strstr(p, " of "));) {
+		p += 4;
+		if (strncmp(p, sha256, want) == 0 && (!p[want] || p[want] == ' '))
+			return true;
+	}
+	return false;
 }
 
 static void made_add(struct made_files *m, const struct index_object *o)
@@ -28,10 +34,9 @@ static void made_add(struct made_files *m, const struct index_object *o)
 		m->list[m->n++] = *o;
 }
 
-static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *facts)
+static int find_of_type(struct finding *f, const struct key *k, enum filetype type)
 {
-	struct key like = {.type = FILETYPE_GSYM}, found[MADE_MOST];
-	struct finding *f = ctx;
+	struct key like = {.type = type}, found[MADE_MOST];
 	struct index_hit hit;
 	char canon[KEY_TEXT];
 	int n;
@@ -43,6 +48,16 @@ static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *
 			is_made_of(hit.facts.url, f->o->sha256))
 			made_add(f->out, &hit.object);
 	return MIN(n, 0);
+}
+
+static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	int r = 0;
+
+	for (unsigned t = 1; r == 0 && t < FILETYPES; t++)
+		if (filetype_is(t, TYPE_MADE))
+			r = find_of_type(ctx, k, t);
+	return r;
 }
 
 int made_find(struct index *ix, const struct index_object *o, struct made_files *out)

@@ -467,6 +467,11 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 	return -ENOENT;
 }
 
+int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifact *out)
+{
+	return -ENOENT;
+}
+
 int derive_key(const struct artifact *a, struct key *out)
 {
 	return -ENOENT;

@@ -1,0 +1,90 @@
+#!/bin/sh
+# Breakpad files that no source has: a mount, a server and `symfs get` make them from debug file and program, with
+# STACK records of the program. A file that a source has comes first. Where only the debug id is known, servers of
+# debuginfod are asked once the build id is known: from a file, from ?code_id=, or from a dump.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need gcc objcopy readelf curl cmp getfattr
+unset http_proxy all_proxy ALL_PROXY
+
+make_program "$TMP/p" Prog
+for f in Prog libProg.so; do
+  put_gdb "$TMP/both" "$TMP/p/debug/$f.debug" .debug
+  put_gdb "$TMP/both" "$TMP/p/bin/$f"
+  put_gdb "$TMP/debug" "$TMP/p/debug/$f.debug" .debug
+done
+ID=$(build_id "$TMP/p/bin/Prog")
+"$SYMFS" sym --name Prog -o "$TMP/names.sym" "$TMP/p/debug/Prog.debug" "$TMP/p/bin/Prog" || fail "sym"
+DEBUG_ID=$(head -n 1 "$TMP/names.sym" | cut -d ' ' -f 4)
+SYM=Prog/$DEBUG_ID/Prog.sym
+mkdir -p "$TMP/far/buildid/$ID"
+cp "$TMP/p/debug/Prog.debug" "$TMP/far/buildid/$ID/debuginfo"
+names() { grep -vE '^(STACK|INFO UNWIND)' "$1"; }
+is_made() { # FILE WHAT: the functions, and rules
+  [ -s "$1" ] || fail "$2: nothing"
+  names "$1" >"$TMP/one"
+  names "$TMP/names.sym" | cmp -s - "$TMP/one" || fail "$2: $(names "$TMP/names.sym" | diff - "$TMP/one" | head -n 5)"
+  grep -q '^STACK CFI INIT [0-9a-f]* [0-9a-f]* \.cfa: ' "$1" || fail "$2: no unwind rules"
+  ! grep -q '^INFO UNWIND' "$1" || fail "$2: $(grep '^INFO' "$1")"
+}
+made() { grep -c 'was made of' "$1"; }
+
+# ---- a mount on a directory of debug files -------------------------------------------------------
+symfs_mount m --source "gdb@$TMP/both"
+for at in breakpad symstore native .; do
+  [ "$at" = symstore ] || is_made "$MNT_m/$at/$SYM" "$at"
+done
+[ "$(made "$TMP/m.log")" = 1 ] || fail "made $(made "$TMP/m.log") times: $(cat "$TMP/m.log")"
+[ "$(stat -c %s "$MNT_m/breakpad/$SYM")" = "$(wc -c <"$MNT_m/breakpad/$SYM")" ] || fail "the size"
+getfattr --only-values -n user.symfs.synthesized "$MNT_m/breakpad/$SYM" 2>/dev/null | grep -q '^symfs' || fail "no attribute"
+[ ! -e "$MNT_m/breakpad/Prog/00112233445566778899AABBCCDDEEFF0/Prog.sym" ] || fail "of nothing"
+"$SYMFS" symbolicate --help >/dev/null || fail "symbolicate"
+symfs_umount m
+symfs_mount off --source "gdb@$TMP/both" --synthesize no
+[ ! -e "$MNT_off/breakpad/$SYM" ] || fail "synthesize = no"
+symfs_umount off
+
+# ---- a program that comes later ------------------------------------------------------------------
+symfs_mount later --source "gdb@$TMP/debug" --miss-lifetime 1s
+grep -q '^INFO UNWIND none$' "$MNT_later/breakpad/$SYM" || fail "no program, and no word about it"
+! grep -q '^STACK' "$MNT_later/breakpad/$SYM" || fail "rules without a program"
+cp -r "$TMP/both/." "$TMP/debug"
+better() { grep -q '^STACK CFI' "$MNT_later/breakpad/$SYM"; }
+wait_for 60 better || fail "it was not made again: $(cat "$TMP/later.log")"
+is_made "$MNT_later/breakpad/$SYM" "with the program"
+symfs_umount later
+
+# ---- a server of files that debuginfod has --------------------------------------------------------
+upstream_start far --root "$TMP/far"
+symfs_serve one --source "debuginfod@$URL_far"
+code() { fetch_url -o "$TMP/body" -w '%{http_code}' "$@"; }
+[ "$(code "$URL_one/breakpad/$SYM")" = 404 ] || fail "made from a debug id alone: $(head -n 3 "$TMP/body")"
+"$SYMFS" why --no-default-sources --source "debuginfod@$URL_far" --cache "$TMP/why" "breakpad/$SYM" >"$TMP/why.out"
+grep -q '^made  *only of .*only its debug id is known' "$TMP/why.out" || fail "why: $(cat "$TMP/why.out")"
+[ "$(code "$URL_one/breakpad/$SYM?code_id=$(echo "$ID" | sed 's/^./0/')")" = 404 ] || fail "another build id"
+[ "$(code -I "$URL_one/breakpad/$SYM?code_id=$ID")" = 200 ] || fail "HEAD with ?code_id="
+[ "$(code "$URL_one/breakpad/$SYM?code_id=$ID")" = 200 ] || fail "?code_id="
+grep -q '^INFO UNWIND none$' "$TMP/body" || fail "$(head -n 5 "$TMP/body")"
+names "$TMP/body" >"$TMP/one"
+names "$TMP/names.sym" | cmp -s - "$TMP/one" || fail "?code_id=: other names"
+before=$(upstream_count "$URL_far" get)
+[ "$(code "$URL_one/$SYM")" = 200 ] || fail "the build id is known now"
+[ "$(upstream_count "$URL_far" get)" = "$before" ] || fail "asked again"
+"$SYMFS" get --no-default-sources --source "gdb@$TMP/both" --cache "$TMP/get" -o "$TMP/got.sym" "breakpad/$SYM" >/dev/null || fail "get"
+is_made "$TMP/got.sym" "get"
+"$SYMFS" warm --breakpad --no-default-sources --source "debuginfod@$URL_far" --cache "$TMP/warm" "$TMP/p/bin/Prog" >"$TMP/warm.out" || fail "warm"
+grep -q 'sym [0-9.]* KB' "$TMP/warm.out" || fail "warm: $(cat "$TMP/warm.out")"
+symfs_serve warmed --cache "$TMP/warm" --offline
+[ "$(code "$URL_warmed/breakpad/$SYM")" = 200 ] || fail "warm did not make it"
+
+# ---- a file that a source has --------------------------------------------------------------------
+mkdir -p "$TMP/sym/Prog/$DEBUG_ID"
+{ head -n 1 "$TMP/names.sym" && echo 'PUBLIC 1000 0 from_the_source'; } >"$TMP/sym/$SYM"
+symfs_serve two --source "gdb@$TMP/both" --source "breakpad@$TMP/sym"
+[ "$(code "$URL_two/breakpad/$SYM")" = 200 ] || fail "the source's file"
+same_file "$TMP/body" "$TMP/sym/$SYM"
+[ "$(made "$TMP/two.log")" = 0 ] || fail "made beside the source's"
+# What symfs made is no input: stacks and GSYM come from the debug file.
+"$SYMFS" cache ls --cache "$TMP/get" | grep -q ' gsym ' && fail "GSYM of a made file"
+say "a mount, a server, get and warm: $(grep -c '^FUNC' "$TMP/got.sym") FUNC, $(grep -c '^STACK' "$TMP/got.sym") STACK records"

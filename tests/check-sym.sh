@@ -15,11 +15,13 @@ cd "$TMP" || exit 1
 # The records of a file: order, overlaps, numbers of files and origins.
 cat >records.py <<'PY'
 import sys
-files, origins, end, last, size, n = set(), set(), 0, 0, 0, 0
+files, origins, end, last, size, n, stack = set(), set(), 0, 0, 0, 0, False
 for number, line in enumerate(open(sys.argv[1], encoding="utf-8", errors="surrogateescape"), 1):
     w = line.rstrip("\n").split(" ")
     def bad(why): sys.exit("%s:%d: %s: %s" % (sys.argv[1], number, why, line[:100]))
     if number == 1 and w[0] != "MODULE": bad("no MODULE")
+    if w[0] == "STACK": stack = True
+    elif stack: bad("behind a STACK record")
     if w[0] == "FILE": files.add(w[1])
     elif w[0] == "INLINE_ORIGIN": origins.add(w[1])
     elif w[0] in ("FUNC", "PUBLIC"):
@@ -120,6 +122,15 @@ same_file o0.sym "symbols/o0/$(head -n 1 o0.sym | cut -d ' ' -f 4)/o0.sym"
 objcopy --strip-debug o2 stripped/table
 "$SYMFS" sym stripped/table >table.sym || fail "the symbol table"
 strict table table.sym
+"$SYMFS" sym --cfi-only stripped/o2 >cfi.sym || fail "--cfi-only"
+grep '^STACK' o2.sym >stack.want
+[ "$(wc -l <stack.want)" -ge 20 ] || fail "too few unwind rules: $(wc -l <stack.want)"
+grep '^STACK' cfi.sym | cmp -s - stack.want || fail "--cfi-only has other rules"
+! grep -qvE '^(MODULE|INFO|STACK) ' cfi.sym || fail "--cfi-only: $(grep -vE '^(MODULE|INFO|STACK) ' cfi.sym | head -n 3)"
+"$SYMFS" sym o2.debug >names.sym || fail "a debug file"
+grep -q '^INFO UNWIND none$' names.sym || fail "a debug file: $(head -n 4 names.sym)"
+! grep -q '^STACK' names.sym || fail "a debug file has no unwind rules"
+"$SYMFS" sym --cfi-only o2.debug >/dev/null 2>&1 && fail "--cfi-only of a debug file"
 grep -q '^PUBLIC [0-9a-f]* 0 main$' table.sym || fail "no PUBLIC main"
 ! grep -q '^FUNC' table.sym || fail "FUNC without debug information"
 if command -v dwz >/dev/null; then

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/gsym-files.h"
 #include "cmd/json.h"
+#include "convert/frames.h"
 #include "convert/to-breakpad.h"
 #include "layout/layout.h"
 #include "layout/layouts.h"
@@ -17,6 +18,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #define INPUTS_MOST 1024
@@ -32,6 +34,7 @@ struct input {
 struct run {
 	struct app_args args;
 	const char *out, *store, *name, *arch;
+	bool cfi_only;
 	struct input *inputs;
 	unsigned n;
 };
@@ -155,12 +158,82 @@ static void report_left_out(const char *path, const struct gsym_made *made)
 		fprintf(stderr, "symfs sym: %s: the file with the parts that dwz moved was not found\n", buf_text(&name));
 }
 
-/* Writes the file of a module to a descriptor. */
-static int print_module(struct run *run, const struct input *best, const struct sym_head *h, int fd, struct err *e)
+static int write_all(int fd, const uint8_t *p, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, p, MIN(n, (size_t)1 << 24));
+
+		if (w < 0 && errno != EINTR)
+			return -errno;
+		p += MAX(w, 0);
+		n -= (size_t)MAX(w, 0);
+	}
+	return 0;
+}
+
+/* A descriptor of the program: of the file, or of a copy of one slice of a fat file. */
+static int open_code(const struct input *in)
+{
+	int fd, r;
+
+	if (in->bytes.n == in->map.n)
+		return open(in->path, O_RDONLY | O_CLOEXEC);
+	fd = memfd_create("slice", MFD_CLOEXEC);
+	r = fd < 0 ? -errno : write_all(fd, in->bytes.p, in->bytes.n);
+	if (r < 0 && fd >= 0)
+		close(fd);
+	return r < 0 ? r : fd;
+}
+
+/* Reads the unwind rules of the module's program. *out: a descriptor of the STACK records, or -1: there are no rules
+ * that the records can say. */
+static int read_rules(struct run *run, unsigned module, int *out, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	struct frames_work work = {.unsandboxed = true};
+	struct unwind_counts counts;
+	int r = -ENODATA;
+
+	*out = -1;
+	for (unsigned i = 0; i < run->n && r == -ENODATA; i++) {
+		const struct input *in = &run->inputs[i];
+
+		if (in->module != module || !in->s.code)
+			continue;
+		fd = open_code(in);
+		r = fd < 0 ? err_set(e, fd, "%s", err_text(fd)) : frames_text(&work, fd, out, &counts, e);
+	}
+	return r == -ENODATA || r == -ENOTSUP || r == -ENOMSG ? 0 : r;
+}
+
+static int append(int from, int fd, struct err *e)
+{
+	_cleanup_map_ struct span text = {0};
+	int r = from >= 0 ? map_fd(&text, from, e) : 0;
+
+	if (r == 0 && text.n)
+		r = write_all(fd, text.p, text.n);
+	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : 0;
+}
+
+/* Writes MODULE, INFO and STACK records. */
+static int print_rules(const struct sym_head *h, int rules, int fd, struct err *e)
+{
+	int r;
+
+	if (rules < 0)
+		return err_set(e, -ENODATA, "has no unwind rules, or not the program");
+	r = sym_write(h, NULL, fd, NULL);
+	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : append(rules, fd, e);
+}
+
+/* Writes the file of a module to a descriptor. `rules`: its STACK records, or -1. */
+static int print_module(const struct input *best, const struct sym_head *h, int rules, int fd, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	struct gsym_files files = {.path = best->path};
 	struct gsym_make_opts o = {.find = find_file, .ctx = &files};
+	struct sym_counts counts;
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
 
@@ -172,8 +245,10 @@ static int print_module(struct run *run, const struct input *best, const struct 
 	if (strcmp(made.from, "breakpad") == 0 || strcmp(made.from, "gsym") == 0)
 		return err_set(e, -ENOTSUP, "is not a program or debug file");
 	report_left_out(best->path, &made);
-	r = sym_write(h, w, fd, NULL);
-	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : 0;
+	r = sym_write(h, w, fd, &counts);
+	if (r == 0 && rules < 0 && !counts.funcs && !counts.publics)
+		return err_set(e, -ENODATA, "has no functions");
+	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : append(rules, fd, e);
 }
 
 /* Opens the file DIR/NAME/ID/NAME.sym, and creates its directories. */
@@ -216,16 +291,20 @@ static int open_output(struct run *run, const struct input *best, const struct s
 static int make_module(struct run *run, unsigned module)
 {
 	const struct input *best = best_of(run, module);
+	_cleanup_close_ int rules = -1;
 	struct sym_head h;
 	struct err e = {0};
 	int r = head_of(run, best, &h, &e), fd;
 
+	if (r == 0)
+		r = read_rules(run, module, &rules, &e);
 	if (r < 0)
 		return fail(best->path, &e);
+	h.no_rules = rules < 0;
 	fd = open_output(run, best, &h, &e);
 	if (fd < 0)
 		return fail(best->path, &e);
-	r = print_module(run, best, &h, fd, &e);
+	r = run->cfi_only ? print_rules(&h, rules, fd, &e) : print_module(best, &h, rules, fd, &e);
 	if (fd != STDOUT_FILENO && close(fd) < 0 && r == 0)
 		r = err_set(&e, -errno, "cannot be written: %s", err_text(errno));
 	return r < 0 ? fail(best->path, &e) : EXIT_DONE;
@@ -261,6 +340,7 @@ static int run_sym(int argc, char **argv)
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "the output (the standard output)", &run.out},
 		{"store", 0, "DIR", "write DIR/NAME/ID/NAME.sym for each module", &run.store},
+		{"cfi-only", 0, NULL, "only the unwind rules", &run.cfi_only},
 		{"name", 0, "NAME", "the name of the module (from its files)", &run.name},
 		{"arch", 0, "NAME", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
 		{0},
@@ -285,11 +365,11 @@ static int run_sym(int argc, char **argv)
 
 const struct cmd cmd_sym = {
 	.name = "sym",
-	.args = "[-o FILE|--store DIR] FILE...",
-	.help = "Prints the Breakpad symbol file of a module: functions, lines and inlined\n"
-		"calls. FILE is a program, library, PDB, debug file or dSYM, and several files\n"
-		"of one build make one output. Without debug information the output has the\n"
-		"names of the symbol table",
+	.args = "[-o FILE|--store DIR] [--cfi-only] FILE...",
+	.help = "Prints the Breakpad symbol file of a module: functions, lines, inlined calls\n"
+		"and unwind rules. FILE is a program, library, PDB, debug file or dSYM, and\n"
+		"several files of one build make one output: the rules are in the program. If\n"
+		"there is no debug information, the names are those of the symbol table",
 	.examples = {"symfs sym prog.debug prog >prog.sym",
 		"symfs sym --store symbols lib/*.so"},
 	.run = run_sym,

@@ -417,8 +417,8 @@ static void show_log(struct sysroot *s, unsigned most)
 
 /* ---- debuggers ---------------------------------------------------------------------- */
 
-/* The signals that end this command. They are blocked while debug files are read: the command has to unmount before it
- * ends. */
+/* The signals that end this command. They are blocked while debug files are read: the command has to unmount before
+ * it ends. */
 static void signals_of_end(sigset_t *out)
 {
 	sigemptyset(out);

@@ -1,4 +1,5 @@
-/* Reads from debug files in which directories their modules were compiled, and writes the debugger's rules for them. */
+/* Reads from debug files in which directories their modules were compiled, and writes the debugger's rules for
+ * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/core-sources.h"
 #include "base/clock.h"
@@ -325,7 +326,8 @@ static int by_length(const void *a, const void *b)
 
 static int write_rule(FILE *f, const struct core_sources *s, const struct rule *r, const char *mount, bool lldb)
 {
-	fprintf(f, "%s %s %s/source/", lldb ? "settings append target.source-map" : "set substitute-path", r->dir, mount);
+	fprintf(f, "%s %s %s/source/", lldb ? "settings append target.source-map" : "set substitute-path", r->dir,
+		mount);
 	for (unsigned i = 0; i < r->n; i++)
 		fprintf(f, "%s%s", i ? "+" : "", s->all[r->modules[i]].id);
 	return fprintf(f, "%s\n", r->dir) < 0 ? -EIO : 0;

@@ -15,12 +15,12 @@ bool core_sources_wanted(const struct app_args *args);
 int core_sources_new(struct core_sources **out); /* 0, -ENOMEM */
 void core_sources_free(struct core_sources *s);	 /* NULL is fine */
 
-/* Adds a module: its build id, and the path of a local file of the build, or NULL. Modules that are added earlier come
- * first where modules were compiled in one directory. 0, -ENOMEM. Ignores modules past the limit. */
+/* Adds a module: its build id, and the path of a local file of the build, or NULL. Modules that are added earlier
+ * come first where modules were compiled in one directory. 0, -ENOMEM. Ignores modules past the limit. */
 int core_sources_add(struct core_sources *s, const char *build_id, const char *local);
 
 /* Reads the debug files of all modules through the mount, and writes the commands for the debugger to `path`. The
- * mount fetches these files, which the debugger opens anyway. A file that does not arrive in time gives no rule. Leaves
- * out directories that this machine has. Reads no more once stop() returns true. Returns the number of rules, or
+ * mount fetches these files, which the debugger opens anyway. A file that does not arrive in time gives no rule.
+ * Leaves out directories that this machine has. Reads no more once stop() returns true. Returns the number of rules, or
  * -errno. (waits for the mount) */
 int core_sources_write(struct core_sources *s, const char *mount, const char *path, bool lldb, bool (*stop)(void));

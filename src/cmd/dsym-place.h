@@ -12,6 +12,6 @@
 int dsym_place(struct fetch *f, const char *into, const struct artifact *a, const struct fetched *found, char **path,
 	struct err *e);
 
-/* Finds the file of an artifact in the mount `mount`. *path as above, inside the mount. 0; -ENOENT: the mount does not
- * have it; other -errno. (waits for the mount) */
+/* Finds the file of an artifact in the mount `mount`. *path as above, inside the mount. 0; -ENOENT: the mount does
+ * not have it; other -errno. (waits for the mount) */
 int dsym_in_mount(const char *mount, const struct artifact *a, char **path, struct err *e);

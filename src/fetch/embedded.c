@@ -91,6 +91,7 @@ int embedded_find(struct fetch *f, const struct key *k, struct blob **out)
 	if (r == 0)
 		r = publish_source(f, k, text, n, out);
 	if (r < 0 && r != -ENOENT)
-		log_debug(LOG_FETCH, "%s: no embedded source: %s", key_text(k, room), e.text[0] ? e.text : err_text(r));
+		log_debug(LOG_FETCH, "%s: no embedded source: %s", key_text(k, room),
+			e.text[0] ? e.text : err_text(r));
 	return r;
 }

@@ -84,7 +84,8 @@ static int archive_make(struct archive *a, struct exchange *x, const struct fetc
 
 	if (r < 0)
 		return r;
-	a->plist = (struct zip_stored){.name = a->plist_name, .size = plist.n, .crc = inflate_crc(0, plist.p, plist.n)};
+	a->plist = (struct zip_stored){.name = a->plist_name, .size = plist.n,
+		.crc = inflate_crc(0, plist.p, plist.n)};
 	r = zip_write_head(&a->front, &a->plist);
 	r = r ? r : buf_add(&a->front, plist.p, plist.n);
 	a->file = (struct zip_stored){.name = a->file_name, .size = blob_size(found->blob), .at = a->front.n,

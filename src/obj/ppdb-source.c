@@ -88,7 +88,8 @@ static bool is_path(const struct buf *name, const char *path)
 static int64_t find_document(const struct tables *t, const char *path)
 {
 	for (uint32_t i = 0; i < t->at.n_documents; i++) {
-		const uint8_t *p = span_at(t->file, t->at.documents + (uint64_t)i * t->at.document_row, t->at.document_row);
+		const uint8_t *p = span_at(t->file, t->at.documents + (uint64_t)i * t->at.document_row,
+			t->at.document_row);
 		_cleanup_buf_ struct buf name = BUF_UP_TO(NAME_MOST);
 		struct span blob;
 		int r = p && ppdb_blob(t->blobs, read_index(p, t->at.blob), &blob)
@@ -172,5 +173,7 @@ int ppdb_source(struct span file, const char *path, size_t most, char **out, siz
 	r = document < 0 ? (int)document : document == 0 ? -ENOENT : find_blob(&t, (uint32_t)document, &blob);
 	if (r == 0)
 		r = unpack(blob, most, out, n);
-	return r < 0 ? err_set(e, r, "%s", r == -ENOENT ? "has no such source" : "has a source that cannot be unpacked") : 0;
+	if (r < 0)
+		err_set(e, r, "%s", r == -ENOENT ? "has no such source" : "has a source that cannot be unpacked");
+	return r;
 }

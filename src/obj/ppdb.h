@@ -29,7 +29,8 @@ struct ppdb_places {
 	uint32_t n_documents, n_custom;
 	uint32_t guids_size, blobs_size;
 	unsigned document_row, custom_row;
-	unsigned guid, blob, parent; /* bytes of an index into a heap, and of the parent of custom debug information */
+	unsigned guid, blob, parent; /* bytes of an index into a heap, and of the parent of custom debug
+					information */
 };
 int ppdb_find_places(struct view *v, struct ppdb_places *out, struct err *e); /* as ppdb_worth() */
 
@@ -39,6 +40,6 @@ bool ppdb_blob(struct span heap, uint32_t at, struct span *out);
 int ppdb_document_name(struct span heap, struct span name, struct buf *out);
 
 /* Unpacks the source that is embedded for the document with this name. `path` begins with a slash, and has slashes in
- * place of backslashes: "/C:/src/a.cs" for "C:\\src\\a.cs". 0: the caller frees *out, which has *n bytes. -ENOENT: the
- * source is not embedded; -EFBIG: it has more than `most` bytes; -EBADMSG, -ENOMEM. */
+ * place of backslashes: "/C:/src/a.cs" for "C:\\src\\a.cs". 0: the caller frees *out, which has *n bytes. -ENOENT:
+ * the source is not embedded; -EFBIG: it has more than `most` bytes; -EBADMSG, -ENOMEM. */
 int ppdb_source(struct span file, const char *path, size_t most, char **out, size_t *n, struct err *e);

@@ -7,6 +7,7 @@
 #include "cmd/json.h"
 #include "cmd/no-source.h"
 #include "cmd/paint.h"
+#include "fetch/fetch.h"
 #include "id/filetype.h"
 
 #include <stdio.h>
@@ -147,6 +148,9 @@ static int run_check(const struct app *app, const struct sources *so)
 		fprintf(stderr, "symfs sources: %s\n", rows ? e.text : "out of memory");
 		return EXIT_LOCAL;
 	}
+	for (unsigned i = 0; i < so->n; i++)
+		if (rows[i].good && !rows[i].text[0])
+			fetch_scan_saved(app->settings.cache_dir, so->list[i], rows[i].text);
 	status = app->args.json ? print_check_json(so, rows) : print_check_text(so, rows);
 	for (unsigned i = 0; !app->args.json && i < so->n; i++)
 		if (strcmp(rows[i].state, "refused") == 0) {

@@ -146,6 +146,9 @@ void fetch_sources_text(struct fetch *f, struct buf *out);
 struct source;
 /* The health of one source, in words: "ok", "failing, retry in 1 s". */
 void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240]);
+/* What the last scan of a scanned source has found, as the store in `dir` remembers it, in words. 0; -ENOENT: no scan
+ * is remembered. */
+int fetch_scan_saved(const char *dir, const struct source *s, char out[static 200]);
 void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, CSV */
 
 /* Adds identifiers that the artifact lacks, from stored files of its module. False: no such file is stored.

@@ -31,35 +31,45 @@ static struct tree **tree_at(struct fetch *f, const struct source *s)
 	return at;
 }
 
-/* Returns the path of the file in which the scan is saved. NULL: it cannot be saved, so each process reads all files
- * again. */
-static char *memory_of(const struct fetch *f, const struct source *s)
+/* Returns the path of the file in a store in which the scan is saved. NULL: no memory. */
+static char *memory_of(const char *store, const struct source *s)
 {
-	const char *path = s->o.path;
-	_cleanup_free_ char *dir = NULL;
 	char *file;
 
-	if (asprintf(&dir, "%s/scans", store_dir(f->store)) < 0) {
-		dir = NULL;
-		return NULL;
-	}
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return NULL;
-	return asprintf(&file, "%s/%016llx%s", dir, (unsigned long long)hash_mix(path, strlen(path)),
+	return asprintf(&file, "%s/scans/%016llx%s", store, (unsigned long long)hash_mix(s->o.path, strlen(s->o.path)),
 		       source_archives(s) ? "" : "-files") < 0
 		? NULL
 		: file;
 }
 
+/* Makes the directory for the saved scans. If that fails, each process reads all files again. */
+static void make_memories(const char *store)
+{
+	_cleanup_free_ char *dir = NULL;
+
+	if (asprintf(&dir, "%s/scans", store) < 0)
+		dir = NULL;
+	else if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		log_debug(LOG_FETCH, "%s: %s", dir, err_text(errno));
+}
+
+int fetch_scan_saved(const char *dir, const struct source *s, char out[static 200])
+{
+	_cleanup_free_ char *memory = source_scans(s) ? memory_of(dir, s) : NULL;
+
+	return memory ? scan_saved(memory, out) : -ENOENT;
+}
+
 /* Under the lock. */
 static void tree_begin(struct fetch *f, const struct source *s)
 {
-	_cleanup_free_ char *memory = memory_of(f, s);
+	_cleanup_free_ char *memory = memory_of(store_dir(f->store), s);
 	struct scan_opts o = {.path = s->o.path, .memory = memory, .archives = source_archives(s),
 		.unsandboxed = f->opts.allow_unsandboxed};
 	struct tree *t = calloc(1, sizeof(*t));
 	struct err e = {0};
 
+	make_memories(store_dir(f->store));
 	if (!t || scan_start(&t->scan, &o, &e) < 0) {
 		log_error("%s cannot be walked: %s", s->o.path, t ? e.text : "out of memory");
 		free(t);

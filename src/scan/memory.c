@@ -178,6 +178,27 @@ void memory_read(struct scan *s)
 		log_debug(LOG_FETCH, "%s: not all of it can be read", s->memory);
 }
 
+int scan_saved(const char *memory, char out[static 200])
+{
+	uint64_t n[256] = {0};
+	_cleanup_free_ char *text = NULL;
+	uint64_t archives;
+	int at;
+
+	if (path_read(AT_FDCWD, memory, MEMORY_MOST, &text, NULL) < 0 ||
+		strncmp(text, MEMORY_FIRST, strlen(MEMORY_FIRST)) != 0)
+		return -ENOENT;
+	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n')
+		n[p[0] == 'k' && p[1] == ' ' && p[2] == '\t' ? 'm' : (uint8_t)p[0]]++;
+	archives = n['a'] + n['b'];
+	at = snprintf(out, 200, "%" PRIu64 " artifacts in %" PRIu64 " files", n['k'], n['f'] + archives);
+	if (archives)
+		at += snprintf(out + at, 200 - (size_t)at, ", %" PRIu64 " archive%s", archives, archives == 1 ? "" : "s");
+	if (n['b'])
+		snprintf(out + at, 200 - (size_t)at, " (%" PRIu64 " with faults)", n['b']);
+	return 0;
+}
+
 void memory_forget(struct scan *s)
 {
 	for (size_t i = 0; i < s->n_old; i++)

@@ -60,5 +60,9 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_fou
  * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */
 int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 
+/* What a memory file records, in words: "1200 artifacts in 3000 files, 40 archives (1 with faults)". 0; -ENOENT: it
+ * records no scan. */
+int scan_saved(const char *memory, char out[static 200]);
+
 /* The state in words: "there, 1200 artifacts in 3000 files, 40 archives", "being walked, ...", or the error. */
 void scan_state(struct scan *s, char out[static 240]);

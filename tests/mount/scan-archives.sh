@@ -66,8 +66,6 @@ n=$(find "$TMP/store-m/blobs" -type f ! -name '*.key' | wc -l)
 for f in $(find "$TMP/store-m/blobs" -type f ! -name '*.key'); do
   readelf -h "$f" >/dev/null 2>&1 || fail "$f is not a member"
 done
-"$SYMFS" why --ask --config "$TMP/conf" --cache "$TMP/store-why" "gdb/$(path_of "$(id_of two)").debug" >"$TMP/why" 2>&1 ||
-  fail "why: $(cat "$TMP/why")"
 
 # The next process reads no archive: the index is as before, and the fault is not named again.
 symfs_umount m
@@ -75,7 +73,11 @@ symfs_mount n --config "$TMP/conf" --cache "$TMP/store-m"
 wait_for 30 scanned "$MNT_n" || fail "sources after a restart: $(cat "$MNT_n/.symfs/sources")"
 ! grep -q "cut.tar" "$TMP/n.log" || fail "the broken archive was read again"
 same_file "$made/debug/two.debug" "$MNT_n/gdb/$(path_of "$(id_of two)").debug"
-"$SYMFS" why --ask --config "$TMP/conf" --cache "$TMP/store-m" "gdb/$(path_of "$(id_of two)").debug" >"$TMP/why" 2>&1
+"$SYMFS" why --ask --config "$TMP/conf" --cache "$TMP/store-m" "gdb/$(path_of "$(id_of three)")" >"$TMP/why" 2>&1
+grep -qF 'found: three.rpm!usr/bin/three' "$TMP/why" || fail "why: $(cat "$TMP/why")"
+"$SYMFS" sources check --config "$TMP/conf" --cache "$TMP/store-m" --no-default-sources >"$TMP/check" 2>&1
+grep -qE ' packages +reachable +[0-9]+ artifacts in 5 files, 5 archives \(1 with faults\)$' "$TMP/check" ||
+  fail "sources check: $(cat "$TMP/check")"
 # An archive that changed while it is mounted is read again.
 "$PACK" "$tree/new" tar gz ./two "$made/bin/two" || fail "no tar"
 mv "$tree/new" "$tree/five.tar.gz"

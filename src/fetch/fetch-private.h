@@ -256,9 +256,9 @@ void dir_leave(struct fetch *f, int slot); /* does nothing if `slot` is negative
 
 /* local.c: directory sources. (lookers) Finds the file in a directory. 0: *out. -ENOENT. -EAGAIN: ask again soon
  * (the tree is still being walked, or another thread waits for its disk). Others: the directory could not be read.
- * A packed file is unpacked into the store, which can take long; found() runs before the unpacking. If `found` is
- * NULL, nothing goes into the store, and *out can stay NULL. */
-int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+ * A packed file is unpacked into the store, which can take long; found() runs before the unpacking. With `exists` a
+ * member of an archive is not unpacked. If `found` is NULL, nothing goes into the store. Then *out can stay NULL. */
+int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k, bool exists,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
 /* local_find() for the file that the n bytes of a server's file.ptr name. -ENOENT: the file.ptr names no file; `why`
  * then has the message in it, if any. -ETIMEDOUT: other threads are stuck in the source's directories. */

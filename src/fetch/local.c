@@ -124,6 +124,7 @@ struct look {
 	void *ctx;
 	int base;
 	int slot;
+	bool exists;   /* a member of an archive is not unpacked */
 	bool guessing; /* the search tries code ids that it found in the directory */
 	struct blob **out;
 	char *why;
@@ -397,7 +398,7 @@ static int take_member(struct look *l, int fd, const struct scan_found *at)
 		snprintf(l->why, 200, "changed since it was read");
 		return -ENOENT;
 	}
-	if (!l->found || (!store_wants(l->f->store, l->k, &at->worth) && store_find(l->f->store, l->k, l->out) == 0))
+	if (l->exists || (!store_wants(l->f->store, l->k, &at->worth) && store_find(l->f->store, l->k, l->out) == 0))
 		return 0;
 	say_found(l);
 	buf_addf(&url, "%s/%s!%s", l->s->o.path, at->path, at->name);
@@ -676,10 +677,10 @@ static int look_into(struct look *l, const struct artifact *a)
 	return find_by_layout(l, a);
 }
 
-int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k, bool exists,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200])
 {
-	struct look l = {.f = f, .s = s, .k = k, .found = found, .ctx = ctx, .out = out, .why = why};
+	struct look l = {.f = f, .s = s, .k = k, .exists = exists, .found = found, .ctx = ctx, .out = out, .why = why};
 	int r;
 
 	why[0] = '\0';

@@ -124,6 +124,8 @@ struct dirs_job {
 	struct artifact what;
 	struct key own;	   /* of `blob` */
 	struct blob *blob; /* NULL: no directory has the file */
+	bool exists;	   /* no request needs more than to know that the file exists */
+	bool there;	   /* a directory has the file; with `exists` perhaps without a blob */
 	bool walking;	   /* a tree that may have the file is still being walked */
 	int r;
 	char text[400];
@@ -171,7 +173,8 @@ static void dirs_run(struct job *j)
 
 		if (!s->kind->local)
 			continue;
-		r = local_find(fl->f, s, &d->what, &d->own, dir_has_it, j, &found, why);
+		r = local_find(fl->f, s, &d->what, &d->own, d->exists, dir_has_it, j, &found, why);
+		d->there |= r == 0;
 		if (r == 0)
 			enough = local_take_better(&d->blob, &found, fl->key.type);
 		if (r == -EAGAIN) {
@@ -236,6 +239,19 @@ static void dirs_late(void *ctx)
 	absent(fl, -ETIMEDOUT, "a directory does not answer");
 }
 
+/* A directory has the file in an archive, and did not unpack it. If a request that came meanwhile needs the bytes, the
+ * directories are searched again. */
+static void say_exists(struct flight *fl)
+{
+	flight_say(fl, (struct event){SAID_FOUND});
+	if (flight_is_over(fl))
+		return;
+	if (fl->tickets)
+		check_start(fl);
+	else
+		flight_say(fl, (struct event){SAID_UNWANTED});
+}
+
 static void dirs_back(struct job *j)
 {
 	struct dirs_job *d = (struct dirs_job *)j;
@@ -244,6 +260,10 @@ static void dirs_back(struct job *j)
 	if (flight_is_over(fl) || fl->check.step != CHECK_DIRS || fl->check.job != d->nth)
 		return;
 	check_stop(fl);
+	if (d->there && !d->blob) {
+		say_exists(fl);
+		return;
+	}
 	if (d->blob && better_than_held(fl, d->blob))
 		flight_say(fl, (struct event){SAID_HERE, .key = &d->own, .blob = d->blob});
 	else if (!fl->better.blob)
@@ -282,6 +302,7 @@ static void look_into_dirs(void *ctx)
 		d->what = fl->what;
 		d->own = fl->own;
 		d->nth = ++fl->check.job;
+		d->exists = !flight_is_wanted_whole(fl) && !fl->better.blob;
 	}
 	if (!d || job_start_in_dirs(&d->job, fl, &dirs_kind) < 0) {
 		flight_say_no_memory(fl);

@@ -5,10 +5,11 @@
 #include "base/util.h"
 #include "fetch/fetch-private.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_MS 100 /* milliseconds between checks of *stop */
+#define LOOK_MS 100 /* milliseconds between checks of *stop, and of a tree that is being walked */
 
 /* One request, for which the caller waits. The request always ends, because every transfer has time limits. */
 struct probe {
@@ -198,13 +199,17 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	}
 }
 
+/* Waits for the scan of a tree, up to the lookup deadline. */
 static void ask_local(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	struct fetch_attempt *row)
 {
+	uint64_t end = clock_ms() + f->opts.lookup_deadline_ms;
 	struct blob *b = NULL;
 	char why[200];
-	int r = local_find(f, s, a, k, NULL, NULL, &b, why);
+	int r;
 
+	while ((r = local_find(f, s, a, k, true, NULL, NULL, &b, why)) == -EAGAIN && clock_ms() < end)
+		poll(NULL, 0, LOOK_MS);
 	blob_unref(b);
 	snprintf(row->verdict, sizeof(row->verdict), "%s",
 		r == 0 ? "found" : r == -ENOENT ? "missing" : r == -ELOOP ? "skipped" : "failed");

@@ -62,8 +62,8 @@ scan_by_mount first
 echo "symfs, first scan: $took ms, $cpu s of processor time; $(sed 's/.*	//' "$MNT_first/.symfs/sources")"
 grep -F 'faults' "$MNT_first/.symfs/sources" && cat "$TMP/first.log"
 wait_for 10 test -s "$TMP"/store/scans/* || fail "no memory file"
-grep -hoE '	elf_(code|debug) [0-9a-f]+' "$TMP"/store/scans/* | awk '{ print $2 }' | sort -u >"$TMP/ours.ids"
-echo "ids: symfs $(wc -l <"$TMP/ours.ids"), debuginfod $(wc -l <"$TMP/theirs.ids")," \
+grep -hoE '	elf_(code|debug) [0-9a-f]{40}' "$TMP"/store/scans/* | awk '{ print $2 }' | sort -u >"$TMP/ours.ids"
+echo "build ids: symfs $(wc -l <"$TMP/ours.ids"), debuginfod $(wc -l <"$TMP/theirs.ids")," \
   "only symfs $(comm -23 "$TMP/ours.ids" "$TMP/theirs.ids" | wc -l), only debuginfod $(comm -13 "$TMP/ours.ids" "$TMP/theirs.ids" | wc -l)"
 comm -13 "$TMP/ours.ids" "$TMP/theirs.ids" | head -n 20
 echo "memory of the daemon at most: $(awk '/VmHWM/ { print $2 / 1024 }' "/proc/$PID_first/status") MB;" \

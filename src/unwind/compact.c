@@ -108,9 +108,12 @@ static int read_pages(struct list *l)
 			r = add(l, off, 0);
 		else if (!word_at(l, page, &kind))
 			r = -EBADMSG;
+		else if (kind == PAGE_REGULAR)
+			r = regular_page(l, page);
+		else if (kind == PAGE_COMPRESSED)
+			r = compressed_page(l, page, off, common, n_common);
 		else
-			r = kind == PAGE_REGULAR ? regular_page(l, page)
-				: kind == PAGE_COMPRESSED ? compressed_page(l, page, off, common, n_common) : -EBADMSG;
+			r = -EBADMSG;
 	}
 	return r;
 }

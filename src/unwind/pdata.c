@@ -232,7 +232,8 @@ int unwind_pdata(const struct image *m, struct unwind_entries *out)
 		const uint8_t *p = pe.unwind.p + i * ENTRY;
 
 		if (le32(p) < le32(p + 4))
-			out->all[out->n++] = (struct unwind_entry){pe.base + le32(p), pe.base + le32(p + 4), le32(p + 8)};
+			out->all[out->n++] =
+				(struct unwind_entry){pe.base + le32(p), pe.base + le32(p + 4), le32(p + 8)};
 	}
 	if (out->n)
 		qsort(out->all, out->n, sizeof(*out->all), compare_entries);

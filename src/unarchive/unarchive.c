@@ -6,17 +6,22 @@
 #include "priv/worker.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define RATIO_MOST 100u
 #define BYTES_FREE (256ull << 20)
 #define STALL_SECONDS 120
+/* Ten times the processor time that the worker allows itself: many processes may share the processors. */
+#define WAIT_SECONDS 3000
+#define WAIT_SECONDS_PER_MIB 10
 #define LOOK_MS 200 /* between two checks of `stop` */
 
 enum stage {
@@ -33,6 +38,8 @@ struct unarchive {
 	pid_t pid; /* 0: this process did not start the worker, or has waited for its end */
 	enum stage stage;
 	uint64_t seen;
+	uint64_t bytes_seen; /* of all members */
+	double waited; /* seconds in which this process waited for the worker */
 	int r; /* STAGE_OVER: the result */
 	struct err e;
 	struct wire w; /* the last message */
@@ -48,6 +55,15 @@ uint64_t unarchive_bytes_most(uint64_t size)
 
 /* ---- the process --------------------------------------------------------------------- */
 
+static unsigned wait_seconds(int fd)
+{
+	struct stat st;
+	uint64_t mib = fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size >> 20;
+
+	return (unsigned)MIN(WAIT_SECONDS + mib * WAIT_SECONDS_PER_MIB, (uint64_t)UINT_MAX);
+}
+
+/* Never returns -ENOENT, which stands for the end of an archive. */
 static int start(struct unarchive *u, int fd, int socket, struct err *e)
 {
 	char bytes[32], members[32];
@@ -58,7 +74,8 @@ static int start(struct unarchive *u, int fd, int socket, struct err *e)
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)u->opts.limits.bytes);
 	snprintf(members, sizeof(members), "%llu", (unsigned long long)u->opts.limits.members);
 	r = worker_start(u->opts.program, argv, (const int[]){fd, socket}, 2, &u->pid);
-	return r < 0 ? err_set(e, r, "was not unpacked: no worker could be started: %s", err_text(r)) : 0;
+	return r < 0 ? err_set(e, r == -ENOENT ? -EIO : r, "was not unpacked: no worker could be started: %s",
+			     err_text(r)) : 0;
 }
 
 int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int socket, struct err *e)
@@ -70,6 +87,7 @@ int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int s
 		return err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
 	}
 	u->opts = *o;
+	u->opts.wait_seconds = o->wait_seconds ? o->wait_seconds : WAIT_SECONDS;
 	u->socket = socket;
 	*out = u;
 	return 0;
@@ -88,14 +106,16 @@ static int only_read(int fd)
 int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int fd, struct err *e)
 {
 	_cleanup_close_ int own = only_read(fd);
+	struct unarchive_opts sized = *o;
 	struct unarchive *u = NULL;
 	int pair[2], r;
 
+	sized.wait_seconds = o->wait_seconds ? o->wait_seconds : wait_seconds(fd);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "was not unpacked: %s", err_text(errno));
 	/* The system's default may have no room for a whole message. */
 	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &(int){4 * WIRE_BYTES_MOST}, sizeof(int));
-	r = unarchive_over(&u, o, pair[0], e);
+	r = unarchive_over(&u, &sized, pair[0], e);
 	if (r == 0)
 		r = start(u, own >= 0 ? own : fd, pair[1], e);
 	close(pair[1]);
@@ -173,19 +193,26 @@ static int confused(struct unarchive *u)
 	return over(u, err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker sent an unexpected message"));
 }
 
-/* Waits until the worker has sent something, or has ended. */
+/* Waits until the worker has sent something, or has ended. A worker that was taken over could send something now and
+ * then, and sleep meanwhile, so that no limit of processor time ends it: the waits are limited together, too. */
 static int wait_for(struct unarchive *u)
 {
 	unsigned seconds = u->opts.stall_seconds ? u->opts.stall_seconds : STALL_SECONDS;
-	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
 	struct pollfd p = {.fd = u->socket, .events = POLLIN};
+	double began = clock_seconds(), before = u->waited;
 
 	for (;;) {
+		bool came;
+
 		if (u->opts.stop && atomic_load(u->opts.stop))
 			return over(u, err_set(&u->e, -EINTR, "%s", err_text(EINTR)));
-		if (poll(&p, 1, LOOK_MS) > 0)
+		came = poll(&p, 1, LOOK_MS) > 0;
+		u->waited = before + clock_seconds() - began;
+		if (u->waited > u->opts.wait_seconds)
+			return over(u, err_set(&u->e, -EFBIG, "takes too long to unpack"));
+		if (came)
 			return 0;
-		if (clock_ms() >= end)
+		if (clock_seconds() - began > seconds)
 			return over(u, err_set(&u->e, -ETIME,
 				"was not unpacked: the worker made no progress for %u s", seconds));
 	}
@@ -199,7 +226,11 @@ static bool is_sound(const struct unarchive *u, size_t n)
 
 	if (n < sizeof(*w) || n - sizeof(*w) != w->n || w->nth < u->seen || w->nth > u->opts.limits.members + 1)
 		return false;
+	if (w->kind == WIRE_MEMBER && w->nth == u->seen)
+		return false;
 	if (w->kind == WIRE_BYTES && w->n == 0 && u->stage != STAGE_NAMED)
+		return false;
+	if (w->kind == WIRE_BYTES && w->n > u->opts.limits.bytes - u->bytes_seen)
 		return false;
 	return w->n <= (text ? WIRE_TEXT_MOST : most) && w->r <= 0 && (text || w->r == 0);
 }
@@ -222,6 +253,7 @@ static int receive(struct unarchive *u)
 		if ((m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || !is_sound(u, (size_t)n))
 			return confused(u);
 		u->seen = u->w.nth;
+		u->bytes_seen += u->w.kind == WIRE_BYTES ? u->w.n : 0;
 	} while (u->w.kind == WIRE_TICK);
 	return 0;
 }

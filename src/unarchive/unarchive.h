@@ -22,6 +22,7 @@ struct unarchive_opts {
 	const atomic_bool *stop; /* true ends the worker; NULL: never */
 	struct wire_limits limits;
 	unsigned stall_seconds; /* the longest silence of the worker; 0: 120 */
+	unsigned wait_seconds;	/* the sum of all waits for the worker; 0: 3000, and 10 for each MiB of the archive */
 };
 
 struct unarchive_member {
@@ -33,7 +34,7 @@ struct unarchive_member {
 
 struct unarchive;
 
-/* Starts a worker for the archive `fd`, a regular file. 0, -errno. */
+/* Starts a worker for the archive `fd`, a regular file. 0; -errno, never -ENOENT: this machine is in trouble. */
 int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int fd, struct err *e);
 /* As unarchive_open(), with the socket of a worker that runs already. Takes the socket. For tests. */
 int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int socket, struct err *e);

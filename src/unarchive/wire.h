@@ -29,8 +29,8 @@ struct wire {
 /* The worker's descriptors. */
 enum { WIRE_ARCHIVE = 3, WIRE_SOCKET = 4 };
 
-/* The limits that the worker itself checks. It gets them on its command line. */
+/* The limits that both processes check. The worker gets them on its command line. */
 struct wire_limits {
-	uint64_t bytes;	  /* bytes that it may unpack */
-	uint64_t members; /* members that it may see */
+	uint64_t bytes;	  /* bytes that the worker may unpack */
+	uint64_t members; /* members that the worker may see */
 };

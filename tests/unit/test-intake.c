@@ -405,6 +405,76 @@ START_TEST(silent_workers)
 }
 END_TEST
 
+static void *tick(void *ctx)
+{
+	struct wire w = {.kind = WIRE_TICK};
+
+	while (send(*(int *)ctx, &w, sizeof(w), MSG_NOSIGNAL) == sizeof(w))
+		usleep(20000);
+	return NULL;
+}
+
+/* A worker that sends only signs of progress is ended, too. */
+START_TEST(endless_workers)
+{
+	struct unarchive_opts o = {.stall_seconds = 60, .wait_seconds = 1, .limits = {1000, 1000}};
+	struct unarchive_member m;
+	struct unarchive *u;
+	struct err e = {0};
+	pthread_t thread;
+	int pair[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, tick, &pair[1]), 0);
+	ck_assert_int_eq(unarchive_over(&u, &o, pair[0], &e), 0);
+	ck_assert_int_eq(unarchive_next(u, &m, &e), -EFBIG);
+	ck_assert_msg(strstr(e.text, "takes too long"), "%s", e.text);
+	unarchive_close(u);
+	pthread_join(thread, NULL);
+	close(pair[1]);
+}
+END_TEST
+
+static void say(int socket, enum wire_kind kind, uint64_t nth, uint32_t n)
+{
+	struct { struct wire w; char bytes[1000]; } all = {.w = {.kind = kind, .nth = nth, .n = n}};
+
+	memset(all.bytes, 'x', n);
+	ck_assert_int_eq(send(socket, &all, sizeof(all.w) + n, MSG_NOSIGNAL), (ssize_t)(sizeof(all.w) + n));
+}
+
+/* A worker that sends more bytes than it may unpack, or a member twice, is ended. */
+START_TEST(greedy_workers)
+{
+	struct unarchive_opts o = {.limits = {1000, 1000}};
+	struct unarchive_member m;
+	struct err e = {0};
+
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t second = i == 1 ? 501 : 500;
+		struct unarchive *u;
+		const uint8_t *p;
+		int pair[2];
+		size_t n;
+
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		say(pair[1], WIRE_MEMBER, 1, 1);
+		say(pair[1], WIRE_BYTES, 1, 500);
+		say(pair[1], WIRE_MEMBER, i == 2 ? 1 : 2, 1);
+		say(pair[1], WIRE_BYTES, 2, second);
+		ck_assert_int_eq(unarchive_over(&u, &o, pair[0], &e), 0);
+		ck_assert_int_eq(unarchive_next(u, &m, &e), 0);
+		ck_assert_int_eq(unarchive_head(u, &p, &n, &e), 0);
+		ck_assert_int_eq(unarchive_next(u, &m, &e), i == 2 ? -EBADMSG : 0);
+		if (i < 2)
+			ck_assert_int_eq(unarchive_head(u, &p, &n, &e), i ? -EBADMSG : 0);
+		ck_assert_msg(i == 0 || strstr(e.text, "unexpected message"), "%s", e.text);
+		unarchive_close(u);
+		close(pair[1]);
+	}
+}
+END_TEST
+
 /* ---- archives that were changed at random ------------------------------------------------------- */
 
 static uint64_t state;
@@ -483,4 +553,4 @@ START_TEST(changed_archives)
 END_TEST
 
 UNIT_MAIN("intake", claims, better_and_equal, strict_names, limits_of_a_file, one_key_at_once, broken_workers,
-	silent_workers, changed_archives)
+	silent_workers, endless_workers, greedy_workers, changed_archives)

@@ -27,7 +27,7 @@ struct copy {
 };
 
 struct members {
-	const struct scan *s;
+	struct scan *s;
 	const char *shown;
 	struct unarchive *from;
 	struct unarchive_member m; /* the present member */
@@ -62,23 +62,38 @@ bool archive_is(struct view *v, const char *name)
 
 /* ---- faults -------------------------------------------------------------------------- */
 
-/* Whether an error is of this machine and not of the archive. */
+/* Whether an error is of this machine and not of the archive. -EPERM: the worker could not set a system-call filter.
+ * -ETIME: the worker made no progress. */
 static bool is_trouble(int r)
 {
-	return r == -ENOMEM || r == -EINTR || r == -EIO || r == -ENOSPC;
+	static const int all[] = {ENOMEM, EINTR, EIO, ENOSPC, EPERM, ETIME, EMFILE, ENFILE};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
+		if (r == -all[i])
+			return true;
+	return false;
 }
 
-/* Logs the first fault of an archive. It is not a fault that the process ends. */
-static void fault(struct members *a, bool of_member, const char *why)
+static void log_fault(const struct members *a, bool of_member, const char *why)
+{
+	if (of_member && a->m.name[0])
+		log_warn("%s: member %s %s", a->shown, a->m.name, why);
+	else if (of_member)
+		log_warn("%s: member %" PRIu64 " %s", a->shown, a->m.nth, why);
+	else
+		log_warn("%s: %s", a->shown, why);
+}
+
+/* Logs the first fault of an archive. It is not a fault that the process ends. If this machine has the same trouble
+ * with many archives, only the first of them is logged. */
+static void fault(struct members *a, bool of_member, int r, const char *why)
 {
 	if (atomic_load(&a->s->stopping))
 		return;
-	if (!a->faulty && of_member && a->m.name[0])
-		log_warn("%s: member %s %s", a->shown, a->m.name, why);
-	else if (!a->faulty && of_member)
-		log_warn("%s: member %" PRIu64 " %s", a->shown, a->m.nth, why);
+	if (!a->faulty && is_trouble(r) && atomic_exchange(&a->s->trouble, r) == r)
+		log_debug(LOG_FETCH, "%s: %s", a->shown, why);
 	else if (!a->faulty)
-		log_warn("%s: %s", a->shown, why);
+		log_fault(a, of_member, why);
 	a->faulty = true;
 }
 
@@ -179,7 +194,7 @@ static int identify_copy(struct members *a)
 	int r = identify(a, &v);
 
 	if (r == -EAGAIN)
-		fault(a, true, "is too large to be identified: its front and its end do not show what it is");
+		fault(a, true, r, "is too large to be identified: its front and its end do not show what it is");
 	return r == 0 && a->keys.n ? put_member(a, a->copy.size) : r;
 }
 
@@ -193,7 +208,7 @@ static int take_member(struct members *a)
 	int r = unarchive_head(a->from, &p, &n, &e);
 
 	if (r < 0) {
-		fault(a, true, e.text);
+		fault(a, true, r, e.text);
 		return is_trouble(r) ? r : 0;
 	}
 	v = view_of_mem(p, n);
@@ -205,7 +220,7 @@ static int take_member(struct members *a)
 	if (r == -EAGAIN) {
 		r = copy_member(a, p, n, &e);
 		if (r < 0)
-			fault(a, true, e.text);
+			fault(a, true, r, e.text);
 		else
 			r = identify_copy(a);
 	}
@@ -227,12 +242,12 @@ static int start(struct members *a, int fd, uint64_t size, struct err *e)
 static int take_members(struct members *a, int fd, uint64_t size)
 {
 	struct err e = {0};
-	int r = start(a, fd, size, &e), trouble = 0;
+	int r = start(a, fd, size, &e), trouble = r;
 
 	while (r == 0 && trouble == 0) {
 		r = next_member(a, &e);
 		if (r == 0 && (a->n == SCAN_MEMBERS || a->out.n > SCAN_KEYS_TEXT / 2)) {
-			fault(a, false, "has too many symbol files; the others are left out");
+			fault(a, false, 0, "has too many symbol files; the others are left out");
 			break;
 		}
 		if (r == 0)
@@ -241,13 +256,13 @@ static int take_members(struct members *a, int fd, uint64_t size)
 			break;
 	}
 	if (r < 0 && r != -ENOENT) {
-		fault(a, false, e.text);
+		fault(a, false, r, e.text);
 		trouble = is_trouble(r) ? r : trouble;
 	}
 	return trouble;
 }
 
-int archive_keys(const struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
+int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
 	enum scan_kind *kind)
 {
 	struct members *a = calloc(1, sizeof(*a));
@@ -262,8 +277,11 @@ int archive_keys(const struct scan *s, int fd, uint64_t size, const char *shown,
 	if (r == 0) {
 		*keys = a->out.n ? buf_take(&a->out, NULL) : NULL;
 		*members = a->n;
-		*kind = a->faulty ? SCAN_ARCHIVE_FAULTY : SCAN_ARCHIVE;
+		*kind = SCAN_ARCHIVE;
+		atomic_store(&s->trouble, 0);
 	}
+	if (a->faulty)
+		*kind = SCAN_ARCHIVE_FAULTY;
 	buf_release(&a->out);
 	buf_release(&a->keys);
 	if (a->copy.fd >= 0)

@@ -17,6 +17,7 @@
 #define NICE 10		    /* of the readers and of the workers that they start */
 #define INDEX_MS 1000	    /* how often the index is updated with the archives read so far */
 #define SAVE_MS 60000	    /* how often the memory file is written meanwhile */
+#define AGAIN_MS 600000	    /* from trouble of this machine to the next try */
 
 /* An archive to read, and what was found. */
 struct order {
@@ -24,7 +25,7 @@ struct order {
 	struct scan_file *file;
 	char *keys;
 	uint32_t members;
-	enum scan_kind kind;
+	enum scan_kind kind; /* SCAN_PLAIN: it could not be read, and the log does not say why */
 	int r;
 };
 
@@ -61,7 +62,7 @@ static int open_archive(const struct scan *s, const struct order *o, int *fd)
 }
 
 /* A file that changed since the walk is read after the next walk. */
-static void carry_out(const struct scan *s, struct order *o)
+static void carry_out(struct scan *s, struct order *o)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(4 * PATH_MAX);
 	_cleanup_close_ int fd = -1;
@@ -137,12 +138,12 @@ static void take_result(struct scan *s, struct order *o)
 
 	s->archives_new--;
 	s->changed = true;
-	if (o->r < 0) {
+	if (o->r < 0)
 		o->file->mtime = -1;
-		o->file->kind = SCAN_PLAIN;
-		return;
-	}
-	if (too_many) {
+	/* Against -EPERM only a change of the system or of the configuration helps. */
+	if (o->r < 0 && o->r != -EPERM && !s->again_ms)
+		s->again_ms = clock_ms() + AGAIN_MS;
+	if (o->r == 0 && too_many) {
 		log_warn("%s/%s: left out: more than a million files", o->dir->path, o->file->name);
 		o->kind = SCAN_ARCHIVE_FAULTY;
 		free(o->keys);
@@ -153,7 +154,7 @@ static void take_result(struct scan *s, struct order *o)
 	o->file->members = o->members;
 	o->file->kind = o->kind;
 	s->members += o->members;
-	s->archives_read++;
+	s->archives_read += o->kind != SCAN_PLAIN;
 	s->archives_faulty += o->kind == SCAN_ARCHIVE_FAULTY;
 }
 

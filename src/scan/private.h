@@ -22,7 +22,7 @@ enum scan_kind {
 struct scan_file {
 	char *name;
 	uint64_t ino, size;
-	int64_t mtime; /* nanoseconds; -1: the file could not be read, and is read again later */
+	int64_t mtime; /* nanoseconds; -1: the file could not be read, and is read again after the next walk */
 	enum scan_kind kind;
 	uint32_t members; /* of an archive: the members that have keys */
 	/* "WORTH TAB KEY", each with a line end after it; NULL: the file has no key. Of an archive: "TAB NTH SIZE
@@ -68,11 +68,13 @@ struct scan {
 	int inotify;   /* inotify descriptor; -1: nothing is watched */
 	int stop;      /* eventfd; readable: the thread shall end */
 	atomic_bool stopping; /* the same, for the workers that read archives */
+	atomic_int trouble; /* the last error of this machine that the log has; 0: none since an archive was read */
 	pthread_t thread;
 
 	/* used by the scan thread alone */
 	uint64_t indexed_ms; /* clock_ms() when the index was built last */
 	uint64_t saved_ms; /* clock_ms() when the memory file was written last */
+	uint64_t again_ms; /* clock_ms() from which the tree is walked to read archives again; 0: there are none */
 	bool seen_all; /* a walk of the whole tree has ended, but archives may still have to be read */
 	bool changed; /* files changed since the memory file was written */
 	bool watches_full; /* a directory could not be watched, so the tree is walked again each minute */
@@ -145,8 +147,9 @@ int known_key(const char *line, size_t n, struct key *k, struct worth *w);
 bool archive_is(struct view *v, const char *name);
 /* Reads the keys of an archive's members. `shown` is the path for the log. 0: *keys (NULL: no keys) and *members are
  * set, and *kind to SCAN_ARCHIVE or, after a line in the log, to SCAN_ARCHIVE_FAULTY. -errno: trouble of this
- * machine, or the scan is to end; then the archive must be read again. */
-int archive_keys(const struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
+ * machine, or the scan is to end; then the archive must be read again. *kind is SCAN_ARCHIVE_FAULTY if the log has
+ * the trouble, or else is left as it is. */
+int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
 	enum scan_kind *kind);
 
 /* ---- archives.c ----------------------------------------------------------------------- */

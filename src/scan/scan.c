@@ -89,21 +89,32 @@ static void end_first_walk(struct scan *s)
 	s->walked = true;
 }
 
+/* How long to wait for an event until the tree is walked again, in milliseconds; -1: without a limit. */
+static int wait_most(const struct scan *s)
+{
+	uint64_t now = clock_ms();
+
+	if (s->error)
+		return WAIT_MOST_MS;
+	if (s->watches_full || s->inotify < 0)
+		return WALK_AGAIN_MS;
+	return !s->again_ms ? -1 : s->again_ms > now ? (int)(s->again_ms - now) : 0;
+}
+
 static void follow(struct scan *s)
 {
 	for (;;) {
-		bool blind = s->watches_full || s->inotify < 0 || s->error;
 		bool all = false, read = archives_read(s);
 		int r;
 
 		if (read && s->seen_all && !s->walked)
 			end_first_walk(s);
-		r = wait_for(s, !read ? WAIT_MOST_MS : !blind ? -1 : s->error ? WAIT_MOST_MS : WALK_AGAIN_MS);
+		r = wait_for(s, read ? wait_most(s) : WAIT_MOST_MS);
 		if (r < 0 || (r > 0 && !settle(s, &all)))
 			return;
 		if (r == 0 && !read)
 			continue;
-		if (all || (r == 0 && blind))
+		if (all || r == 0 || (s->again_ms && clock_ms() >= s->again_ms))
 			walk_all(s);
 		else
 			walk_dirty(s);

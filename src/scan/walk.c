@@ -333,6 +333,7 @@ void walk_all(struct scan *s)
 	pthread_mutex_lock(&s->lock);
 	s->error = fd < 0 ? fd : 0;
 	pthread_mutex_unlock(&s->lock);
+	s->again_ms = 0;
 	for (size_t i = 0; i < s->n_dirs; i++)
 		s->dirs[i]->seen = false;
 	if (fd >= 0)

@@ -111,7 +111,7 @@ static unsigned check_keys(const char *p, uint32_t members)
 	return keys;
 }
 
-static unsigned scan_one(const struct scan *s, const void *p, size_t n, enum scan_kind *kind)
+static unsigned scan_one(struct scan *s, const void *p, size_t n, enum scan_kind *kind)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	uint32_t members = 0;

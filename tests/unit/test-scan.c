@@ -12,6 +12,7 @@
 
 static struct scan *scan;
 static bool without_archives;
+static char *worker; /* NULL: symfs */
 
 static const char *helper(const char *name)
 {
@@ -53,7 +54,7 @@ static void begin(const char *memory)
 	struct err e = {0};
 
 	struct scan_opts o = {.path = in_scratch("tree"), .memory = memory, .archives = !without_archives,
-		.worker = helper("symfs")};
+		.worker = worker ? worker : helper("symfs")};
 
 	ck_assert_msg(scan_start(&scan, &o, &e) == 0, "%s", e.text);
 }
@@ -538,5 +539,62 @@ START_TEST(test_archive_faults)
 }
 END_TEST
 
+/* Makes a worker that reports an error, as WIRE_DONE with `r` does, or a worker that works. */
+static void make_worker(const char *r)
+{
+	char text[8192];
+	int n;
+
+	if (r)
+		n = snprintf(text, sizeof(text), "#!/bin/sh\nprintf '\\005\\0\\0\\0\\0\\0\\0\\0%s\\377\\377\\377"
+			"\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0' >&4\n", r);
+	else
+		n = snprintf(text, sizeof(text), "#!/bin/sh\nexec '%s' \"$@\"\n", helper("symfs"));
+	ck_assert(n > 0 && (size_t)n < sizeof(text));
+	write_file(in_scratch("new"), text, (size_t)n);
+	ck_assert_int_eq(chmod(in_scratch("new"), 0700), 0);
+	ck_assert_int_eq(rename(in_scratch("new"), worker), 0);
+}
+
+/* An archive that this machine could not read is read again, after a restart and when its directory changes. */
+START_TEST(test_archive_trouble)
+{
+	char *memory = strdup((start(), in_scratch("memory")));
+
+	worker = strdup(in_scratch("worker"));
+	put("1", 1, 0);
+	put("2", 2, 0);
+	pack("tests/helpers/archive-write", "tree/a.deb", "deb xz one.sym 1");
+	make_worker("\\377"); /* -EPERM */
+	begin(memory);
+	state_becomes("there, 0 artifacts in 1 files, 1 archive (1 with faults, see the log)");
+	make_worker(NULL);
+	write_file(in_scratch("tree/other"), "x", 1);
+	becomes(1, "a.deb!one.sym");
+	state_becomes("there, 1 artifacts in 2 files, 1 archive");
+	ck_assert_int_eq(unlink(worker), 0); /* no worker can be started */
+	pack("tests/helpers/archive-write", "tree/b.deb", "deb xz two.sym 2");
+	state_becomes("there, 1 artifacts in 3 files, 2 archives (1 with faults, see the log)");
+	scan_stop(scan);
+	make_worker(NULL);
+	begin(memory);
+	becomes(2, "b.deb!two.sym");
+	state_becomes("there, 2 artifacts in 3 files, 2 archives");
+	scan_stop(scan);
+	make_worker("\\266"); /* -EBADMSG: the archive is at fault, and stays so */
+	pack("tests/helpers/archive-write", "tree/c.deb", "deb xz three.sym 1");
+	begin(memory);
+	state_becomes("there, 2 artifacts in 4 files, 3 archives (1 with faults, see the log)");
+	scan_stop(scan);
+	make_worker(NULL);
+	begin(memory);
+	state_becomes("there, 2 artifacts in 4 files, 3 archives (1 with faults, see the log)");
+	free(take(worker));
+	free(memory);
+	end();
+}
+END_TEST
+
 UNIT_MAIN("scan", test_root_moved, test_limit, test_unreadable, test_keys, test_walk, test_largest_first, test_follow, test_root_later, test_each,
-	test_memory, test_memory_broken, test_archives, test_packed_file, test_archive_memory, test_archive_faults)
+	test_memory, test_memory_broken, test_archives, test_packed_file, test_archive_memory, test_archive_faults,
+	test_archive_trouble)

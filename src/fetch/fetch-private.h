@@ -5,6 +5,7 @@
  * plain values in the job. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/beneath.h"
 #include "base/workers.h"
 #include "fetch/fetch.h"
 #include "fetch/symstore.h"
@@ -269,10 +270,22 @@ int local_follow(struct fetch *f, const struct source *s, const struct key *k, c
 bool local_take_better(struct blob **best, struct blob **other, enum filetype t);
 /* Whether a directory may have a better file than the stored file `b`. */
 bool local_may_improve(const struct sources *so, const struct artifact *a, const struct blob *b);
-int local_refuse(int fd); /* 0; -ELOOP: the file lies in a symfs mount */
+
+/* local-open.c: opens what directory sources have. (lookers) */
+
 /* Opens a directory source's base (O_PATH). -ELOOP: the base lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);
 bool local_two_tier(int base); /* whether the symbol store in this directory has two tiers */
+/* Which links lead to files of a type. A file of a type without identity could be any file of this machine, so it
+ * must lie in the source's directory. */
+enum beneath_links local_links(const struct source *s, enum filetype t);
+/* Opens a file below the source's base. 0: *out. -ENOENT. -EACCES: symfs may not open it by this path, and `why` has
+ * the reason. Others: as open(2). */
+int local_open_below(const struct source *s, int base, enum filetype t, const char *path, int *out,
+	char why[static 200]);
+/* Opens the file `rest` below the directory `root`, without leaving the directory, and appends its path as the disk
+ * has it to `real`. 0: *out. -ENOENT. -EACCES: the file is a link, or lies behind a link. Others: as open(2). */
+int local_open_inside(const char *root, const char *rest, int *out, struct buf *real);
 
 /* local-ids.c: whether file names in a directory source may show the code id that a request lacks. */
 bool local_tells_ids(const struct source *s, const struct artifact *a);

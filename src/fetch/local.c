@@ -3,95 +3,14 @@
 #include "base/beneath.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mounts.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
 #include "fetch/folded.h"
 #include "source/ptr.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define NAMES_MOST 100000 /* entries of a directory that are compared with a name in another case */
-
-/* Refuses files in a symfs mount. Users point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself, and a
- * request would then wait for itself. The walk to this point opened only directories, which symfs answers without
- * a request. The caller writes one line to the log. */
-int local_refuse(int fd)
-{
-	return mounts_refuse_symfs(fd);
-}
-
-int local_open_base(const struct source *s, int *fd)
-{
-	_cleanup_close_ int base = open(s->o.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r;
-
-	if (base < 0)
-		return -errno;
-	r = local_refuse(base);
-	if (r == 0)
-		*fd = take_fd(&base);
-	return r;
-}
-
-bool local_two_tier(int base)
-{
-	struct stat st;
-
-	return fstatat(base, "index2.txt", &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* A file of a type without identity could be any file of this machine, so it must lie in the source's directory. */
-static enum beneath_links links_of(const struct source *s, enum filetype t)
-{
-	if (obj_is_anonymous(t))
-		return BENEATH_INSIDE;
-	return s->o.follow_links ? BENEATH_ALL : BENEATH_OWNERS;
-}
-
-/* With fs.protected_hardlinks=0 users can make hard links to other users' files. Such a link must not make a
- * file readable through symfs. */
-static int judge_hard_links(int fd, char why[static 200])
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_nlink < 2 || st.st_mode & S_IROTH)
-		return 0;
-	snprintf(why, 200, "it has another hard link, and not everyone may read it");
-	return -EACCES;
-}
-
-/* Opens a file below the source's directory. -EACCES: symfs may not open it by this path, and `why` has the reason. */
-static int open_below(const struct source *s, int base, enum filetype t, const char *path, int *out,
-	char why[static 200])
-{
-	const struct beneath b = {.base = base, .links = links_of(s, t)};
-	_cleanup_close_ int fd = -1;
-	int r = beneath_open(&b, path, &fd);
-
-	if (r == -EXDEV) {
-		snprintf(why, 200, "a link leads out of the directory%s",
-			b.links == BENEATH_OWNERS ? "; follow-links = yes allows that" : "");
-		return -EACCES;
-	}
-	if (r == -EPERM) {
-		snprintf(why, 200, "a link of another user leads to a file that not everyone may read%s",
-			b.links == BENEATH_OWNERS ? "; follow-links = yes allows that" : "");
-		return -EACCES;
-	}
-	if (r == 0 && obj_is_anonymous(t))
-		r = judge_hard_links(fd, why);
-	if (r == 0)
-		*out = take_fd(&fd);
-	return r;
-}
 
 static int check_file(const struct source *s, int fd, const struct key *k, bool *verified,
 	struct obj_slice *slice, char why[static 200])
@@ -237,90 +156,12 @@ static int try_file(struct look *l, int file, const char *dir, const char *path)
 
 static int try_path(struct look *l, const char *path)
 {
-	int fd, r = open_below(l->s, l->base, l->k->type, path, &fd, l->why);
+	int fd, r = local_open_below(l->s, l->base, l->k->type, path, &fd, l->why);
 
 	return r < 0 ? r : try_file(l, fd, l->s->o.path, path);
 }
 
 /* ---- file.ptr ----------------------------------------------------------------------- */
-
-/* Finds a name in any letter case. Windows wrote the name into file.ptr; a case-sensitive disk may have the name in
- * another case. */
-static int find_name(int dir, const char *name, char out[static NAME_MAX + 1])
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *e;
-	int r = -ENOENT;
-
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return -ENOENT;
-	}
-	for (unsigned seen = 0; r < 0 && seen < NAMES_MOST && (e = readdir(d)); seen++)
-		if (strcasecmp(e->d_name, name) == 0) {
-			snprintf(out, NAME_MAX + 1, "%s", e->d_name);
-			r = 0;
-		}
-	closedir(d);
-	return r;
-}
-
-/* Opens an entry of a directory, by the name as the disk has it, and appends this name to `real`. Refuses a link. */
-static int step(int dir, const char *name, bool last, int *out, struct buf *real)
-{
-	char other[NAME_MAX + 1];
-	int r = 0;
-
-	for (unsigned tries = 0; tries < 2; tries++) {
-		if (last) {
-			r = beneath_open_name(dir, name, out);
-		} else {
-			*out = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			r = *out < 0 ? -errno : local_refuse(*out);
-			if (*out >= 0 && r < 0)
-				close(*out);
-			if (r < 0)
-				*out = -1;
-		}
-		if (r != -ENOENT || tries || find_name(dir, name, other) < 0)
-			break;
-		name = other;
-	}
-	if (r == 0)
-		r = buf_addf(real, "%s%s", real->n ? "/" : "", name);
-	if (r < 0 && *out >= 0) {
-		close(*out);
-		*out = -1;
-	}
-	return r == -ENOTDIR ? -ENOENT : r;
-}
-
-/* Opens a file below a directory, without leaving the directory. -EACCES: the file is a link, or lies behind a link. */
-static int open_inside(const char *root, const char *rest, int *out, struct buf *real)
-{
-	_cleanup_close_ int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r = dir < 0 ? -errno : local_refuse(dir);
-
-	while (r == 0) {
-		size_t n = strcspn(rest, "/");
-		_cleanup_free_ char *name = strndup(rest, n);
-		int next = -1;
-
-		r = name ? step(dir, name, rest[n] == '\0', &next, real) : -ENOMEM;
-		if (r == 0 && rest[n] == '\0') {
-			*out = next;
-			return 0;
-		}
-		if (r == 0) {
-			close(dir);
-			dir = next;
-			rest += n + 1;
-		}
-	}
-	return r == -ELOOP ? -EACCES : r;
-}
 
 /* Opens the file that a file.ptr names. */
 static int follow(struct look *l, const char *text, size_t n)
@@ -342,7 +183,7 @@ static int follow(struct look *l, const char *text, size_t n)
 	}
 	r = ptr_resolve(l->s, says, &root, &rest);
 	if (r == 0)
-		r = open_inside(root, buf_text(&rest), &fd, &real);
+		r = local_open_inside(root, buf_text(&rest), &fd, &real);
 	else if (r == -ENOENT || r == -EINVAL)
 		r = -EACCES; /* the file exists, but symfs may not open it */
 	if (r == 0)
@@ -360,7 +201,7 @@ static int try_ptr(struct look *l, const char *path)
 	_cleanup_close_ int fd = -1;
 	char text[PTR_MOST];
 	ssize_t n;
-	int r = open_below(l->s, l->base, FILETYPE_SOURCE, path, &fd, l->why);
+	int r = local_open_below(l->s, l->base, FILETYPE_SOURCE, path, &fd, l->why);
 
 	if (r < 0)
 		return r;
@@ -421,7 +262,7 @@ static int try_found(struct look *l, const struct scan_found *at)
 	int r;
 
 	if (at->member)
-		r = open_below(l->s, l->base, l->k->type, at->path, &fd, l->why);
+		r = local_open_below(l->s, l->base, l->k->type, at->path, &fd, l->why);
 	else
 		r = try_path(l, at->path);
 	if (r == 0 && at->member)
@@ -554,7 +395,7 @@ static bool has_own_case(enum filetype t)
 /* Tries the layout's paths in any letter case that the directories have. */
 static int find_any_case(struct look *l, const struct source_facts *facts, const struct artifact *a)
 {
-	const struct beneath b = {.base = l->base, .links = links_of(l->s, l->k->type)};
+	const struct beneath b = {.base = l->base, .links = local_links(l->s, l->k->type)};
 	_cleanup_buf_ struct buf said = BUF_UP_TO(64 * LAYOUT_PATH_MAX);
 	struct any_case c = {.l = l, .worst = -ENOENT};
 
@@ -608,54 +449,6 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 	r = local_each_id(l->f, l->slot, l->s, &facts, l->base, a, find_guessed, &g);
 	if (r == -ENOENT)
 		l->why[0] = '\0';
-	return r;
-}
-
-/* ---- opening a found file again ----------------------------------------------------- */
-
-/* Returns the part of `path` below the directory; NULL: `path` is not below it. */
-static const char *path_below(const char *dir, const char *path)
-{
-	size_t n = strlen(dir);
-
-	while (n && dir[n - 1] == '/')
-		n--;
-	return strncmp(path, dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
-}
-
-static int open_of_ptr(const struct source *s, const char *path, int *out)
-{
-	_cleanup_buf_ struct buf real = BUF_UP_TO(8192);
-	int r = -ENOENT;
-
-	for (char **map = s->o.ptr_map; r == -ENOENT && map && *map; map++) {
-		const char *rest = path_below(ptr_dir(*map), path);
-
-		if (rest)
-			r = open_inside(ptr_dir(*map), rest, out, &real);
-	}
-	return r;
-}
-
-int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd)
-{
-	struct sources *so = fetch_sources(f);
-	char why[200];
-	int r = -ENOENT;
-
-	for (unsigned i = 0; r == -ENOENT && i < so->n; i++) {
-		const struct source *s = so->list[i];
-		const char *rest = s->o.path ? path_below(s->o.path, path) : NULL;
-		_cleanup_close_ int base = -1;
-
-		if (strcmp(s->name, source) != 0)
-			continue;
-		if (rest && local_open_base(s, &base) == 0)
-			r = open_below(s, base, t, rest, fd, why);
-		else
-			r = open_of_ptr(s, path, fd);
-	}
-	sources_unref(so);
 	return r;
 }
 

@@ -23,14 +23,6 @@ struct job {
 	size_t n, room;
 };
 
-/* Whether the bytes [from, to) of the image were inserted after linking. */
-static bool is_inserted(const struct job *j, uint64_t from, uint64_t to)
-{
-	uint32_t source;
-
-	return from <= to && (from == to || !pdb_source(&j->pdb, (uint32_t)from, &source));
-}
-
 /* Adds a record, once for each part of the image to which its bytes were moved. Parts with nothing but inserted bytes
  * between them are one. */
 static int win_add(struct job *j, const uint8_t *p, uint8_t type)
@@ -42,7 +34,7 @@ static int win_add(struct job *j, const uint8_t *p, uint8_t type)
 	for (pdb_moves(&it, &j->pdb, le32(p), le32(p + 4)); pdb_moves_next(&it, &part);) {
 		struct win *last = j->n > first ? &j->all[j->n - 1] : NULL;
 
-		if (last && is_inserted(j, (uint64_t)last->rva + last->size, part.target)) {
+		if (last && pdb_inserted(&j->pdb, (uint64_t)last->rva + last->size, part.target)) {
 			last->size = part.target + part.size - last->rva;
 			continue;
 		}

@@ -137,13 +137,11 @@ bool pdb_section_of(const struct pdb *p, uint32_t source, unsigned *section, uin
 	return false;
 }
 
-bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source)
+/* The number of the first moved range that begins above `target`. */
+static size_t moved_above(const struct pdb *p, uint64_t target)
 {
 	size_t from = 0, to = p->n_moved;
 
-	*source = target;
-	if (!p->moved)
-		return true;
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
@@ -152,10 +150,33 @@ bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source)
 		else
 			to = mid;
 	}
-	if (!from || target - p->moved[from - 1].target >= p->moved[from - 1].size)
+	return from;
+}
+
+bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source)
+{
+	size_t i;
+
+	*source = target;
+	if (!p->moved)
+		return true;
+	i = moved_above(p, target);
+	if (!i || target - p->moved[i - 1].target >= p->moved[i - 1].size)
 		return false;
-	*source = p->moved[from - 1].source + (target - p->moved[from - 1].target);
+	*source = p->moved[i - 1].source + (target - p->moved[i - 1].target);
 	return true;
+}
+
+bool pdb_inserted(const struct pdb *p, uint64_t from, uint64_t to)
+{
+	size_t i;
+
+	if (from >= to || !p->moved)
+		return from == to;
+	i = moved_above(p, from);
+	if (i && from - p->moved[i - 1].target < p->moved[i - 1].size)
+		return false;
+	return i == p->n_moved || p->moved[i].target >= to;
 }
 
 void pdb_moves(struct pdb_moves *it, const struct pdb *p, uint32_t start, uint32_t size)

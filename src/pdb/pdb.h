@@ -115,6 +115,10 @@ bool pdb_source_of(const struct pdb *p, unsigned section, uint32_t off, uint32_t
  * are in no section. */
 bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source);
 
+/* Whether all bytes at the target addresses [from, to) were inserted after linking. True if from == to, false if
+ * from > to. */
+bool pdb_inserted(const struct pdb *p, uint64_t from, uint64_t to);
+
 /* Iterates over the parts into which a source range [start, start + size) was moved in the image.
  * pdb_moves() begins; pdb_moves_next() returns false after the last part. */
 struct pdb_moves {

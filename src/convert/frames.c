@@ -47,6 +47,22 @@ static int start(const struct frames_work *o, int in, int text, int word, pid_t 
 	return r < 0 ? err_set(e, r, "no reader of unwind tables could be started: %s", err_text(r)) : 0;
 }
 
+/* The errors that the program may report. Others would be taken for trouble of this machine. */
+static int plain_error(int r)
+{
+	switch (r) {
+	case -ENODATA:
+	case -ENOTSUP:
+	case -ENOMSG:
+	case -EFBIG:
+	case -EPERM:
+	case -ENOMEM:
+		return r;
+	default:
+		return -EBADMSG;
+	}
+}
+
 /* The result of a process that has ended. */
 static int result(const struct frames_work *o, int word, int status, struct unwind_counts *counts, struct err *e)
 {
@@ -60,9 +76,9 @@ static int result(const struct frames_work *o, int word, int status, struct unwi
 		return err_set(e, -EBADMSG, "cannot be read: the reader of unwind tables sent no result");
 	w.text[sizeof(w.text) - 1] = '\0';
 	if (o->bare)
-		*o->bare = w.bare;
+		*o->bare = w.bare != 0;
 	*counts = w.counts;
-	return w.r < 0 ? err_set(e, w.r, "%s", w.text) : 0;
+	return w.r < 0 ? err_set(e, plain_error(w.r), "%s", w.text) : 0;
 }
 
 int frames_text(const struct frames_work *w, int in, int *out, struct unwind_counts *counts, struct err *e)

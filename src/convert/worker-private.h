@@ -62,7 +62,7 @@ int partial_work(struct gsym_writer *w, int socket, struct err *e);
 /* The worker's last message; the ids of missing units follow. */
 struct worker_word {
 	int r;
-	bool bare; /* the worker ran without a filter */
+	uint8_t bare; /* not 0: the worker ran without a filter; not a bool, because the bytes may be any */
 	struct gsym_work_lack lack;
 	char text[252];
 };

@@ -85,7 +85,7 @@ static int verdict(const struct gsym_work *o, int words, int status, struct err 
 		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status 0");
 	w.text[sizeof(w.text) - 1] = '\0';
 	if (o->bare)
-		*o->bare = w.bare;
+		*o->bare = w.bare != 0;
 	if (w.r == -ENOMEM)
 		return err_set(e, w.r, "was not converted: it needs more memory than the %llu MiB that a "
 			"worker may have", (unsigned long long)

@@ -3,7 +3,7 @@
 #pragma once
 #include "unwind/text.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 
 /* The program's descriptors: the file, the text, and the struct frames_word at the end. */
 enum { FRAMES_IN = 3, FRAMES_OUT = 4, FRAMES_WORD = 5 };
@@ -17,7 +17,7 @@ enum { FRAMES_IN = 3, FRAMES_OUT = 4, FRAMES_WORD = 5 };
 
 struct frames_word {
 	int r;
-	bool bare; /* the program ran without a filter */
+	uint8_t bare; /* not 0: the program ran without a filter; not a bool, because the bytes may be any */
 	struct unwind_counts counts;
 	char text[252];
 };

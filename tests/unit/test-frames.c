@@ -2,14 +2,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/sanitized.h"
+#include "base/util.h"
 #include "convert/frames.h"
+#include "frames/wire.h"
 #include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *frames_program(void)
@@ -107,6 +111,58 @@ START_TEST(says_why_not)
 }
 END_TEST
 
+/* What frames_text() returns when a program sends this word and ends. */
+static int run_word(const struct frames_word *word, bool *bare)
+{
+	char dir[] = "/tmp/symfs-test-XXXXXX", program[64], file[64];
+	struct frames_work w = {.program = program, .bare = bare};
+	int out = -1, r;
+	struct unwind_counts c;
+	struct err e = {0};
+	FILE *f;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(program, sizeof(program), "%s/program", dir);
+	snprintf(file, sizeof(file), "%s/word", dir);
+	f = fopen(program, "we");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, "#!/bin/sh\nexec /bin/cat %s >&%d\n", file, FRAMES_WORD);
+	fchmod(fileno(f), 0700);
+	fclose(f);
+	f = fopen(file, "we");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(word, sizeof(*word), 1, f), 1);
+	fclose(f);
+	r = frames_text(&w, -1, &out, &c, &e);
+	if (out >= 0)
+		close(out);
+	unlink(program);
+	unlink(file);
+	rmdir(dir);
+	return r;
+}
+
+/* A program that was taken over sends any bytes. It cannot claim trouble of this machine, after which the caller
+ * would try again. */
+START_TEST(doubts_the_word)
+{
+	static const int plain[] = {0, -ENODATA, -ENOTSUP, -ENOMSG, -EFBIG, -EPERM, -ENOMEM, -EBADMSG},
+		others[] = {-EINTR, -ETIME, -ETIMEDOUT, -EAGAIN, -ENOENT, INT_MIN, 1};
+	struct frames_word word = {.bare = 2};
+	bool bare = false;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(plain); i++, bare = false) {
+		word.r = plain[i];
+		ck_assert_int_eq(run_word(&word, &bare), plain[i]);
+		ck_assert(bare);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
+		word.r = others[i];
+		ck_assert_int_eq(run_word(&word, &bare), -EBADMSG);
+	}
+}
+END_TEST
+
 START_TEST(stops)
 {
 	atomic_bool stop = true;
@@ -123,4 +179,4 @@ START_TEST(stops)
 }
 END_TEST
 
-UNIT_MAIN("frames", writes_text, says_why_not, stops)
+UNIT_MAIN("frames", writes_text, says_why_not, doubts_the_word, stops)

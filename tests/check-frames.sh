@@ -92,6 +92,23 @@ if command -v clang >/dev/null && command -v ld.lld >/dev/null; then
     in_order <text | diff want - >differ || fail "$target: dump_syms <, symfs >: $(head -n 6 differ)"
     say "$target: $(wc -l <want) records as dump_syms has them"
   done
+  # Three functions of one CIE: only the first needs columns for d8, which is register 264.
+  for f in f g h; do
+    [ $f = f ] && save='vpush {d8}
+.cfi_def_cfa_offset 8
+.cfi_offset d8, -8' || save='push {r4, lr}
+.cfi_def_cfa_offset 8
+.cfi_offset lr, -4
+.cfi_offset r4, -8'
+    printf '%s: .cfi_startproc\n%s\nnop\nbx lr\n.cfi_endproc\n' $f "$save"
+  done >columns.s
+  clang -target armv7-linux-gnueabihf -c columns.s -o m.o && ld.lld -shared -o m.so m.o && records m.so
+  [ "$(grep -c 'INIT.* sp 0 +' text)" = 3 ] && [ "$(grep -c '[0-9a-f] .cfa: sp 8 +' text)" = 3 ] &&
+    [ "$(grep -c ' .ra: .cfa -4 + ^ r4: .cfa -8 + ^' text)" = 2 ] || fail "functions of one CIE: $(cat text)"
+  # An instruction whose operand has no known size (DW_CFA_set_loc), in the first function.
+  printf '%s: .cfi_startproc\n%s\nnop\nret\n.cfi_endproc\n' f '.cfi_escape 1,0,0,0,0' g nop h nop >unsure.s
+  clang -target x86_64-linux-gnu -c unsure.s -o m.o && ld.lld -shared -o m.so m.o && records m.so
+  [ "$(grep -c INIT text)" -ge 2 ] || fail "functions beside an unknown instruction: $(cat text)"
   clang -target aarch64-linux-gnu -c signed.s -o m.o && ld.lld -shared -o m.so m.o && records m.so
   grep -q 'STACK CFI [0-9a-f]* .cfa: sp 16 + .ra: .cfa -8 + ^ x29: .cfa -16 + ^' text &&
     grep -q 'STACK CFI [0-9a-f]* .cfa: sp 0 + .ra: x30 x29: x29' text || fail "signed return addresses: $(cat text)"

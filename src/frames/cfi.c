@@ -6,6 +6,7 @@
 
 #define ROWS_MOST 4096 /* rows of a function that are written; the time for a function grows as their square */
 #define COLUMNS_MOST 1000
+#define COLUMNS_UNSURE 300 /* for a function with an unknown instruction */
 /* Steps of libdwarf through instructions in a file. It takes them anew for each row of a function. Real files need
  * some 10 for each row. */
 #define STEPS_MOST (1ull << 30)
@@ -33,20 +34,42 @@ static bool next_head(struct walk *w, enum rows_table table)
 	return false;
 }
 
-/* libdwarf makes a table of all columns for each row, so it gets as many as the function needs. */
-static struct columns choose_columns(struct walk *w, const struct rows_fde *f)
+/* The number of columns that libdwarf needs for an entry. 0: the entry is damaged. */
+static unsigned count_columns(struct walk *w, enum rows_table table, size_t i)
+{
+	struct columns c = {0};
+	struct rows_fde f;
+	unsigned n;
+
+	if (rows_fde(w->rows, table, i, &f) < 0)
+		return 0;
+	c.most = f.ra_column;
+	columns_add(&c, f.first);
+	columns_add(&c, f.more);
+	n = c.unsure ? MAX(c.most + 1, (unsigned)COLUMNS_UNSURE) : c.most + 1;
+	return n > COLUMNS_MOST ? 0 : n;
+}
+
+/* libdwarf makes a table of all columns for each row, so it gets only as many as the entries need. The number is the
+ * same for all: libdwarf keeps the first row of a CIE, and fails if the number differs later. */
+static void choose_columns(struct walk *w)
+{
+	w->columns = 1;
+	for (unsigned table = 0; table < ROWS_TABLES; table++)
+		for (size_t i = 0; i < w->n[table]; i++)
+			w->columns = MAX(w->columns, count_columns(w, (enum rows_table)table, i));
+	rows_columns(w->rows, w->columns);
+}
+
+/* The registers that have rules in a function, and where the rules change. */
+static struct columns read_columns(struct walk *w, const struct rows_fde *f)
 {
 	struct columns c = {.most = f->ra_column};
-	unsigned n;
 
 	columns_add(&c, f->first);
 	columns_changes(&c, f->more, f->start, f->unit, w->t->rows.big, &w->changes);
-	n = MIN(c.unsure ? MAX(c.most + 1, 300u) : c.most + 1, (unsigned)COLUMNS_MOST);
 	if (c.unsure)
 		c.low = UINT64_MAX;
-	if (n != w->columns)
-		rows_columns(w->rows, n);
-	w->columns = n;
 	return c;
 }
 
@@ -84,7 +107,7 @@ static bool changes_at(const struct changes *c, uint64_t pc, unsigned *nth)
 static void write_fde(struct walk *w, enum rows_table table, uint64_t end)
 {
 	const struct rows_fde *f = &w->head[table];
-	struct columns c = choose_columns(w, f);
+	struct columns c = read_columns(w, f);
 	struct unwind_row row = {.ra_column = f->ra_column};
 	uint64_t pc = f->start, next;
 	unsigned nth = 0;
@@ -172,6 +195,8 @@ int cfi_write(const struct tables *t, struct unwind_text *to, struct err *e)
 		return err_set(e, r, "%s", r == -EBADMSG ? "has unwind tables that libdwarf cannot read" : err_text(r));
 	eh = dwarf ? rows_list(w.rows, ROWS_EH, &w.n[ROWS_EH]) : -ENODATA;
 	debug = dwarf ? rows_list(w.rows, ROWS_DEBUG, &w.n[ROWS_DEBUG]) : -ENODATA;
+	if (dwarf)
+		choose_columns(&w);
 	if (eh == 0 || debug == 0 || t->others.n)
 		r = write_all(&w);
 	else

@@ -376,7 +376,7 @@ void unwind_row(struct unwind_text *t, uint64_t from, uint64_t to, const struct 
 void unwind_gap(struct unwind_text *t, uint64_t from, enum unwind_gap why)
 {
 	t->counts.gaps[why]++;
-	shut(t, MAX(from, t->start));
+	shut(t, MAX(MIN(from, t->end), t->start));
 }
 
 int unwind_end(struct unwind_text *t)

@@ -140,11 +140,16 @@ START_TEST(no_overlaps)
 	unwind_row(t, 0x8ff0, UINT64_MAX, &row);
 	unwind_end(t);
 	ck_assert(!unwind_begin(t, 0x9000, 0x9010));
+	ck_assert(unwind_begin(t, 0x10ff0, UINT64_MAX));
+	unwind_row(t, 0x10ff0, 0x12000, &row);
+	unwind_gap(t, 0x12000, UNWIND_GAP_BROKEN);
+	unwind_end(t);
 	ck_assert_uint_eq(unwind_text_counts(t)->doubled, 1);
 	ck_assert_uint_eq(unwind_text_counts(t)->gaps[UNWIND_GAP_OUTSIDE], 3);
 	wrote(t, &b, "STACK CFI INIT 1000 20 .cfa: $rsp 8 + .ra: .cfa -8 + ^\n"
 		     "STACK CFI INIT 1020 20 .cfa: $rsp 32 + .ra: .cfa -8 + ^\n"
-		     "STACK CFI INIT 7ff0 10 .cfa: $rsp 8 + .ra: .cfa -8 + ^\n");
+		     "STACK CFI INIT 7ff0 10 .cfa: $rsp 8 + .ra: .cfa -8 + ^\n"
+		     "STACK CFI INIT fff0 10 .cfa: $rsp 8 + .ra: .cfa -8 + ^\n");
 }
 END_TEST
 

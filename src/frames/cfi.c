@@ -83,7 +83,7 @@ static int read_registers(struct walk *w, enum rows_table table, const struct co
 	for (uint64_t left = c->low; r == 0 && left; left &= left - 1) {
 		unsigned reg = (unsigned)__builtin_ctzll(left);
 
-		if (reg < w->t->arch->n && reg != row->ra_column)
+		if (reg < w->t->arch[table]->n && reg != row->ra_column)
 			r = rows_register(w->rows, table, i, reg, pc, &row->regs[reg]);
 	}
 	if (r == 0 && row->ra_column < w->columns)
@@ -142,6 +142,7 @@ static int write_next(struct walk *w, enum rows_table table, uint64_t before)
 	uint64_t end = f->start + f->size;
 
 	end = end < f->start ? before : MIN(end, before);
+	unwind_text_arch(w->to, w->t->arch[table]);
 	if (unwind_begin(w->to, f->start, end))
 		write_fde(w, table, end);
 	rows_release(w->rows, table, w->at[table]++);
@@ -154,6 +155,7 @@ static int write_other(struct walk *w, uint64_t before)
 	struct unwind_entry e = l->all[w->other++];
 
 	e.end = MIN(e.end, before);
+	unwind_text_arch(w->to, w->t->arch[ROWS_EH]);
 	if (unwind_begin(w->to, e.start, e.end))
 		l->write(l, &e, w->to);
 	return unwind_end(w->to);

@@ -159,7 +159,8 @@ int tables_elf(struct span file, struct tables *out, struct err *e)
 		return err_set(e, -EBADMSG, "is a broken ELF file");
 	if (h.e_type != ET_EXEC && h.e_type != ET_DYN)
 		return err_set(e, -ENOMSG, "is neither a program nor a library");
-	out->arch = unwind_arch_elf(h.e_machine, h.e_ident[EI_CLASS] == ELFCLASS64);
+	out->arch[ROWS_EH] = unwind_arch_elf(h.e_machine, h.e_ident[EI_CLASS] == ELFCLASS64);
+	out->arch[ROWS_DEBUG] = out->arch[ROWS_EH];
 	out->rows.big = h.e_ident[EI_DATA] == ELFDATA2MSB;
 	out->rows.address_bytes = h.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
 	r = elf_segments(elf, out);

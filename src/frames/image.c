@@ -37,19 +37,21 @@ int tables_image(const struct image *m, struct tables *out, struct err *e)
 	struct image_pe pe = {0};
 	int r;
 
-	out->arch = m->kind == IMAGE_MACHO ? unwind_arch_macho(m->machine) : unwind_arch_pe(m->machine);
 	out->rows.big = m->big;
 	out->rows.address_bytes = m->is64 ? 8 : 4;
 	if (m->kind == IMAGE_MACHO) {
 		r = image_macho(m, &macho);
 		if (r < 0)
 			return err_set(e, r, "is a broken Mach-O file");
+		out->arch[ROWS_EH] = unwind_arch_macho(m->machine, true);
+		out->arch[ROWS_DEBUG] = unwind_arch_macho(m->machine, false);
 		out->base = macho.base;
 		image_table(m, ROWS_EH, "__eh_frame", 0, out);
 		image_table(m, ROWS_DEBUG, "__debug_frame", 0, out);
 		r = unwind_compact(m, &out->others);
 	} else {
 		image_pe(m, &pe);
+		out->arch[ROWS_EH] = out->arch[ROWS_DEBUG] = unwind_arch_pe(m->machine);
 		out->base = pe.base;
 		image_table(m, ROWS_EH, ".eh_frame", pe.base, out);
 		image_table(m, ROWS_DEBUG, ".debug_frame", pe.base, out);

@@ -8,7 +8,9 @@
 
 struct tables {
 	struct rows_file rows;
-	const struct unwind_arch *arch; /* NULL: no names are known */
+	/* The processor, with the numbers of registers that each table has; the others have those of .eh_frame. NULL:
+	 * no names are known. */
+	const struct unwind_arch *arch[ROWS_TABLES];
 	uint64_t base;			/* addresses of records are relative to it */
 	struct unwind_range *ranges;	/* of instructions; free() it */
 	size_t n_ranges;

@@ -12,7 +12,7 @@ enum {
 static const char *const amd64[] = {"$rax", "$rdx", "$rcx", "$rbx", "$rsi", "$rdi", "$rbp", "$rsp", "$r8", "$r9",
 	"$r10", "$r11", "$r12", "$r13", "$r14", "$r15", "$rip"};
 static const char *const i386[] = {"$eax", "$ecx", "$edx", "$ebx", "$esp", "$ebp", "$esi", "$edi", "$eip"};
-/* Programs of macOS for i386 have the numbers of $esp and $ebp exchanged in .eh_frame. */
+/* Programs of macOS for i386 have the numbers of $esp and $ebp exchanged in __eh_frame, but not in __debug_frame. */
 static const char *const i386_macho[] = {"$eax", "$ecx", "$edx", "$ebx", "$ebp", "$esp", "$esi", "$edi", "$eip"};
 /* The walkers for ARM and later processors know no "$". */
 static const char *const arm[] = {"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12",
@@ -67,13 +67,13 @@ const struct unwind_arch *unwind_arch_elf(unsigned machine, bool is64)
 	}
 }
 
-const struct unwind_arch *unwind_arch_macho(unsigned cpu)
+const struct unwind_arch *unwind_arch_macho(unsigned cpu, bool eh)
 {
 	switch (cpu) {
 	case CPU_64 | 7:
 		return &arch_amd64;
 	case 7:
-		return &arch_i386_macho;
+		return eh ? &arch_i386_macho : &arch_i386;
 	case CPU_64 | 12:
 		return &arch_arm64;
 	case 12:

@@ -229,7 +229,7 @@ static bool arm64_row(uint32_t word, struct unwind_row *row)
 
 static void compact_write(const struct unwind_entries *l, const struct unwind_entry *e, struct unwind_text *to)
 {
-	const struct unwind_arch *a = unwind_arch_macho(l->image->machine);
+	const struct unwind_arch *a = unwind_arch_macho(l->image->machine, true);
 	struct unwind_row row = {.ra_column = a->ra};
 	unsigned mode = e->info >> 24 & 15;
 	bool sound;
@@ -253,7 +253,7 @@ static void compact_write(const struct unwind_entries *l, const struct unwind_en
 
 int unwind_compact(const struct image *m, struct unwind_entries *out)
 {
-	const struct unwind_arch *a = m->kind == IMAGE_MACHO ? unwind_arch_macho(m->machine) : NULL;
+	const struct unwind_arch *a = m->kind == IMAGE_MACHO ? unwind_arch_macho(m->machine, true) : NULL;
 	struct image_section s, text;
 	struct image_macho macho;
 	struct list l = {.swap = m->swap, .out = out};

@@ -44,10 +44,11 @@ struct unwind_row {
 	struct unwind_rule regs[UNWIND_REGS_MOST];
 };
 
-/* The processor of an ELF file, by e_machine; of Mach-O, by cputype; of PE, by Machine. NULL: Breakpad's files have
- * no names for its registers. */
+/* The processor of an ELF file, by e_machine; of Mach-O, by cputype, with the numbers of registers that __eh_frame
+ * and compact unwind information have (`eh`), or __debug_frame; of PE, by Machine. NULL: Breakpad's files have no
+ * names for its registers. */
 const struct unwind_arch *unwind_arch_elf(unsigned machine, bool is64);
-const struct unwind_arch *unwind_arch_macho(unsigned cpu);
+const struct unwind_arch *unwind_arch_macho(unsigned cpu, bool eh);
 const struct unwind_arch *unwind_arch_pe(unsigned machine);
 
 /* The name of a register, or NULL. */

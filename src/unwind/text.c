@@ -55,6 +55,11 @@ void unwind_text_free(struct unwind_text *t)
 	free(t);
 }
 
+void unwind_text_arch(struct unwind_text *t, const struct unwind_arch *a)
+{
+	t->o.arch = a;
+}
+
 struct unwind_counts *unwind_text_counts(struct unwind_text *t)
 {
 	return &t->counts;

@@ -50,6 +50,8 @@ struct unwind_text_opts {
 int unwind_text_new(struct unwind_text **out, const struct unwind_text_opts *o);
 void unwind_text_free(struct unwind_text *t);
 
+/* The functions that begin from now on have the registers of `a`, which stays the caller's. */
+void unwind_text_arch(struct unwind_text *t, const struct unwind_arch *a);
 /* Begins the function [start, end). Functions come in order of address; what an earlier one has is left out. Returns
  * whether anything of the function can be written; else the caller passes none of its rows. */
 bool unwind_begin(struct unwind_text *t, uint64_t start, uint64_t end);

@@ -212,6 +212,24 @@ START_TEST(outermost_and_link_register)
 }
 END_TEST
 
+/* Two tables of a Mach-O file for i386 number $esp and $ebp differently. */
+START_TEST(numbers_by_table)
+{
+	struct buf b = BUF_UP_TO(65536);
+	struct unwind_text *t = writer_of(&b, EM_X86_64);
+	struct unwind_row row = {.cfa = cfa(4, 4), .ra = at(-4), .ra_column = 8};
+
+	for (unsigned eh = 0; eh < 2; eh++) {
+		unwind_text_arch(t, unwind_arch_macho(7, eh));
+		ck_assert(unwind_begin(t, 0x2000 + 16 * eh, 0x2010 + 16 * eh));
+		unwind_row(t, 0x2000 + 16 * eh, 0x2010 + 16 * eh, &row);
+		unwind_end(t);
+	}
+	wrote(t, &b, "STACK CFI INIT 1000 10 .cfa: $esp 4 + .ra: .cfa -4 + ^\n"
+		     "STACK CFI INIT 1010 10 .cfa: $ebp 4 + .ra: .cfa -4 + ^\n");
+}
+END_TEST
+
 /* A register whose rule cannot be said costs only the register. */
 START_TEST(lost_register)
 {
@@ -269,5 +287,5 @@ START_TEST(expressions)
 }
 END_TEST
 
-UNIT_MAIN("unwind", changes_only, gaps, no_overlaps, linkage_table, outermost_and_link_register, lost_register,
-	expressions)
+UNIT_MAIN("unwind", changes_only, gaps, no_overlaps, linkage_table, outermost_and_link_register,
+	numbers_by_table, lost_register, expressions)

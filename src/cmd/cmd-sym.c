@@ -185,23 +185,32 @@ static int open_code(const struct input *in)
 	return r < 0 ? r : fd;
 }
 
-/* Reads the unwind rules of the module's program. *out: a descriptor of the STACK records, or -1: there are no rules
- * that the records can say. */
-static int read_rules(struct run *run, unsigned module, int *out, struct err *e)
+/* Reads the unwind rules of a file, if `r` says that the files before it have none. */
+static int read_rules_of(const struct input *in, int r, int *out, struct err *e)
 {
-	_cleanup_close_ int fd = -1;
 	struct frames_work work = {.unsandboxed = true};
 	struct unwind_counts counts;
+	_cleanup_close_ int fd = -1;
+
+	if (r != -ENODATA && r != -ENOTSUP && r != -ENOMSG)
+		return r;
+	fd = open_code(in);
+	return fd < 0 ? err_set(e, fd, "%s", err_text(fd)) : frames_text(&work, fd, out, &counts, e);
+}
+
+/* Reads the unwind rules of the module's program; without any there, those of its debug file, such as a PDB for x86.
+ * *out: a descriptor of the STACK records, or -1: there are no rules that the records can say. */
+static int read_rules(struct run *run, unsigned module, int *out, struct err *e)
+{
 	int r = -ENODATA;
 
 	*out = -1;
-	for (unsigned i = 0; i < run->n && r == -ENODATA; i++) {
-		const struct input *in = &run->inputs[i];
+	for (unsigned i = 0; i < 2 * run->n; i++) {
+		const struct input *in = &run->inputs[i % run->n];
+		bool code = i < run->n;
 
-		if (in->module != module || !in->s.code)
-			continue;
-		fd = open_code(in);
-		r = fd < 0 ? err_set(e, fd, "%s", err_text(fd)) : frames_text(&work, fd, out, &counts, e);
+		if (in->module == module && in->s.code == code && (code || in->s.worth.unwind))
+			r = read_rules_of(in, r, out, e);
 	}
 	return r == -ENODATA || r == -ENOTSUP || r == -ENOMSG ? 0 : r;
 }

@@ -57,13 +57,20 @@ static const char *os_of(enum object_type t)
 }
 
 /* Breakpad writes the code id in upper case; of a PE file, the size in it stays in lower case. */
-static void set_code_id(struct sym_head *h, const struct module *m)
+static void set_code_id(struct sym_head *h, const char *code_id)
 {
-	bool pe = m->object == OBJECT_PE || m->object == OBJECT_PE_DOTNET;
+	bool pe = strcmp(h->os, "windows") == 0;
 
-	snprintf(h->code_id, sizeof(h->code_id), "%s", m->code_id);
+	snprintf(h->code_id, sizeof(h->code_id), "%s", code_id);
 	for (size_t i = 0; h->code_id[i] && (!pe || i < 8); i++)
 		h->code_id[i] = (char)toupper((unsigned char)h->code_id[i]);
+}
+
+void sym_head_set_code(struct sym_head *out, const char *code_id, const char *code_file)
+{
+	if (!out->code_id[0])
+		set_code_id(out, code_id);
+	snprintf(out->code_file, sizeof(out->code_file), "%s", code_file);
 }
 
 static void set_code_file(struct sym_head *h, const struct obj_slice *s, const char *path)
@@ -103,7 +110,7 @@ int sym_head_of(struct sym_head *out, struct span file, const char *path, struct
 		return err_set(e, -ENOMSG, "has no debug id");
 	*out = (struct sym_head){.os = os_of(s.module.object), .cpu = s.arch};
 	debug_id_breakpad(&s.module.debug_id, out->id);
-	set_code_id(out, &s.module);
+	set_code_id(out, s.module.code_id);
 	set_code_file(out, &s, path);
 	set_name(out, &s, path);
 	if (image_open(&m, file, &ignored) < 0)
@@ -126,7 +133,7 @@ bool sym_head_add_code(struct sym_head *out, struct span code, const char *path)
 		strcmp(debug_id_breakpad(&s.module.debug_id, id), out->id) != 0)
 		return false;
 	if (!out->code_id[0])
-		set_code_id(out, &s.module);
+		set_code_id(out, s.module.code_id);
 	set_code_file(out, &s, path);
 	if (image_open(&m, code, &ignored) == 0 && m.kind == IMAGE_ELF) {
 		set_name(out, &s, path);

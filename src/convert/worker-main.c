@@ -44,7 +44,7 @@ struct other {
 struct work {
 	unsigned threads, seconds;
 	uint64_t memory;
-	const char *form, *sandbox, *sym, *name;
+	const char *form, *sandbox, *sym, *name, *code_id, *code_file;
 	struct other alt, package, units;
 	struct unit *known; /* the units in `units`, sorted by id */
 	size_t n_known;
@@ -172,6 +172,7 @@ static int write_sym(const struct work *o, const struct gsym_writer *w, const st
 		return err_set(e, -ENOTSUP, "is not a program or debug file");
 	if (o->name[0])
 		snprintf(h.name, sizeof(h.name), "%s", o->name);
+	sym_head_set_code(&h, o->code_id, o->code_file);
 	h.no_rules = strstr(o->sym, WORKER_NO_RULES) != NULL;
 	r = sym_write(&h, w, WORKER_OUT, &counts);
 	if (r < 0)
@@ -278,7 +279,7 @@ int gsym_worker_main(int argc, char **argv)
 	struct work w = {0};
 	struct err e = {0};
 
-	if (argc != 11)
+	if (argc != 13)
 		return 2;
 	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
 	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
@@ -290,6 +291,8 @@ int gsym_worker_main(int argc, char **argv)
 	w.units.word = argv[8];
 	w.sym = argv[9];
 	w.name = argv[10];
+	w.code_id = argv[11];
+	w.code_file = argv[12];
 	w.word.r = work(&w, &e);
 	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
 	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */

@@ -35,7 +35,8 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 		(char *)(o->unsandboxed ? WORKER_MAY : WORKER_MUST_NOT),
 		(char *)word_for(o, &o->alt), (char *)word_for(o, &o->package),
 		(char *)word_for(o, &o->units), sym,
-		(char *)(o->name ? o->name : ""), NULL};
+		(char *)(o->name ? o->name : ""), (char *)(o->code_id ? o->code_id : ""),
+		(char *)(o->code_file ? o->code_file : ""), NULL};
 
 	snprintf(threads, sizeof(threads), "%u", o->threads);
 	snprintf(sym, sizeof(sym), "%s%s%s", WORKER_PLAIN, o->bare_sym ? WORKER_BARE : "",

@@ -14,24 +14,32 @@ static const struct family {
 	enum filetype inputs[DERIVE_INPUTS];
 	bool exact; /* these inputs are converted to GSYM_WORK_ELIOT only */
 	bool sym;   /* this family is for Breakpad files only */
+	bool not_sym; /* Breakpad files of these modules have a family of their own */
 } families[] = {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
-	/* The addresses in a PDB are relative to the image; those in a program are not. So neither replaces the other. */
-	{OBJECT_PE, {FILETYPE_PDB}, false},
-	{OBJECT_PE, {FILETYPE_PE}, false},
+	/* The addresses in a PDB are relative to the image; those in a program are not. So neither replaces the other,
+	 * but in Breakpad files all addresses are relative. */
+	{OBJECT_PE, {FILETYPE_PDB}, .not_sym = true},
+	{OBJECT_PE, {FILETYPE_PE}, .not_sym = true},
+	{OBJECT_PE, {FILETYPE_PDB, FILETYPE_PE}, .sym = true},
 	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},
-	/* A debug id alone can be that of an ELF or of a Mach-O file. */
-	{OBJECT_UNKNOWN, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, .sym = true},
+	/* A debug id alone can be that of an ELF or of a Mach-O file, or of a program for Windows without a PDB. */
+	{OBJECT_UNKNOWN, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE, FILETYPE_PE},
+		.sym = true},
 };
+
+static bool makes(const struct family *f, enum gsym_work_form form)
+{
+	return (!f->exact || form == GSYM_WORK_ELIOT) && !(form == GSYM_WORK_SYM ? f->not_sym : f->sym);
+}
 
 static const struct family *family_of(enum filetype t, enum gsym_work_form form)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(families); i++)
 		for (unsigned k = 0; k < DERIVE_INPUTS; k++)
-			if (families[i].inputs[k] == t && t != FILETYPE_NONE &&
-				(!families[i].exact || form == GSYM_WORK_ELIOT) && !families[i].sym)
+			if (families[i].inputs[k] == t && t != FILETYPE_NONE && makes(&families[i], form))
 				return &families[i];
 	return NULL;
 }
@@ -114,6 +122,9 @@ int derive_key_of(const struct artifact *a, enum filetype of, struct key *out)
 	input.m.path[0] = '\0';
 	if (input.m.object == OBJECT_UNKNOWN)
 		input.m.object = filetype_row(of)->object;
+	/* The code id of a program for Windows is not always known, but the debug id of a Breakpad file is. */
+	if (a->type == FILETYPE_SYM && of == FILETYPE_PE)
+		input.m.code_id[0] = '\0';
 	return name_made(&input, derive_form(a), is_by_name(a), out);
 }
 
@@ -149,31 +160,37 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 	return made_of(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, false, out);
 }
 
+static bool is_windows(const struct module *m)
+{
+	size_t n = strlen(m->debug_file);
+
+	return m->object == OBJECT_PE || (n > 4 && strcasecmp(m->debug_file + n - 4, ".pdb") == 0);
+}
+
 /* What is known of the module decides which files are asked for: its build id, or a name that a PDB has. */
 int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifact *out)
 {
 	struct artifact a = *sym;
-	size_t n = strlen(a.m.debug_file);
-	bool pdb = a.m.object == OBJECT_PE || (n > 4 && strcasecmp(a.m.debug_file + n - 4, ".pdb") == 0);
+	bool windows = is_windows(&a.m), macho = a.m.object == OBJECT_MACHO;
 	struct key k;
 
 	if (sym->type != FILETYPE_BREAKPAD || !d->fetch->opts.synthesize || !sym->m.debug_id.set ||
 		debug_id_is_nil(&sym->m.debug_id))
 		return -ENOENT;
 	a.m.path[0] = '\0';
-	a.type = pdb ? FILETYPE_PDB : FILETYPE_ELF_DEBUG;
-	a.m.object = pdb ? OBJECT_PE : OBJECT_UNKNOWN;
-	if (!pdb && module_ids_fit(a.m.code_id, &a.m.debug_id))
+	a.type = windows ? FILETYPE_PDB : FILETYPE_ELF_DEBUG;
+	a.m.object = windows ? OBJECT_PE : macho ? OBJECT_MACHO : OBJECT_UNKNOWN;
+	if (!windows && !macho && module_ids_fit(a.m.code_id, &a.m.debug_id))
 		a.m.object = OBJECT_ELF;
-	else
+	else if (!windows || !a.m.code_file[0]) /* the code id of a program for Windows needs its name */
 		a.m.code_id[0] = '\0';
 	if (a.m.object == OBJECT_UNKNOWN)
 		fetch_complete(d->fetch, &a);
 	if (a.m.object == OBJECT_MACHO)
 		a.type = FILETYPE_MACH_DEBUG;
-	else if (a.m.object == OBJECT_PE && !pdb)
-		a.type = FILETYPE_PE;
-	else if (a.m.object != OBJECT_ELF && !pdb)
+	else if (a.m.object == OBJECT_PE)
+		a.type = FILETYPE_PDB;
+	else if (a.m.object != OBJECT_ELF)
 		a.m.object = OBJECT_UNKNOWN;
 	*out = a;
 	out->type = FILETYPE_SYM;
@@ -208,8 +225,12 @@ unsigned derive_inputs(const struct artifact *a, struct artifact out[static DERI
 		out[n] = *a;
 		out[n].type = f->inputs[i];
 		out[n].m.path[0] = '\0';
-		if (out[n].m.object == OBJECT_UNKNOWN && f->sym)
+		if (out[n].m.object == OBJECT_UNKNOWN && f->sym) {
 			out[n].m.object = filetype_row(f->inputs[i])->object;
+			/* Without a PDB, the file has the name of the program. */
+			if (out[n].type == FILETYPE_PE && !out[n].m.code_file[0])
+				memcpy(out[n].m.code_file, a->m.debug_file, sizeof(out[n].m.code_file));
+		}
 		n += key_of(&k, &out[n]) == 0;
 	}
 	return n;

@@ -50,7 +50,7 @@ void derive_tell_bare(struct conversion *c, bool bare);
 
 /* ---- derive-names.c: the inputs and the key of a derived file ------------------------------- */
 
-#define DERIVE_INPUTS 4 /* the most input types of one derived file */
+#define DERIVE_INPUTS 5 /* the most input types of one derived file */
 
 /* The form that `a` asks for. */
 enum gsym_work_form derive_form(const struct artifact *a);
@@ -61,7 +61,8 @@ int derive_key_of(const struct artifact *a, enum filetype of, struct key *out);
 
 /* ---- derive-sym.c: Breakpad files ------------------------------------------------------------ */
 
-/* Whether the file `in` of type `of` lacks the unwind rules, so that the program is wanted. `out`: the program. */
+/* Whether the file `in` of type `of` lacks the unwind rules, or the code id, so that the program is wanted. `out`: the
+ * program. */
 bool derive_code_of(const struct artifact *a, const struct blob *in, enum filetype of, struct artifact *out);
 
 /* ---- derive-table.c: conversions under way -------------------------------------------------- */
@@ -139,6 +140,7 @@ struct conversion {
 	bool asked_second; /* the second input was asked for */
 	bool asked_code;   /* the program was asked for */
 	struct blob *code; /* the program, for its unwind rules; NULL: it was not found, or the input has the rules */
+	char code_name[MODULE_NAME_MAX]; /* the name of `code`; "": not known */
 	char input[DERIVE_INPUT_NAME]; /* names the bytes of the chosen input, and of the program */
 	struct lack alt;     /* the file into which dwz moved shared parts */
 	struct lack package; /* the package of split units */

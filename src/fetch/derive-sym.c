@@ -1,46 +1,83 @@
 /* Breakpad files that no source has: made of debug file and program, the program for its unwind rules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "convert/frames.h"
 #include "fetch/derive-private.h"
 #include "fetch/fetch-private.h"
+#include "obj/obj.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Increase this number when the output for the same inputs changes. */
-#define MAKER_NUMBER "1"
+#define MAKER_NUMBER "2"
 
 /* ---- the program ------------------------------------------------------------------------ */
 
-/* A program whose worth is unknown counts as one with unwind rules, and a debug file as one without. */
-static bool has_rules(const struct blob *in, enum filetype of)
+/* Whether the file may have unwind rules. A debug file has them if its worth says so. The worth of a program does not
+ * count: that of a PE file lacks .eh_frame. */
+static bool may_have_rules(const struct blob *in, enum filetype of)
 {
 	const struct worth *w = &blob_facts(in)->worth;
 
-	return w->known ? w->unwind : filetype_is(of, TYPE_PROGRAM);
+	return filetype_is(of, TYPE_PROGRAM) || (w->known ? w->unwind : of == FILETYPE_PDB);
 }
 
+static bool is_debug_file(enum filetype of)
+{
+	return of == FILETYPE_PDB || filetype_is(of, TYPE_DEBUG_FILE);
+}
+
+/* The program of a PDB is wanted for its code id, even if the PDB has unwind rules. */
 bool derive_code_of(const struct artifact *a, const struct blob *in, enum filetype of, struct artifact *out)
 {
 	struct key k;
 
-	if (!filetype_is(of, TYPE_DEBUG_FILE) || has_rules(in, of))
+	if (!is_debug_file(of) || (of != FILETYPE_PDB && may_have_rules(in, of)))
 		return false;
 	*out = *a;
-	out->type = filetype_row(of)->twin;
+	out->type = of == FILETYPE_PDB ? FILETYPE_PE : filetype_row(of)->twin;
 	out->m.object = filetype_row(of)->object;
 	out->m.path[0] = '\0';
+	if (key_of(&k, out) == 0)
+		return true;
+	out->m.code_id[0] = '\0'; /* that of a PE file needs a name */
 	return key_of(&k, out) == 0;
+}
+
+/* What a PE file says of itself. */
+struct pe_code {
+	char id[CODE_ID_MAX + 1], name[MODULE_NAME_MAX];
+};
+
+/* Whether the program is of the build that is asked for; writes what is known of a PE file. A PE file is found by its
+ * time and size too, so its debug id is compared. The identifiers of other programs were compared when they came. */
+static bool describe_code(const struct conversion *c, struct pe_code *out)
+{
+	const struct blob *b = c->of == FILETYPE_PE ? c->in : c->code;
+	struct obj_slice s;
+	struct view v;
+
+	if (!b || (c->of != FILETYPE_PE && c->of != FILETYPE_PDB))
+		return b;
+	v = view_of_fd(blob_fd(b), blob_size(b));
+	if (obj_identify(&v, 0, &s, NULL) < 0 || !debug_id_equal(&s.module.debug_id, &c->a.m.debug_id))
+		return false;
+	if (!blob_sha256(b)[0])
+		obj_take_name(&s, path_base(blob_path(b)));
+	snprintf(out->id, sizeof(out->id), "%s", s.module.code_id);
+	snprintf(out->name, sizeof(out->name), "%s", c->code_name[0] ? c->code_name : s.module.code_file);
+	return true;
 }
 
 /* ---- unwind rules ----------------------------------------------------------------------- */
 
-/* Reads the unwind rules of the program. *fd: the text, or -1: there are no rules that can be written. 0; -EINTR,
- * -ENOMEM, -ETIME: this machine is at fault. */
-static int read_rules(struct conversion *c, int *fd, struct err *e)
+/* Reads the unwind rules of a file. *fd: the text, or -1: there are no rules that can be written. 0; -EINTR, -ENOMEM,
+ * -ETIME: this machine is at fault. */
+static int read_rules_of(struct conversion *c, const struct blob *in, int *fd, struct err *e)
 {
-	const struct blob *in = c->code ? c->code : c->in;
 	bool bare = false;
 	struct frames_work w = {.stop = &c->stop, .bare = &bare,
 		.unsandboxed = c->d->fetch->opts.allow_unsandboxed,
@@ -49,9 +86,6 @@ static int read_rules(struct conversion *c, int *fd, struct err *e)
 	struct err own = {0};
 	int r;
 
-	*fd = -1;
-	if (!c->code && !has_rules(c->in, c->of))
-		return 0;
 	r = frames_text(&w, blob_fd(in), fd, &counts, &own);
 	derive_tell_bare(c, bare);
 	if (r == -EINTR || r == -ENOMEM || r == -ETIME) {
@@ -61,6 +95,19 @@ static int read_rules(struct conversion *c, int *fd, struct err *e)
 	if (r < 0 && r != -ENODATA && r != -ENOMSG && r != -ENOTSUP)
 		log_warn("%s, for its Breakpad file: %s", blob_path(in), own.text);
 	return 0;
+}
+
+/* Reads the unwind rules of the program; without any there, those of the input, such as a PDB for x86. */
+static int read_rules(struct conversion *c, bool with_code, int *fd, struct err *e)
+{
+	int r = 0;
+
+	*fd = -1;
+	if (with_code)
+		r = read_rules_of(c, c->code, fd, e);
+	if (r == 0 && *fd < 0 && may_have_rules(c->in, c->of))
+		r = read_rules_of(c, c->in, fd, e);
+	return r;
 }
 
 /* Appends the text to the file. */
@@ -83,18 +130,21 @@ static int append(int to, int from, struct err *e)
 static int make_sym(struct conversion *c, int *fd, struct gsym_work_lack *lack, struct err *e)
 {
 	_cleanup_close_ int text = -1, rules = -1;
-	bool bare = false;
+	struct pe_code code = {.id = ""};
+	bool bare = false, fits = describe_code(c, &code);
 	struct gsym_work o;
-	int r = read_rules(c, &rules, e);
+	int r = read_rules(c, c->code && fits, &rules, e);
 
 	if (r < 0)
 		return r;
 	derive_work_opts(c, lack, &bare, &o);
+	o.code_id = code.id;
+	o.code_file = code.name;
 	o.name = c->a.m.debug_file[0] ? c->a.m.debug_file : NULL;
 	o.no_rules = rules < 0;
 	r = gsym_work(&o, blob_fd(c->in), &text, e);
 	/* The program was asked for functions, too, and has none: the rules alone are worth a file. */
-	if (r == -ENODATA && rules >= 0 && !filetype_is(c->of, TYPE_DEBUG_FILE)) {
+	if (r == -ENODATA && rules >= 0 && !is_debug_file(c->of)) {
 		o.bare_sym = true;
 		r = gsym_work(&o, blob_fd(c->in), &text, e);
 	}

@@ -406,6 +406,13 @@ static int ask_second(struct conversion *c)
 	return derive_ask(c, &inputs[1], 1, WANTS_SECOND, second_got);
 }
 
+/* The file name of a program, which a PE file does not contain. */
+static void take_code_name(struct conversion *c, const struct fetched *f)
+{
+	if (filetype_is(f->key.type, TYPE_PROGRAM))
+		snprintf(c->code_name, sizeof(c->code_name), "%.255s", f->key.name);
+}
+
 /* Without the program the file is made without its unwind rules, and is made again once the program is found. */
 static void code_got(struct conversion *c, const struct fetched *f)
 {
@@ -413,6 +420,8 @@ static void code_got(struct conversion *c, const struct fetched *f)
 		c->r = f->r;
 	else if (f->r == 0 && f->blob)
 		c->code = blob_ref(f->blob);
+	if (c->code)
+		take_code_name(c, f);
 }
 
 /* Asks for the program, whose unwind rules the input lacks. 0: a source is asked. */
@@ -477,10 +486,12 @@ static void input_got(struct conversion *c, const struct fetched *f)
 {
 	c->r = f->r < 0 ? f->r : f->blob ? derive_key_of(&c->a, f->key.type, &c->key) : -EIO;
 	c->of = f->key.type;
-	if (c->r == 0)
+	if (c->r == 0) {
+		take_code_name(c, f);
 		c->in = blob_ref(f->blob);
-	else
+	} else {
 		err_set(&c->e, c->r, "%s", f->why);
+	}
 }
 
 int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, void *ctx,

@@ -1,4 +1,5 @@
-/* The table of the best file types of a module for each purpose: Sentry's choices, as rows. */
+/* The table of the best file types of a module for each purpose: Sentry's choices, as rows. The Breakpad file that
+ * symfs makes (FILETYPE_SYM) comes last. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/best.h"
 
@@ -17,10 +18,10 @@ const struct best_row best_rows[] = {
 	/* A .NET program can contain its Portable PDB. */
 	{BEST_DEBUG, OBJECT_PE_DOTNET, 0, {FILETYPE_PORTABLEPDB, FILETYPE_PE}},
 
-	{BEST_UNWIND, OBJECT_MACHO, 0, {FILETYPE_MACH_CODE, FILETYPE_BREAKPAD}},
-	{BEST_UNWIND, OBJECT_ELF, 0, {FILETYPE_ELF_CODE, FILETYPE_BREAKPAD}},
-	{BEST_UNWIND, OBJECT_PE, 32, {FILETYPE_PDB, FILETYPE_BREAKPAD}},
-	{BEST_UNWIND, OBJECT_PE, 64, {FILETYPE_PE, FILETYPE_BREAKPAD}},
+	{BEST_UNWIND, OBJECT_MACHO, 0, {FILETYPE_MACH_CODE, FILETYPE_BREAKPAD, FILETYPE_SYM}},
+	{BEST_UNWIND, OBJECT_ELF, 0, {FILETYPE_ELF_CODE, FILETYPE_BREAKPAD, FILETYPE_SYM}},
+	{BEST_UNWIND, OBJECT_PE, 32, {FILETYPE_PDB, FILETYPE_BREAKPAD, FILETYPE_SYM}},
+	{BEST_UNWIND, OBJECT_PE, 64, {FILETYPE_PE, FILETYPE_BREAKPAD, FILETYPE_SYM}},
 	{0},
 };
 

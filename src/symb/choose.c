@@ -174,6 +174,104 @@ static void judge_all(struct best_choice *out, const struct best_row *row, const
 	choose(out, grades, p);
 }
 
+/* ---- the Breakpad file that symfs makes --------------------------------------------- */
+
+/* Makes the file and waits for it. 0: c->error or c->blob is the answer. */
+static int make_and_wait(struct derive *d, const struct artifact *a, const atomic_bool *stop, struct best_candidate *c)
+{
+	struct waits *w = waits_new();
+	struct question *q = w ? question_new(w) : NULL;
+	int r = q ? derive_open(d, a, question_answered, q, &q->making) : -ENOMEM;
+
+	if (r == 0)
+		r = wait_all(w, stop);
+	if (r == 0) {
+		c->error = q->r < 0 ? q->r : q->blob ? 0 : -EIO;
+		c->blob = q->blob ? blob_ref(q->blob) : NULL;
+		snprintf(c->why, sizeof(c->why), "%s", q->why[0] ? q->why : err_text(c->error));
+	}
+	question_cancel(q);
+	if (w)
+		waits_unref(w);
+	return r;
+}
+
+/* Takes the file if it is stored. Otherwise makes it, but only if nothing else serves the purpose: that takes time. */
+static int find_or_make(struct derive *d, const struct artifact *a, const atomic_bool *stop, bool wanted,
+	struct best_candidate *c)
+{
+	struct fetched f = {0};
+	int r = derive_try(d, a, NULL, &f);
+
+	if (r == -EAGAIN && wanted)
+		return make_and_wait(d, a, stop, c);
+	c->verdict = BEST_AFTER;
+	snprintf(c->why, sizeof(c->why), "not made yet: an earlier candidate is better");
+	if (r == -EAGAIN)
+		return 0;
+	c->error = r < 0 ? r : f.r;
+	c->blob = r < 0 ? NULL : f.blob;
+	snprintf(c->why, sizeof(c->why), "%s", c->error ? err_text(c->error) : "an earlier candidate is better");
+	return 0;
+}
+
+/* Judges the file that find_or_make() found. Without blob and error it stays as it is. */
+static void judge_made(struct best_choice *out, unsigned i, enum best_purpose p)
+{
+	struct best_candidate *c = &out->all[i];
+	struct obj_slice s;
+	struct view v;
+
+	if (c->error) {
+		c->verdict = c->error == -ENOENT ? BEST_MISSING : BEST_FAILED;
+		if (c->error == -ENOENT) {
+			c->error = 0;
+			snprintf(c->why, sizeof(c->why), "no source has its debug file or program");
+		}
+		return;
+	}
+	if (!c->blob)
+		return;
+	v = view_of_fd(blob_fd(c->blob), blob_size(c->blob));
+	if (obj_identify(&v, 0, &s, NULL) == 0)
+		c->worth = s.worth;
+	c->verdict = BEST_AFTER;
+	if (!best_grade(p, &c->worth)) {
+		c->verdict = BEST_LACKS;
+		snprintf(c->why, sizeof(c->why), "it has no %s", wanted_words[p]);
+	} else if (out->chosen < 0) {
+		c->verdict = BEST_CHOSEN;
+		out->chosen = (int)i;
+		snprintf(c->why, sizeof(c->why), "made by symfs; no other candidate has it");
+	}
+}
+
+/* Answers for the candidate `i`, the Breakpad file that symfs makes of the module. */
+static int ask_made(struct best_choice *out, unsigned i, struct fetch *f, const struct module *m, enum best_purpose p,
+	const atomic_bool *stop)
+{
+	struct best_candidate *c = &out->all[i];
+	struct artifact sym = {.type = FILETYPE_BREAKPAD, .m = *m}, a;
+	struct derive *d = NULL;
+	int r = derive_new(&d, f);
+
+	if (r < 0)
+		return r;
+	sym.m.object = out->object;
+	if (!sym.m.debug_id.set)
+		sym.m.debug_id.set = module_debug_id(m, false, &sym.m.debug_id) == 0;
+	if (derive_breakpad(d, &sym, &a) == 0) {
+		r = find_or_make(d, &a, stop, out->chosen < 0, c);
+		judge_made(out, i, p);
+	} else {
+		snprintf(c->why, sizeof(c->why), "none is made: the debug id is not known, or synthesize = no");
+	}
+	derive_free(d);
+	return r;
+}
+
+/* ---- the choice --------------------------------------------------------------------- */
+
 int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, unsigned bits,
 	const atomic_bool *stop, struct best_choice *out)
 {
@@ -196,6 +294,9 @@ int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, un
 		out->bits = bits_of(a->slice[FILETYPE_PE].arch);
 	if (r == 0)
 		judge_all(out, best_row(p, out->object, out->bits), a, p);
+	for (unsigned i = 0; r == 0 && i < out->n; i++)
+		if (out->all[i].type == FILETYPE_SYM)
+			r = ask_made(out, i, f, whole, p, stop);
 	if (a)
 		cancel_all(a);
 	if (w)

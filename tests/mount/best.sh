@@ -81,6 +81,24 @@ path=breakpad/prog/$("$SYMFS" id "$TMP/f/prog" | awk '/breakpad id/ { print $3; 
 best --object-type elf --for debug "$path" | grep -q 'breakpad *chosen' || fail "a path of a layout"
 best --for debug "$path" | grep -q 'unknown: no file' || fail "a path that tells no platform"
 
+# The file that symfs makes: not needed beside the program; made if only a debug file has unwind rules.
+rm -rf "$TMP/dir" "$TMP/store"
+place "$TMP/f/prog" elf_code
+best --for unwind "$TMP/f/prog" >"$TMP/out" || fail "unwind: $(cat "$TMP/out")"
+grep -q '  3\. sym  *not needed: not made yet' "$TMP/out" || fail "the file that is made: $(cat "$TMP/out")"
+cat >"$TMP/f/frames.c" <<'EOT'
+int g(int x) { volatile char b[300]; b[x & 255] = 1; return b[x & 3]; }
+int main(int argc, char **argv) { return g(argc); }
+EOT
+gcc -g -O1 -fno-asynchronous-unwind-tables -fno-exceptions -Wl,--build-id=sha1 -o "$TMP/f/frames" "$TMP/f/frames.c" &&
+  objcopy --only-keep-debug "$TMP/f/frames" "$TMP/f/frames.debug" || fail "gcc"
+rm -rf "$TMP/dir" "$TMP/store"
+place "$TMP/f/frames.debug" elf_debug
+best --for unwind "$TMP/f/frames" >"$TMP/out" || fail "of .debug_frame: $(cat "$TMP/out")"
+grep -q '  3\. sym  *chosen: made by symfs' "$TMP/out" || fail "of .debug_frame: $(cat "$TMP/out")"
+best --for unwind --synthesize no "$TMP/f/frames" >"$TMP/out" && fail "synthesize = no: $(cat "$TMP/out")"
+grep -q '  3\. sym  *not asked: none is made' "$TMP/out" || fail "synthesize = no: $(cat "$TMP/out")"
+
 # ---- PE ----------------------------------------------------------------------------------
 if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   printf '%s\n' '__declspec(dllexport) int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \

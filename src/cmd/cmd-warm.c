@@ -12,10 +12,13 @@
 #include "dump/dump.h"
 #include "obj/obj.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define LINE_MOST 8192
+#define DEPTH_MOST 64
 
 struct named {
 	char *name, *id;
@@ -24,6 +27,9 @@ struct named {
 struct warm {
 	struct app app;
 	bool json, breakpad;
+	bool in_dir;	      /* the file that is being read was found in a directory */
+	unsigned dir_files;   /* dumps and programs that were found in the directory */
+	int dir_r;	      /* the last error of a file there */
 	struct named *modules;
 	unsigned n_modules, modules_room;
 	struct downloads all; /* download.of is the number of the module in `modules` */
@@ -62,15 +68,28 @@ static int want(struct warm *w, const struct module *m, enum filetype type)
 	return key_of(&k, &a) == 0 ? job_add(w, &a, 1) : 0;
 }
 
+/* Dumps in one directory are often of the same program, so that most of their modules are equal. */
+static bool is_known(const struct warm *w, const char *name, const char *id)
+{
+	for (unsigned i = 0; w->in_dir && id[0] && i < w->n_modules; i++)
+		if (strcmp(w->modules[i].id, id) == 0 && strcmp(w->modules[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* Adds a module, and the files that debuggers want for this kind of module. */
 static int want_module(struct warm *w, const char *path, const struct module *m)
 {
 	const struct object_row *row = object_row(m->object);
+	const char *name = path[0] ? path : m->code_file, *ident;
 	char id[DEBUG_ID_TEXT];
 	int r;
 
 	debug_id_breakpad(&m->debug_id, id);
-	r = module_add(w, path[0] ? path : m->code_file, m->code_id[0] ? m->code_id : id);
+	ident = m->code_id[0] ? m->code_id : id;
+	if (is_known(w, name, ident))
+		return 0;
+	r = module_add(w, name, ident);
 	if (r == 0)
 		r = want(w, m, row->debug);
 	if (r == 0)
@@ -117,6 +136,77 @@ static int want_file(struct warm *w, const char *path, struct err *e)
 	r = dump_read(&v, each_module, w, e);
 	return r == -ENOMSG ? want_program(w, &v, path, e) : r;
 }
+
+/* ---- directories -------------------------------------------------------------------- */
+
+static void dir_fault(struct warm *w, const char *path, int r, const char *why)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+
+	fprintf(stderr, "symfs warm: %s: %s\n", text_shown(path, true, &room), why[0] ? why : err_text(r));
+	w->dir_r = r;
+}
+
+/* Files of other kinds are left out without a message. -ENOMEM; other faults do not end the walk. */
+static int want_in_dir(struct warm *w, const char *path)
+{
+	struct err e = {0};
+	int r = want_file(w, path, &e);
+
+	if (r == -ENOMSG)
+		return 0;
+	w->dir_files++;
+	if (r < 0)
+		dir_fault(w, path, r, e.text);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Links are not followed, because they can form loops. */
+static int want_dir(struct warm *w, const char *path, unsigned depth)
+{
+	struct dirent **names;
+	int n = depth < DEPTH_MOST ? scandir(path, &names, NULL, alphasort) : -1, r = 0;
+
+	if (n < 0)
+		dir_fault(w, path, -errno, depth < DEPTH_MOST ? "" : "too deep");
+	for (int i = 0; i < n; i++) {
+		const char *name = names[i]->d_name;
+		_cleanup_buf_ struct buf sub = BUF_UP_TO(64 << 10);
+		struct stat st;
+
+		if (r == 0 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+			r = buf_addf(&sub, "%s/%s", path, name);
+		if (r == 0 && sub.n && lstat(buf_text(&sub), &st) == 0)
+			r = S_ISDIR(st.st_mode) ? want_dir(w, buf_text(&sub), depth + 1)
+				: S_ISREG(st.st_mode) ? want_in_dir(w, buf_text(&sub)) : 0;
+		free(names[i]);
+	}
+	if (n >= 0)
+		free(names);
+	return r;
+}
+
+static int want_tree(struct warm *w, const char *word, struct err *e)
+{
+	_cleanup_free_ char *path = strdup(word);
+	size_t n = strlen(word);
+	int r;
+
+	if (!path)
+		return -ENOMEM;
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	w->in_dir = true;
+	w->dir_files = 0;
+	w->dir_r = 0;
+	r = want_dir(w, path, 0);
+	w->in_dir = false;
+	if (r == 0 && w->dir_r < 0)
+		return err_set(e, w->dir_r, "some of its files cannot be read");
+	return r == 0 && !w->dir_files ? err_set(e, -ENOMSG, "has neither core files, minidumps nor programs") : r;
+}
+
+/* ---- words -------------------------------------------------------------------------- */
 
 /* Adds what a word names. A path or a key names one file. An identifier or a local file names a module, so its
  * debug file and its program are added. */
@@ -176,11 +266,15 @@ static bool is_number(const char *word)
 
 static int want_word(struct warm *w, const char *word, struct err *e)
 {
+	struct stat st;
+
 	if (strcmp(word, "-") == 0)
 		return want_list(w, stdin, e);
 	if (is_number(word) && access(word, F_OK) < 0)
 		return dump_process((pid_t)strtoul(word, NULL, 10), each_module, w, e);
-	return what_is_file(word) ? want_file(w, word, e) : want_line(w, word, e);
+	if (!what_is_file(word))
+		return want_line(w, word, e);
+	return stat(word, &st) == 0 && S_ISDIR(st.st_mode) ? want_tree(w, word, e) : want_file(w, word, e);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
@@ -315,7 +409,7 @@ static int run_warm(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 2) {
-		fprintf(stderr, "symfs warm: expected a core file, minidump, program or process id; try: symfs warm --help\n");
+		fprintf(stderr, "symfs warm: expected a core file, minidump, program, directory or process id; try: symfs warm --help\n");
 		return EXIT_USAGE;
 	}
 	app_adopt_mount(&args, argv[1]);
@@ -330,11 +424,11 @@ static int run_warm(int argc, char **argv)
 
 const struct cmd cmd_warm = {
 	.name = "warm",
-	.args = "CORE|MINIDUMP|PID|PROGRAM|WHAT|-...",
+	.args = "CORE|MINIDUMP|DIR|PID|PROGRAM|WHAT|-...",
 	.help = "Downloads the files of all modules before a debugger needs them; prints a line\n"
-		"for each module with its files. WHAT is as for `symfs get`; - reads such words\n"
-		"from stdin, one a line",
-	.examples = {"symfs warm --source debian core",
+		"for each module with its files. DIR has core files, minidumps and programs.\n"
+		"WHAT is as for `symfs get`; - reads such words from stdin, one a line",
+	.examples = {"symfs warm --breakpad --source debian crashes/",
 		"symfs warm ./prog dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,
 	.run = run_warm,

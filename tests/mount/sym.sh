@@ -77,6 +77,20 @@ is_made "$TMP/got.sym" "get"
 grep -q 'sym [0-9.]* KB' "$TMP/warm.out" || fail "warm: $(cat "$TMP/warm.out")"
 symfs_serve warmed --cache "$TMP/warm" --offline
 [ "$(code "$URL_warmed/breakpad/$SYM")" = 200 ] || fail "warm did not make it"
+# A directory of programs: the same, each module once, and no word of other files.
+mkdir -p "$TMP/crashes/a/b"
+cp "$TMP/p/bin/Prog" "$TMP/crashes/a/b" && cp "$top_srcdir/README.md" "$TMP/crashes/a" && ln -s .. "$TMP/crashes/a/up"
+warm_dir() { "$SYMFS" warm --breakpad --no-default-sources --source "debuginfod@$URL_far" --cache "$TMP/warm-dir" "$@" >"$TMP/warm.out" 2>"$TMP/warm.err"; }
+warm_dir "$TMP/crashes/" || fail "warm DIR: $(cat "$TMP/warm.err")"
+[ "$(wc -l <"$TMP/warm.out")" = 1 ] && grep -q '/crashes/a/b/Prog	.*	sym [0-9.]* KB' "$TMP/warm.out" || fail "warm DIR: $(cat "$TMP/warm.out")"
+symfs_serve warmed_dir --cache "$TMP/warm-dir" --offline
+[ "$(code "$URL_warmed_dir/breakpad/$SYM")" = 200 ] || fail "warm DIR did not make it"
+mkdir "$TMP/nothing"
+warm_dir "$TMP/nothing" && fail "warm of an empty directory"
+grep -q 'neither core files, minidumps nor programs' "$TMP/warm.err" || fail "warm says $(cat "$TMP/warm.err")"
+head -c 3000 "$TMP/p/bin/Prog" >"$TMP/crashes/cut"
+warm_dir "$TMP/crashes" && fail "warm of a program that is cut short"
+grep -q '/crashes/cut: ' "$TMP/warm.err" && grep -q '	sym [0-9.]* KB' "$TMP/warm.out" || fail "warm with a broken file: $(cat "$TMP/warm.err" "$TMP/warm.out")"
 
 # ---- a file that a source has --------------------------------------------------------------------
 mkdir -p "$TMP/sym/Prog/$DEBUG_ID"

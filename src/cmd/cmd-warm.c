@@ -409,7 +409,8 @@ static int run_warm(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 2) {
-		fprintf(stderr, "symfs warm: expected a core file, minidump, program, directory or process id; try: symfs warm --help\n");
+		fprintf(stderr, "symfs warm: expected a core file, minidump, program, directory or process id; "
+			"try: symfs warm --help\n");
 		return EXIT_USAGE;
 	}
 	app_adopt_mount(&args, argv[1]);

@@ -23,7 +23,7 @@ int sym_head_of(struct sym_head *out, struct span file, const char *path, struct
 /* Adds what only the program `code` has, if it is of the same build: the code id of a PDB's program, and the name in a
  * program whose debug file is `out`. False: it is of another build. */
 bool sym_head_add_code(struct sym_head *out, struct span code, const char *path);
-/* Adds the code id of the program, in lower case, if the head has none, and the program's file name; "": not known. */
+/* Adds the program's code id, in lower case, if the head has none, and the program's file name; "": not known. */
 void sym_head_set_code(struct sym_head *out, const char *code_id, const char *code_file);
 
 /* What sym_write() wrote. */

@@ -58,7 +58,8 @@ struct gsym_work {
 	 * MODULE and INFO; otherwise it is -ENODATA. `no_rules`: as in struct sym_head. */
 	const char *name;
 	bool bare_sym, no_rules;
-	/* GSYM_WORK_SYM: the file name of a PE file, and with a PDB the code id, too, for INFO CODE_ID; NULL: not known. */
+	/* GSYM_WORK_SYM, for INFO CODE_ID: the file name of a PE file; of a PDB's program also the code id. NULL: not
+	 * known. */
 	const char *code_id, *code_file;
 	struct gsym_work_lack *lack;	    /* the missing file, set with -EAGAIN; NULL: no other files exist */
 	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. `serve` is

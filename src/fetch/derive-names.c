@@ -19,15 +19,15 @@ static const struct family {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
-	/* The addresses in a PDB are relative to the image; those in a program are not. So neither replaces the other,
-	 * but in Breakpad files all addresses are relative. */
+	/* The addresses in a PDB are relative to the image; those in a program are not. So neither replaces the
+	 * other, but in Breakpad files all addresses are relative. */
 	{OBJECT_PE, {FILETYPE_PDB}, .not_sym = true},
 	{OBJECT_PE, {FILETYPE_PE}, .not_sym = true},
 	{OBJECT_PE, {FILETYPE_PDB, FILETYPE_PE}, .sym = true},
 	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},
 	/* A debug id alone can be that of an ELF or of a Mach-O file, or of a program for Windows without a PDB. */
-	{OBJECT_UNKNOWN, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE, FILETYPE_PE},
-		.sym = true},
+	{OBJECT_UNKNOWN, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE,
+		FILETYPE_PE}, .sym = true},
 };
 
 static bool makes(const struct family *f, enum gsym_work_form form)

@@ -61,8 +61,8 @@ int derive_key_of(const struct artifact *a, enum filetype of, struct key *out);
 
 /* ---- derive-sym.c: Breakpad files ------------------------------------------------------------ */
 
-/* Whether the file `in` of type `of` lacks the unwind rules, or the code id, so that the program is wanted. `out`: the
- * program. */
+/* Whether the file `in` of type `of` lacks the unwind rules or the code id, so that the program is wanted. `out`:
+ * the program. */
 bool derive_code_of(const struct artifact *a, const struct blob *in, enum filetype of, struct artifact *out);
 
 /* ---- derive-table.c: conversions under way -------------------------------------------------- */

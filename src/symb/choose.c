@@ -177,7 +177,8 @@ static void judge_all(struct best_choice *out, const struct best_row *row, const
 /* ---- the Breakpad file that symfs makes --------------------------------------------- */
 
 /* Makes the file and waits for it. 0: c->error or c->blob is the answer. */
-static int make_and_wait(struct derive *d, const struct artifact *a, const atomic_bool *stop, struct best_candidate *c)
+static int make_and_wait(struct derive *d, const struct artifact *a, const atomic_bool *stop,
+	struct best_candidate *c)
 {
 	struct waits *w = waits_new();
 	struct question *q = w ? question_new(w) : NULL;
@@ -196,7 +197,7 @@ static int make_and_wait(struct derive *d, const struct artifact *a, const atomi
 	return r;
 }
 
-/* Takes the file if it is stored. Otherwise makes it, but only if nothing else serves the purpose: that takes time. */
+/* Takes the file if it is stored. Otherwise makes it, but only if nothing else serves the purpose. */
 static int find_or_make(struct derive *d, const struct artifact *a, const atomic_bool *stop, bool wanted,
 	struct best_candidate *c)
 {

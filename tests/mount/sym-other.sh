@@ -1,5 +1,5 @@
 #!/bin/sh
-# Breakpad files made of PDBs, of programs for Windows, and of dSYMs: the same text as `symfs sym` prints of both files
+# Breakpad files made of PDBs, of programs for Windows, and of dSYMs: the text that `symfs sym` prints of both files
 # of a module. Without the program, a PDB for x86 has its rules itself. Once the program is there, the file is made
 # again with its rules and its code id.
 # SPDX-License-Identifier: LGPL-2.1-or-later

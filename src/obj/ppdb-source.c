@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MOST (64u << 10)
+#define DOCUMENTS_MOST (1u << 20) /* documents whose names are compared */
 #define TAG_DOCUMENT 22 /* in the parent column of custom debug information, above five bits of which are the row */
 #define RATIO_MOST 1100 /* deflate never makes more bytes of one */
 
@@ -71,36 +71,74 @@ int ppdb_document_name(struct span heap, struct span name, struct buf *out)
 	return e == -EFBIG ? -EBADMSG : e;
 }
 
-/* Whether the name of a document is the path "/REST": a name without a leading separator has one in the path, and
- * backslashes are slashes. */
-static bool is_path(const struct buf *name, const char *path)
-{
-	const char *p = buf_text(name);
+/* A comparison of a path, "/REST", with a name that comes in pieces. A name without a leading separator has one in
+ * the path, and backslashes are slashes. */
+struct comparison {
+	const char *rest; /* the part of the path that was not compared yet */
+	bool begun;	  /* a character was compared */
+};
 
-	path += *p != '/' && *p != '\\' && *path == '/';
-	for (; *p && *path; p++, path++)
-		if (*path != (*p == '\\' ? '/' : *p))
+/* Compares the next piece. False: it differs. */
+static bool compare_piece(struct comparison *c, const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char want = p[i] == '\\' ? '/' : (char)p[i];
+
+		if (!c->begun && want != '/' && *c->rest == '/')
+			c->rest++;
+		c->begun = true;
+		if (!want || *c->rest != want)
 			return false;
-	return !*p && !*path;
+		c->rest++;
+	}
+	return true;
 }
 
-/* The row of the document, from 1; 0: there is none. -EBADMSG, -ENOMEM. */
+/* Whether the name of a document, a blob, is the path. Stops at the first difference: many rows of a hostile file may
+ * share one long name. A path of N characters has at most N + 1 parts, so empty parts do not prolong the comparison.
+ * 1, 0, -EBADMSG. */
+static int is_path(struct span heap, struct span name, const char *path)
+{
+	struct comparison c = {.rest = path};
+	size_t most = strlen(path) + 1;
+	uint8_t separator;
+
+	if (!name.n)
+		return 0;
+	separator = *name.p;
+	if (separator >= 0x80)
+		return -EBADMSG;
+	name = (struct span){name.p + 1, name.n - 1};
+	for (size_t i = 0; name.n; i++) {
+		struct span part;
+		uint32_t at;
+
+		if (i == most)
+			return 0;
+		if (!take_compressed(&name, &at) || !ppdb_blob(heap, at, &part))
+			return -EBADMSG;
+		if (i && separator && !compare_piece(&c, &separator, 1))
+			return 0;
+		if (!compare_piece(&c, part.p, part.n))
+			return 0;
+	}
+	return !*c.rest;
+}
+
+/* The row of the document, from 1; 0: there is none. -EBADMSG. -EFBIG: there are too many documents. */
 static int64_t find_document(const struct tables *t, const char *path)
 {
-	for (uint32_t i = 0; i < t->at.n_documents; i++) {
+	for (uint32_t i = 0; i < MIN(t->at.n_documents, DOCUMENTS_MOST); i++) {
 		const uint8_t *p = span_at(t->file, t->at.documents + (uint64_t)i * t->at.document_row,
 			t->at.document_row);
-		_cleanup_buf_ struct buf name = BUF_UP_TO(NAME_MOST);
 		struct span blob;
 		int r = p && ppdb_blob(t->blobs, read_index(p, t->at.blob), &blob)
-			? ppdb_document_name(t->blobs, blob, &name) : -EBADMSG;
+			? is_path(t->blobs, blob, path) : -EBADMSG;
 
-		if (r < 0)
-			return r;
-		if (is_path(&name, path))
-			return (int64_t)i + 1;
+		if (r != 0)
+			return r < 0 ? r : (int64_t)i + 1;
 	}
-	return 0;
+	return t->at.n_documents > DOCUMENTS_MOST ? -EFBIG : 0;
 }
 
 static bool is_embedded(const struct tables *t, uint32_t guid)

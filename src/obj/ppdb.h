@@ -41,5 +41,6 @@ int ppdb_document_name(struct span heap, struct span name, struct buf *out);
 
 /* Unpacks the source that is embedded for the document with this name. `path` begins with a slash, and has slashes in
  * place of backslashes: "/C:/src/a.cs" for "C:\\src\\a.cs". 0: the caller frees *out, which has *n bytes. -ENOENT:
- * the source is not embedded; -EFBIG: it has more than `most` bytes; -EBADMSG, -ENOMEM. */
+ * the source is not embedded; -EFBIG: it has more than `most` bytes, or the PDB has too many documents; -EBADMSG,
+ * -ENOMEM. */
 int ppdb_source(struct span file, const char *path, size_t most, char **out, size_t *n, struct err *e);

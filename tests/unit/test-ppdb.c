@@ -25,6 +25,8 @@ struct plan {
 	uint32_t documents, points; /* rows of ours */
 	uint32_t others;	    /* of each table between */
 	uint32_t customs, kind;	    /* the last row is of this kind */
+	const uint8_t *blobs;	    /* the heap of blobs; NULL: there is none */
+	size_t n_blobs;
 };
 
 static const struct plan usual = {.documents = 2, .points = 3, .methods = 3, .fields = 9, .customs = 2,
@@ -88,14 +90,16 @@ static void put_tables(const struct plan *p)
 
 static void build(const struct plan *p)
 {
-	size_t at = 32, heads[3];
+	size_t at = 32, heads[4] = {0};
 
 	memset(&image, 0, sizeof(image));
 	put_bytes(0, "BSJB\1\0\1\0\0\0\0\0\14\0\0\0PDB v1.0\0\0\0\0\0\0\3", 31);
-	put_at(30, 3, 2);
+	put_at(30, p->blobs ? 4 : 3, 2);
 	heads[0] = stream_head(&at, "#Pdb");
 	heads[1] = stream_head(&at, "#~");
 	heads[2] = stream_head(&at, "#GUID");
+	if (p->blobs)
+		heads[3] = stream_head(&at, "#Blob");
 	pdb_at = image.n;
 	put_bytes(pdb_at, pdb_id, 20);
 	put_at(pdb_at + 20, 0, 4);
@@ -109,6 +113,11 @@ static void build(const struct plan *p)
 	guids_at = image.n;
 	put_bytes(guids_at, kinds, sizeof(kinds));
 	stream_is(heads[2], guids_at);
+	if (!p->blobs)
+		return;
+	at = image.n;
+	put_bytes(at, p->blobs, p->n_blobs);
+	stream_is(heads[3], at);
 }
 
 START_TEST(identity)
@@ -316,4 +325,118 @@ START_TEST(parts)
 }
 END_TEST
 
-UNIT_MAIN("ppdb", identity, keys, checksum, checksum_of_programs, worth, nothing_to_find, lies, every_field, parts)
+/* ---- embedded sources ---------------------------------------------------------------------------------------- */
+
+/* A heap of blobs: the empty blob, and from HEAP_SOURCE on the source "hi", which is not packed. */
+static uint8_t heap[40000];
+static size_t heap_n;
+#define HEAP_SOURCE 1
+
+static size_t heap_add(const void *p, size_t n)
+{
+	size_t at = heap_n;
+
+	ck_assert_uint_lt(heap_n + n + 2, sizeof(heap));
+	if (n >= 0x80)
+		heap[heap_n++] = (uint8_t)(0x80 | n >> 8);
+	heap[heap_n++] = (uint8_t)n;
+	memcpy(heap + heap_n, p, n);
+	heap_n += n;
+	return at;
+}
+
+static void heap_begin(void)
+{
+	heap_n = 0;
+	heap_add("", 0);
+	ck_assert_uint_eq(heap_add("\0\0\0\0hi", 6), HEAP_SOURCE);
+}
+
+/* Builds a PDB whose documents all have the name at this place of the heap. The first one has the source. */
+static void build_documents(uint32_t n, size_t name)
+{
+	struct plan p = {.documents = n, .customs = 1, .kind = 2, .blobs = heap, .n_blobs = heap_n};
+	unsigned parent = n >= 2048 ? 4 : 2;
+	size_t at;
+
+	build(&p);
+	at = tables_at + 24 + 8 * 4;
+	for (uint32_t i = 0; i < n; i++)
+		put_at(at + 8 * i, name, 2);
+	at += table_bytes(&p);
+	put_at(at, 1 << 5 | 22, parent);
+	put_at(at + parent + 2, HEAP_SOURCE, 2);
+}
+
+static int find_source(const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	struct err e = {0};
+	size_t n = 0;
+	int r = ppdb_source((struct span){image.p, image.n}, path, 100, &text, &n, &e);
+
+	ck_assert(r == 0 ? n == 2 && memcmp(text, "hi", 2) == 0 : e.text[0]);
+	return r;
+}
+
+/* The name of a document is a separator, and parts that are blobs. */
+START_TEST(source_names)
+{
+	static const struct {
+		char separator;
+		const char *parts[5];
+		const char *path;
+		int r;
+	} rows[] = {
+		{'\\', {"C:", "src", "a.cs"}, "/C:/src/a.cs", 0},
+		{'\\', {"C:", "src", "a.cs"}, "/C:/src/a.c", -ENOENT},
+		{'\\', {"C:", "src", "a.cs"}, "/C:/src/a.css", -ENOENT},
+		{'\\', {"C:", "src", "a.cs"}, "/C:/src", -ENOENT},
+		{'\\', {"C:", "src", "a.cs"}, "/c:/src/a.cs", -ENOENT},
+		{'\\', {"C:", "src", ""}, "/C:/src/", 0},
+		{'\\', {"", "", "srv", "a.cs"}, "//srv/a.cs", 0},
+		{0, {"C:\\src\\a.cs"}, "/C:/src/a.cs", 0},
+		{0, {"", "a", ".cs"}, "/a.cs", 0},
+		{0, {"a", "b"}, "/ab", 0},
+		{0, {"a", "b"}, "/a/b", -ENOENT},
+		{'/', {"", "home", "a.cs"}, "/home/a.cs", 0},
+		{'/', {"", "home", "a.cs"}, "/a.cs", -ENOENT},
+		{'/', {""}, "/a.cs", -ENOENT},
+		{'\x80', {"a.cs"}, "/a.cs", -EBADMSG},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint8_t name[6] = {(uint8_t)rows[i].separator};
+		size_t n = 1;
+		int r;
+
+		heap_begin();
+		for (unsigned j = 0; rows[i].parts[j]; j++) {
+			const char *part = rows[i].parts[j];
+
+			name[n++] = (uint8_t)(part[0] ? heap_add(part, strlen(part)) : 0);
+		}
+		build_documents(1, heap_add(name, n));
+		r = find_source(rows[i].path);
+		ck_assert_msg(r == rows[i].r, "row %u: %s: %d", i, rows[i].path, r);
+	}
+}
+END_TEST
+
+/* 200,000 rows share a name of 12,000 parts, which is longer than the path, or empty. A search that builds each name
+ * exceeds the time limit of a test many times over. */
+START_TEST(source_names_that_are_shared)
+{
+	static uint8_t name[12001];
+
+	for (unsigned i = 0; i < 2; i++) {
+		heap_begin();
+		memset(name + 1, i ? (int)heap_add("a", 1) : 0, sizeof(name) - 1);
+		build_documents(200000, heap_add(name, sizeof(name)));
+		ck_assert_int_eq(find_source("/aaaaaaaaaaaaaaaa"), -ENOENT);
+	}
+}
+END_TEST
+
+UNIT_MAIN("ppdb", identity, keys, checksum, checksum_of_programs, worth, nothing_to_find, lies, every_field, parts,
+	source_names, source_names_that_are_shared)

@@ -42,10 +42,13 @@ static int bury(struct index *ix, const struct index_object *o, int64_t when, co
 {
 	struct burial b = {.ix = ix, .when = when, .why = why, .expired = expired};
 	_cleanup_free_ struct made_files *made = malloc(sizeof(*made));
-	int r = made ? made_find(ix, o, made) : -ENOMEM;
+	int r;
 
-	for (unsigned i = 0; r == 0 && i < made->n; i++)
-		r = bury_object(&b, &made->list[i]);
+	do {
+		r = made ? made_find(ix, o, made) : -ENOMEM;
+		for (unsigned i = 0; r == 0 && i < made->n; i++)
+			r = bury_object(&b, &made->list[i]);
+	} while (r == 0 && made->n);
 	return r == 0 ? bury_object(&b, o) : r;
 }
 

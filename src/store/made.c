@@ -1,4 +1,4 @@
-/* Finds the files that symfs made of a stored file (GSYM, Breakpad files). */
+/* Finds the files that symfs made of a stored file (GSYM, Breakpad files, sources out of Portable PDBs). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/made.h"
 #include "base/util.h"
@@ -50,9 +50,20 @@ static int find_of_type(struct finding *f, const struct key *k, enum filetype ty
 	return MIN(n, 0);
 }
 
+/* Sources are found by the GUID of their PDB alone: the PDB may have replaced another with this GUID. */
+static int find_sources(struct finding *f, const struct key *pdb)
+{
+	char canon[KEY_TEXT];
+	const char *guid = strchr(key_canon(pdb, canon), ' ') + 1;
+	int n = index_embedded(f->ix, guid, f->out->list + f->out->n, MADE_MOST - f->out->n);
+
+	f->out->n += (unsigned)MAX(n, 0);
+	return MIN(n, 0);
+}
+
 static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *facts)
 {
-	int r = 0;
+	int r = k->type == FILETYPE_PORTABLEPDB ? find_sources(ctx, k) : 0;
 
 	for (unsigned t = 1; r == 0 && t < FILETYPES; t++)
 		if (filetype_is(t, TYPE_MADE))

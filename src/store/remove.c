@@ -65,13 +65,16 @@ static int remove_object(struct index *ix, const struct index_object *o)
 static int remove_with_made(struct index *ix, const struct index_object *o)
 {
 	_cleanup_free_ struct made_files *made = malloc(sizeof(*made));
-	int r = made ? made_find(ix, o, made) : -ENOMEM;
+	int r, n = 0;
 
-	for (unsigned i = 0; r == 0 && i < made->n; i++)
-		r = remove_object(ix, &made->list[i]);
+	do {
+		r = made ? made_find(ix, o, made) : -ENOMEM;
+		for (unsigned i = 0; r == 0 && i < made->n; i++, n++)
+			r = remove_object(ix, &made->list[i]);
+	} while (r == 0 && made->n);
 	if (r == 0)
 		r = remove_object(ix, o);
-	return r < 0 ? r : (int)made->n;
+	return r < 0 ? r : n;
 }
 
 static int remove_whole(struct index *ix, const char *canon, bool file)

@@ -333,5 +333,50 @@ START_TEST(test_made)
 }
 END_TEST
 
+/* The sources out of a Portable PDB go with it, also those that were stored under another stamp. There are more than
+ * one call of made_find() finds. */
+START_TEST(test_embedded)
+{
+	static const char guid[] = "0c1033f78632492e91c6c314b72e1920";
+	struct key pdb = {.type = FILETYPE_PORTABLEPDB}, sources[70], others[2];
+	struct blob_facts f = FACTS;
+	struct store_tomb t;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	snprintf(pdb.id, sizeof(pdb.id), "%sE60B819D", guid);
+	for (unsigned i = 0; i < ARRAY_SIZE(sources); i++) {
+		sources[i] = (struct key){.type = FILETYPE_SOURCE};
+		snprintf(sources[i].id, sizeof(sources[i].id), "%s%s", guid, i % 2 ? "ffffffff" : "e60b819d");
+		snprintf(sources[i].name, sizeof(sources[i].name), "/C:/src/%u.cs", i);
+	}
+	others[0] = others[1] = sources[0];
+	others[0].id[31] = '1'; /* of another PDB */
+	snprintf(others[1].name, sizeof(others[1].name), "/from/a/server.cs");
+	for (unsigned round = 0; round < 2; round++) {
+		ck_assert_int_eq(publish(s, &pdb, 1, 1000), 0);
+		ck_assert_int_eq(publish(s, &others[1], 3, 1000), 0);
+		snprintf(f.source, sizeof(f.source), "embedded");
+		for (unsigned i = 0; i < ARRAY_SIZE(sources); i++)
+			ck_assert_int_eq(publish_facts(s, &sources[i], 10 + i, 1000, &f, NULL), 0);
+		ck_assert_int_eq(publish_facts(s, &others[0], 2, 1000, &f, NULL), 0);
+		if (round == 0) {
+			ck_assert_int_eq(store_remove_file(s, &pdb), ARRAY_SIZE(sources));
+		} else {
+			ck_assert_int_eq(store_purge(s, &pdb, "purged by ci"), 0);
+			ck_assert_int_eq(store_tomb(s, &sources[69], &t), 0);
+		}
+		ck_assert(!store_has(s, &pdb, NULL));
+		for (unsigned i = 0; i < ARRAY_SIZE(sources); i++)
+			ck_assert_msg(!store_has(s, &sources[i], NULL), "round %u: source %u is there", round, i);
+		ck_assert(finds(s, &others[0], 2, 1000) && finds(s, &others[1], 3, 1000));
+	}
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 UNIT_MAIN("outbox", test_removals, test_no_bucket, test_salvage, test_version_8, test_uses, test_ends,
-	test_kept_files_are_no_room, test_made)
+	test_kept_files_are_no_room, test_made, test_embedded)

@@ -220,6 +220,21 @@ int index_object_find(struct index *ix, const char *sha256, struct index_object 
 	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT, "t", sha256), out);
 }
 
+int index_embedded(struct index *ix, const char *guid, struct index_object *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	char from[KEY_TEXT], to[KEY_TEXT + 1];
+	unsigned count = 0;
+	int r;
+
+	snprintf(from, sizeof(from), "%s %s", filetype_name(FILETYPE_SOURCE), guid);
+	snprintf(to, sizeof(to), "%sg", from); /* follows every digit of a stamp */
+	r = rows_of(&rows, ix->writer, Q_EMBEDDED, "tti", from, to, (int64_t)n);
+	while (r == 0 && count < n && (r = object_from(&rows, r, &out[count])) == 0)
+		count++;
+	return r < 0 && r != -ENOENT ? r : (int)count;
+}
+
 int index_object_next(struct index *ix, int64_t after, struct index_object *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};

@@ -295,6 +295,8 @@ const char *const index_sql[QUERIES] = {
 		      " ORDER BY id",
 	[Q_KEYS_RANGE] = "SELECT key FROM keys WHERE canon >= ?1 AND canon < ?2 UNION"
 			 " SELECT key FROM misses WHERE canon >= ?1 AND canon < ?2 LIMIT ?3",
+	[Q_EMBEDDED] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE id IN (SELECT object_id FROM keys"
+		       " WHERE canon >= ? AND canon < ? AND source = 'embedded') LIMIT ?",
 	[Q_INTENT_ADD] = "INSERT OR REPLACE INTO intents VALUES(?, ?)",
 	[Q_INTENT_NEXT] = "SELECT sha256, gone FROM intents LIMIT 1",
 	[Q_INTENT_DONE] = "DELETE FROM intents WHERE sha256 = ?",

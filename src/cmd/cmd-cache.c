@@ -239,7 +239,7 @@ static int each_word(struct cache *c, char **words, unsigned n,
 				r == -ENOENT ? "is not stored" : err_text(r));
 		}
 		if (r > 0)
-			printf("%s: %d GSYM file%s made of it %s removed, too\n", text_shown(words[i], true, &c->room), r,
+			printf("%s: %d file%s made of it %s removed, too\n", text_shown(words[i], true, &c->room), r,
 				r == 1 ? "" : "s", r == 1 ? "was" : "were");
 		worst = MAX(worst, status);
 	}

@@ -16,6 +16,8 @@
 #define PDB_MOST (256u << 20)	/* bytes of a Portable PDB */
 #define SOURCE_MOST (32u << 20) /* bytes of one source */
 #define ID_DIGITS 40		/* a GUID and a stamp */
+#define EMBEDDED "embedded"	/* the source of such files, and of remembered misses; store/index/sql.c has it, too */
+#define REMEMBER_SECONDS 86400
 
 /* Makes the key of the Portable PDB that may have the source. False: the id is not that of one. */
 static bool pdb_of(const struct key *k, struct key *out)
@@ -26,11 +28,25 @@ static bool pdb_of(const struct key *k, struct key *out)
 		debug_id_parse(&pdb.m.debug_id, k->id, ID_DIGITS) == 0 && key_of(out, &pdb) == 0;
 }
 
-bool embedded_may_exist(struct fetch *f, const struct key *k)
+/* Finds the stored PDB that may have the source. -ENOENT: no PDB is stored, or it is known not to have the source. A
+ * miss is remembered by the digest of the PDB, so it does not count for another PDB. */
+static int find_pdb(struct fetch *f, const struct key *k, struct blob **out)
 {
+	_cleanup_blob_ struct blob *b = NULL;
 	struct key pdb;
 
-	return pdb_of(k, &pdb) && store_has(f->store, &pdb, NULL);
+	if (!pdb_of(k, &pdb) || store_find(f->store, &pdb, &b) < 0 ||
+		store_miss_until(f->store, k, blob_sha256(b), EMBEDDED))
+		return -ENOENT;
+	*out = take(b);
+	return 0;
+}
+
+bool embedded_may_exist(struct fetch *f, const struct key *k)
+{
+	_cleanup_blob_ struct blob *pdb = NULL;
+
+	return find_pdb(f, k, &pdb) == 0;
 }
 
 /* Reads the whole file, because a file of a directory could be cut short while it is mapped. */
@@ -54,13 +70,29 @@ static int read_pdb(const struct blob *b, struct span *out)
 	return 0;
 }
 
-static int publish_source(struct fetch *f, const struct key *k, const char *text, size_t n, struct blob **out)
+/* Unpacks the source. One thread at a time, because each needs memory for a whole PDB. */
+static int unpack_source(struct fetch *f, const struct blob *pdb, const char *path, char **out, size_t *n,
+	struct err *e)
 {
-	struct blob_facts facts = {.source = "embedded", .verified = true, .fetched = time(NULL)};
+	LOCK_SCOPE(&f->embedded_lock);
+	struct span bytes = {0};
+	int r = f->closing ? -EINTR : read_pdb(pdb, &bytes);
+
+	if (r == 0)
+		r = ppdb_source(bytes, path, SOURCE_MOST, out, n, e);
+	free((void *)(uintptr_t)bytes.p);
+	return r;
+}
+
+static int publish_source(struct fetch *f, const struct key *k, const struct blob *pdb, const char *text, size_t n,
+	struct blob **out)
+{
+	struct blob_facts facts = {.source = EMBEDDED, .verified = true, .fetched = time(NULL)};
 	struct err e = {0};
 	struct draft *d;
 	int r = draft_new(&d, f->store, &e);
 
+	snprintf(facts.url, sizeof(facts.url), EMBEDDED " of %s", blob_sha256(pdb));
 	if (r < 0)
 		return r;
 	r = draft_write(d, 0, text, n);
@@ -75,21 +107,18 @@ int embedded_find(struct fetch *f, const struct key *k, struct blob **out)
 {
 	_cleanup_blob_ struct blob *pdb = NULL;
 	_cleanup_free_ char *text = NULL;
-	struct span bytes = {0};
 	struct err e = {0};
 	char room[KEY_TEXT];
 	size_t n = 0;
-	struct key of;
-	int r;
+	int r = find_pdb(f, k, &pdb);
 
-	if (!pdb_of(k, &of) || store_find(f->store, &of, &pdb) < 0)
-		return -ENOENT;
-	r = read_pdb(pdb, &bytes);
+	if (r < 0)
+		return r;
+	r = unpack_source(f, pdb, k->name, &text, &n, &e);
+	if (r == -ENOENT || r == -EBADMSG || r == -EFBIG)
+		store_miss_add(f->store, k, blob_sha256(pdb), EMBEDDED, REMEMBER_SECONDS, e.text);
 	if (r == 0)
-		r = ppdb_source(bytes, k->name, SOURCE_MOST, &text, &n, &e);
-	free((void *)(uintptr_t)bytes.p);
-	if (r == 0)
-		r = publish_source(f, k, text, n, out);
+		r = publish_source(f, k, pdb, text, n, out);
 	if (r < 0 && r != -ENOENT)
 		log_debug(LOG_FETCH, "%s: no embedded source: %s", key_text(k, room),
 			e.text[0] ? e.text : err_text(r));

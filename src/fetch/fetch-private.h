@@ -129,6 +129,8 @@ struct fetch {
 	pthread_cond_t members_free; /* `members_busy` fell */
 	unsigned members_busy;	     /* archives that are being unpacked; under members_lock */
 
+	pthread_mutex_t embedded_lock; /* the thread that unpacks a source of a Portable PDB */
+
 	/* net thread only */
 	struct flight *flights; /* a list, because there are few */
 	struct workers *lookers; /* threads that look into directories; NULL until the first look */
@@ -162,7 +164,8 @@ bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct ne
 /* embedded.c: finds a source in a stored Portable PDB, and stores it. -ENOENT: the PDB is not stored, or does not have
  * the source; others: the source cannot be unpacked or stored. (workers) */
 int embedded_find(struct fetch *f, const struct key *k, struct blob **out);
-bool embedded_may_exist(struct fetch *f, const struct key *k); /* whether such a PDB is stored (reads the index) */
+/* Whether such a PDB is stored, and is not known to lack the source. Reads the index. (not on the net thread) */
+bool embedded_may_exist(struct fetch *f, const struct key *k);
 
 /* seen.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
  * source and URL. */

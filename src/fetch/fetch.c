@@ -75,6 +75,7 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 	pthread_mutex_init(&f->trees_lock, NULL);
 	pthread_mutex_init(&f->members_lock, NULL);
 	pthread_cond_init(&f->members_free, NULL);
+	pthread_mutex_init(&f->embedded_lock, NULL);
 	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
 	f->opts.agent = NULL;
@@ -158,6 +159,7 @@ int fetch_free(struct fetch *f)
 	pthread_mutex_destroy(&f->trees_lock);
 	pthread_mutex_destroy(&f->members_lock);
 	pthread_cond_destroy(&f->members_free);
+	pthread_mutex_destroy(&f->embedded_lock);
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -234,7 +236,7 @@ static int try_one(struct fetch *f, const struct sources *so, const struct artif
 		r = try_stored(f, so, from, &a, &own, out);
 	if (r != -ENOENT)
 		return r;
-	return !embedded_may_exist(f, k) && known_missing(f, so, &a, k, m) ? 1 : -EAGAIN;
+	return !embedded_may_exist(f, &own) && known_missing(f, so, &a, k, m) ? 1 : -EAGAIN;
 }
 
 static void answer_missing(struct fetch *f, const struct artifact *cands, unsigned n, const struct missing *m,

@@ -44,15 +44,25 @@ done
 # The stamp of the PDB is accepted in the place of ffffffff. Listings show what was asked for.
 stamp=$("$SYMFS" id --json "$TMP/EmbeddedSource.pdb" | sed -n 's/.*"debug_id":"\([^"]*\)".*/\1/p' | tr -d - | tr '[:upper:]' '[:lower:]')
 same_file "$M/source/$id/C:/EmbeddedSource.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "source/$stamp/C:/EmbeddedSource.cs")"
+# A source that the PDB does not have is remembered as missing: the PDB is not read again for it.
+"$SYMFS" cache ls --misses --cache "$TMP/store" >"$TMP/misses" || fail "cache ls --misses"
+grep -q "C:/absent.cs  embedded$" "$TMP/misses" || fail "no remembered miss: $(cat "$TMP/misses")"
 [ "$(ls "$M/source/$id/C:" | wc -l)" = "$found" ] || fail "listed: $(find "$M/source")"
 
 # A PDB with links to its sources: nothing is asked.
 mkdir "$TMP/none" && upstream_start up --root "$TMP/none"
 symfs_serve http --cache "$TMP/store" --source "debuginfod@$URL_up"
-fetch_url -f -o "$TMP/body" "$URL_http/source/$id/C:/EmbeddedSource.cs" || fail "over HTTP"
-same_file "$M/source/$id/C:/EmbeddedSource.cs" "$TMP/body"
+fetch_url -f -o "$TMP/source.cs" "$URL_http/source/$id/C:/EmbeddedSource.cs" || fail "over HTTP"
+same_file "$M/source/$id/C:/EmbeddedSource.cs" "$TMP/source.cs"
 PYTHONPATH=$TOOLS PYTHONDONTWRITEBYTECODE=1 python3 "$TMP/documents.py" "$TMP/SourceLink.pdb" >"$TMP/links" || fail "links"
 while read -r link path _; do
   [ "$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_http/source/${link}ffffffff/$path")" = 404 ] || fail "$path of a link"
 done <"$TMP/links"
+
+# The sources go with their PDB.
+"$SYMFS" cache rm --cache "$TMP/store" "$TMP/EmbeddedSource.pdb" || fail "cache rm"
+"$SYMFS" cache ls --cache "$TMP/store" >"$TMP/left" || fail "cache ls"
+grep -q EmbeddedSource "$TMP/left" && fail "a source outlived its PDB: $(cat "$TMP/left")"
+"$SYMFS" add --cache "$TMP/store" "$TMP/EmbeddedSource.pdb" >"$TMP/add.log" || fail "add again: $(cat "$TMP/add.log")"
+same_file "$TMP/source.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "source/$id/C:/EmbeddedSource.cs")"
 symfs_umount m

@@ -72,9 +72,9 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   printf '%s\n' 'int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \
     'int start(void) { volatile int b[20]; b[2] = one(1); return b[2] + one(2); }' >"$TMP/w.c"
   (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -g -gdwarf-4 -O0 -c w.c -o w.obj &&
-    "$LINK" /nologo /dll /debug:dwarf /Brepro /nodefaultlib /entry:start /out:tree.d/dwarf.dll w.obj) >"$TMP/lld.out" 2>&1 ||
+    "$LINK" /nologo /dll /debug /pdb:gone.pdb /Brepro /nodefaultlib /entry:start /out:tree.d/dwarf.dll w.obj) >"$TMP/lld.out" 2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
-  "$SYMFS" id "$TMP/tree.d/dwarf.dll" | grep -q 'breakpad id' || { say "dwarf.dll has no debug id"; rm "$TMP/tree.d/dwarf.dll"; }
+  "$SYMFS" id "$TMP/tree.d/dwarf.dll" | grep -q 'breakpad id' || fail "dwarf.dll has no debug id"
 fi
 symfs_mount tree --source "scan@$TMP/tree.d" --lookup-deadline 30s
 if [ -f "$TMP/tree.d/dwarf.dll" ]; then

@@ -179,11 +179,15 @@ static void find_file(struct route *out)
 /* Reads "dsym/UUID.zip": the archive of the bundle of this UUID, whatever its name. */
 static bool find_dsym_zip(struct route *out)
 {
-	const char *uuid = out->path + 5;
 	_cleanup_buf_ struct buf file = BUF_UP_TO(ROUTE_PATH_MAX);
-	int n = (int)strcspn(uuid, "./");
+	const char *uuid;
+	int n;
 
-	if (strncasecmp(out->path, "dsym/", 5) != 0 || strcasecmp(uuid + n, ".zip") != 0 ||
+	if (strncasecmp(out->path, "dsym/", 5) != 0)
+		return false;
+	uuid = out->path + 5;
+	n = (int)strcspn(uuid, "./");
+	if (strcasecmp(uuid + n, ".zip") != 0 ||
 		buf_addf(&file, "dsym/%.*s/%.*s.dSYM/Contents/Resources/DWARF/%.*s", n, uuid, n, uuid, n, uuid) < 0)
 		return false;
 	tree_parse(buf_text(&file), &out->hit);

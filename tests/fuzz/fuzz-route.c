@@ -21,6 +21,7 @@ static void check_route(const char *method, const char *target)
 	char value[64];
 
 	must(r != NULL);
+	memset(r, 'A', sizeof(*r)); /* a read behind the end of a short path then leaves the allocation */
 	route_find(method, target, r);
 	must(r->what <= ROUTE_MISSES && r->allow && r->query);
 	must(r->hit.n <= LAYOUT_CANDIDATES);

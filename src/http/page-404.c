@@ -8,9 +8,12 @@
 
 #define ANSWERS_MOST 4
 
-/* The page names sources and earlier answers, so it needs the same rights as the other parts. */
+/* The page names sources and earlier answers, so it needs the same rights as the other parts. A browser that opens a
+ * page sends no Origin; the script of another page does. */
 static bool may_see(struct exchange *x)
 {
+	if (exchange_header(x, "Origin"))
+		return false;
 	return x->h->auth ? x->known : head_is_neighbour(x);
 }
 

@@ -19,9 +19,11 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 }
 
 /* Whether pages of other origins may read the response. They may read symbols if the configuration allows
- * it, but never the pages about the server. */
+ * it, but never the pages about the server, nor the page of a 404, which names its sources. */
 static bool for_pages(const struct exchange *x)
 {
+	if (x->not_found)
+		return false;
 	switch (x->route->what) {
 	case ROUTE_HEALTH:
 	case ROUTE_READY:

@@ -130,6 +130,17 @@ for path in /status /missing.csv /missingsymbols.csv /metrics /healthz; do
   get 200 "$URL_named$path" -H 'Origin: https://profiler.firefox.com'
   lacks 'access-control-'
 done
+# The page of a 404 names sources, so scripts of other pages get the short text.
+for way in "$URL_named https://profiler.firefox.com" "$URL_any https://evil.example"; do
+  for path in /a.so/333333333333333333333333333333330/a.so.sym /no/such/path; do
+    get 404 "${way% *}$path" -H 'Accept: text/html'
+    grep -q '<h1>Not found</h1>' "$TMP/body" || fail "no page for a browser: $(cat "$TMP/body")"
+    lacks 'access-control-'
+    get 404 "${way% *}$path" -H 'Accept: text/html' -H "Origin: ${way#* }"
+    ! grep -qF -e '<' -e "$TMP/up" "$TMP/body" || fail "${way#* } reads $path: $(cat "$TMP/body")"
+    has "access-control-allow-origin: .*"
+  done
+done
 get 200 "$URL_named/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' -H 'Access-Control-Request-Method: POST'
 has 'access-control-allow-origin: https://profiler.firefox.com'
 has 'access-control-allow-methods: POST.*'

@@ -159,7 +159,9 @@ static struct MHD_Response *respond(struct exchange *x, struct archive *a)
 		return body_of_head(size);
 	}
 	r = MHD_create_response_from_callback(size, CHUNK, read_archive, a, archive_free);
-	if (!r)
+	if (r)
+		x->bytes = size;
+	else
 		archive_free(a);
 	return r;
 }

@@ -18,7 +18,7 @@ DWARF=Contents/Resources/DWARF
 mkdir "$TMP/far"
 cp -r "$MACHO/m.x86_64.dSYM" "$MACHO/m.arm64.dSYM" "$TMP/far"
 cp "$MACHO/m.x86_64.stripped" "$TMP/far/m.x86_64" # a program with symbols could stand in for its dSYM
-symfs_serve up --source "scan@$TMP/far"
+symfs_serve up --source "scan@$TMP/far" --access-log "$TMP/access"
 
 # ---- the archive ----------------------------------------------------------------------------------------
 fetch_url -f -D "$TMP/head" -o "$TMP/a.zip" "$URL_up/dsym/$U.zip" || fail "no archive: $(cat "$TMP/head")"
@@ -43,6 +43,8 @@ for way in "$URL_up/dsym/$OTHER.zip" "$URL_up/dsym/$U.zip.zip" "$URL_up/dsym/x.z
   [ "$(fetch_url -o "$TMP/out" -w '%{http_code}' "$way")" = 404 ] || fail "$way is not 404"
 done
 [ "$(fetch_url -X POST -d x -o "$TMP/out" -w '%{http_code}' "$URL_up/dsym/$U.zip")" = 405 ] || fail "POST is not 405"
+# The log has the bytes of an archive.
+wait_for 20 grep -q "\"GET /dsym/$U.zip HTTP/1.1\" 200 $size " "$TMP/access" || fail "no bytes: $(cat "$TMP/access")"
 # A client that leaves early costs the server nothing.
 fetch_url --limit-rate 1 --max-time 1 -o "$TMP/out" "$URL_up/dsym/$U.zip" 2>/dev/null
 fetch_url -f -o "$TMP/b.zip" "$URL_up/dsym/$U.zip" && same_file "$TMP/a.zip" "$TMP/b.zip"

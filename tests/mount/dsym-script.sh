@@ -130,6 +130,23 @@ mac 1 "$U"
 value "$U" DBGError | grep -q 'HTTP 401' || fail "without a token: $(cat "$TMP/list")"
 printf 'header = "Authorization: Bearer %s"\n' "$(cat "$TMP/token")" >"$TMP/home/.config/symfs/curlrc"
 mac 0 "$U"
+# With a second server the token needs the name of its own, and the other server does not get it.
+mkdir "$TMP/nothing"
+upstream_start nosy --root "$TMP/nothing" --heads "$TMP/heads"
+printf '%s\n' "http://LocalHost:${URL_nosy##*:}/" "$URL_closed" >"$TMP/home/.config/symfs/servers"
+servers=
+rm -rf "$TMP/home/.cache"
+mac 1 "$U"
+value "$U" DBGError | grep -q 'HTTP 401' || fail "the token of another server: $(cat "$TMP/list")"
+mv "$TMP/home/.config/symfs/curlrc" "$TMP/home/.config/symfs/curlrc.127.0.0.1"
+mac 0 "$U"
+grep -q 'dsymForUUID' "$TMP/heads" || fail "the first server was not asked: $(cat "$TMP/heads")"
+! grep -qi '^authorization' "$TMP/heads" || fail "the first server got the token: $(cat "$TMP/heads")"
+# Its own file, by the name in lower case.
+printf 'header = "X-Mine: yes"\n' >"$TMP/home/.config/symfs/curlrc.localhost"
+rm -rf "$TMP/home/.cache"
+mac 0 "$U"
+grep -qi '^x-mine: yes' "$TMP/heads" || fail "the first server did not get its options: $(cat "$TMP/heads")"
 
 # A server that sends something else, before one that has the file.
 mkdir -p "$TMP/wrong/dsym" && echo 'no archive' >"$TMP/wrong/dsym/$U.zip"

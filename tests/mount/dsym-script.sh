@@ -155,3 +155,18 @@ rm -rf "$TMP/home/.cache"
 servers="SYMFS_SERVERS=$URL_wrong"
 mac 1 "$U"
 value "$U" DBGError | grep -q 'a broken archive' || fail "a broken archive: $(cat "$TMP/list")"
+# An archive whose link would lead the program out of the cache.
+mkdir -p "$TMP/wrong/lldb/${place%/*}"
+echo program >"$TMP/wrong/lldb/$place.app"
+python3 - "$TMP/wrong/dsym/$U.zip" "$TMP/outside" <<'END' || fail "python's zipfile"
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], 'w') as z:
+    z.writestr('m.dSYM/Contents/Resources/DWARF/m', 'a file')
+    link = zipfile.ZipInfo('m')
+    link.create_system, link.external_attr = 3, 0o120777 << 16
+    z.writestr(link, sys.argv[2])
+END
+mkdir "$TMP/outside" # mv puts its file into the directory behind a link
+mac 1 "$U"
+value "$U" DBGError | grep -q 'an archive with a link' || fail "a link: $(cat "$TMP/list")"
+rmdir "$TMP/outside" || fail "outside of the cache: $(ls "$TMP/outside")"

@@ -291,11 +291,13 @@ struct why {
 /* Collects the rows of every candidate, and the key of the best candidate. */
 static int explain(const struct why *y, const struct what *w)
 {
+	const atomic_bool never = false;
+	const struct fetch_asking asking = {.until = UINT64_MAX, .stop = &never}; /* every transfer has time limits */
 	struct answer *a = y->a;
 	struct key k;
 
 	for (unsigned i = 0; i < w->n && a->n < ROWS_MOST; i++) {
-		int n = fetch_why(y->app->fetch, &w->files[i], y->ask, a->rows + a->n,
+		int n = fetch_why(y->app->fetch, &w->files[i], y->ask ? &asking : NULL, a->rows + a->n,
 			(unsigned)(ROWS_MOST - a->n));
 
 		if (n < 0)

@@ -173,11 +173,17 @@ struct fetch_attempt {
 	char error[200];	/* the reason for the verdict; "": no reason is known */
 };
 
-/* Writes the requests for an artifact, in order, each with its remembered result. With `ask` it sends the
- * requests, and writes the answers (waits; not on the net thread, not in a FUSE worker). Returns the number of
- * rows, at most `most`, or -errno if the artifact has no key. */
-int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_attempt *rows,
-	unsigned most);
+/* How long fetch_why() may ask sources. */
+struct fetch_asking {
+	uint64_t until; /* clock_ms(); later requests are not sent, and have their remembered result */
+	const atomic_bool *stop; /* once it is set, fetch_why() returns soon, with the rows that it has */
+};
+
+/* Writes the requests for an artifact, in order, each with its remembered result. With `asking` it sends the
+ * requests, one after the other, and writes the answers (waits; not on the net thread, not in a FUSE worker). NULL: it
+ * sends no request. Returns the number of rows, at most `most`, or -errno if the artifact has no key. */
+int fetch_why(struct fetch *f, const struct artifact *a, const struct fetch_asking *asking,
+	struct fetch_attempt *rows, unsigned most);
 
 struct store *fetch_store(struct fetch *f);
 

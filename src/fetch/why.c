@@ -11,7 +11,7 @@
 
 #define LOOK_MS 100 /* milliseconds between checks of *stop, and of a tree that is being walked */
 
-/* One request, for which the caller waits. The request always ends, because every transfer has time limits. */
+/* One request, for which the caller waits. */
 struct probe {
 	struct fetch *f;
 	struct net_req req;
@@ -64,14 +64,6 @@ static void probe_start(void *ctx)
 	p->started = net_get(p->f->net, &p->req, &sink, p, &p->transfer);
 }
 
-static void probe_wait(struct probe *p)
-{
-	LOCK_SCOPE(&p->lock);
-
-	while (!p->done)
-		pthread_cond_wait(&p->over, &p->lock);
-}
-
 /* 0, -ENOMEM; -EACCES: there are no credentials for the source. */
 static int probe_begin(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
 {
@@ -96,15 +88,6 @@ static int probe_begin(struct probe *p, const struct source *s, const struct sou
 	return 0;
 }
 
-static int probe_ask(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
-{
-	int r = probe_begin(p, s, ask, via);
-
-	if (r == 0)
-		probe_wait(p);
-	return r;
-}
-
 static void probe_free(struct probe *p)
 {
 	pthread_cond_destroy(&p->over);
@@ -112,21 +95,24 @@ static void probe_free(struct probe *p)
 	free(p);
 }
 
-/* ---- requests to several sources at once ---------------------------------------------------- */
-
-struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via)
+/* As probe_begin(). */
+static int probe_new(struct probe **out, struct fetch *f, const struct source *s, const struct source_ask *ask,
+	const char *via)
 {
 	struct probe *p = calloc(1, sizeof(*p));
+	int r;
 
 	if (!p)
-		return NULL;
+		return -ENOMEM;
 	p->f = f;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->over, NULL);
-	if (probe_begin(p, s, ask, via) == 0)
-		return p;
-	probe_free(p);
-	return NULL;
+	r = probe_begin(p, s, ask, via);
+	if (r < 0)
+		probe_free(p);
+	else
+		*out = p;
+	return r;
 }
 
 static void probe_cancel(void *ctx)
@@ -138,7 +124,9 @@ static void probe_cancel(void *ctx)
 		transfer_cancel(p->transfer);
 }
 
-bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out)
+/* Ends the request: waits for the answer until clock_ms() is `until` or *stop is set, then cancels. False: no answer
+ * came. */
+static bool probe_end(struct probe *p, uint64_t until, const atomic_bool *stop)
 {
 	bool done;
 
@@ -152,6 +140,22 @@ bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct ne
 	pthread_mutex_unlock(&p->lock);
 	if (!done)
 		net_call(p->f->net, probe_cancel, p);
+	return done;
+}
+
+/* ---- requests to several sources at once ---------------------------------------------------- */
+
+struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via)
+{
+	struct probe *p = NULL;
+
+	return probe_new(&p, f, s, ask, via) == 0 ? p : NULL;
+}
+
+bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out)
+{
+	bool done = probe_end(p, until, stop);
+
 	*out = p->reply;
 	probe_free(p);
 	return done;
@@ -159,7 +163,26 @@ bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct ne
 
 /* ---- the answers ------------------------------------------------------------------ */
 
-static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask,
+/* Whether the rows are not needed any more. */
+static bool is_stopped(const struct fetch_asking *asking)
+{
+	return asking && atomic_load(asking->stop);
+}
+
+/* Whether no further request may be sent. */
+static bool is_over(const struct fetch_asking *asking)
+{
+	return is_stopped(asking) || clock_ms() >= asking->until;
+}
+
+static void row_put(struct fetch_attempt *row, const char *verdict, const char *error)
+{
+	snprintf(row->verdict, sizeof(row->verdict), "%s", verdict);
+	snprintf(row->error, sizeof(row->error), "%s", error);
+}
+
+/* Writes the answer to the row. */
+static void judge_http(const struct probe *p, const struct source *s, const struct source_ask *ask,
 	enum filetype type, struct fetch_attempt *row)
 {
 	static const char *const words[] = {
@@ -169,46 +192,51 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 		[VERDICT_LATER] = "failed",
 		[VERDICT_LOOP] = "loop",
 	};
-	struct probe p = {
-		.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 	const struct packing *packing;
 	struct judgement j;
-	int r;
 
-	r = probe_ask(&p, s, ask, "");
-	if (r < 0) {
-		snprintf(row->verdict, sizeof(row->verdict), "%s", r == -EACCES ? "refused" : "failed");
-		snprintf(row->error, sizeof(row->error), "%s", r == -EACCES ? "no credentials" : err_text(r));
-		return;
-	}
-	source_judge(s, &p.reply, &j);
-	snprintf(row->verdict, sizeof(row->verdict), "%s", words[j.verdict]);
-	snprintf(row->error, sizeof(row->error), "%s", j.text);
-	row->status = p.reply.status;
+	source_judge(s, &p->reply, &j);
+	row_put(row, words[j.verdict], j.text);
+	row->status = p->reply.status;
 	if (j.verdict == VERDICT_FOUND && ask->ptr) {
-		snprintf(row->error, sizeof(row->error), "it says where the file is");
+		row_put(row, words[j.verdict], "it says where the file is");
 		return;
 	}
-	packing = packed_as(type, p.first, p.first_n);
-	if (j.verdict == VERDICT_FOUND && packing) {
+	packing = packed_as(type, p->first, p->first_n);
+	if (j.verdict == VERDICT_FOUND && packing)
 		snprintf(row->error, sizeof(row->error), "packed: %s", packing_name(packing));
-	} else if (j.verdict == VERDICT_FOUND && !obj_may_be(type, p.first, p.first_n)) {
-		snprintf(row->verdict, sizeof(row->verdict), "mismatch");
-		snprintf(row->error, sizeof(row->error),
-			"its first bytes are of another kind of file");
+	else if (j.verdict == VERDICT_FOUND && !obj_may_be(type, p->first, p->first_n))
+		row_put(row, "mismatch", "its first bytes are of another kind of file");
+}
+
+static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask, enum filetype type,
+	const struct fetch_asking *asking, struct fetch_attempt *row)
+{
+	struct probe *p = NULL;
+	int r = probe_new(&p, f, s, ask, "");
+
+	if (r < 0) {
+		row_put(row, r == -EACCES ? "refused" : "failed", r == -EACCES ? "no credentials" : err_text(r));
+		return;
 	}
+	if (probe_end(p, asking->until, asking->stop))
+		judge_http(p, s, ask, type, row);
+	else
+		row_put(row, "failed", "no answer in time");
+	probe_free(p);
 }
 
 /* Waits for the scan of a tree, up to the lookup deadline. */
 static void ask_local(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
-	struct fetch_attempt *row)
+	const struct fetch_asking *asking, struct fetch_attempt *row)
 {
 	uint64_t end = clock_ms() + f->opts.lookup_deadline_ms;
 	struct blob *b = NULL;
 	char why[200];
 	int r;
 
-	while ((r = local_find(f, s, a, k, true, NULL, NULL, &b, why)) == -EAGAIN && clock_ms() < end)
+	while ((r = local_find(f, s, a, k, true, NULL, NULL, &b, why)) == -EAGAIN && clock_ms() < end &&
+		!is_over(asking))
 		poll(NULL, 0, LOOK_MS);
 	blob_unref(b);
 	snprintf(row->verdict, sizeof(row->verdict), "%s",
@@ -256,8 +284,8 @@ static void recall(struct fetch *f, const struct source *s, const struct artifac
 }
 
 static void fill_row(struct fetch *f, const struct source *s, const struct artifact *a,
-	const struct key *k, const struct key *own, const struct source_ask *ask, bool asking,
-	struct fetch_attempt *row)
+	const struct key *k, const struct key *own, const struct source_ask *ask,
+	const struct fetch_asking *asking, struct fetch_attempt *row)
 {
 	_cleanup_buf_ struct buf where = BUF_UP_TO(8192);
 
@@ -269,15 +297,17 @@ static void fill_row(struct fetch *f, const struct source *s, const struct artif
 	else
 		url_without_credentials(ask->where, &where);
 	snprintf(row->url, sizeof(row->url), "%s", buf_text(&where));
-	if (!asking)
+	if (!asking || is_over(asking))
 		recall(f, s, a, k, ask, row);
 	else if (s->kind->local)
-		ask_local(f, s, a, own, row);
+		ask_local(f, s, a, own, asking, row);
 	else
-		ask_http(f, s, ask, k->type, row);
+		ask_http(f, s, ask, k->type, asking, row);
+	if (asking && strcmp(row->verdict, "not asked") == 0)
+		snprintf(row->error, sizeof(row->error), "the time for asking was over");
 }
 
-int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
+int fetch_why(struct fetch *f, const struct artifact *asked, const struct fetch_asking *asking,
 	struct fetch_attempt *rows, unsigned most)
 {
 	struct sources *so = fetch_sources(f);
@@ -291,18 +321,18 @@ int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
 		learn_complete(f, &a, &own);
 	}
 
-	for (unsigned i = 0; r == 0 && i < so->n; i++) {
+	for (unsigned i = 0; r == 0 && i < so->n && !is_stopped(asking); i++) {
 		struct source_facts facts;
 
 		symstore_recall(f, so->list[i]);
 		facts = symstore_known(f, so->list[i]);
 		taught_fill(f, so->list[i], &a, &facts);
-		for (unsigned nth = 0; n < most; nth++) {
+		for (unsigned nth = 0; n < most && !is_stopped(asking); nth++) {
 			struct source_ask ask;
 
 			if (source_plan(so->list[i], &facts, &a, nth, &ask) < 0)
 				break;
-			fill_row(f, so->list[i], &a, &k, &own, &ask, ask_now, &rows[n++]);
+			fill_row(f, so->list[i], &a, &k, &own, &ask, asking, &rows[n++]);
 			source_ask_release(&ask);
 		}
 		symstore_known_release(&facts);

@@ -170,7 +170,7 @@ static int why_artifact(struct fs *fs, const struct artifact *a, struct fetch_at
 	if (r == 0)
 		blob_unref(f.blob);
 	r = buf_addf(out, "key %s\nstored %s\n", key_text(&k, room), r == 0 ? "yes" : "no");
-	n = fetch_why(fs->fetch, a, false, attempts, WHY_ROWS);
+	n = fetch_why(fs->fetch, a, NULL, attempts, WHY_ROWS);
 	for (int i = 0; r == 0 && i < n; i++)
 		r = why_attempt(out, (unsigned)i + 1, &attempts[i]);
 	if (r == 0 && n == 0)

@@ -171,6 +171,10 @@ void page_find(struct page *p)
 	page_add_form(p);
 	if (p->text[strspn(p->text, " \t\r\n")]) {
 		html_raw(&p->html, "<section id=\"found\" aria-label=\"Result\">\n<h2>Result</h2>\n");
+		if (p->busy)
+			html_raw(&p->html,
+				"<p class=\"note\">The sources were not asked: other pages are asking them, or the "
+				"server is stopping. Try again in half a minute.</p>\n");
 		if (pasted_is_long(p->text))
 			add_text(p);
 		else

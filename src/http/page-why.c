@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ASK_MS 30000 /* how long a page asks sources */
+
 static const struct {
 	enum filetype type;
 	const char *words;
@@ -64,6 +66,7 @@ static enum page_state state_of(const struct page_answer *a)
 
 int page_explain(struct page *p, bool ask, struct page_answer *out)
 {
+	const struct fetch_asking asking = {.until = clock_ms() + ASK_MS, .stop = &p->x->left};
 	struct fetched f = {0};
 
 	out->blob = NULL;
@@ -75,7 +78,7 @@ int page_explain(struct page *p, bool ask, struct page_answer *out)
 	} else {
 		blob_unref(f.blob);
 	}
-	out->n = fetch_why(p->space->fetch, &out->a, ask, out->rows, PAGE_ROWS);
+	out->n = fetch_why(p->space->fetch, &out->a, ask ? &asking : NULL, out->rows, PAGE_ROWS);
 	out->n = MAX(out->n, 0);
 	out->state = state_of(out);
 	return 0;

@@ -105,14 +105,31 @@ static bool asks(const struct exchange *x)
 	return set;
 }
 
+/* Lets few pages ask at the same time, so that the other threads stay free for look-ups of code ids. True: the caller
+ * decrements h->asking when the page has been written. */
+static bool may_ask(struct exchange *x)
+{
+	struct http *h = x->h;
+
+	if (atomic_load(&x->left) || atomic_load(&h->draining))
+		return false;
+	if (atomic_fetch_add(&h->asking, 1) < HTTP_ASKING_MOST)
+		return true;
+	atomic_fetch_sub(&h->asking, 1);
+	return false;
+}
+
 static void write_page(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http *h = x->h;
-	struct page p = {.x = x, .space = x->space, .html = {.out = BUF_UP_TO(HTML_MOST)}, .text = text_of(x),
-		.ask = asks(x)};
+	struct page p = {.x = x, .space = x->space, .html = {.out = BUF_UP_TO(HTML_MOST)}, .text = text_of(x)};
 	const struct part *part = p.text ? part_of(&p) : NULL;
 
+	if (asks(x)) {
+		p.ask = may_ask(x);
+		p.busy = !p.ask;
+	}
 	page_address(x, p.address);
 	if (part) {
 		char title[64];
@@ -120,6 +137,8 @@ static void write_page(void *ctx)
 		snprintf(title, sizeof(title), "%s - symfs", part->title);
 		page_frame(&p, title, part->path, part->write);
 	}
+	if (p.ask)
+		atomic_fetch_sub(&h->asking, 1);
 	free(p.text);
 	exchange_drop_body(x);
 	x->answer.r = part ? p.html.r : -ENOMEM;

@@ -15,6 +15,7 @@ struct page {
 	char address[PAGE_ADDRESS]; /* page_address() */
 	char *text;		    /* what to find; "": nothing */
 	bool ask;		    /* ask the sources now */
+	bool busy;		    /* the request wants that, but page.c does not allow it now */
 };
 
 /* ---- page-address.c ------------------------------------------------------------------- */

@@ -26,6 +26,7 @@
 #define HTTP_ASKERS 8	   /* threads that ask servers about code ids */
 #define HTTP_LISTENERS_MOST 256u /* clients of /events; fewer if they would take a quarter of the connections */
 #define HTTP_PAGES_MOST 64 /* pages that are written, or wait for a worker, at the same time */
+#define HTTP_ASKING_MOST 2 /* pages that ask sources at the same time, on threads of HTTP_ASKERS */
 #define HTTP_LISTS_MOST 4  /* lists of misses that are written at the same time */
 /* The limit of all request bodies in memory, in bytes; larger if four bodies of the largest allowed size need
  * more. */
@@ -119,6 +120,7 @@ struct http {
 	atomic_uint packing; /* bodies that are being packed */
 	atomic_uint lists; /* lists of misses that are being written */
 	atomic_uint pages; /* pages that are being written */
+	atomic_uint asking; /* pages that are asking sources */
 	atomic_uint jobs; /* POSTs that are being answered or wait for a worker */
 	atomic_int log_fd, audit_fd;
 

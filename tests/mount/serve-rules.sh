@@ -210,6 +210,28 @@ wait_for 20 program_asked || fail "the program is not asked for"
 kill "$asker"
 wait_for 30 nobody_asks || fail "what no client waits for any longer is still asked for"
 symfs_unserve left
+# Two pages ask sources at the same time, and others say that they do not. A page whose client is gone stops asking,
+# and the end does not wait for a page.
+symfs_serve asks --source "breakpad@$URL_s1" --lookup-deadline 120s --stall-timeout 120s --drain-seconds 1
+asks_for() { echo "path=asked.so/${ID}$1/asked.so.sym&ask=1"; }
+page_asks() {
+  curl -gsS --noproxy '*' --max-time 200 -o /dev/null -d "$(asks_for "$1")" "$URL_asks/" >/dev/null 2>&1 &
+  asker=$!
+  PIDS="$PIDS $asker"
+}
+asking() { [ "$(upstream_count "$URL_s1" inflight '/asked.so/*')" = "$1" ]; }
+page_asks 1
+askers=$asker
+page_asks 2
+wait_for 20 asking 2 || fail "the pages do not ask"
+get "$URL_asks" 200 / -d "$(asks_for 3)"
+grep -q 'The sources were not asked' "$TMP/body" || fail "a third page: $(cat "$TMP/body")"
+asking 2 || fail "the third page has asked"
+kill $askers $asker
+wait_for 20 asking 0 || fail "pages without clients still ask"
+page_asks 4
+wait_for 20 asking 1 || fail "a page cannot ask after the others have left"
+symfs_unserve asks
 
 # ---- servers that lead to each other ---------------------------------------------------------
 mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"

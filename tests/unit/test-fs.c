@@ -435,8 +435,8 @@ void fetch_missing(struct fetch *f, struct buf *out)
 {
 }
 
-int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_attempt *rows,
-	unsigned most)
+int fetch_why(struct fetch *f, const struct artifact *a, const struct fetch_asking *asking,
+	struct fetch_attempt *rows, unsigned most)
 {
 	rows[0] = (struct fetch_attempt){.source = "fake", .verdict = "not asked"};
 	return 1;

@@ -66,16 +66,20 @@ static int put_refs(struct put *p)
 	return r;
 }
 
-/* Notes what was made of which file, so that it ends with that file (end.c). */
+/* Notes of which files the file was made, so that it ends with each of them (end.c). */
 static int put_made(struct put *p)
 {
 	char digest[SHA256_TEXT], name[BUCKET_NAME];
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < p->n; i++)
-		if (bucket_made_digest(&p->keys[i].key, p->keys[i].facts.url, digest) == 0 &&
-			bucket_made_name(p->keys[i].facts.url, digest, name) == 0)
+	for (unsigned i = 0; r == 0 && i < p->n; i++) {
+		const char *url = p->keys[i].facts.url;
+
+		if (bucket_made_digest(&p->keys[i].key, url, digest) < 0)
+			continue;
+		while (r == 0 && bucket_made_name(&url, digest, name) == 0)
 			r = call_put_text(p->c, name, NULL, NULL);
+	}
 	return r;
 }
 

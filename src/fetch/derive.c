@@ -54,14 +54,15 @@ static const char *input_name(const struct blob *in, const struct blob *code, ch
 	return room;
 }
 
-/* Whether a file made of `of` will do for the input `want`. With a program it is better than without. */
-static bool is_wanted(const char *of, const char *want)
+/* Whether a file made of `of` will do for the input `want`. With a program it is better than without; `exact`: not
+ * so, because the program has ended. */
+static bool is_wanted(const char *of, const char *want, bool exact)
 {
 	size_t n = strlen(of), tail = strlen(MADE_OF) + strlen(want);
 
 	if (strcmp(of, want) == 0)
 		return true;
-	return !strstr(want, MADE_OF) && n > tail && strcmp(of + n - strlen(want), want) == 0 &&
+	return !exact && !strstr(want, MADE_OF) && n > tail && strcmp(of + n - strlen(want), want) == 0 &&
 		strncmp(of + n - tail, MADE_OF, strlen(MADE_OF)) == 0;
 }
 
@@ -75,9 +76,10 @@ static const char *made_of(const struct derive_kind *kind, const char *url)
 	return url + n + strlen(MADE_OF);
 }
 
-/* Finds the file that was made of the input with this name; `input` NULL: of any input. 0. -EAGAIN: the file is not
- * stored. -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: a recent conversion failed with this error. */
-static int find_made(struct derive *d, const struct key *k, const char *input, struct blob **out)
+/* Finds the file that was made of the input with this name; `input` NULL: of any input. `exact`: as is_wanted(). 0.
+ * -EAGAIN: the file is not stored. -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: a recent conversion failed with this
+ * error. */
+static int find_made(struct derive *d, const struct key *k, const char *input, bool exact, struct blob **out)
 {
 	static const int errors[] = {[DERIVE_NOTHING] = -ENOENT, [DERIVE_SLOW] = -ETIMEDOUT,
 		[DERIVE_SHORT] = -ENOMEM, [DERIVE_BROKEN] = -EBADMSG};
@@ -91,7 +93,7 @@ static int find_made(struct derive *d, const struct key *k, const char *input, s
 		return -ENOENT;
 	if (store_find(d->store, k, &b) == 0) {
 		of = made_of(kind, blob_facts(b)->url);
-		if (of && (!input || is_wanted(of, input))) {
+		if (of && (!input || is_wanted(of, input, exact))) {
 			*out = b;
 			return 0;
 		}
@@ -142,6 +144,27 @@ static struct blob *stored_code(struct derive *d, const struct artifact *a, cons
 	return b;
 }
 
+/* Whether an input expired or was purged: what was made of it must not be used, either. */
+static bool has_ended(struct derive *d, const struct artifact *inputs, unsigned n)
+{
+	struct store_tomb t;
+	struct key k;
+
+	for (unsigned i = 0; i < n; i++)
+		if (key_of(&k, &inputs[i]) == 0 && store_tomb(d->store, &k, &t) == 0)
+			return true;
+	return false;
+}
+
+/* As has_ended(), for the program that belongs to the input. */
+static bool code_has_ended(struct derive *d, const struct artifact *a, const struct blob *in, enum filetype of)
+{
+	const struct derive_kind *kind = kind_of(a->type);
+	struct artifact code;
+
+	return in && kind && kind->wants_code && derive_code_of(a, in, of, &code) && has_ended(d, &code, 1);
+}
+
 /* Whether a source can be asked for the program, which was not found when the file was made. */
 static bool may_find_code(struct derive *d, const struct artifact *a, const struct blob *in, enum filetype of)
 {
@@ -176,7 +199,8 @@ int derive_try(struct derive *d, const struct artifact *a, struct blob *in, stru
 	if (r != -EAGAIN && b)
 		code = stored_code(d, a, b, inputs[0].type, &lacks);
 	if (r != -EAGAIN)
-		r = find_made(d, &f->key, b ? input_name(b, code, room) : NULL, &f->blob);
+		r = find_made(d, &f->key, b ? input_name(b, code, room) : NULL,
+			code_has_ended(d, a, b, inputs[0].type), &f->blob);
 	of = f->blob ? made_of(kind_of(a->type), blob_facts(f->blob)->url) : NULL;
 	if (of && ((!b && strchr(of, IN_PLACE)) || /* the directory may have another file by now */
 			  (lacks && !strstr(of, MADE_OF) && may_find_code(d, a, b, inputs[0].type)))) {
@@ -189,18 +213,6 @@ int derive_try(struct derive *d, const struct artifact *a, struct blob *in, stru
 	if (f->blob)
 		f->size = blob_size(f->blob);
 	return 0;
-}
-
-/* Whether an input expired or was purged: what was made of it must not be used, either. */
-static bool has_ended(struct derive *d, const struct artifact *inputs, unsigned n)
-{
-	struct store_tomb t;
-	struct key k;
-
-	for (unsigned i = 0; i < n; i++)
-		if (key_of(&k, &inputs[i]) == 0 && store_tomb(d->store, &k, &t) == 0)
-			return true;
-	return false;
 }
 
 bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url)
@@ -228,7 +240,7 @@ bool derive_failed(struct derive *d, const struct artifact *a)
 		return true;
 	for (unsigned i = 0; !failed && i < ARRAY_SIZE(inputs); i++) {
 		struct blob *b = NULL;
-		int r = find_made(d, &k, inputs[i], &b);
+		int r = find_made(d, &k, inputs[i], false, &b);
 
 		blob_unref(b);
 		failed = r < 0 && r != -EAGAIN;
@@ -244,7 +256,7 @@ static int find_any(struct conversion *c, struct blob **out)
 
 	for (unsigned i = 0; i < n; i++)
 		if (derive_key_of(&c->a, inputs[i].type, &c->key) == 0 &&
-			find_made(c->d, &c->key, NULL, out) == 0)
+			find_made(c->d, &c->key, NULL, false, out) == 0)
 			return 0;
 	return -ENOENT;
 }
@@ -338,7 +350,7 @@ static int lead_or_follow(struct conversion *c, struct blob **out)
 	int r;
 
 	for (;;) {
-		r = find_made(c->d, &c->key, c->input, out);
+		r = find_made(c->d, &c->key, c->input, code_has_ended(c->d, &c->a, c->in, c->of), out);
 		if (r != -EAGAIN || c->follow.leads || c->follow.alone)
 			return r;
 		if (atomic_load(&c->stop))

@@ -60,14 +60,22 @@ static bool is_digest(const char *p, size_t n)
 	return n == SHA256_TEXT - 1 && strspn(p, "0123456789abcdef") >= n;
 }
 
-int bucket_made_name(const char *url, const char *digest, char out[static BUCKET_NAME])
+int bucket_made_name(const char **url, const char *digest, char out[static BUCKET_NAME])
 {
-	const char *blank = strrchr(url, ' ');
+	static const char of[] = " of ";
 
-	if (!blank || !is_digest(blank + 1, strlen(blank + 1)))
-		return -ENOENT;
-	snprintf(out, BUCKET_NAME, BUCKET_MADE "%.64s/%.64s", blank + 1, digest);
-	return 0;
+	for (const char *p = *url; (p = strstr(p, of));) {
+		size_t n;
+
+		p += strlen(of);
+		n = strcspn(p, " ");
+		if (!is_digest(p, n))
+			continue;
+		snprintf(out, BUCKET_NAME, BUCKET_MADE "%.64s/%.64s", p, digest);
+		*url = p + n;
+		return 0;
+	}
+	return -ENOENT;
 }
 
 const char *bucket_end_name(const char *sha256, char out[static BUCKET_NAME])

@@ -8,8 +8,8 @@
  *	t/SHA256		the bytes of a file that is being removed (bucket/clear.c)
  *
  * KEYDIGEST is the SHA-256 of the key's canonical text. For a file that symfs made (GSYM) it is the SHA-256 of that
- * text, a newline, and the file's URL, which names the maker and the input: "MAKER of SHA256". A key object has at
- * most BUCKET_KEY_MOST bytes:
+ * text, a newline, and the file's URL, which names the maker and the inputs: "MAKER of SHA256", or "MAKER of PROGRAM
+ * of SHA256". It has a mark for each input. A key object has at most BUCKET_KEY_MOST bytes:
  *
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
  *	b1 TAB SHA256
@@ -43,8 +43,9 @@ int bucket_made_digest(const struct key *k, const char *url, char out[static SHA
 const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME]);
 const char *bucket_key_name(const char *digest, char out[static BUCKET_NAME]);
 const char *bucket_ref_name(const char *sha256, const char *digest, char out[static BUCKET_NAME]);
-/* The name of the mark of a file that was made of another one. -ENOENT: the URL names no digest. */
-int bucket_made_name(const char *url, const char *digest, char out[static BUCKET_NAME]);
+/* The name of the mark of a file that was made of another one, for the next input that the URL names. Moves *url
+ * behind that input. -ENOENT: the rest of the URL names no digest. */
+int bucket_made_name(const char **url, const char *digest, char out[static BUCKET_NAME]);
 
 /* Until when the bucket keeps a file under its keys. */
 struct bucket_end {

@@ -3,6 +3,7 @@
 #include "store/made.h"
 #include "base/util.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct finding {
@@ -71,10 +72,26 @@ static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *
 	return r;
 }
 
+/* What was made for a request that had only the debug id has that id, which the file states. */
+static int find_of_module(struct finding *f)
+{
+	char id[DEBUG_ID_TEXT];
+	struct key k = {.id = ""};
+	struct module m;
+	int r = index_module_of(f->ix, f->o->id, &m);
+
+	if (r < 0 || debug_id_is_nil(&m.debug_id))
+		return r == -ENOENT ? 0 : r;
+	snprintf(k.id, sizeof(k.id), "%s", debug_id_breakpad(&m.debug_id, id));
+	return find_of_key(f, &k, NULL);
+}
+
 int made_find(struct index *ix, const struct index_object *o, struct made_files *out)
 {
 	struct finding f = {.ix = ix, .o = o, .out = out};
+	int r;
 
 	out->n = 0;
-	return index_keys_of(ix, o->id, find_of_key, &f);
+	r = index_keys_of(ix, o->id, find_of_key, &f);
+	return r == 0 ? find_of_module(&f) : r;
 }

@@ -86,4 +86,43 @@ START_TEST(a_fault_is_remembered)
 }
 END_TEST
 
-UNIT_MAIN("derive", a_file_of_another_maker_is_made_anew, a_fault_is_remembered)
+/* A Breakpad file with the unwind rules of a program is not used any more once the program was purged. */
+START_TEST(a_file_ends_with_the_program)
+{
+	struct artifact sym = nth(1), a, code;
+	_cleanup_blob_ struct blob *in = NULL;
+	struct blob_facts facts = FACTS;
+	struct key made, debug, program;
+	char text[41];
+	uint8_t id[20];
+	struct derive *d;
+	struct fetched f;
+	struct world w;
+
+	patient();
+	world_begin(&w);
+	w.fetch->opts.synthesize = true;
+	d = derive_of(&w);
+	id_nth(1, id, text);
+	debug_id_from_build_id(&sym.m.debug_id, id, sizeof(id), false);
+	sym.type = FILETYPE_BREAKPAD;
+	ck_assert_int_eq(derive_breakpad(d, &sym, &a), 0);
+	ck_assert_int_eq(derive_key(&a, &made), 0);
+	sym.type = FILETYPE_ELF_DEBUG;
+	ck_assert_int_eq(key_of(&debug, &sym), 0);
+	ck_assert_int_eq(publish_facts(w.store, &debug, 1, 1000, &FACTS, &in), 0);
+	snprintf(facts.url, sizeof(facts.url), "%s of %064d of %s", derive_sym.maker, 7, blob_sha256(in));
+	ck_assert_int_eq(publish_facts(w.store, &made, 2, 1000, &facts, NULL), 0);
+	ck_assert_int_eq(derive_try(d, &a, in, &f), 0);
+	ck_assert_int_eq(f.r, 0);
+	blob_unref(f.blob);
+	ck_assert(derive_code_of(&a, in, FILETYPE_ELF_DEBUG, &code) && key_of(&program, &code) == 0);
+	ck_assert_int_eq(publish(w.store, &program, 3, 1000), 0);
+	ck_assert_int_eq(store_purge(w.store, &program, "purged by ci"), 0);
+	ck_assert_int_eq(derive_try(d, &a, in, &f), -EAGAIN);
+	derive_free(d);
+	world_end(&w);
+}
+END_TEST
+
+UNIT_MAIN("derive", a_file_of_another_maker_is_made_anew, a_fault_is_remembered, a_file_ends_with_the_program)

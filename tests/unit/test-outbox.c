@@ -378,5 +378,49 @@ START_TEST(test_embedded)
 }
 END_TEST
 
+/* A Breakpad file that was made of a program and its debug file can have the debug id alone. It ends with the program,
+ * too, which is stored by its build id. */
+START_TEST(test_made_of_two)
+{
+	static const char debug_id[] = "3249D99D0C4040318612F9F4E44500360", build_id[] = "9dd94932400c31408612f9f4e445003601020304";
+	struct key program = key_of_text("elf_code 9dd94932400c31408612f9f4e445003601020304");
+	struct key sym = {.type = FILETYPE_SYM, .name = "elf_debug.sym"};
+	char digest[SHA256_TEXT], name[BUCKET_NAME], want[BUCKET_NAME];
+	struct store_learned l = {.m = {.object = OBJECT_ELF}};
+	struct blob_facts f = FACTS;
+	struct store_row row = {.id = 0};
+	struct store_tomb t;
+	struct store *s;
+	struct draft *d;
+	const char *url = f.url;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(debug_id_parse(&l.m.debug_id, debug_id, strlen(debug_id)), 0);
+	ck_assert_int_eq(module_set_code_id(&l.m, build_id, strlen(build_id)), 0);
+	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
+	ck_assert_int_eq(draft_write(d, 0, "program", 7), 0);
+	ck_assert_int_eq(store_publish_learned(s, d, &program, &FACTS, &l, NULL, NULL), 0);
+	ck_assert_int_eq(store_list(s, 0, &row, 1), 1);
+	snprintf(sym.id, sizeof(sym.id), "%s", debug_id);
+	snprintf(f.url, sizeof(f.url), "symfs sym 1 of %s of %064d", row.sha256, 7);
+	ck_assert_int_eq(publish_facts(s, &sym, 2, 1000, &f, NULL), 0);
+	ck_assert_int_eq(store_purge(s, &program, "purged by ci"), 0);
+	ck_assert(!finds(s, &sym, 2, 1000));
+	ck_assert_int_eq(store_tomb(s, &sym, &t), 0);
+	store_close(s);
+	/* A bucket has a mark for each of the two. */
+	ck_assert_int_eq(bucket_made_digest(&sym, f.url, digest), 0);
+	ck_assert_int_eq(bucket_made_name(&url, digest, name), 0);
+	snprintf(want, sizeof(want), "m/%s/%s", row.sha256, digest);
+	ck_assert_str_eq(name, want);
+	ck_assert_int_eq(bucket_made_name(&url, digest, name), 0);
+	snprintf(want, sizeof(want), "m/%064d/%s", 7, digest);
+	ck_assert_str_eq(name, want);
+	ck_assert_int_eq(bucket_made_name(&url, digest, name), -ENOENT);
+	scratch_end();
+}
+END_TEST
+
 UNIT_MAIN("outbox", test_removals, test_no_bucket, test_salvage, test_version_8, test_uses, test_ends,
-	test_kept_files_are_no_room, test_made, test_embedded)
+	test_kept_files_are_no_room, test_made, test_embedded, test_made_of_two)

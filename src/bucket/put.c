@@ -38,6 +38,9 @@ static int put_collect(void *ctx, const struct key *k, const struct blob_facts *
 	/* GSYM of a file in a directory of this machine stays here: no other server looks for GSYM of that file. */
 	if (filetype_is(k->type, TYPE_MADE) && strstr(facts->url, " of @"))
 		return 0;
+	/* A source out of a Portable PDB stays here, too: other servers take it from the PDB. */
+	if (strcmp(facts->source, "embedded") == 0)
+		return 0;
 	more = p->n < KEYS_MOST ? realloc(p->keys, (p->n + 1) * sizeof(*more)) : NULL;
 
 	if (!more)

@@ -66,3 +66,20 @@ grep -q EmbeddedSource "$TMP/left" && fail "a source outlived its PDB: $(cat "$T
 "$SYMFS" add --cache "$TMP/store" "$TMP/EmbeddedSource.pdb" >"$TMP/add.log" || fail "add again: $(cat "$TMP/add.log")"
 same_file "$TMP/source.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "source/$id/C:/EmbeddedSource.cs")"
 symfs_umount m
+
+# A team's bucket gets the PDB, and not the sources: other servers take them from the PDB.
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
+mkdir "$TMP/root"
+"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T >"$TMP/s3.out" 2>"$TMP/s3.log" &
+PIDS="$PIDS $!"
+wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+umask 077
+printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
+  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/bucket.conf"
+symfs_serve team --config "$TMP/bucket.conf" --cache "$TMP/store"
+drained() { fetch_url "$URL_team/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
+wait_for 20 drained || fail "the queue does not drain: $(cat "$TMP/team.log")"
+grep -qs '^v1	portablepdb' "$TMP"/root/k/* || fail "the bucket has no PDB: $(find "$TMP/root")"
+grep -s '^v1	source' "$TMP"/root/k/* && fail "the bucket has an embedded source"
+symfs_unserve team

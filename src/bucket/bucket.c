@@ -34,6 +34,7 @@ struct bucket {
 	/* of the first thread */
 	unsigned ends_tries; /* rounds of bucket_end_keys() in which the store refused a key */
 	uint64_t ends_after; /* clock_ms(): when the next round begins */
+	uint64_t kept;	     /* clock_ms() of the last store_outbox_keep() */
 
 	pthread_mutex_t lock;
 	pthread_cond_t change; /* a file was uploaded or failed, or the bucket stops, or a caller waits */
@@ -42,7 +43,6 @@ struct bucket {
 	int64_t after;		      /* the files up to this were looked at in this round */
 	uint64_t paused_until, pause_ms; /* clock_ms(): the store does not answer */
 	bool dead;			 /* the store does not answer, and callers are not kept waiting for it */
-	uint64_t kept;			 /* clock_ms() of the last store_outbox_keep() */
 	unsigned waiting;		 /* callers of bucket_wait() */
 	char state[200];
 };
@@ -142,7 +142,17 @@ static void bucket_upload(struct bucket *b, const struct outbox_row *row)
 /* Whether an error of put_end() says something about the key, or about the right to remove keys. */
 static bool is_of_key(int r)
 {
-	return r == -EACCES || r == -EAGAIN || r == -EEXIST || r == -EINVAL;
+	return r == -EACCES || r == -EAGAIN || r == -EBADMSG || r == -EEXIST || r == -EINVAL;
+}
+
+static bool keep_is_due(struct bucket *b)
+{
+	uint64_t now = clock_ms();
+
+	if (b->kept && now - b->kept < BUCKET_KEEP_MS)
+		return false;
+	b->kept = now;
+	return true;
 }
 
 /* Ends one key in the bucket. 0, -errno of put_end() or of the store. */
@@ -157,7 +167,8 @@ static int bucket_end_key(struct bucket *b, const struct outgone_row *row, struc
 }
 
 /* Removes from the bucket the keys that expired or were purged in this store. Keys that the store refuses to remove are
- * left for a later round, and do not hold up the uploads. */
+ * left for a later round, and do not hold up the uploads. A round of many keys can take longer than queued files are
+ * protected from eviction, so it renews that time. */
 static void bucket_end_keys(struct bucket *b)
 {
 	struct err e = {0}, refusal = {0};
@@ -167,6 +178,8 @@ static void bucket_end_keys(struct bucket *b)
 	int r = 0;
 
 	while (r == 0 && !atomic_load(&b->stop) && store_outgone_next(b->store, after, &row) == 0) {
+		if (keep_is_due(b))
+			store_outbox_keep(b->store);
 		r = bucket_end_key(b, &row, &e);
 		if (is_of_key(r)) {
 			refused++;
@@ -178,10 +191,12 @@ static void bucket_end_keys(struct bucket *b)
 	}
 	if (refused && !b->ends_tries)
 		log_warn("the bucket %s: %s; keys stay in it, and their removal is tried again", b->name, refusal.text);
-	if (refused)
-		b->ends_after = clock_ms() + 1000u * MIN(10u << MIN(b->ends_tries++, 10u), ENDS_MOST);
-	else if (r == 0)
+	if (refused) {
+		b->ends_after = clock_ms() + 1000u * MIN(10u << MIN(b->ends_tries, 10u), ENDS_MOST);
+		b->ends_tries++;
+	} else if (r == 0) {
 		b->ends_tries = 0;
+	}
 	if (r < 0 && r != -EINTR)
 		bucket_pause(b, r, e.text[0] ? e.text : err_text(r));
 }
@@ -193,7 +208,7 @@ static void bucket_tell_uses(struct bucket *b)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < ROWS && !atomic_load(&b->stop) && store_uses_next(b->store, &use) == 0; i++) {
-		r = put_use(&b->caller, &use);
+		r = put_use(&b->caller, &use, atomic_load(&b->conditions) == 1);
 		if (r == 0 || is_of_key(r))
 			r = store_uses_done(b->store, &use);
 	}
@@ -236,16 +251,6 @@ static bool has_uses(struct bucket *b)
 	struct use_row use;
 
 	return store_uses_next(b->store, &use) == 0;
-}
-
-static bool keep_is_due(struct bucket *b)
-{
-	uint64_t now = clock_ms();
-
-	if (b->kept && now - b->kept < BUCKET_KEEP_MS)
-		return false;
-	b->kept = now;
-	return true;
 }
 
 struct uploader {

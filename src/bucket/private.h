@@ -6,22 +6,23 @@
 #include "bucket/made.h"
 #include "source/bucket-key.h"
 
-/* put.c: uploads one file: first the references, then its bytes, then its key objects. `conditions`: the store
- * honours If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of
+/* put.c: uploads one file: first its end, then the references, its bytes, and its key objects. `conditions`: the
+ * store honours If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of
  * call_run(), with a text in `e`. Repeating it changes nothing. */
 int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
 	struct err *e);
 
 /* end.c: removes an expired or purged key from the bucket, and what was made of its file, unless the file that the key
  * has there is newer than the end. An expired key stays while another server holds or uses its file: *later is the
- * time of its end, by the wall clock (INT64_MAX: never), else 0. Returns as put_file(). */
+ * time of its end, by the wall clock (INT64_MAX: never), else 0. -EBADMSG: the end e/ is malformed, and the key
+ * stays. Others as put_file(). */
 int put_end(struct caller *c, const struct outgone_row *row, int64_t *later, struct err *e);
 
 /* end.c: tells the bucket until when a pinned file is held, if that is later than the bucket knows. 0; others: errors
- * of call_run(). */
+ * of call_run(). `conditions`: as put_file(). */
 int put_hold(struct caller *c, const char *sha256, const struct hold_state *held, bool conditions);
 /* end.c: renews the end of a file that any server holds, after a use here. 0 also if no server holds it. */
-int put_use(struct caller *c, const struct use_row *use);
+int put_use(struct caller *c, const struct use_row *use, bool conditions);
 
 /* end.c: removes one file that was made of the file `input`. `digest`: its KEYDIGEST. 0; others: errors of call_run(). */
 int end_made(struct caller *c, const char *input, const char *digest);

@@ -1,4 +1,5 @@
-/* Uploads one file into a team's bucket. The references are written first, because clear.c removes bytes that no
+/* Uploads one file into a team's bucket. The end of a held file is written first, because another server may remove
+ * its expired key in this moment (end.c); the references before the bytes, because clear.c removes bytes that no
  * reference names; the key objects last, because they make the file visible. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
@@ -165,7 +166,7 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 	struct err *e)
 {
 	struct put p = {.c = c, .row = row, .conditions = conditions};
-	const char *what = "its references";
+	const char *what = "its end";
 	_cleanup_close_ int fd = -1;
 	int r = store_outbox_read(st, row, &fd);
 
@@ -176,16 +177,16 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 		free(p.keys);
 		return err_set(e, r, "%s", err_text(r));
 	}
-	r = put_refs(&p);
+	r = p.n ? put_hold(c, row->sha256, &row->held, conditions) : 0;
+	if (r == 0) {
+		what = "its references";
+		r = put_refs(&p);
+	}
 	if (r == 0)
 		r = put_made(&p);
 	if (r == 0 && p.n) {
 		what = "its bytes";
 		r = put_bytes(&p, fd, sent);
-	}
-	if (r == 0 && p.n) {
-		what = "its end";
-		r = put_hold(c, row->sha256, &row->held, conditions);
 	}
 	for (unsigned i = 0; r == 0 && i < p.n; i++) {
 		what = "a key";

@@ -1,5 +1,5 @@
-/* A store on 127.0.0.1 that supports what symfs uses of S3: GET with one range, HEAD, PUT with If-None-Match: *,
- * DELETE, copies, and ListObjectsV2. It verifies signatures (SigV4) by
+/* A store on 127.0.0.1 that supports what symfs uses of S3: GET with one range, HEAD, PUT with If-None-Match: *
+ * or If-Match, DELETE, copies, and ListObjectsV2. It verifies signatures (SigV4) by
  * recomputing them from the received request. It shares no code with symfs, so that it cannot
  * share symfs's mistakes. `s3 --help` prints the options. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -34,15 +34,16 @@ static const char help[] =
 	"  --region R   (default us-east-1)   --token T  wants that session token, signed\n"
 	"  --public     serves unsigned requests, too\n"
 	"  --no-list    answers 403 for missing objects, as S3 does without the right to list\n"
-	"  --ignore-conditions  ignores If-None-Match    --clock N  its clock differs by N seconds\n"
+	"  --ignore-conditions  ignores If-None-Match and If-Match    --clock N  its clock differs by N seconds\n"
 	"  --empty-page  begins each listing with a page without objects\n"
 	"  --no-delete  answers 403 to DELETE\n"
+	"  --hook FILE  runs FILE METHOD NAME, if it exists: after GET has read an object, after PUT and DELETE\n"
 	"  --port N     listens there; 0 (default): any free port\n"
 	"  --log FILE   a line for each request: METHOD PATH STATUS CODE\n"
 	"Prints `listening on http://127.0.0.1:PORT`.\n";
 
 static struct options {
-	const char *root, *bucket, *access_key, *secret_key, *region, *token;
+	const char *root, *bucket, *access_key, *secret_key, *region, *token, *hook;
 	bool public, no_list, ignore, empty_page, no_delete;
 	long clock, port;
 	int log;
@@ -320,11 +321,34 @@ static bool send_error(int fd, struct answer a, bool no_body)
 	return send_all(fd, head, strlen(head));
 }
 
+/* Changes what the bucket has in a certain moment, as another server could. */
+static void run_hook(const char *method, const char *key)
+{
+	char line[10000];
+
+	if (!o.hook || access(o.hook, X_OK) < 0)
+		return;
+	snprintf(line, sizeof(line), "'%s' %s '%s'", o.hook, method, key);
+	if (system(line) != 0)
+		fprintf(stderr, "s3: %s failed\n", line);
+}
+
+/* A small object has an ETag of its bytes, as in S3. That of a larger one does not show that its bytes were damaged. */
+static void etag_of(int file, uint64_t size, char out[static 65])
+{
+	char text[129] = "";
+
+	if (size < sizeof(text) && pread(file, text, size, 0) == (ssize_t)size)
+		sha256(text, out);
+	else
+		snprintf(out, 65, "%llx", (unsigned long long)size);
+}
+
 /* GET and HEAD of an object, with one range at most. */
 static bool send_object(int fd, const struct request *rq, int file, uint64_t size)
 {
 	const char *range = header_of(rq, "Range");
-	char head[512], room[65536], date[64], modified[64];
+	char head[512], room[65536], date[64], modified[64], etag[65];
 	unsigned long long from = 0, to = size ? size - 1 : 0;
 	bool part = range && size && sscanf(range, "bytes=%llu-%llu", &from, &to) >= 1 && from < size;
 	struct stat st;
@@ -334,10 +358,11 @@ static bool send_object(int fd, const struct request *rq, int file, uint64_t siz
 	strftime(modified, sizeof(modified), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&st.st_mtime, &tm));
 	if (to >= size)
 		to = size ? size - 1 : 0;
+	etag_of(file, size, etag);
 	snprintf(head, sizeof(head),
-		"HTTP/1.1 %s\r\nContent-Type: binary/octet-stream\r\nAccept-Ranges: bytes\r\nETag: \"%llx\"\r\n"
+		"HTTP/1.1 %s\r\nContent-Type: binary/octet-stream\r\nAccept-Ranges: bytes\r\nETag: \"%s\"\r\n"
 		"%s\r\nLast-Modified: %s\r\nContent-Length: %llu\r\n", part ? "206 Partial Content" : "200 OK",
-		(unsigned long long)size, date_line(date), modified, (unsigned long long)(size ? to - from + 1 : 0));
+		etag, date_line(date), modified, (unsigned long long)(size ? to - from + 1 : 0));
 	if (part)
 		snprintf(head + strlen(head), sizeof(head) - strlen(head), "Content-Range: bytes %llu-%llu/%llu\r\n", from, to,
 			(unsigned long long)size);
@@ -376,6 +401,7 @@ static struct answer get(int fd, const struct request *rq, int root, const char 
 			close(file);
 		return o.no_list ? (struct answer){403, "AccessDenied"} : (struct answer){404, "NoSuchKey"};
 	}
+	run_hook(rq->method, key);
 	*ok = send_object(fd, rq, file, (uint64_t)st.st_size);
 	*sent = true;
 	close(file);
@@ -394,7 +420,38 @@ static void make_dirs(int root, const char *key)
 	}
 }
 
-/* A condition holds for one of several requests at once: link(2) fails for the others. */
+/* Whether an object has the ETag of an If-Match header. */
+static bool is_match(int root, const char *key, const char *match)
+{
+	int file = openat(root, key, O_RDONLY | O_CLOEXEC);
+	char etag[65], quoted[70];
+	struct stat st;
+
+	if (file < 0)
+		return false;
+	fstat(file, &st);
+	etag_of(file, (uint64_t)st.st_size, etag);
+	close(file);
+	snprintf(quoted, sizeof(quoted), "\"%s\"", etag);
+	return strcmp(match, quoted) == 0;
+}
+
+/* Replaces an object if it has the ETag `match`. */
+static struct answer replace(const struct request *rq, int root, const char *key, const char *match)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct answer a = {200, NULL};
+
+	pthread_mutex_lock(&lock);
+	if (match && !o.ignore && !is_match(root, key, match))
+		a = (struct answer){412, "PreconditionFailed"};
+	else if (renameat(AT_FDCWD, rq->body, root, key) < 0)
+		a = (struct answer){500, "InternalError"};
+	pthread_mutex_unlock(&lock);
+	return a;
+}
+
+/* The condition `*` holds for one of several requests at once: link(2) fails for the others. */
 static struct answer put(const struct request *rq, int root, const char *key)
 {
 	const char *condition = header_of(rq, "If-None-Match"), *payload = header_of(rq, "x-amz-content-sha256"),
@@ -424,7 +481,7 @@ static struct answer put(const struct request *rq, int root, const char *key)
 	if (once)
 		return linkat(AT_FDCWD, rq->body, root, key, 0) == 0 ? (struct answer){200, NULL}
 								     : (struct answer){412, "PreconditionFailed"};
-	return renameat(AT_FDCWD, rq->body, root, key) == 0 ? (struct answer){200, NULL} : (struct answer){500, "InternalError"};
+	return replace(rq, root, key, header_of(rq, "If-Match"));
 }
 
 /* ---- ListObjectsV2 ------------------------------------------------------------------ */
@@ -550,10 +607,12 @@ static bool serve(int fd, const struct request *rq)
 		a = get(fd, rq, root, key, &sent, &ok);
 	} else if (strcmp(rq->method, "PUT") == 0) {
 		a = put(rq, root, key);
+		run_hook(rq->method, key);
 	} else if (strcmp(rq->method, "DELETE") == 0 && o.no_delete) {
 		a = (struct answer){403, "AccessDenied"};
 	} else if (strcmp(rq->method, "DELETE") == 0) {
 		unlinkat(root, key, 0);
+		run_hook(rq->method, key);
 		a.status = 204;
 	} else {
 		a = (struct answer){405, "MethodNotAllowed"};
@@ -668,7 +727,7 @@ static bool options_read(int argc, char **argv)
 	static const struct option list[] = {{"root", 1, NULL, 'r'}, {"bucket", 1, NULL, 'b'},
 		{"access-key", 1, NULL, 'a'}, {"secret-key", 1, NULL, 's'}, {"region", 1, NULL, 'R'},
 		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'}, {"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
-		{"empty-page", 0, NULL, 'e'}, {"no-delete", 0, NULL, 'd'}, {"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
+		{"empty-page", 0, NULL, 'e'}, {"no-delete", 0, NULL, 'd'}, {"hook", 1, NULL, 'H'}, {"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
@@ -679,6 +738,7 @@ static bool options_read(int argc, char **argv)
 		case 's': o.secret_key = optarg; break;
 		case 'R': o.region = optarg; break;
 		case 't': o.token = optarg; break;
+		case 'H': o.hook = optarg; break;
 		case 'P': o.port = strtol(optarg, NULL, 10); break;
 		case 'p': o.public = true; break;
 		case 'n': o.no_list = true; break;

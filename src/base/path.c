@@ -140,6 +140,31 @@ int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode
 	return r;
 }
 
+int path_replace(const char *path, mode_t mode, int (*fill)(void *ctx, int fd), void *ctx)
+{
+	_cleanup_free_ char *temporary = NULL;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
+		temporary = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fill(ctx, fd);
+	if (r == 0 && fchmod(fd, mode) < 0)
+		r = -errno;
+	if (close(take_fd(&fd)) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && rename(temporary, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(temporary);
+	return r;
+}
+
 int path_read(int dirfd, const char *name, size_t most, char **out, size_t *n)
 {
 	_cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);

@@ -25,5 +25,9 @@ int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e);
  * 0, -errno. */
 int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode_t mode);
 
+/* Calls fill() for a temporary file beside `path`, gives it the mode, and renames it to `path`: no reader sees half a
+ * file, and `path` stays as it is if fill() fails. 0, -errno, or the error of fill(). */
+int path_replace(const char *path, mode_t mode, int (*fill)(void *ctx, int fd), void *ctx);
+
 /* Reads a whole small file, NUL-terminated; the caller frees it. -EFBIG: larger than `most`. */
 int path_read(int dirfd, const char *name, size_t most, char **out, size_t *n);

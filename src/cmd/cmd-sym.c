@@ -260,41 +260,84 @@ static int print_module(const struct input *best, const struct sym_head *h, int 
 	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : append(rules, fd, e);
 }
 
-/* Opens the file DIR/NAME/ID/NAME.sym, and creates its directories. */
-static int create_in_store(const char *dir, const struct input *best, const struct sym_head *h, struct err *e)
+/* Writes the path DIR/NAME/ID/NAME.sym, and creates its directories. */
+static int path_in_store(const char *dir, const struct input *best, const struct sym_head *h, struct buf *path,
+	struct err *e)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(16 << 10), below = BUF_UP_TO(LAYOUT_PATH_MAX);
+	_cleanup_buf_ struct buf below = BUF_UP_TO(LAYOUT_PATH_MAX);
 	struct artifact a = {.type = FILETYPE_BREAKPAD, .m = best->s.module};
-	int r, fd;
+	int r;
 
 	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "%s", h->name);
 	a.m.path[0] = '\0';
 	r = layout_path(layout_find("breakpad"), &a, CASING_DEFAULT, 0, &below);
 	if (r < 0)
 		return err_set(e, r, "has no path in a symbol directory");
-	r = buf_addf(&path, "%s/%s", dir, buf_text(&below));
-	for (char *p = strchr(path.p + strlen(dir), '/'); r == 0 && p; p = strchr(p + 1, '/')) {
+	r = buf_addf(path, "%s/%s", dir, buf_text(&below));
+	for (char *p = r == 0 ? strchr(path->p + strlen(dir), '/') : NULL; r == 0 && p; p = strchr(p + 1, '/')) {
 		*p = '\0';
-		if (mkdir(path.p, 0777) < 0 && errno != EEXIST)
+		if (mkdir(path->p, 0777) < 0 && errno != EEXIST)
 			r = -errno;
 		*p = '/';
 	}
-	if (r < 0)
-		return err_set(e, r, "%s: %s", buf_text(&path), err_text(r));
-	fd = open(buf_text(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return fd < 0 ? err_set(e, -errno, "%s: %s", buf_text(&path), err_text(errno)) : fd;
+	return r < 0 ? err_set(e, r, "%s: %s", buf_text(path), err_text(r)) : 0;
 }
 
-static int open_output(struct run *run, const struct input *best, const struct sym_head *h, struct err *e)
-{
-	int fd;
+/* What fill_module() writes. */
+struct module_out {
+	const struct run *run;
+	const struct input *best;
+	const struct sym_head *head;
+	int rules;
+	struct err *e;
+};
 
-	if (run->store)
-		return create_in_store(run->store, best, h, e);
-	if (!run->out || strcmp(run->out, "-") == 0)
-		return STDOUT_FILENO;
-	fd = open(run->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return fd < 0 ? err_set(e, -errno, "%s: %s", run->out, err_text(errno)) : fd;
+static int fill_module(void *ctx, int fd)
+{
+	const struct module_out *m = ctx;
+
+	return m->run->cfi_only ? print_rules(m->head, m->rules, fd, m->e)
+				: print_module(m->best, m->head, m->rules, fd, m->e);
+}
+
+/* A device or a pipe is written to as it is. */
+static int write_special(const char *path, struct module_out *m)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return -errno;
+	r = fill_module(m, fd);
+	return close(fd) < 0 && r == 0 ? -errno : r;
+}
+
+/* Replaces the file only after success, because it can be an input of this command. A symbolic link stays one. */
+static int write_file(const char *path, struct module_out *m)
+{
+	_cleanup_free_ char *target = realpath(path, NULL);
+	mode_t mask = umask(0);
+	struct stat st;
+	int r;
+
+	umask(mask);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		r = write_special(path, m);
+	else
+		r = path_replace(target ? target : path, 0666 & ~mask, fill_module, m);
+	return r < 0 && !m->e->text[0] ? err_set(m->e, r, "%s: %s", path, err_text(r)) : r;
+}
+
+static int write_output(struct module_out *m)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(16 << 10);
+	int r;
+
+	*m->e = (struct err){0}; /* reading the rules can fail with a text that does not count */
+	if (!m->run->store)
+		return !m->run->out || strcmp(m->run->out, "-") == 0 ? fill_module(m, STDOUT_FILENO)
+								     : write_file(m->run->out, m);
+	r = path_in_store(m->run->store, m->best, m->head, &path, m->e);
+	return r < 0 ? r : write_file(buf_text(&path), m);
 }
 
 static int make_module(struct run *run, unsigned module)
@@ -303,19 +346,16 @@ static int make_module(struct run *run, unsigned module)
 	_cleanup_close_ int rules = -1;
 	struct sym_head h;
 	struct err e = {0};
-	int r = head_of(run, best, &h, &e), fd;
+	struct module_out out = {.run = run, .best = best, .head = &h, .e = &e};
+	int r = head_of(run, best, &h, &e);
 
 	if (r == 0)
 		r = read_rules(run, module, &rules, &e);
 	if (r < 0)
 		return fail(best->path, &e);
 	h.no_rules = rules < 0;
-	fd = open_output(run, best, &h, &e);
-	if (fd < 0)
-		return fail(best->path, &e);
-	r = run->cfi_only ? print_rules(&h, rules, fd, &e) : print_module(best, &h, rules, fd, &e);
-	if (fd != STDOUT_FILENO && close(fd) < 0 && r == 0)
-		r = err_set(&e, -errno, "cannot be written: %s", err_text(errno));
+	out.rules = rules;
+	r = write_output(&out);
 	return r < 0 ? fail(best->path, &e) : EXIT_DONE;
 }
 

@@ -62,33 +62,6 @@ static bool has_size(const char *path, uint64_t size)
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
 }
 
-/* Calls fill() for a temporary file beside `path`, and renames that file to `path`: a debugger never sees half a
- * file. */
-static int replace(const char *path, int (*fill)(void *ctx, int fd), void *ctx)
-{
-	_cleanup_free_ char *temporary = NULL;
-	_cleanup_close_ int fd = -1;
-	int r;
-
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
-		temporary = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = fill(ctx, fd);
-	if (r == 0 && fchmod(fd, 0644) < 0)
-		r = -errno;
-	if (close(take_fd(&fd)) < 0 && r == 0)
-		r = -errno;
-	if (r == 0 && rename(temporary, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(temporary);
-	return r;
-}
-
 static int fill_blob(void *ctx, int fd)
 {
 	return copy_bytes(blob_fd(ctx), fd);
@@ -134,7 +107,7 @@ static int place_plist(struct fetch *f, const char *into, const struct artifact 
 		r = below(&path, into, buf_text(&told));
 	if (r == 0)
 		r = make_parents(path.p);
-	return r == 0 && !has_size(path.p, text.n) ? replace(path.p, fill_text, &text) : r;
+	return r == 0 && !has_size(path.p, text.n) ? path_replace(path.p, 0644, fill_text, &text) : r;
 }
 
 /* Turns "UUID/NAME.dSYM/Contents/Resources/DWARF/NAME" into "UUID/NAME". */
@@ -175,7 +148,7 @@ int dsym_place(struct fetch *f, const char *into, const struct artifact *a, cons
 	if (r == 0)
 		r = make_parents(path.p);
 	if (r == 0 && !has_size(path.p, blob_size(found->blob)))
-		r = replace(path.p, fill_blob, found->blob);
+		r = path_replace(path.p, 0644, fill_blob, found->blob);
 	if (r == 0 && a->type == FILETYPE_MACH_DEBUG)
 		r = place_plist(f, into, a, found);
 	if (r == 0 && !(*out = strdup(path.p)))

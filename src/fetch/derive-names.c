@@ -92,7 +92,8 @@ static const struct family *family_of_made(const struct artifact *a)
 	return family_of(filetype_find(word), derive_form(a));
 }
 
-/* Makes the key from the identifier of the input, and from the input's name if the name is part of its key. */
+/* Makes the key from the identifier of the input, and from the input's name if the name is part of its key. The key
+ * of a Breakpad file has the name in its MODULE record, which is the name that the client asked for. */
 static int name_made(const struct artifact *input, enum gsym_work_form form, bool by_name, struct key *out)
 {
 	char canon[KEY_TEXT], folded[MODULE_NAME_MAX];
@@ -111,6 +112,8 @@ static int name_made(const struct artifact *input, enum gsym_work_form form, boo
 	snprintf(out->name, sizeof(out->name), "%s", made.m.path);
 	if (strchr(key_canon(&k, canon), ' ') != strrchr(canon, ' '))
 		snprintf(out->name, sizeof(out->name), "%.60s of %s", made.m.path, key_folded(&k, folded));
+	if (form == GSYM_WORK_SYM && input->m.debug_file[0])
+		snprintf(out->name, sizeof(out->name), "%.60s for %s", made.m.path, input->m.debug_file);
 	return 0;
 }
 

@@ -61,9 +61,10 @@ int derive_key_of(const struct artifact *a, enum filetype of, struct key *out);
 
 /* ---- derive-sym.c: Breakpad files ------------------------------------------------------------ */
 
-/* Whether the file `in` of type `of` lacks the unwind rules or the code id, so that the program is wanted. `out`:
- * the program. */
-bool derive_code_of(const struct artifact *a, const struct blob *in, enum filetype of, struct artifact *out);
+/* Whether the program is wanted for its unwind rules or its code id, because the input is a debug file. A debug file
+ * with a .debug_frame may have the rules of one assembler file only. `of`: the type of the input; `out`: the
+ * program. */
+bool derive_code_of(const struct artifact *a, enum filetype of, struct artifact *out);
 
 /* ---- derive-table.c: conversions under way -------------------------------------------------- */
 
@@ -139,7 +140,7 @@ struct conversion {
 	bool asked_bucket; /* the team's bucket was asked for the file */
 	bool asked_second; /* the second input was asked for */
 	bool asked_code;   /* the program was asked for */
-	struct blob *code; /* the program, for its unwind rules; NULL: it was not found, or the input has the rules */
+	struct blob *code; /* the program, for its unwind rules; NULL: it was not found, or the input is the program */
 	char code_name[MODULE_NAME_MAX]; /* the name of `code`; "": not known */
 	char input[DERIVE_INPUT_NAME]; /* names the bytes of the chosen input, and of the program */
 	struct lack alt;     /* the file into which dwz moved shared parts */

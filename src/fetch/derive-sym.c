@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Increase this number when the output for the same inputs changes. */
-#define MAKER_NUMBER "2"
+#define MAKER_NUMBER "3"
 
 /* ---- the program ------------------------------------------------------------------------ */
 
@@ -31,11 +31,11 @@ static bool is_debug_file(enum filetype of)
 }
 
 /* The program of a PDB is wanted for its code id, even if the PDB has unwind rules. */
-bool derive_code_of(const struct artifact *a, const struct blob *in, enum filetype of, struct artifact *out)
+bool derive_code_of(const struct artifact *a, enum filetype of, struct artifact *out)
 {
 	struct key k;
 
-	if (!is_debug_file(of) || (of != FILETYPE_PDB && may_have_rules(in, of)))
+	if (!is_debug_file(of))
 		return false;
 	*out = *a;
 	out->type = of == FILETYPE_PDB ? FILETYPE_PE : filetype_row(of)->twin;
@@ -74,8 +74,20 @@ static bool describe_code(const struct conversion *c, struct pe_code *out)
 
 /* ---- unwind rules ----------------------------------------------------------------------- */
 
-/* Reads the unwind rules of a file. *fd: the text, or -1: there are no rules that can be written. 0; -EINTR, -ENOMEM,
- * -ETIME: this machine is at fault. */
+/* Whether frames_text() fails in this way for the same file on every machine. */
+static bool is_fault_of_file(int r)
+{
+	static const int faults[] = {-ENODATA, -ENOMSG, -ENOTSUP, -EBADMSG, -EFBIG, -ETIMEDOUT};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(faults); i++)
+		if (r == faults[i])
+			return true;
+	return false;
+}
+
+/* Reads the unwind rules of a file. *fd: the text; unchanged: the file has no rules that can be written. 0; others:
+ * this machine is at fault, so nothing may be stored. -EAGAIN and -ENOENT have another meaning in make_with_all(), so
+ * they become -EIO. */
 static int read_rules_of(struct conversion *c, const struct blob *in, int *fd, struct err *e)
 {
 	bool bare = false;
@@ -88,16 +100,15 @@ static int read_rules_of(struct conversion *c, const struct blob *in, int *fd, s
 
 	r = frames_text(&w, blob_fd(in), fd, &counts, &own);
 	derive_tell_bare(c, bare);
-	if (r == -EINTR || r == -ENOMEM || r == -ETIME) {
-		*e = own;
-		return r;
-	}
+	if (r < 0 && !is_fault_of_file(r))
+		return err_set(e, r == -EAGAIN || r == -ENOENT ? -EIO : r, "%s", own.text);
 	if (r < 0 && r != -ENODATA && r != -ENOMSG && r != -ENOTSUP)
 		log_warn("%s, for its Breakpad file: %s", blob_path(in), own.text);
 	return 0;
 }
 
-/* Reads the unwind rules of the program; without any there, those of the input, such as a PDB for x86. */
+/* Reads the unwind rules of the program; if it has none, or was not found, those of the input, such as a PDB for x86.
+ * *fd: the text, or -1: there are no rules. Returns as read_rules_of(). */
 static int read_rules(struct conversion *c, bool with_code, int *fd, struct err *e)
 {
 	int r = 0;

@@ -130,15 +130,14 @@ static int stored_input(struct derive *d, const struct artifact *inputs, unsigne
 
 /* Finds the stored program whose unwind rules belong into the file. *lacks: no program is stored, and one may have the
  * rules. */
-static struct blob *stored_code(struct derive *d, const struct artifact *a, const struct blob *in, enum filetype of,
-	bool *lacks)
+static struct blob *stored_code(struct derive *d, const struct artifact *a, enum filetype of, bool *lacks)
 {
 	const struct derive_kind *kind = kind_of(a->type);
 	struct artifact code;
 	struct blob *b = NULL;
 	struct key k;
 
-	*lacks = kind && kind->wants_code && derive_code_of(a, in, of, &code) && key_of(&k, &code) == 0;
+	*lacks = kind && kind->wants_code && derive_code_of(a, of, &code) && key_of(&k, &code) == 0;
 	if (*lacks && store_find(d->store, &k, &b) == 0)
 		*lacks = false;
 	return b;
@@ -162,17 +161,17 @@ static bool code_has_ended(struct derive *d, const struct artifact *a, const str
 	const struct derive_kind *kind = kind_of(a->type);
 	struct artifact code;
 
-	return in && kind && kind->wants_code && derive_code_of(a, in, of, &code) && has_ended(d, &code, 1);
+	return in && kind && kind->wants_code && derive_code_of(a, of, &code) && has_ended(d, &code, 1);
 }
 
 /* Whether a source can be asked for the program, which was not found when the file was made. */
-static bool may_find_code(struct derive *d, const struct artifact *a, const struct blob *in, enum filetype of)
+static bool may_find_code(struct derive *d, const struct artifact *a, enum filetype of)
 {
 	struct fetched f = {0};
 	struct artifact code;
 	int r;
 
-	if (!derive_code_of(a, in, of, &code))
+	if (!derive_code_of(a, of, &code))
 		return false;
 	r = fetch_try(d->fetch, &code, 1, FETCH_WHOLE, &f);
 	blob_unref(f.blob);
@@ -197,13 +196,13 @@ int derive_try(struct derive *d, const struct artifact *a, struct blob *in, stru
 		return -ENOENT;
 	r = b ? 0 : stored_input(d, inputs, n, &b);
 	if (r != -EAGAIN && b)
-		code = stored_code(d, a, b, inputs[0].type, &lacks);
+		code = stored_code(d, a, inputs[0].type, &lacks);
 	if (r != -EAGAIN)
 		r = find_made(d, &f->key, b ? input_name(b, code, room) : NULL,
 			code_has_ended(d, a, b, inputs[0].type), &f->blob);
 	of = f->blob ? made_of(kind_of(a->type), blob_facts(f->blob)->url) : NULL;
 	if (of && ((!b && strchr(of, IN_PLACE)) || /* the directory may have another file by now */
-			  (lacks && !strstr(of, MADE_OF) && may_find_code(d, a, b, inputs[0].type)))) {
+			  (lacks && !strstr(of, MADE_OF) && may_find_code(d, a, inputs[0].type)))) {
 		blob_unref(take(f->blob));
 		r = -EAGAIN;
 	}
@@ -436,12 +435,12 @@ static void code_got(struct conversion *c, const struct fetched *f)
 		take_code_name(c, f);
 }
 
-/* Asks for the program, whose unwind rules the input lacks. 0: a source is asked. */
+/* Asks for the program, for its unwind rules. 0: a source is asked. */
 static int ask_code(struct conversion *c)
 {
 	struct artifact code;
 
-	if (!c->kind->wants_code || c->asked_code || !c->in || !derive_code_of(&c->a, c->in, c->of, &code))
+	if (!c->kind->wants_code || c->asked_code || !c->in || !derive_code_of(&c->a, c->of, &code))
 		return -ENOENT;
 	c->asked_code = true;
 	return derive_ask(c, &code, 1, WANTS_CODE, code_got);

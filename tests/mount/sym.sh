@@ -92,6 +92,78 @@ head -c 3000 "$TMP/p/bin/Prog" >"$TMP/crashes/cut"
 warm_dir "$TMP/crashes" && fail "warm of a program that is cut short"
 grep -q '/crashes/cut: ' "$TMP/warm.err" && grep -q '	sym [0-9.]* KB' "$TMP/warm.out" || fail "warm with a broken file: $(cat "$TMP/warm.err" "$TMP/warm.out")"
 
+# ---- the name that was asked for -----------------------------------------------------------------
+symfs_serve names --source "gdb@$TMP/both"
+fetch_url -o "$TMP/other.sym" "$URL_names/breakpad/Other/$DEBUG_ID/Other.sym" &
+other=$!
+fetch_url -o "$TMP/own.sym" "$URL_names/breakpad/$SYM" || fail "two names at once"
+wait "$other" || fail "another name"
+is_made "$TMP/own.sym" "beside another name"
+head -n 1 "$TMP/other.sym" | grep -q ' Other$' || fail "another name: $(head -n 1 "$TMP/other.sym")"
+[ "$(code "$URL_names/breakpad/Third/$DEBUG_ID/Third.sym")" = 200 ] || fail "a third name"
+head -n 1 "$TMP/body" | grep -q ' Third$' || fail "a third name: $(head -n 1 "$TMP/body")"
+
+# ---- rules of an assembler file ------------------------------------------------------------------
+# The debug file has a .debug_frame with one function; the program has the rules of the others.
+mkdir "$TMP/asm"
+printf '%s\n' '.cfi_sections .debug_frame' '.text' '.globl part' '.type part, %function' 'part:' '.cfi_startproc' \
+  'ret' '.cfi_endproc' '.size part, .-part' '.section .note.GNU-stack,"",%progbits' >"$TMP/asm/part.s"
+echo 'void part(void); int main(void) { part(); return 0; }' >"$TMP/asm/main.c"
+gcc -g -Wl,--build-id -o "$TMP/asm/Asm" "$TMP/asm/main.c" "$TMP/asm/part.s" || fail "gcc"
+objcopy --only-keep-debug "$TMP/asm/Asm" "$TMP/asm/Asm.debug" && strip "$TMP/asm/Asm" || fail "objcopy"
+put_gdb "$TMP/asm/dir" "$TMP/asm/Asm.debug" .debug
+put_gdb "$TMP/asm/dir" "$TMP/asm/Asm"
+asm_id=$("$SYMFS" sym "$TMP/asm/Asm.debug" | head -n 1 | cut -d ' ' -f 4)
+get() { # FILE CACHE: gets Asm.sym
+  "$SYMFS" get --no-default-sources --source "gdb@$TMP/asm/dir" --cache "$TMP/$2" -o "$TMP/asm/$1" \
+    "breakpad/Asm/$asm_id/Asm.sym" >/dev/null
+}
+get asm.sym asm-cache || fail "get Asm.sym"
+"$SYMFS" sym --cfi-only "$TMP/asm/Asm" | grep '^STACK' >"$TMP/asm/want"
+[ "$(grep -c 'INIT' "$TMP/asm/want")" -ge 2 ] || fail "too few rules: $(cat "$TMP/asm/want")"
+grep '^STACK' "$TMP/asm/asm.sym" | cmp -s - "$TMP/asm/want" || fail "not the rules of the program: $(grep '^STACK' "$TMP/asm/asm.sym")"
+# Without the program, the rules of the debug file.
+find "$TMP/asm/dir" -type f ! -name '*.debug' -exec rm {} +
+get debug.sym asm-debug || fail "get Asm.sym of the debug file"
+[ "$(grep -c '^STACK CFI INIT' "$TMP/asm/debug.sym")" = 1 ] || fail "the debug file: $(grep '^STACK' "$TMP/asm/debug.sym")"
+
+# ---- a fault of this machine ---------------------------------------------------------------------
+# This copy does not find the reader of unwind tables. No file without rules may stay in its cache.
+mkdir "$TMP/alone"
+cp "$SYMFS" "$TMP/alone/symfs"
+faulty() { # SYMFS
+  "$1" get --no-default-sources --source "gdb@$TMP/both" --cache "$TMP/fault" -o "$TMP/fault.sym" "breakpad/$SYM" >"$TMP/fault.out" 2>&1
+}
+if faulty "$TMP/alone/symfs"; then
+  is_made "$TMP/fault.sym" "by the installed reader"
+else
+  grep -q 'frames is not installed' "$TMP/fault.out" || fail "$(cat "$TMP/fault.out")"
+fi
+faulty "$SYMFS" || fail "after a fault: $(cat "$TMP/fault.out")"
+is_made "$TMP/fault.sym" "after a fault"
+
+# ---- symfs sym -o --------------------------------------------------------------------------------
+# The output appears only after success, because it may be an input.
+mkdir "$TMP/out"
+cp "$TMP/p/full/Prog" "$TMP/out/Prog"
+"$SYMFS" sym --name Prog -o "$TMP/out/Prog" "$TMP/out/Prog" || fail "sym -o its input"
+names "$TMP/out/Prog" | head -n 1 | grep -q '^MODULE ' || fail "sym -o its input: $(head -c 100 "$TMP/out/Prog")"
+echo kept >"$TMP/out/kept.sym"
+"$SYMFS" sym --cfi-only -o "$TMP/out/kept.sym" "$TMP/p/debug/Prog.debug" 2>/dev/null && fail "rules of a debug file"
+[ "$(cat "$TMP/out/kept.sym")" = kept ] || fail "an error changed the output"
+"$SYMFS" sym --cfi-only --store "$TMP/out/store" "$TMP/p/debug/Prog.debug" 2>/dev/null && fail "rules of a debug file"
+[ -z "$(find "$TMP/out/store" -type f)" ] || fail "an error left a file: $(find "$TMP/out/store" -type f)"
+ln -s kept.sym "$TMP/out/link.sym"
+"$SYMFS" sym -o "$TMP/out/link.sym" "$TMP/p/full/Prog" || fail "sym -o a link"
+[ -h "$TMP/out/link.sym" ] && grep -q '^MODULE' "$TMP/out/kept.sym" || fail "a link was replaced"
+"$SYMFS" sym -o /dev/stdout "$TMP/p/full/Prog" | grep -q '^MODULE' || fail "sym -o /dev/stdout"
+mkfifo "$TMP/out/pipe"
+cat "$TMP/out/pipe" >"$TMP/piped" &
+PIDS="$PIDS $!"
+"$SYMFS" sym --cfi-only -o "$TMP/out/pipe" "$TMP/p/bin/Prog" || fail "sym -o a pipe"
+[ -p "$TMP/out/pipe" ] || fail "a pipe was replaced"
+[ "$(find "$TMP/out" -type f | wc -l)" = 2 ] || fail "temporary files stay: $(ls "$TMP/out")"
+
 # ---- a file that a source has --------------------------------------------------------------------
 mkdir -p "$TMP/sym/Prog/$DEBUG_ID"
 { head -n 1 "$TMP/names.sym" && echo 'PUBLIC 1000 0 from_the_source'; } >"$TMP/sym/$SYM"

@@ -44,7 +44,7 @@ upstream_start many --root "$TMP/many"
 
 # ---- the servers -------------------------------------------------------------------------------
 start_server() { # NUMBER [PORT]
-  symfs_serve "s$1" --upload --drain-grace 2 --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many" ${CONF:+--config "$CONF"}
+  symfs_serve "s$1" --upload --access-log "$TMP/access-$1" --drain-grace 2 --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many" ${CONF:+--config "$CONF"}
   eval "port_$1=\${URL_s$1##*:}"
 }
 start_all() { # with empty stores
@@ -333,6 +333,15 @@ takes_part() { # NUMBER-OF-THE-SERVER
   [ "$(tp_saved "$1")" -gt "$tp_before" ]
 }
 
+# The source was asked for more than $FILES files: says for which, and what the servers did.
+asked_again() {
+  while read -r aa_sym; do
+    aa_n=$(upstream_count "$URL_many" get "/$aa_sym")
+    [ "$aa_n" = 1 ] || say "$aa_sym: $aa_n GET; $(grep -h "$(echo "$aa_sym" | cut -d/ -f1)" "$TMP"/access-* 2>/dev/null | tr '\n' ';')"
+  done <"$TMP/syms"
+  fail "$front: $(upstream_count "$URL_many" get) requests for $FILES files"
+}
+
 # ---- the test of one front --------------------------------------------------------------------------
 try_front() { # NAME FILE FILE
   front=$1
@@ -357,7 +366,7 @@ try_front() { # NAME FILE FILE
   curl -sS --noproxy '*' --cacert "$TMP/tls/cert.pem" --parallel --parallel-max 16 --fail --max-time "$BOUND" -K "$TMP/urls" \
     -w '%{http_code}\n' >"$TMP/codes" 2>"$TMP/curl.out" || fail "$front: $(sort "$TMP/codes" | uniq -c) $(tail -n 3 "$TMP/curl.out")"
   say "$front: $FILES files, each asked for twice: $(upstream_count "$URL_many" get) GET"
-  [ "$(upstream_count "$URL_many" get)" = "$FILES" ] || fail "$front: $(upstream_count "$URL_many" get) requests for $FILES files"
+  [ "$(upstream_count "$URL_many" get)" = "$FILES" ] || asked_again
   used=0 s=1
   while [ $s -le "$SERVERS" ]; do
     [ "$(downloads $s)" -gt $((FILES / SERVERS / 4)) ] && used=$((used + 1))

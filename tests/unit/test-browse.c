@@ -59,6 +59,12 @@ static bool is_cut(const struct key *k)
 	return strlen(a.m.code_id) % 2 && (a.m.object == OBJECT_ELF || a.m.object == OBJECT_WASM);
 }
 
+/* The size in a code id of a PE file has no zeros before it where symfs prints it. */
+static bool is_padded(const struct key *k)
+{
+	return filetype_is(k->type, TYPE_PE_ID) && strlen(k->id) > 9 && k->id[8] == '0';
+}
+
 static struct key any_key(void)
 {
 	struct key k, again;
@@ -73,7 +79,7 @@ static struct key any_key(void)
 			: k.type == FILETYPE_SECTION
 				? section_names[dice(ARRAY_SIZE(section_names))]
 				: file_names[dice(ARRAY_SIZE(file_names))]);
-	} while (is_cut(&k) || key_parse(&again, key_text(&k, text)) < 0);
+	} while (is_cut(&k) || is_padded(&k) || key_parse(&again, key_text(&k, text)) < 0);
 	return k;
 }
 

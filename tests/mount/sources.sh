@@ -247,16 +247,16 @@ grep -qE '^SymbolChecksum: SHA256:[0-9a-f]{64}.?$' "$TMP/nuget.heads" || fail "n
 
 # ---- what a 403 means --------------------------------------------------------------------------------
 upstream_fault "$upper" "*" status 403
-conf '[source "bucket"]' "url = $upper/" 'layout = gdb'
+conf '[source "pail"]' "url = $upper/" 'layout = gdb'
 symfs_mount m --config "$TMP/conf"
 cat "$TMP/m/$file" 2>&1 >/dev/null | grep -q 'Permission denied' || fail "403 is not EACCES: $(cat "$TMP/m/$file" 2>&1 | head -c 200)"
-grep -q 'source bucket refuses: HTTP 403' "$TMP/m.log" || fail "the log names no source: $(cat "$TMP/m.log")"
-[ "$(grep -c bucket "$TMP/m/.symfs/missing")" = 0 ] || fail "a 403 is remembered: $(cat "$TMP/m/.symfs/missing")"
+grep -q 'source pail refuses: HTTP 403' "$TMP/m.log" || fail "the log names no source: $(cat "$TMP/m.log")"
+[ "$(grep -c pail "$TMP/m/.symfs/missing")" = 0 ] || fail "a 403 is remembered: $(cat "$TMP/m/.symfs/missing")"
 upstream_clear "$upper"
 same_file "$TMP/m/$file" "$TMP/p/full/prog"
 symfs_umount m
 upstream_fault "$upper" "*" status 403
-conf '[source "bucket"]' "url = $upper/" 'layout = gdb' 'on-403 = miss'
+conf '[source "pail"]' "url = $upper/" 'layout = gdb' 'on-403 = miss'
 fails 1 "$file" "on-403 = miss"
 upstream_reset "$upper"
 fails 1 "$file" "on-403 = miss, again"

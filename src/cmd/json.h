@@ -1,18 +1,15 @@
-/* Makes the output of commands: text that is safe to show, and JSON documents. A document is built in memory,
- * from front to back, so that a command that fails midway prints nothing. The document keeps the first error
- * and json_print() reports it: no other call needs a check. */
+/* Makes the output of commands: JSON documents, and text that is safe to show (base/shown.h). A document is
+ * built in memory, from front to back, so that a command that fails midway prints nothing. The document keeps the
+ * first error and json_print() reports it: no other call needs a check. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
+#include "base/shown.h"
 
 #include <stdbool.h>
 
 /* The greatest depth of nested values: inlined calls (GSYM_DEPTH_MOST) take two levels each. */
 #define JSON_DEPTH 1024
-
-/* Replaces bytes that are not UTF-8 by \xNN. With `terminal`, also replaces control characters: a file name
- * must not move the cursor. JSON escapes control characters by itself. The text is valid until `room` changes. */
-const char *text_shown(const char *text, bool terminal, struct buf *room);
 
 struct json {
 	struct buf text;

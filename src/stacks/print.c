@@ -1,0 +1,212 @@
+/* Prints stacks: text for people, or JSON. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/jtext.h"
+#include "base/shown.h"
+#include "base/util.h"
+#include "stacks/stacks.h"
+
+#include <inttypes.h>
+
+#define SHOWN_MOST (64u << 20)
+
+/* ---- text --------------------------------------------------------------------------- */
+
+struct printing {
+	const struct stacks *s;
+	struct buf *out;
+	struct buf room;
+	size_t number; /* of the frame in its thread */
+	const struct stack_frame *frame;
+	bool named; /* the function of the frame is printed */
+};
+
+static int put_shown(struct printing *p, const char *before, const char *text)
+{
+	int r = buf_adds(p->out, before);
+
+	return r < 0 ? r : buf_adds(p->out, text_shown(text, true, &p->room));
+}
+
+static const struct stack_module *module_of(const struct stacks *s, const struct stack_frame *f)
+{
+	return f->module == STACKS_NO_MODULE ? NULL : &s->module[f->module];
+}
+
+static int put_head(struct printing *p)
+{
+	const struct stack_module *m = module_of(p->s, p->frame);
+	int r = buf_addf(p->out, "%3zu  ", p->number);
+
+	return r < 0 ? r : m ? put_shown(p, "", stack_module_name(m)) : 0;
+}
+
+/* How the frame was found, where that makes it less sure. */
+static int put_marks(struct printing *p)
+{
+	const struct stack_module *m = module_of(p->s, p->frame);
+	int r = 0;
+
+	if (p->frame->found == STACK_POINTER || p->frame->found == STACK_SCAN)
+		r = buf_addf(p->out, "  [%s]", stack_found_name(p->frame->found));
+	if (r == 0 && m && m->unverified)
+		r = buf_adds(p->out, "  [unverified]");
+	return r < 0 ? r : buf_adds(p->out, "\n");
+}
+
+static int put_place(struct printing *p, const struct stack_name *n)
+{
+	int r = n->file ? put_shown(p, " at ", n->file) : 0;
+
+	return r == 0 && n->file && n->line ? buf_addf(p->out, ":%" PRIu32, n->line) : r;
+}
+
+static int put_offset(struct printing *p, uint64_t offset)
+{
+	return buf_addf(p->out, " + 0x%" PRIx64, offset);
+}
+
+/* The offset of the address itself: `look` of a caller is a byte less. */
+static uint64_t past_look(const struct stack_frame *f)
+{
+	return f->address - f->look;
+}
+
+static int put_name(void *ctx, const struct stack_name *n)
+{
+	struct printing *p = ctx;
+	int r = put_head(p);
+
+	if (r == 0 && n->function)
+		r = put_shown(p, "  ", n->function);
+	if (r == 0 && n->inlined)
+		r = buf_adds(p->out, " (inlined)");
+	else if (r == 0 && n->function)
+		r = put_offset(p, n->offset + past_look(p->frame));
+	if (r == 0)
+		r = put_place(p, n);
+	if (n->inlined)
+		return r < 0 ? r : buf_adds(p->out, "\n");
+	p->named = true;
+	return r < 0 ? r : put_marks(p);
+}
+
+static int put_frame(struct printing *p, size_t index)
+{
+	const struct stack_module *m;
+	int r;
+
+	p->frame = &p->s->frame[index];
+	p->named = false;
+	r = stacks_named(p->s, index, put_name, p);
+	if (r < 0 || p->named)
+		return r;
+	m = module_of(p->s, p->frame);
+	r = put_head(p);
+	if (r == 0)
+		r = m ? put_offset(p, p->frame->address - m->base)
+		      : buf_addf(p->out, "0x%" PRIx64, p->frame->address);
+	if (r == 0 && p->frame->signal)
+		r = buf_adds(p->out, " (signal handler called)");
+	return r < 0 ? r : put_marks(p);
+}
+
+static int put_thread(struct printing *p, const struct stack_thread *t, bool more)
+{
+	int r = buf_addf(p->out, "%sThread %" PRIu64, more ? "\n" : "", t->id);
+
+	if (r == 0 && t->name[0])
+		r = put_shown(p, " ", t->name);
+	if (r == 0)
+		r = buf_adds(p->out, t->crashed ? ", crashed:\n" : ":\n");
+	for (size_t i = 0; r == 0 && i < t->n; i++) {
+		p->number = i;
+		r = put_frame(p, t->first + i);
+	}
+	if (r == 0 && t->end[0]) {
+		r = put_shown(p, "     ", t->end);
+		r = r < 0 ? r : buf_adds(p->out, "\n");
+	}
+	return r;
+}
+
+int stacks_text(const struct stacks *s, struct buf *out)
+{
+	struct printing p = {.s = s, .out = out, .room = BUF_UP_TO(SHOWN_MOST)};
+	bool more = s->reason[0];
+	int r = 0;
+
+	if (s->reason[0]) {
+		r = put_shown(&p, "", s->reason);
+		r = r < 0 ? r : buf_adds(out, "\n");
+	}
+	for (int crashed = 1; crashed >= 0; crashed--)
+		for (size_t i = 0; r == 0 && i < s->n_threads; i++)
+			if (s->thread[i].crashed == crashed) {
+				r = put_thread(&p, &s->thread[i], more);
+				more = true;
+			}
+	buf_release(&p.room);
+	return r;
+}
+
+/* ---- JSON --------------------------------------------------------------------------- */
+
+static int put_json_member(struct buf *out, const char *before, const char *text)
+{
+	int r = buf_adds(out, before);
+
+	return r < 0 ? r : text[0] ? jtext_add(out, text) : buf_adds(out, "null");
+}
+
+static int json_frame(const struct stacks *s, const struct stack_frame *f, struct buf *out)
+{
+	const struct stack_module *m = module_of(s, f);
+	int r = buf_addf(out, "{\"address\": \"0x%" PRIx64 "\", \"found\": \"%s\"", f->address,
+		stack_found_name(f->found));
+
+	if (r == 0 && f->signal)
+		r = buf_adds(out, ", \"signal\": true");
+	if (r == 0 && m && m->unverified)
+		r = buf_adds(out, ", \"unverified\": true");
+	return r < 0 ? r : buf_adds(out, "}");
+}
+
+static int json_thread(const struct stacks *s, const struct stack_thread *t, struct buf *out)
+{
+	int r = buf_addf(out, "{\"id\": %" PRIu64, t->id);
+
+	if (r == 0)
+		r = put_json_member(out, ", \"name\": ", t->name);
+	if (r == 0)
+		r = buf_addf(out, ", \"crashed\": %s", t->crashed ? "true" : "false");
+	if (r == 0)
+		r = put_json_member(out, ", \"end\": ", t->end);
+	if (r == 0)
+		r = buf_adds(out, ", \"frames\": [");
+	for (size_t i = 0; r == 0 && i < t->n; i++) {
+		r = i ? buf_adds(out, ", ") : 0;
+		if (r == 0)
+			r = json_frame(s, &s->frame[t->first + i], out);
+	}
+	return r < 0 ? r : buf_adds(out, "]}");
+}
+
+int stacks_json(const struct stacks *s, struct buf *out)
+{
+	int r = put_json_member(out, "{\"reason\": ", s->reason);
+
+	if (r == 0)
+		r = buf_addf(out, ", \"address\": \"0x%" PRIx64 "\", \"threads\": [", s->address);
+	for (size_t i = 0; r == 0 && i < s->n_threads; i++) {
+		r = i ? buf_adds(out, ", ") : 0;
+		if (r == 0)
+			r = json_thread(s, &s->thread[i], out);
+	}
+	if (r == 0)
+		r = buf_adds(out, "], \"request\": ");
+	if (r == 0)
+		r = stacks_request(s, out);
+	if (r == 0)
+		r = buf_addf(out, ", \"answer\": %s", s->answer.n ? buf_text(&s->answer) : "null");
+	return r < 0 ? r : buf_adds(out, "}");
+}

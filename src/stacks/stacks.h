@@ -1,0 +1,123 @@
+/* Stacks of a crashed or running program: modules, threads and frames, from a core, a process, a minidump or a
+ * text; their names, which symb/ finds; and the result as text or JSON. The readers of dumps fill the struct, and
+ * this folder asks and prints. One thread at a time uses a struct stacks; it starts as {0}. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/jtext.h"
+#include "id/module.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct symb;
+struct symb_flags;
+
+#define STACKS_NO_MODULE UINT32_MAX
+
+/* The most that one struct holds; more is -E2BIG. */
+#define STACKS_MODULES_MOST 65536u
+#define STACKS_THREADS_MOST 65536u
+#define STACKS_FRAMES_MOST (1u << 20)
+
+/* How the frame was found. */
+enum stack_found {
+	STACK_CONTEXT, /* "context": the registers of the thread */
+	STACK_RULES,   /* "cfi": unwind rules */
+	STACK_POINTER, /* "fp": the chain of frame pointers */
+	STACK_SCAN,    /* "scan": an address on the stack that looks like a return address */
+	STACK_GIVEN    /* "given": the text or the dump lists the frame */
+};
+const char *stack_found_name(enum stack_found f); /* "cfi" */
+
+struct stack_module {
+	struct module m; /* ids and base names */
+	char *path;	 /* as the program knew it; NULL: unknown */
+	uint64_t base, end; /* the addresses [base, end) in the program */
+	bool unverified; /* no id: found by path or name alone */
+};
+
+struct stack_frame {
+	uint32_t module;  /* index; STACKS_NO_MODULE */
+	uint64_t address; /* as the program saw it: an instruction or a return address */
+	/* The address that is looked up: address - 1 for a caller, address for the first frame and below a signal
+	 * frame. */
+	uint64_t look;
+	enum stack_found found;
+	bool signal; /* a signal handler's return trampoline */
+};
+
+struct stack_thread {
+	uint64_t id;
+	char name[64];
+	bool crashed;
+	size_t first, n; /* its frames; set by stacks_frame() */
+	char end[200];	 /* why the stack ends early; "" */
+};
+
+struct stacks {
+	struct stack_module *module;
+	size_t n_modules, room_modules;
+	struct stack_thread *thread;
+	size_t n_threads, room_threads;
+	struct stack_frame *frame;
+	size_t n_frames, room_frames;
+	char reason[200];  /* "SIGSEGV at 0x0"; "": unknown */
+	uint64_t address;  /* the address in `reason`; 0: none */
+	/* Of stacks_module_at(): indexes of the modules, sorted by base; NULL: not sorted yet. */
+	uint32_t *order;
+	/* Of stacks_ask(): the request, the answer, and the answer's token of each frame (0: no answer). */
+	struct buf request, answer;
+	struct jtext json;
+	uint32_t *token;
+};
+
+/* Each of these copies what it is given. 0 or more: the index; -ENOMEM; -E2BIG: too many. stacks_thread() ignores
+ * `first` and `n`; stacks_frame() adds to the last thread, -EINVAL without a thread or with a module that is not
+ * there. */
+int stacks_module(struct stacks *s, const struct stack_module *m);
+int stacks_thread(struct stacks *s, const struct stack_thread *t);
+int stacks_frame(struct stacks *s, const struct stack_frame *f);
+
+/* The index of the module that an address is in, or STACKS_NO_MODULE; also if memory is short. */
+uint32_t stacks_module_at(struct stacks *s, uint64_t address);
+
+/* The name of a module for people: the base name of its path, else of its files; "<unknown>". Not safe for a
+ * terminal. */
+const char *stack_module_name(const struct stack_module *m);
+
+/* Writes the v5 request: one job, modules as objects with the ids that they have, one stack for each thread. 0,
+ * -ENOMEM, -EFBIG past out->most. */
+int stacks_request(const struct stacks *s, struct buf *out);
+
+/* Asks symb for the names, and keeps the answer. Blocks. `flags` may be NULL. 0; -E2BIG: more modules, threads or
+ * frames than a request may have; -EBADMSG: the request is refused; -EINTR: symb_stop() was called; -ENOMEM. `e`
+ * has the reason. */
+int stacks_ask(struct stacks *s, struct symb *symb, const struct symb_flags *flags, struct err *e);
+
+/* Takes the v5 answer to stacks_request() in place of stacks_ask(), and its memory. 0; -EBADMSG: it is not the
+ * answer; -ENOMEM. */
+int stacks_answer(struct stacks *s, struct buf *answer, struct err *e);
+
+/* A function at a frame. The strings are valid during the call. */
+struct stack_name {
+	bool inlined;	      /* an inlined call; false: the function itself, always the last */
+	const char *function; /* NULL: unknown */
+	const char *file;     /* NULL: unknown */
+	uint32_t line;	      /* 0: unknown */
+	uint64_t offset;      /* of the looked-up address, from the start of the function; inlined: 0 */
+};
+/* Calls `each` for the inlined calls at a frame, from the innermost, and then for its function. A frame without a
+ * name has no call. A result other than 0 of `each` ends it and is returned. 0, -ENOMEM. */
+typedef int stacks_each_name(void *ctx, const struct stack_name *n);
+int stacks_named(const struct stacks *s, size_t frame, stacks_each_name *each, void *ctx);
+
+/* Text for people, crashed thread first, safe for a terminal. 0, -ENOMEM, -EFBIG. */
+int stacks_text(const struct stacks *s, struct buf *out);
+
+/* JSON: {"reason", "address", "threads": with how each frame was found, "request", "answer"}. 0, -ENOMEM, -EFBIG. */
+int stacks_json(const struct stacks *s, struct buf *out);
+
+void stacks_release(struct stacks *s);

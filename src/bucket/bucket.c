@@ -111,7 +111,7 @@ static void bucket_answers(struct bucket *b)
 /* Whether an error says something about this file alone, not about the store. */
 static bool is_of_file(int r)
 {
-	return r == -EINVAL || r == -EFBIG;
+	return r == -EINVAL || r == -EFBIG || r == -EUCLEAN;
 }
 
 static void bucket_upload(struct bucket *b, const struct outbox_row *row)
@@ -120,15 +120,15 @@ static void bucket_upload(struct bucket *b, const struct outbox_row *row)
 	uint64_t sent;
 	int r = put_file(&b->caller, b->store, row, atomic_load(&b->conditions) == 1, &sent, &e);
 
-	if (r == 0 || r == -ENOENT) {
+	if (r == 0) {
 		store_outbox_done(b->store, row);
-		atomic_fetch_add(&b->files, r == 0);
+		atomic_fetch_add(&b->files, 1);
 		atomic_fetch_add(&b->bytes, sent);
-		if (r == 0)
-			bucket_answers(b);
+		bucket_answers(b);
 		return;
 	}
-	if (r == -EINTR)
+	/* A file that was removed meanwhile has left the queue, too. */
+	if (r == -EINTR || (r == -EUCLEAN && !store_outbox_lists(b->store, row)))
 		return;
 	atomic_fetch_add(&b->failures, 1);
 	if (is_of_file(r)) {
@@ -198,7 +198,7 @@ static void bucket_end_keys(struct bucket *b)
 		b->ends_tries = 0;
 	}
 	if (r < 0 && r != -EINTR)
-		bucket_pause(b, r, e.text[0] ? e.text : err_text(r));
+		bucket_pause(b, r, e.text[0] ? e.text : call_text(r));
 }
 
 /* Tells the bucket of uses. A use that the store refuses is dropped: a later one renews the file as well. */
@@ -213,7 +213,7 @@ static void bucket_tell_uses(struct bucket *b)
 			r = store_uses_done(b->store, &use);
 	}
 	if (r < 0 && r != -EINTR)
-		bucket_pause(b, r, err_text(r));
+		bucket_pause(b, r, call_text(r));
 }
 
 static void bucket_probe(struct bucket *b)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define COPY "x-amz-copy-source" /* the header of a copy; its 404 is about the copied object */
 #define LOOK_MS 100   /* milliseconds between checks of *stop */
 #define STALL_MS 20000 /* the longest time without a byte: a store may think long about a large object */
 
@@ -176,13 +177,23 @@ static int call_once(struct caller *c, struct call *call)
 	return r;
 }
 
-static int judge(const struct net_reply *r)
+/* Whether a 404 can only mean that the bucket is missing. */
+static bool needs_bucket(const struct call *call)
 {
+	bool copies = call->header && strncmp(call->header, COPY, strlen(COPY)) == 0;
+
+	return !call->name || (call->method && strcmp(call->method, "PUT") == 0 && !copies);
+}
+
+static int judge(const struct call *call)
+{
+	const struct net_reply *r = &call->reply;
+
 	if (r->error < 0)
 		return r->error;
 	switch (r->status) {
 	case 200 ... 299: return 0;
-	case 404: return -ENOENT;
+	case 404: return needs_bucket(call) ? -ENXIO : -ENOENT;
 	case 401:
 	case 403: return -EACCES;
 	case 409: return -EAGAIN;
@@ -201,7 +212,7 @@ int call_run(struct caller *c, struct call *call)
 
 	if (r < 0)
 		return r;
-	r = judge(&call->reply);
+	r = judge(call);
 	if (r != -EACCES)
 		return r;
 	/* With the store's own date, the request may succeed. */
@@ -211,7 +222,12 @@ int call_run(struct caller *c, struct call *call)
 	if (!j.again)
 		return r;
 	r = call_once(c, call);
-	return r < 0 ? r : judge(&call->reply);
+	return r < 0 ? r : judge(call);
+}
+
+const char *call_text(int code)
+{
+	return code == -ENXIO ? "the store does not have the bucket (HTTP 404): create it, or correct [bucket]" : err_text(code);
 }
 
 int call_put_text(struct caller *c, const char *name, const struct buf *text, const char *header)
@@ -227,6 +243,9 @@ int call_delete(struct caller *c, const char *name)
 	struct call call = {.method = "DELETE", .name = name};
 	int r = call_run(c, &call);
 
+	/* Some stores answer 404 for an object that is not there. If the bucket was away, it may have come back. */
+	if (r == -ENOENT && (r = call_bucket(c)) == 0)
+		r = call_run(c, &call);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -235,4 +254,11 @@ int call_get(struct caller *c, const char *name, struct buf *out)
 	struct call call = {.name = name, .answer = out};
 
 	return call_run(c, &call);
+}
+
+int call_get_sure(struct caller *c, const char *name, struct buf *out)
+{
+	int r = call_get(c, name, out);
+
+	return r == -ENOENT && (r = call_bucket(c)) == 0 ? call_get(c, name, out) : r;
 }

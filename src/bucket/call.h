@@ -37,7 +37,8 @@ struct call {
 };
 
 /* Sends the request and waits. 0: the status is 2xx.
- * -ENOENT	404
+ * -ENOENT	404 to GET, HEAD, DELETE and a copy: there is no such object, or no such bucket (call_bucket())
+ * -ENXIO	404 to a write or to a listing: the store does not have the bucket
  * -EEXIST	412: the condition does not hold
  * -EAGAIN	409: another request for the object runs; try again soon
  * -EACCES	401, 403, or there are no credentials
@@ -50,3 +51,9 @@ int call_put_text(struct caller *c, const char *name, const struct buf *text, co
 int call_delete(struct caller *c, const char *name); /* as call_run(); 0 also if there is no such object */
 /* Gets a small object. As call_run(); -EFBIG: longer than out->most. */
 int call_get(struct caller *c, const char *name, struct buf *out);
+/* As call_get(), but -ENOENT says for sure that the bucket is there, and does not have the object: after a 404 the
+ * bucket is looked for, and then the object once more. */
+int call_get_sure(struct caller *c, const char *name, struct buf *out);
+int call_bucket(struct caller *c); /* 0: the store has the bucket; others: as call_run() for a listing */
+
+const char *call_text(int code); /* err_text(), but for -ENXIO a text about the bucket */

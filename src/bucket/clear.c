@@ -122,6 +122,25 @@ static int clear_aside(struct clearing *cl)
 	return r;
 }
 
+/* A server that is killed while it starts leaves the object by which it tests conditions. */
+static int clear_probes(struct clearing *cl)
+{
+	_cleanup_listing_ struct listing l = {0};
+	char name[BUCKET_NAME];
+	const struct page_item *it;
+	int r = listing_open(&l, &cl->caller, PROBES);
+
+	l.probes = true;
+	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it) {
+		if (it->modified > l.now - cl->grace)
+			continue;
+		snprintf(name, sizeof(name), PROBES "%.32s", it->sha256);
+		cl->out->probes++;
+		r = cl->dry_run ? 0 : call_delete(&cl->caller, name);
+	}
+	return r;
+}
+
 /* ---- all files ------------------------------------------------------------------------- */
 
 static int judge_file(struct clearing *cl, const struct page_item *it, int64_t now)
@@ -249,8 +268,10 @@ int bucket_clear(struct sources *so, bool dry_run, int64_t grace,
 		r = dry_run ? 0 : clear_aside(&cl);
 		if (r == 0)
 			r = clear_files(&cl);
+		if (r == 0)
+			r = clear_probes(&cl);
 		if (r < 0)
-			err_set(e, r, "%s: %s", cl.caller.source->shown, err_text(r));
+			err_set(e, r, "%s: %s", cl.caller.source->shown, call_text(r));
 		net_stop(cl.caller.net);
 	}
 	out->requests = atomic_load(&cl.caller.requests);

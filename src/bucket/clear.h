@@ -16,6 +16,7 @@ struct cleared {
 	uint64_t young;		   /* files without references that are younger than the grace */
 	uint64_t saved;		   /* files that were put back, because an upload now refers to them */
 	uint64_t made;		   /* files that symfs made of files that are gone; with `dry_run`: what would end */
+	uint64_t probes;	   /* objects of starts that ended before they removed them */
 	uint64_t requests;
 };
 

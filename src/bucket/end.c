@@ -23,10 +23,9 @@
 #define ONCE "If-None-Match: *"
 #define CONDITION_MOST 160 /* "If-Match: ETAG" */
 
-static int get_key_text(struct caller *c, const char *name, struct buf *text, struct bucket_key *out)
+/* `r`: how the key object was got, with its text. */
+static int parse_key(int r, const struct buf *text, struct bucket_key *out)
 {
-	int r = call_get(c, name, text);
-
 	if (r == 0 && bucket_key_parse(buf_text(text), text->n, out) < 0)
 		r = -EBADMSG;
 	return r == -EFBIG ? -EBADMSG : r;
@@ -36,7 +35,7 @@ int get_key_object(struct caller *c, const char *name, struct bucket_key *out)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
 
-	return get_key_text(c, name, &text, out);
+	return parse_key(call_get(c, name, &text), &text, out);
 }
 
 /* Removes a key object, and then its reference: no key object may lack one, because clear.c removes bytes without
@@ -250,12 +249,12 @@ int put_end(struct caller *c, const struct outgone_row *row, int64_t *later, str
 	*later = 0;
 	sha256_of(row->canon, strlen(row->canon), bytes);
 	hex_print(bytes, sizeof(bytes), digest);
-	r = get_key_text(c, bucket_key_name(digest, name), &text, &had);
+	r = parse_key(call_get_sure(c, bucket_key_name(digest, name), &text), &text, &had);
 	if (r == -ENOENT || (r == 0 && had.time > row->ended))
 		return 0;
 	if (r == -EBADMSG)
 		r = end_key_object(c, digest, NULL);
 	else if (r == 0)
 		r = row->expired ? expire_key(c, &had, digest, &text, later, e) : purge_key(c, &had, digest);
-	return r < 0 && !e->text[0] ? err_set(e, r, "a key that ended: %s", err_text(r)) : r;
+	return r < 0 && !e->text[0] ? err_set(e, r, "a key that ended: %s", call_text(r)) : r;
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define HEX "0123456789abcdef"
+
 static int add_encoded(struct buf *out, const char *text)
 {
 	int r = 0;
@@ -38,7 +40,7 @@ static int add_prefix(const struct caller *c, const char *what, struct buf *out)
 
 static bool is_digest(const char *text)
 {
-	return strspn(text, "0123456789abcdef") >= SHA256_TEXT - 1;
+	return strspn(text, HEX) >= SHA256_TEXT - 1;
 }
 
 static int listing_add(void *ctx, const struct list_entry *e)
@@ -53,11 +55,12 @@ static int listing_add(void *ctx, const struct list_entry *e)
 	if (!at || l->n == PAGE_MOST)
 		return at ? -EBADMSG : 0;
 	at += strlen(l->what);
-	if (!is_digest(at) || (at[64] && (at[64] != '/' || !is_digest(at + 65))))
+	if (l->probes ? strspn(at, HEX) != PROBE_DIGITS || at[PROBE_DIGITS]
+		      : !is_digest(at) || (at[64] && (at[64] != '/' || !is_digest(at + 65))))
 		return 0; /* no object of symfs */
 	it = &l->items[l->n++];
 	snprintf(it->sha256, sizeof(it->sha256), "%.64s", at);
-	snprintf(it->second, sizeof(it->second), "%.64s", at[64] ? at + 65 : "");
+	snprintf(it->second, sizeof(it->second), "%.64s", !l->probes && at[64] ? at + 65 : "");
 	it->size = e->size;
 	it->modified = e->modified;
 	return 0;
@@ -90,6 +93,18 @@ static int listing_page(struct listing *l)
 		r = list_parse(buf_text(&answer), answer.n, listing_add, l, l->token);
 	l->over = !l->token[0];
 	return r;
+}
+
+int call_bucket(struct caller *c)
+{
+	_cleanup_buf_ struct buf query = BUF_UP_TO(8192), answer = BUF_UP_TO(LIST_MOST);
+	struct call call = {.answer = &answer};
+	int r = buf_adds(&query, "list-type=2&max-keys=1&prefix=");
+
+	if (r == 0)
+		r = add_prefix(c, "", &query);
+	call.query = buf_text(&query);
+	return r == 0 ? call_run(c, &call) : r;
 }
 
 int listing_next(struct listing *l, const struct page_item **out)

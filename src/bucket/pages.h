@@ -7,9 +7,12 @@
 
 #define PAGE_MOST 1000 /* objects in one answer */
 
+#define PROBES "probe/" /* objects of probe_conditions(), each with a random name of PROBE_DIGITS digits */
+#define PROBE_DIGITS 32
+
 /* One object, without the prefix and what was listed. */
 struct page_item {
-	char sha256[SHA256_TEXT];
+	char sha256[SHA256_TEXT]; /* of a probe: its name */
 	char second[SHA256_TEXT]; /* the digest after a slash; "": none */
 	uint64_t size;
 	int64_t modified;
@@ -23,6 +26,7 @@ struct listing {
 	unsigned n, at;
 	char token[LIST_NAME];
 	bool over;
+	bool probes;	    /* what is listed has names of PROBE_DIGITS digits; set it after listing_open() */
 	int64_t now; /* the store's clock, at the last answer */
 };
 

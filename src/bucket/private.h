@@ -7,8 +7,9 @@
 #include "source/bucket-key.h"
 
 /* put.c: uploads one file: first its end, then the references, its bytes, and its key objects. `conditions`: the
- * store honours If-None-Match. *sent: bytes that were sent. 0; -ENOENT: the file has left the store. Others: errors of
- * call_run(), with a text in `e`. Repeating it changes nothing. */
+ * store honours If-None-Match. *sent: bytes that were sent. 0. -EUCLEAN: the file cannot be read from the server's own
+ * store, which says nothing about the bucket. Others: errors of call_run(), with a text in `e`. Repeating it changes
+ * nothing. */
 int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
 	struct err *e);
 

@@ -2,27 +2,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"
+#include "bucket/pages.h"
 #include "bucket/private.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 
 int probe_conditions(struct caller *c, struct err *e)
 {
 	static const char once[] = "If-None-Match: *";
-	char name[64] = "probe/";
-	uint8_t random[16];
+	char name[64] = PROBES;
+	uint8_t random[PROBE_DIGITS / 2];
 	int r, again;
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return err_set(e, -EIO, "no random numbers");
-	hex_print(random, sizeof(random), name + 6);
+	hex_print(random, sizeof(random), name + strlen(PROBES));
 	r = call_put_text(c, name, NULL, once);
 	if (r < 0)
-		return err_set(e, r, "cannot be written: %s", err_text(r));
+		return err_set(e, r, "cannot be written: %s", call_text(r));
 	again = call_put_text(c, name, NULL, once);
 	call_delete(c, name);
 	if (again < 0 && again != -EEXIST && again != -EAGAIN)
-		return err_set(e, again, "cannot be written: %s", err_text(again));
+		return err_set(e, again, "cannot be written: %s", call_text(again));
 	return again < 0;
 }

@@ -87,6 +87,21 @@ static int put_made(struct put *p)
 	return r;
 }
 
+/* Whether the server can read the file to its end. A disk error in an upload looks like an error of the transfer. */
+static bool is_readable(int fd, uint64_t size)
+{
+	char room[65536];
+
+	for (uint64_t at = 0; at < size;) {
+		ssize_t n = pread(fd, room, sizeof(room), (off_t)at);
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return false;
+		at += (uint64_t)MAX(n, 0);
+	}
+	return true;
+}
+
 /* Writes the bytes, unless the bucket has them. */
 static int put_bytes(struct put *p, int fd, uint64_t *sent)
 {
@@ -102,6 +117,8 @@ static int put_bytes(struct put *p, int fd, uint64_t *sent)
 	r = call_run(p->c, &call);
 	if (r == 0)
 		*sent = p->row->size;
+	else if (call.reply.error == r && r != -EINTR && !is_readable(fd, p->row->size))
+		return -EUCLEAN;
 	return r;
 }
 
@@ -171,6 +188,8 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 	int r = store_outbox_read(st, row, &fd);
 
 	*sent = 0;
+	if (r < 0)
+		return err_set(e, -EUCLEAN, "the server's store does not have its bytes (%s)", err_text(r));
 	if (r == 0)
 		r = MIN(store_outbox_keys(st, row, put_collect, &p), 0);
 	if (r < 0) {
@@ -193,5 +212,7 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 		r = put_key(&p, &p.keys[i]);
 	}
 	free(p.keys);
-	return r < 0 ? err_set(e, r, "%s: %s", what, err_text(r)) : 0;
+	if (r == -EUCLEAN)
+		return err_set(e, r, "the server's store cannot read its bytes");
+	return r < 0 ? err_set(e, r, "%s: %s", what, call_text(r)) : 0;
 }

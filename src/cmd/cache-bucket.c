@@ -30,6 +30,7 @@ static int show_json(const struct cleared *r)
 	json_number(&j, "young", (long long)r->young);
 	json_number(&j, "put_back", (long long)r->saved);
 	json_number(&j, "made_removed", (long long)r->made);
+	json_number(&j, "probes_removed", (long long)r->probes);
 	json_number(&j, "requests", (long long)r->requests);
 	json_end(&j);
 	return json_print(&j);

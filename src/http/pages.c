@@ -94,7 +94,7 @@ static int each_of_bucket(struct bucket *b, each_number *each, void *ctx)
 		{"bucket_queued_bytes", "bytes of these files", "gauge", s.queue.bytes},
 		{"bucket_queue_seconds", "age of the oldest of these files", "gauge",
 			s.queue.oldest ? (uint64_t)MAX(clock_wall() - s.queue.oldest, 0) : 0},
-		{"bucket_refused_files", "queued files that the bucket has refused", "gauge", s.queue.failed},
+		{"bucket_refused_files", "queued files that failed: the bucket refused them, or they cannot be read", "gauge", s.queue.failed},
 		{"bucket_lost_files", "files that left the store before the bucket had them", "counter", s.queue.lost},
 		{"bucket_files", "files uploaded into the bucket", "counter", s.files},
 		{"bucket_bytes", "bytes uploaded into the bucket", "counter", s.bytes},

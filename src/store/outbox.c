@@ -52,6 +52,15 @@ int store_outbox_done(struct store *s, const struct outbox_row *row)
 	return ses.r;
 }
 
+bool store_outbox_lists(struct store *s, const struct outbox_row *row)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+
+	while (session_next(&ses))
+		session_count(&ses, index_outbox_lists(ses.ix, row->object));
+	return session_counted(&ses) != 0; /* also after an error */
+}
+
 int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t seconds)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};

@@ -17,6 +17,7 @@ int store_outbox_keys(struct store *s, const struct outbox_row *row,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx);
 /* The bucket has the file under all keys that it had when `row` was read. 0, -errno. */
 int store_outbox_done(struct store *s, const struct outbox_row *row);
+bool store_outbox_lists(struct store *s, const struct outbox_row *row); /* whether the file is still queued */
 int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t seconds); /* try again after that */
 int store_outbox_keep(struct store *s); /* renews the time until which queued files are not evicted */
 

@@ -596,7 +596,8 @@ static bool serve(int fd, const struct request *rq)
 	bool sent = false, ok = true;
 	int root = open(o.root, O_PATH | O_CLOEXEC);
 
-	if (a.status == 200 && !key)
+	/* The bucket is away while a file of this name is in its root. */
+	if (a.status == 200 && (!key || faccessat(root, ".no-bucket", F_OK, 0) == 0))
 		a = (struct answer){404, "NoSuchBucket"};
 	if (a.status != 200 || strstr(key, "..")) {
 		a = a.status != 200 ? a : (struct answer){404, "NoSuchKey"};

@@ -104,6 +104,22 @@ int index_outbox_has(struct index *ix, const char *canon)
 	return r < 0 ? r : has_with(rd.c, canon);
 }
 
+static int lists_with(struct conn *c, int64_t object)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_LISTS, "i", object) : -ENOTSUP;
+
+	return r == 0 ? rows_next(&rows) : r;
+}
+
+int index_outbox_lists(struct index *ix, int64_t object)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : lists_with(rd.c, object);
+}
+
 static int count_with(struct conn *c, struct outbox_totals *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};

@@ -79,73 +79,33 @@ void abi_close(struct rows *r)
 	dwarf_object_finish(r->dbg);
 }
 
-int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *out)
+int abi_fde(struct rows *r, Dwarf_Fde fde, struct rows_fde *out)
 {
-	Dwarf_Fde fde = r->lists[table].fdes[i];
-	Dwarf_Unsigned n, size, code;
-	Dwarf_Signed index, data;
+	Dwarf_Unsigned n, size, unit;
+	Dwarf_Signed index, data_unit;
 	Dwarf_Off cie_at, fde_at;
 	Dwarf_Small *bytes, version;
 	Dwarf_Half ra, offset_bytes;
 	Dwarf_Error e = NULL;
 	Dwarf_Addr start;
 	Dwarf_Cie cie;
-	char *text;
+	char *augmentation;
 
 	if (dwarf_get_fde_range(fde, &start, &n, &bytes, &size, &cie_at, &index, &fde_at, &e) != DW_DLV_OK)
 		return rows_failed(r, e);
-	out->start = start;
-	out->size = n;
+	*out = (struct rows_fde){.start = start, .size = n};
 	if (dwarf_get_fde_instr_bytes(fde, &bytes, &n, &e) != DW_DLV_OK)
 		return rows_failed(r, e);
-	out->more = (struct span){bytes, n};
+	out->code.more = (struct span){bytes, n};
 	if (dwarf_get_cie_of_fde(fde, &cie, &e) != DW_DLV_OK ||
-		dwarf_get_cie_info_b(cie, &size, &version, &text, &code, &data, &ra, &bytes, &n, &offset_bytes,
-			&e) != DW_DLV_OK)
+		dwarf_get_cie_info_b(cie, &size, &version, &augmentation, &unit, &data_unit, &ra, &bytes, &n,
+			&offset_bytes, &e) != DW_DLV_OK)
 		return rows_failed(r, e);
-	out->ra_column = ra;
-	out->unit = code;
-	out->first = (struct span){bytes, n};
-	return 0;
-}
-
-int rows_cfa(struct rows *r, enum rows_table table, size_t i, uint64_t pc, struct unwind_rule *out, uint64_t *next)
-{
-	Dwarf_Unsigned relevant, reg;
-	Dwarf_Addr row, following;
-	Dwarf_Error e = NULL;
-	Dwarf_Block block;
-	Dwarf_Signed off;
-	Dwarf_Small type;
-	Dwarf_Bool more;
-
-	if (dwarf_get_fde_info_for_cfa_reg3_c(r->lists[table].fdes[i], pc, &type, &relevant, &reg, &off, &block, &row,
-		    &more, &following, &e) != DW_DLV_OK)
-		return rows_failed(r, e);
-	if (type == DW_EXPR_EXPRESSION || type == DW_EXPR_VAL_EXPRESSION)
-		off = (Dwarf_Signed)block.bl_len;
-	rows_rule_cfa(type, reg, off, block.bl_data, out);
-	*next = more ? following : 0;
-	return 0;
-}
-
-int rows_register(struct rows *r, enum rows_table table, size_t i, unsigned reg, uint64_t pc,
-	struct unwind_rule *out)
-{
-	Dwarf_Unsigned relevant, other;
-	Dwarf_Addr row, following;
-	Dwarf_Error e = NULL;
-	Dwarf_Block block;
-	Dwarf_Signed off;
-	Dwarf_Small type;
-	Dwarf_Bool more;
-
-	if (dwarf_get_fde_info_for_reg3_c(r->lists[table].fdes[i], (Dwarf_Half)reg, pc, &type, &relevant, &other, &off,
-		    &block, &row, &more, &following, &e) != DW_DLV_OK)
-		return rows_failed(r, e);
-	if (type == DW_EXPR_EXPRESSION || type == DW_EXPR_VAL_EXPRESSION)
-		off = (Dwarf_Signed)block.bl_len;
-	rows_rule(type, relevant, other, off, block.bl_data, out);
+	out->code.first = (struct span){bytes, n};
+	out->code.ra_column = ra;
+	out->code.unit = unit;
+	out->code.data_unit = data_unit;
+	out->code.pointer = rows_pointer(r, cie, augmentation);
 	return 0;
 }
 #endif

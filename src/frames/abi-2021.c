@@ -73,11 +73,10 @@ void abi_close(struct rows *r)
 		dwarf_dealloc_error(NULL, e);
 }
 
-int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *out)
+int abi_fde(struct rows *r, Dwarf_Fde fde, struct rows_fde *out)
 {
-	Dwarf_Fde fde = r->lists[table].fdes[i];
-	Dwarf_Unsigned n, size, code;
-	Dwarf_Signed index, data;
+	Dwarf_Unsigned n, size, unit;
+	Dwarf_Signed index, data_unit;
 	Dwarf_Off cie_at, fde_at;
 	Dwarf_Small version;
 	Dwarf_Ptr bytes;
@@ -85,56 +84,23 @@ int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *o
 	Dwarf_Error e = NULL;
 	Dwarf_Addr start;
 	Dwarf_Cie cie;
-	char *text;
+	char *augmentation;
 
 	if (dwarf_get_fde_range(fde, &start, &n, &bytes, &size, &cie_at, &index, &fde_at, &e) != DW_DLV_OK)
 		return rows_failed(r, e);
-	out->start = start;
-	out->size = n;
+	*out = (struct rows_fde){.start = start, .size = n};
 	if (dwarf_get_fde_instr_bytes(fde, &bytes, &n, &e) != DW_DLV_OK)
 		return rows_failed(r, e);
-	out->more = (struct span){bytes, n};
+	out->code.more = (struct span){bytes, n};
 	if (dwarf_get_cie_of_fde(fde, &cie, &e) != DW_DLV_OK ||
-		dwarf_get_cie_info_b(cie, &size, &version, &text, &code, &data, &ra, &bytes, &n, &offset_bytes,
-			&e) != DW_DLV_OK)
+		dwarf_get_cie_info_b(cie, &size, &version, &augmentation, &unit, &data_unit, &ra, &bytes, &n,
+			&offset_bytes, &e) != DW_DLV_OK)
 		return rows_failed(r, e);
-	out->ra_column = ra;
-	out->unit = code;
-	out->first = (struct span){bytes, n};
-	return 0;
-}
-
-int rows_cfa(struct rows *r, enum rows_table table, size_t i, uint64_t pc, struct unwind_rule *out, uint64_t *next)
-{
-	Dwarf_Signed relevant, reg, n;
-	Dwarf_Addr row, following;
-	Dwarf_Ptr block = NULL;
-	Dwarf_Error e = NULL;
-	Dwarf_Small type;
-	Dwarf_Bool more;
-
-	if (dwarf_get_fde_info_for_cfa_reg3_b(r->lists[table].fdes[i], pc, &type, &relevant, &reg, &n, &block, &row,
-		    &more, &following, &e) != DW_DLV_OK)
-		return rows_failed(r, e);
-	rows_rule_cfa(type, (uint64_t)reg, n, block, out);
-	*next = more ? following : 0;
-	return 0;
-}
-
-int rows_register(struct rows *r, enum rows_table table, size_t i, unsigned reg, uint64_t pc,
-	struct unwind_rule *out)
-{
-	Dwarf_Signed relevant, other, n;
-	Dwarf_Addr row, following;
-	Dwarf_Ptr block = NULL;
-	Dwarf_Error e = NULL;
-	Dwarf_Small type;
-	Dwarf_Bool more;
-
-	if (dwarf_get_fde_info_for_reg3_b(r->lists[table].fdes[i], (Dwarf_Half)reg, pc, &type, &relevant, &other, &n,
-		    &block, &row, &more, &following, &e) != DW_DLV_OK)
-		return rows_failed(r, e);
-	rows_rule(type, relevant, (uint64_t)other, n, block, out);
+	out->code.first = (struct span){bytes, n};
+	out->code.ra_column = ra;
+	out->code.unit = unit;
+	out->code.data_unit = data_unit;
+	out->code.pointer = rows_pointer(r, cie, augmentation);
 	return 0;
 }
 #endif

@@ -3,9 +3,22 @@
 #include "base/util.h"
 #include "frames/rows-private.h"
 
-void rows_columns(struct rows *r, unsigned n)
+static bool is_within(struct span all, struct span part)
 {
-	dwarf_set_frame_rule_table_size(r->dbg, (Dwarf_Half)n);
+	return part.p >= all.p && part.p <= all.p + all.n && part.n <= (size_t)(all.p + all.n - part.p);
+}
+
+int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *out)
+{
+	struct span s = r->file.tables[table].bytes;
+	int n = abi_fde(r, r->lists[table].fdes[i], out);
+
+	/* libdwarf checks this, too, but the executor relies on it. */
+	if (n == 0 && (!is_within(s, out->code.first) || !is_within(s, out->code.more)))
+		n = -EBADMSG;
+	if (n == 0)
+		out->code.more_at = r->file.tables[table].addr + (uint64_t)(out->code.more.p - s.p);
+	return n;
 }
 
 int rows_open(struct rows **out, const struct rows_file *f)
@@ -22,10 +35,6 @@ int rows_open(struct rows **out, const struct rows_file *f)
 		free(r);
 		return e;
 	}
-	dwarf_set_frame_cfa_value(r->dbg, ROWS_CFA);
-	dwarf_set_frame_same_value(r->dbg, ROWS_SAME);
-	dwarf_set_frame_undefined_value(r->dbg, ROWS_UNDEFINED);
-	dwarf_set_frame_rule_initial_value(r->dbg, ROWS_SAME);
 	*out = r;
 	return 0;
 }

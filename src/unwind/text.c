@@ -15,7 +15,8 @@
 
 const char *const unwind_gap_names[UNWIND_GAPS] = {[UNWIND_GAP_CFA] = "cfa-expression",
 	[UNWIND_GAP_REGISTER] = "register-without-name", [UNWIND_GAP_RA] = "return-address",
-	[UNWIND_GAP_ROWS] = "too-many-rows", [UNWIND_GAP_BROKEN] = "broken", [UNWIND_GAP_OUTSIDE] = "outside",
+	[UNWIND_GAP_ROWS] = "too-many-rows", [UNWIND_GAP_BROKEN] = "broken",
+	[UNWIND_GAP_UNKNOWN] = "unknown-instruction", [UNWIND_GAP_OUTSIDE] = "outside",
 	[UNWIND_GAP_NONE] = "no-information"};
 
 /* The records of a run of addresses without a gap are collected in `body`, because the first one has the length of

@@ -11,6 +11,7 @@ enum unwind_gap {
 	UNWIND_GAP_RA,	     /* the return address has no rule, or an expression that the records cannot say */
 	UNWIND_GAP_ROWS,     /* after the most rows of a function */
 	UNWIND_GAP_BROKEN,   /* the table is damaged */
+	UNWIND_GAP_UNKNOWN,  /* an instruction is unknown */
 	UNWIND_GAP_OUTSIDE,  /* the function is not in a loaded segment of instructions */
 	UNWIND_GAP_NONE,     /* the table says that it knows nothing of the function */
 	UNWIND_GAPS

@@ -115,7 +115,7 @@ arrives() { cmp -s "$MNT_m/$1" "$ROOT/$1"; }
 limits='--lookup-deadline 2s --connect-timeout 2s --stall-timeout 2s --breaker-seconds 1s --max-file-size 2M'
 # The longest time for one answer, in milliseconds: the deadline or the stall timeout, and the delays of a busy
 # machine, whose disk may be busy for seconds, too.
-BOUND=12000
+BOUND=30000
 
 # check_case NAME WANT-STAT WANT-OPEN WANT-EXIT SOURCE: the fault is in force at SOURCE.
 check_case() {

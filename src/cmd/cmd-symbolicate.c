@@ -1,11 +1,12 @@
 /* symfs symbolicate: reads a request of Mozilla's symbolication service from a file, and prints the
- * answer. */
+ * answer. Other inputs have files of their own (symbolicate.h). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/symbolicate.h"
 #include "symb/symb.h"
 
 #include <fcntl.h>
@@ -17,13 +18,20 @@
 
 /* The work that a signal stops: set while symb_answer() runs; otherwise NULL. */
 static struct symb *running;
-static volatile sig_atomic_t interrupted;
+atomic_bool symbolicate_stopped;
 
 static void on_interrupt(int signal)
 {
-	interrupted = 1;
+	atomic_store(&symbolicate_stopped, true);
 	if (running)
 		symb_stop(running);
+}
+
+void symbolicate_running(struct symb *s)
+{
+	running = s;
+	if (s && atomic_load(&symbolicate_stopped))
+		symb_stop(s);
 }
 
 /* Reads up to and just past the limit `most`, so that symb_answer() sees that a longer request is too long. */
@@ -34,7 +42,7 @@ static int read_all(int fd, uint64_t most, struct buf *out)
 	int r = 0;
 
 	while (r == 0 && out->n <= most && (n = read(fd, chunk, sizeof(chunk))) != 0) {
-		if (n < 0 && errno == EINTR && !interrupted)
+		if (n < 0 && errno == EINTR && !atomic_load(&symbolicate_stopped))
 			continue;
 		r = n < 0 ? -errno : buf_add(out, chunk, (size_t)n);
 	}
@@ -202,20 +210,18 @@ static int symbolicate(struct app *app, const struct wishes *w)
 
 	if (r < 0) {
 		fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", err_text(r));
-		return interrupted ? EXIT_INTERRUPTED : EXIT_LOCAL;
+		return atomic_load(&symbolicate_stopped) ? EXIT_INTERRUPTED : EXIT_LOCAL;
 	}
 	r = symb_new(&symb, app->fetch, &app->limits, &e);
 	if (r < 0) {
 		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
 		return EXIT_LOCAL;
 	}
-	running = symb;
-	if (interrupted)
-		symb_stop(symb);
+	symbolicate_running(symb);
 	status = symb_answer(symb, w->api, (struct span){(const uint8_t *)buf_text(&in), in.n}, &w->flags, &out);
-	running = NULL;
+	symbolicate_running(NULL);
 	symb_free(symb);
-	if (interrupted)
+	if (atomic_load(&symbolicate_stopped))
 		return EXIT_INTERRUPTED;
 	if (status == 200 && w->text)
 		return show_text(&out);
@@ -259,7 +265,12 @@ static int run_symbolicate(int argc, char **argv)
 		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	status = status < 0 ? app_exit(status) : symbolicate(&app, &w);
+	if (status < 0)
+		status = app_exit(status);
+	else if (symbolicate_is_minidump(w.path))
+		status = symbolicate_minidump(&app, w.path, &w.flags);
+	else
+		status = symbolicate(&app, &w);
 	app_close(&app);
 	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
 }
@@ -268,7 +279,7 @@ const struct cmd cmd_symbolicate = {
 	.name = "symbolicate",
 	.args = "[--api v4|v5] [--text] [FILE]",
 	.help = "Answers a request of Mozilla's symbolication service: JSON with modules and\n"
-		"stacks, from FILE or stdin",
+		"stacks, from FILE or stdin. If FILE is a minidump, prints the stacks of its threads",
 	.examples = {"symfs symbolicate --text request.json",
 		"symfs symbolicate --source mozilla <request.json"},
 	.configured = true,

@@ -5,7 +5,7 @@
 #include "base/path.h"
 #include "base/hash.h"
 #include "base/util.h"
-#include "dump/private.h"
+#include "dump/minidump-private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,68 +14,68 @@
 #define NAME_MOST 4096u /* UTF-16 units */
 #define RECORD_MOST 4096u
 
-enum { STREAM_MODULES = 4, STREAM_SYSTEM = 7 };
-enum { PLATFORM_WINDOWS = 2, PLATFORM_MAC = 0x8101, PLATFORM_IOS = 0x8102, PLATFORM_UNIX = 0x8000 };
-#define MODULE_SIZE 108
 
-struct minidump {
-	struct view *v;
-	struct err *e;
-	uint64_t modules, system; /* offsets of the streams; 0: the dump has none */
-	uint64_t modules_size;
-	unsigned platform;
-};
 
-static int broken(struct minidump *d, const char *what)
+int minidump_broken(struct minidump_file *d, const char *what)
 {
 	return err_set(d->e, -EBADMSG, "the minidump is broken or cut short: %s", what);
 }
 
-static int bytes(struct minidump *d, const char *what, uint64_t off, void *p, size_t n)
+int minidump_bytes(struct minidump_file *d, const char *what, uint64_t off, void *p, size_t n)
 {
 	int r = view_read(d->v, off, p, n);
 
-	return r == 0 ? 0 : r == -ENODATA ? broken(d, what) : err_set(d->e, r, "%s: %s", what, err_text(r));
+	return r == 0 ? 0 : r == -ENODATA ? minidump_broken(d, what) : err_set(d->e, r, "%s: %s", what, err_text(r));
 }
 
-static int read_directory(struct minidump *d)
+/* The streams that symfs reads; the first of each type counts. */
+static const uint32_t types[MINIDUMP_STREAMS] = {
+	[STREAM_THREADS] = 3, [STREAM_MODULES] = 4, [STREAM_MEMORY] = 5, [STREAM_EXCEPTION] = 6, [STREAM_SYSTEM] = 7,
+	[STREAM_MEMORY64] = 9, [STREAM_UNLOADED] = 14, [STREAM_NAMES] = 24, [STREAM_BREAKPAD] = 0x47670001,
+};
+
+static void note_stream(struct minidump_file *d, const uint8_t s[static 12])
+{
+	for (unsigned i = 0; i < MINIDUMP_STREAMS; i++)
+		if (le32(s) == types[i] && !d->stream[i].at)
+			d->stream[i] = (struct minidump_stream){.at = le32(s + 8), .size = le32(s + 4)};
+}
+
+static int read_platform(struct minidump_file *d)
+{
+	uint8_t p[24];
+	int r;
+
+	d->platform = PLATFORM_WINDOWS;
+	if (!d->stream[STREAM_SYSTEM].at)
+		return 0;
+	r = minidump_bytes(d, "its system information", d->stream[STREAM_SYSTEM].at, p, sizeof(p));
+	if (r == 0) {
+		d->processor = le16(p);
+		d->platform = le32(p + 20);
+	}
+	return r;
+}
+
+int minidump_begin(struct minidump_file *d)
 {
 	uint8_t h[16], s[12];
 	uint32_t count, at;
-	int r = bytes(d, "its header", 0, h, sizeof(h));
+	int r = minidump_bytes(d, "its header", 0, h, sizeof(h));
 
 	if (r < 0)
 		return r;
 	count = le32(h + 8);
 	at = le32(h + 12);
 	if (count > STREAMS_MOST)
-		return broken(d, "more streams than any minidump has");
+		return minidump_broken(d, "more streams than any minidump has");
 	for (uint32_t i = 0; i < count; i++) {
-		r = bytes(d, "its directory", at + (uint64_t)i * 12, s, sizeof(s));
+		r = minidump_bytes(d, "its directory", at + (uint64_t)i * 12, s, sizeof(s));
 		if (r < 0)
 			return r;
-		if (le32(s) == STREAM_MODULES && !d->modules) {
-			d->modules = le32(s + 8);
-			d->modules_size = le32(s + 4);
-		}
-		if (le32(s) == STREAM_SYSTEM && !d->system)
-			d->system = le32(s + 8);
+		note_stream(d, s);
 	}
-	return d->modules ? 0 : err_set(d->e, -ENODATA, "the minidump has no list of modules");
-}
-
-static int read_platform(struct minidump *d)
-{
-	uint8_t p[4];
-	int r;
-
-	d->platform = PLATFORM_WINDOWS;
-	if (!d->system)
-		return 0;
-	r = bytes(d, "its system information", d->system + 20, p, sizeof(p));
-	if (r == 0)
-		d->platform = le32(p);
-	return r;
+	return read_platform(d);
 }
 
 /* ---- names -------------------------------------------------------------------------- */
@@ -126,18 +126,18 @@ static void utf8_of(const uint8_t *p, size_t units, char *out, size_t room)
 	out[n] = '\0';
 }
 
-static int read_name(struct minidump *d, uint32_t at, char *out, size_t room)
+int minidump_name(struct minidump_file *d, uint32_t at, char *out, size_t room)
 {
 	uint8_t head[4], units[2 * NAME_MOST];
 	uint32_t size;
-	int r = bytes(d, "a module's name", at, head, sizeof(head));
+	int r = minidump_bytes(d, "a name", at, head, sizeof(head));
 
 	if (r < 0)
 		return r;
 	size = le32(head);
 	if (size > sizeof(units))
-		return broken(d, "a module's name is too long");
-	r = bytes(d, "a module's name", (uint64_t)at + 4, units, size & ~1u);
+		return minidump_broken(d, "a name is too long");
+	r = minidump_bytes(d, "a name", (uint64_t)at + 4, units, size & ~1u);
 	if (r == 0)
 		utf8_of(units, size / 2, out, room);
 	return r;
@@ -155,7 +155,7 @@ static enum object_type object_of(unsigned platform)
 /* Reads a record of "RSDS", a GUID, an age, and the name of the debug file. For a Mach-O file the GUID is
  * the UUID. For an ELF file older Breakpad wrote the first 16 bytes of the build id, byte-swapped, as GUID;
  * this is not a code id. */
-static void take_rsds(const struct minidump *d, const uint8_t *p, size_t n, struct module *m)
+static void take_rsds(const struct minidump_file *d, const uint8_t *p, size_t n, struct module *m)
 {
 	char name[MODULE_NAME_MAX];
 
@@ -170,7 +170,7 @@ static void take_rsds(const struct minidump *d, const uint8_t *p, size_t n, stru
 		m->debug_id.age = 0;
 }
 
-static void take_record(const struct minidump *d, const uint8_t *p, size_t n, struct module *m)
+static void take_record(const struct minidump_file *d, const uint8_t *p, size_t n, struct module *m)
 {
 	if (n > 24 && memcmp(p, "RSDS", 4) == 0) {
 		take_rsds(d, p, n, m);
@@ -181,57 +181,92 @@ static void take_record(const struct minidump *d, const uint8_t *p, size_t n, st
 	}
 }
 
-static int read_module(struct minidump *d, uint64_t at, struct dump_module *out)
+static void name_module(struct dump_module *out)
 {
-	uint8_t h[MODULE_SIZE], record[RECORD_MOST];
-	uint32_t size;
-	int r = bytes(d, "its list of modules", at, h, sizeof(h));
-
-	if (r == 0)
-		r = read_name(d, le32(h + 20), out->path, sizeof(out->path));
-	if (r < 0)
-		return r;
-	out->base = dump_number(h, 8, false);
-	out->end = out->base + le32(h + 8);
 	snprintf(out->m.code_file, sizeof(out->m.code_file), "%.255s", path_base(out->path));
 	snprintf(out->m.debug_file, sizeof(out->m.debug_file), "%.255s", path_base(out->path));
+}
+
+/* The time and size of a PE file identify it, even without debug information. */
+static void name_pe(struct minidump_file *d, struct module *m, uint32_t time, uint32_t size)
+{
+	if (object_of(d->platform) == OBJECT_PE && time) {
+		m->object = OBJECT_PE;
+		snprintf(m->code_id, sizeof(m->code_id), "%08x%x", time, size);
+	}
+}
+
+int minidump_module(struct minidump_file *d, uint64_t at, struct dump_module *out)
+{
+	uint8_t h[MINIDUMP_MODULE_SIZE], record[RECORD_MOST];
+	uint32_t size;
+	int r = minidump_bytes(d, "its list of modules", at, h, sizeof(h));
+
+	if (r < 0)
+		return r;
+	out->base = le64(h);
+	if (__builtin_add_overflow(out->base, le32(h + 8), &out->end))
+		out->end = UINT64_MAX;
+	r = minidump_name(d, le32(h + 20), out->path, sizeof(out->path));
+	if (r < 0)
+		return r;
+	name_module(out);
 	size = le32(h + 76);
 	if (size && size <= sizeof(record)) {
-		r = bytes(d, "a module's record", le32(h + 80), record, size);
+		r = minidump_bytes(d, "a module's record", le32(h + 80), record, size);
 		if (r == 0)
 			take_record(d, record, size, &out->m);
 	}
-	/* The time and size of a PE file identify it, even without debug information. */
-	if (r == 0 && object_of(d->platform) == OBJECT_PE && le32(h + 16)) {
-		out->m.object = OBJECT_PE;
-		snprintf(out->m.code_id, sizeof(out->m.code_id), "%08x%x", le32(h + 16), le32(h + 8));
-	}
+	name_pe(d, &out->m, le32(h + 16), le32(h + 8));
 	return r;
+}
+
+int minidump_unloaded(struct minidump_file *d, uint64_t at, struct dump_module *out)
+{
+	uint8_t h[24];
+	int r = minidump_bytes(d, "its list of unloaded modules", at, h, sizeof(h));
+
+	if (r < 0)
+		return r;
+	out->base = le64(h);
+	if (__builtin_add_overflow(out->base, le32(h + 8), &out->end))
+		out->end = UINT64_MAX;
+	r = minidump_name(d, le32(h + 20), out->path, sizeof(out->path));
+	name_module(out);
+	name_pe(d, &out->m, le32(h + 16), le32(h + 8));
+	return r;
+}
+
+int minidump_modules(struct minidump_file *d, uint64_t *at, uint32_t *count)
+{
+	const struct minidump_stream *s = &d->stream[STREAM_MODULES];
+	uint8_t head[4];
+	int r;
+
+	if (!s->at)
+		return err_set(d->e, -ENODATA, "the minidump has no list of modules");
+	r = minidump_bytes(d, "its list of modules", s->at, head, sizeof(head));
+	if (r < 0)
+		return r;
+	*count = le32(head);
+	/* Some writers pad to eight bytes before the first module. */
+	*at = s->at + (s->size == 8 + (uint64_t)*count * MINIDUMP_MODULE_SIZE ? 8 : 4);
+	return *count > DUMP_MODULES ? minidump_broken(d, "more modules than any program has") : 0;
 }
 
 int minidump_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 {
-	struct minidump d = {.v = v, .e = e};
-	uint8_t head[4];
+	struct minidump_file d = {.v = v, .e = e};
 	uint32_t count = 0;
-	uint64_t at;
-	int r = read_directory(&d);
+	uint64_t at = 0;
+	int r = minidump_begin(&d);
 
 	if (r == 0)
-		r = read_platform(&d);
-	if (r == 0)
-		r = bytes(&d, "its list of modules", d.modules, head, sizeof(head));
-	if (r < 0)
-		return r;
-	count = le32(head);
-	/* Some writers pad to eight bytes before the first module. */
-	at = d.modules + (d.modules_size == 8 + (uint64_t)count * MODULE_SIZE ? 8 : 4);
-	if (count > DUMP_MODULES)
-		return broken(&d, "more modules than any program has");
+		r = minidump_modules(&d, &at, &count);
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
 		struct dump_module m = {.program = i == 0};
 
-		r = read_module(&d, at + (uint64_t)i * MODULE_SIZE, &m);
+		r = minidump_module(&d, at + (uint64_t)i * MINIDUMP_MODULE_SIZE, &m);
 		if (r == 0)
 			r = each(ctx, &m);
 	}

@@ -124,6 +124,27 @@ for dump in crash plt; do
   say "$dump: $(wc -l <$dump.ours) frames, all by unwind rules or inline records"
 done
 
+# ---- symfs symbolicate: the same frames, by the files that symfs makes ---------------------------------
+cat >addresses.py <<'PY'
+import json, sys
+for f in json.load(sys.stdin)['threads'][0]['frames']:
+    print(f['address'], f['found'])
+PY
+for dump in crash plt; do
+  "$SYMFS" symbolicate --no-default-sources --source "gdb@$TMP/up" --cache "$TMP/walked" $dump.dmp >$dump.text 2>$dump.log ||
+    fail "symbolicate $dump.dmp"
+  sed -n 's/^ *[0-9][0-9]*  walk  \([A-Za-z:_]*\).*/walk!\1/p' $dump.text >$dump.names
+  "$SYMFS" symbolicate --no-default-sources --source "gdb@$TMP/up" --cache "$TMP/walked" --json $dump.dmp 2>$dump.log |
+    python3 addresses.py >$dump.found
+  grep -vE ' (context|cfi)$' $dump.found && fail "symbolicate $dump.dmp: not by unwind rules: $(cat $dump.text)"
+  timeout 300 "$WALK" $dump.dmp "$MNT_m/breakpad" 2>/dev/null | sed -n '/^Thread 0/,/^Thread 1/p' |
+    grep -o 'rip = 0x[0-9a-f]*' | sed 's/rip = 0x0*/0x/' | uniq >$dump.rips
+  sed 's/ .*//' $dump.found | cmp -s - $dump.rips || fail "symbolicate $dump.dmp: other frames: $(cat $dump.text $dump.rips)"
+  say "symbolicate $dump.dmp: $(wc -l <$dump.found) frames, as minidump_stackwalk finds them"
+done
+sort -u want >want.sorted
+sort -u crash.names | cmp -s - want.sorted || fail "symbolicate crash.dmp: $(cat crash.text)"
+
 # ---- the same with the files of dump_syms ----------------------------------------------------------
 DUMP=$(PATH=$PATH:$TOOLS/bin command -v dump_syms)
 [ -n "$DUMP" ] || { say "no dump_syms to compare with"; exit 0; }

@@ -1,0 +1,17 @@
+/* What the inputs of symfs symbolicate share: the signal that ends the work, and the readers of inputs that are no
+ * requests. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "cmd/app.h"
+
+#include <stdatomic.h>
+
+/* True since a signal came that ends the command. */
+extern atomic_bool symbolicate_stopped;
+/* symb_stop() is called for this service when the signal comes, or now if it has come. NULL: for none. */
+void symbolicate_running(struct symb *s);
+
+/* Whether the file of this path is a minidump. NULL and "-" are not. */
+bool symbolicate_is_minidump(const char *path);
+/* Prints the stacks of a minidump, with app->args.json as JSON. Returns an exit status. */
+int symbolicate_minidump(struct app *app, const char *path, const struct symb_flags *flags);

@@ -1,0 +1,73 @@
+#!/bin/sh
+# symfs symbolicate MINIDUMP: the frames of Breakpad's minidumps equal those of Breakpad's own stack walker, where the
+# minidumps are present; broken minidumps get a sentence. minidump-crash.sh walks a program that crashes there.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need python3
+DUMPS=${SYMFS_TEST_MINIDUMPS:-$top_srcdir/../shared/fixtures/minidump}
+cd "$TMP" || exit 1
+symbolicate() { "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" "$@"; }
+
+# ---- Breakpad's minidumps ------------------------------------------------------------------------
+cat >compare.py <<'PY'
+# Compares thread, module, function, file, line and address of each frame with NAME.stackwalk.
+import json, sys
+name, want, bases, n = sys.argv[2], {}, {}, 0
+for line in open(sys.argv[1], errors='replace').read().split('\n'):
+    f = line.split('|')
+    if f[0] == 'Module':
+        bases.setdefault(f[1], int(f[5], 16))
+    elif f[0].isdigit() and len(f) == 7:
+        want.setdefault(int(f[0]), []).append(f[2:])
+answer = json.load(sys.stdin)
+modules = answer['request']['jobs'][0]['memoryMap']
+asked = answer['request']['jobs'][0]['stacks']
+stacks = answer['answer']['results'][0]['stacks']
+if len(stacks) != len(want):
+    sys.exit('%s: %d threads, not %d' % (name, len(stacks), len(want)))
+crashed = [t['crashed'] for t in answer['threads']]
+if list(want)[0] != 0 and crashed.index(True) != list(want)[0]:
+    sys.exit('%s: another thread crashed' % name)
+for number, frames in want.items():
+    thread, ours = answer['threads'][number], stacks[number]
+    if len(frames) != len(ours):
+        sys.exit('%s, thread %d: %d frames, not %d' % (name, number, len(ours), len(frames)))
+    for i, (module, function, file, line, offset) in enumerate(frames):
+        n += 1
+        address, index, o = int(thread['frames'][i]['address'], 16), asked[number][i][0], ours[i]
+        file_of = modules[index]['code_file'] if index >= 0 else ''
+        same = (file_of, o.get('function', ''), o.get('file', ''), str(o.get('line', ''))) == (module, function, file, line)
+        if not function:
+            same = same and address == int(offset, 16) + bases.get(module, 0)
+        elif not file:
+            same = same and int(offset, 16) == int(o['function_offset'], 16) + (i > 0)
+        if not same:
+            sys.exit('%s, thread %d, frame %d: %s %#x is not %s' % (name, number, i, o, address, frames[i]))
+print(n)
+PY
+if [ -d "$DUMPS" ]; then
+  files=0 frames=0
+  for dump in "$DUMPS"/*.dmp; do
+    name=$(basename "$dump" .dmp)
+    symbolicate --source "breakpad@$DUMPS/symbols" --json "$dump" >"$name.json" 2>"$name.log" || fail "$name"
+    n=$(python3 compare.py "${dump%.dmp}.stackwalk" "$name" <"$name.json" 2>"$name.log") || fail "$name: $(cat "$name.log")"
+    files=$((files + 1)) frames=$((frames + n))
+  done
+  [ "$files" -ge 20 ] || fail "only $files minidumps"
+  say "Breakpad's minidumps: $frames frames of $files minidumps are equal"
+  symbolicate --source "breakpad@$DUMPS/symbols" "$DUMPS/thread_name_list.dmp" >text 2>text.log || fail text
+  head -n 1 text | grep -qx 'EXCEPTION_ACCESS_VIOLATION_READ at 0xf1004' || fail "the reason: $(cat text)"
+  sed -n 3p text | grep -q 'crashed:$' || fail "the first thread: $(cat text)"
+else
+  say "no minidumps of Breakpad in $DUMPS"
+fi
+
+# ---- broken minidumps ----------------------------------------------------------------------------
+broken() { # FILE WORDS
+  symbolicate "$1" >broken.out 2>broken.err
+  [ $? -eq 1 ] && grep -q "$2" broken.err || fail "$1: $(cat broken.out broken.err)"
+}
+printf MDMP >short.dmp
+broken short.dmp 'broken or cut short: its header'
+printf 'MDMP\223\247\0\0\0\0\0\0\040\0\0\0%016d' 0 >empty.dmp
+broken empty.dmp 'no list of threads'

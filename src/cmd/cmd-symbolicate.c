@@ -10,29 +10,10 @@
 #include "symb/symb.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #define CHUNK (64 << 10)
-
-/* The work that a signal stops: set while symb_answer() runs; otherwise NULL. */
-static struct symb *running;
-atomic_bool symbolicate_stopped;
-
-static void on_interrupt(int signal)
-{
-	atomic_store(&symbolicate_stopped, true);
-	if (running)
-		symb_stop(running);
-}
-
-void symbolicate_running(struct symb *s)
-{
-	running = s;
-	if (s && atomic_load(&symbolicate_stopped))
-		symb_stop(s);
-}
 
 /* Reads up to and just past the limit `most`, so that symb_answer() sees that a longer request is too long. */
 static int read_all(int fd, uint64_t most, struct buf *out)
@@ -245,7 +226,6 @@ static int run_symbolicate(int argc, char **argv)
 		{"module-errors", 0, NULL, "v5: add why a module was not found", &w.flags.module_errors},
 		{"text", 0, NULL, "print stacks as text, not JSON", &w.text},
 		{0}};
-	struct sigaction act = {.sa_handler = on_interrupt};
 	struct app_args args;
 	struct app app;
 	struct err e = {0};
@@ -263,8 +243,7 @@ static int run_symbolicate(int argc, char **argv)
 	status = app_open(&app, &args, &e);
 	if (status < 0)
 		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
+	symbolicate_catch();
 	if (status < 0)
 		status = app_exit(status);
 	else if (symbolicate_is_minidump(w.path))
@@ -279,7 +258,7 @@ const struct cmd cmd_symbolicate = {
 	.name = "symbolicate",
 	.args = "[--api v4|v5] [--text] [FILE]",
 	.help = "Answers a request of Mozilla's symbolication service: JSON with modules and\n"
-		"stacks, from FILE or stdin. If FILE is a minidump, prints the stacks of its threads",
+		"stacks, from FILE or stdin. If FILE is a minidump, prints its stacks",
 	.examples = {"symfs symbolicate --text request.json",
 		"symfs symbolicate --source mozilla <request.json"},
 	.configured = true,

@@ -6,6 +6,8 @@
 
 #include <stdatomic.h>
 
+/* From now on SIGINT and SIGTERM end the work. */
+void symbolicate_catch(void);
 /* True since a signal came that ends the command. */
 extern atomic_bool symbolicate_stopped;
 /* symb_stop() is called for this service when the signal comes, or now if it has come. NULL: for none. */

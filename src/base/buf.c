@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int buf_reserve(struct buf *b, size_t more)
+int buf_reserve(struct buf *b, size_t more)
 {
 	size_t need, room;
 	char *p;

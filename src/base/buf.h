@@ -1,6 +1,7 @@
 /* A growing buffer of bytes, always NUL-terminated, never longer than `most`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf {
@@ -9,6 +10,14 @@ struct buf {
 };
 
 #define BUF_UP_TO(limit) ((struct buf){.most = (limit)})
+
+/* Makes room for n more bytes and the NUL at b->p + b->n, for a caller that writes there itself. 0, -ENOMEM, -EFBIG. */
+int buf_reserve(struct buf *b, size_t n);
+/* Whether n more bytes fit without buf_reserve(). */
+static inline bool buf_fits(const struct buf *b, size_t n)
+{
+	return b->p && n < b->room - b->n && n <= b->most - b->n;
+}
 
 int buf_add(struct buf *b, const void *p, size_t n); /* 0, -ENOMEM, -EFBIG past b->most */
 int buf_adds(struct buf *b, const char *text);

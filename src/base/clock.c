@@ -13,6 +13,14 @@ uint64_t clock_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
 }
 
+uint64_t clock_own(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 struct timespec clock_after(clockid_t clock, unsigned ms)
 {
 	struct timespec t;

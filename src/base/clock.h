@@ -6,6 +6,7 @@
 
 uint64_t clock_ms(void);      /* monotonic, milliseconds; never 0 */
 double clock_seconds(void);   /* monotonic, as precise as possible: for durations */
+uint64_t clock_own(void);     /* processor time of this thread, nanoseconds */
 struct timespec clock_after(clockid_t clock, unsigned ms); /* `ms` milliseconds from now, by that clock */
 int64_t clock_wall(void);     /* seconds since 1970 */
 

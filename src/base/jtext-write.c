@@ -30,17 +30,49 @@ static int add_odd(struct buf *b, const uint8_t **p, const uint8_t *end)
 	return at ? buf_addf(b, "\\%c", to[at - from]) : buf_addf(b, "\\u%04x", c);
 }
 
+/* Whether one of eight bytes may not be plain. A subtraction sets the highest bit of a byte that is less than 0x20, or
+ * equal to a quote, a backslash or 0x7f. It may also set that bit of a plain byte behind such a byte. */
+static bool has_odd(uint64_t v)
+{
+	const uint64_t ones = 0x0101010101010101, tops = ones << 7;
+	uint64_t quote = v ^ ones * '"', slash = v ^ ones * '\\', del = v ^ ones * 0x7f;
+
+	return ((v - ones * ' ') | v | (quote - ones) | (slash - ones) | (del - ones)) & tops;
+}
+
+/* The number of plain bytes at the start. */
+static size_t plain_bytes(const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+	uint64_t v;
+
+	for (; n - i >= sizeof(v); i += sizeof(v)) {
+		memcpy(&v, p + i, sizeof(v));
+		if (has_odd(v))
+			break;
+	}
+	while (i < n && is_plain(p[i]))
+		i++;
+	return i;
+}
+
+/* Most strings are plain, and are copied at once. */
 int jtext_add(struct buf *b, const char *text)
 {
-	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
-	int r = buf_add(b, "\"", 1);
+	const uint8_t *p = (const uint8_t *)text, *end;
+	size_t n = strlen(text);
+	int r = buf_fits(b, n + 2) ? 0 : buf_reserve(b, n + 2);
 
+	if (r < 0)
+		return r;
+	end = p + n;
+	b->p[b->n++] = '"';
+	b->p[b->n] = '\0';
 	while (r == 0 && p < end) {
-		const uint8_t *at = p;
+		size_t plain = plain_bytes(p, (size_t)(end - p));
 
-		while (p < end && is_plain(*p))
-			p++;
-		r = buf_add(b, at, (size_t)(p - at));
+		r = buf_add(b, p, plain);
+		p += plain;
 		if (r == 0 && p < end)
 			r = add_odd(b, &p, end);
 	}

@@ -1,5 +1,5 @@
-/* POST /symbolicate. An answer can take a millisecond, or as long as the download of all modules. So a
- * worker makes the answer while the connection waits. */
+/* POST /symbolicate. The thread of the connection answers small requests whose modules are ready. Another answer can
+ * take as long as the download of all modules, so a worker makes it while the connection waits. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -65,10 +65,24 @@ static void symbolicate_work(void *ctx)
 	exchange_resume(x);
 }
 
+/* Answers without waiting, if that is possible. */
+static bool answers_now(struct exchange *x)
+{
+	struct span body = {(const uint8_t *)x->body.p, x->body.n};
+
+	read_flags(x, &x->flags);
+	x->symb_status = symb_try(x->space->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
+	return x->symb_status != -EAGAIN;
+}
+
 enum MHD_Result symbolicate_handle(struct exchange *x)
 {
 	struct http *h = x->h;
 
+	if (x->step != STEP_ANSWER && answers_now(x)) {
+		exchange_drop_body(x);
+		x->step = STEP_ANSWER;
+	}
 	if (x->step == STEP_ANSWER)
 		return exchange_buf(x, x->symb_status, "application/json", "no-store", &x->reply);
 	if (atomic_fetch_add(&h->jobs, 1) >= HTTP_JOBS_MOST) {
@@ -76,7 +90,6 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 		return exchange_text(x, 503, "application/json", "no-store",
 			"{\"title\": \"too many requests are waiting\"}");
 	}
-	read_flags(x, &x->flags);
 	if (!exchange_post(x, STEP_ANSWER, h->workers, symbolicate_work))
 		atomic_fetch_sub(&h->jobs, 1);
 	return MHD_YES;

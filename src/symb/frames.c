@@ -1,13 +1,13 @@
 /* Looks up the frames of a request, and writes each in the form of v5 or v4. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/demangle.h"
 #include "base/util.h"
 #include "convert/eliot.h"
 #include "convert/from-ppdb.h"
 #include "symb/writing.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 /* The name of a function, demangled if the client wants it. Valid until the next call. */
 static const char *name_of(struct writing *w, const char *name)
@@ -62,19 +62,18 @@ static void look_up(struct writing *w, struct wanted *module, const struct asked
 	w->named++;
 }
 
-/* Writes v in hexadecimal. The sign of a negative number comes before the 0x, as Python prints it. */
-static void put_hex(struct writing *w, bool minus, uint64_t v)
+/* The offset of a frame, as Python prints it. The text is in `room` or in the request. */
+static const char *offset_of(const struct writing *w, const struct asked_frame *f, char room[static HEX_ROOM])
 {
-	reply_putf(w, "\"%s0x%" PRIx64 "\"", minus ? "-" : "", v);
+	return f->big ? w->q->bigs.p + f->big - 1 : hex_text(f->minus, f->offset, room);
 }
 
-/* The offset of a frame, as Python prints it. The text is in `room` or in the request. */
-static const char *offset_of(const struct writing *w, const struct asked_frame *f, char room[static 24])
+/* A path without a directory is not copied, unless it may be too long. */
+static const char *path_of(struct writing *w, const struct gsym_frame *f)
 {
-	if (f->big)
-		return w->q->bigs.p + f->big - 1;
-	snprintf(room, 24, "%s0x%" PRIx64, f->minus ? "-" : "", f->offset);
-	return room;
+	if (!f->dir[0] && strnlen(f->base, sizeof(w->path)) < sizeof(w->path))
+		return f->base;
+	return gsym_path_text(f->dir, f->base, w->path, sizeof(w->path));
 }
 
 static void put_place(struct writing *w, const struct gsym_frame *f)
@@ -82,9 +81,11 @@ static void put_place(struct writing *w, const struct gsym_frame *f)
 	if (!eliot_file(f->dir, f->base))
 		return;
 	reply_put(w, ", \"file\": ");
-	reply_string(w, gsym_path_text(f->dir, f->base, w->path, sizeof(w->path)));
-	if (f->line)
-		reply_putf(w, ", \"line\": %" PRIu32, f->line);
+	reply_string(w, path_of(w, f));
+	if (f->line) {
+		reply_put(w, ", \"line\": ");
+		reply_number(w, f->line);
+	}
 }
 
 static void put_inlines(struct writing *w)
@@ -111,25 +112,29 @@ static void put_function(struct writing *w, const struct asked_frame *f, const s
 	reply_put(w, ", \"function\": ");
 	reply_string(w, name_of(w, a->function));
 	reply_put(w, ", \"function_offset\": ");
-	put_hex(w, minus, minus ? -a->offset : a->offset);
+	reply_hex(w, minus, minus ? -a->offset : a->offset);
 	if (w->flags->function_size) {
 		reply_put(w, ", \"function_size\": ");
-		put_hex(w, false, w->hit.size);
+		reply_hex(w, false, w->hit.size);
 	}
 }
 
 static void put_frame_v5(struct writing *w, struct wanted *module, uint32_t n, const struct asked_frame *f)
 {
 	struct answer a;
-	char room[24];
+	char room[HEX_ROOM];
 
 	look_up(w, module, f, &a);
-	reply_putf(w, "{\"frame\": %" PRIu32 ", \"module\": ", n);
+	reply_put(w, "{\"frame\": ");
+	reply_number(w, n);
+	reply_put(w, ", \"module\": ");
 	reply_string(w, module_name(a.module));
 	reply_put(w, ", \"module_offset\": ");
 	reply_string(w, offset_of(w, f, room));
-	if (f->method)
-		reply_putf(w, ", \"function_id\": \"0x%" PRIx32 "\"", f->method);
+	if (f->method) {
+		reply_put(w, ", \"function_id\": ");
+		reply_hex(w, false, f->method);
+	}
 	if (a.found) {
 		put_function(w, f, &a);
 		put_place(w, &w->hit.frame[w->hit.n - 1]);
@@ -142,7 +147,7 @@ static void put_frame_v4(struct writing *w, struct wanted *module, const struct 
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
 	struct answer a;
-	char room[24];
+	char room[HEX_ROOM];
 	int r;
 
 	look_up(w, module, f, &a);
@@ -183,6 +188,13 @@ static void sort_frames(struct writing *w, uint32_t *first)
 	}
 }
 
+/* Looks at the clock after every 64th frame. */
+static void check_time(struct writing *w)
+{
+	if (w->until && w->frames % 64 == 0 && w->r == 0 && clock_own() > w->until)
+		w->r = -EAGAIN;
+}
+
 /* Works module by module, so that only one of many large files is in memory at a time. */
 void frames_write(struct writing *w, struct symb *s, const struct symb_api *api, uint32_t *first)
 {
@@ -202,6 +214,7 @@ void frames_write(struct writing *w, struct symb *s, const struct symb_api *api,
 			else
 				put_frame_v4(w, module, &w->q->frames[i]);
 			p->n = (uint32_t)(w->parts.n - p->at);
+			check_time(w);
 		}
 		if (module && module->file && first[m] != NO_PART)
 			loaded_rest(s, module->file);

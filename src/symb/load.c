@@ -114,7 +114,8 @@ static int made_of(struct symb *s, const struct module *m, enum filetype t, cons
 
 /* ---- stored GSYM files -------------------------------------------------------------- */
 
-static bool find_made(struct symb *s, const struct artifact *a, bool exact, struct loaded **out)
+/* `again` as in is_here(). */
+static bool find_made(struct symb *s, const struct artifact *a, bool exact, bool *again, struct loaded **out)
 {
 	char canon[KEY_TEXT];
 	struct fetched f;
@@ -128,8 +129,10 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, stru
 		return true;
 	if (*out)
 		loaded_unref(s, take(*out));
-	found = derive_try(s->derive, a, NULL, &f) == 0 && f.r == 0 &&
-		loaded_new(s, &k, exact, f.blob, out, NULL) == 0;
+	found = derive_try(s->derive, a, NULL, &f) == 0 && f.r == 0;
+	if (found && again)
+		*again = true;
+	found = found && !again && loaded_new(s, &k, exact, f.blob, out, NULL) == 0;
 	blob_unref(f.blob);
 	return found;
 }
@@ -170,8 +173,8 @@ static bool has_lines(const struct loaded *l)
 }
 
 /* Looks for a stored GSYM file. A file without lines is taken only if no other file could
- * have more. */
-static bool is_here(struct symb *s, struct loading *l)
+ * have more. `again`: maps no file, and sets *again if a file should be mapped; NULL: maps files. */
+static bool is_here(struct symb *s, struct loading *l, bool *again)
 {
 	struct loaded *symbols = NULL, *file;
 	struct artifact a;
@@ -183,7 +186,8 @@ static bool is_here(struct symb *s, struct loading *l)
 		 * not enough. */
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
-		if (made_of(s, &l->w->m, t, l->flags, &a) < 0 || !find_made(s, &a, is_exact(&l->w->m, t), &file))
+		if (made_of(s, &l->w->m, t, l->flags, &a) < 0 ||
+			!find_made(s, &a, is_exact(&l->w->m, t), again, &file))
 			continue;
 		if (symbols && !has_lines(file)) {
 			loaded_unref(s, file);
@@ -503,7 +507,7 @@ static bool can_be_asked(const struct wanted *w)
 	       (artifact_of(&w->m, FILETYPE_BREAKPAD, &a) || key_of(&k, &a) == 0 || w->m.code_id[0]);
 }
 
-static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags)
+static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool *again)
 {
 	struct loading *l = &b->all[b->n];
 	double begun;
@@ -516,19 +520,25 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 	*l = (struct loading){.w = w, .request = b->request, .flags = flags};
 	plan(l);
 	begun = clock_seconds();
-	w->hit = is_here(s, l);
+	w->hit = is_here(s, l, again);
 	w->look_seconds = clock_seconds() - begun;
 	b->n += !w->hit;
 }
 
-int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags)
+int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags, bool now)
 {
-	struct batch b = {.s = s, .request = q, .w = waits_new(), .gone = flags->gone, .all = calloc(q->n_wanted + 1, sizeof(*b.all))};
-	int r = b.w && b.all ? 0 : -ENOMEM;
+	struct batch b = {.s = s, .request = q, .gone = flags->gone};
+	bool again = false;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < q->n_wanted; i++)
+	b.w = waits_new();
+	b.all = calloc(q->n_wanted + 1, sizeof(*b.all));
+	r = b.w && b.all ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < q->n_wanted; i++) {
 		if (q->wanted[i].referenced && q->wanted[i].name[0] && q->wanted[i].id[0])
-			begin(s, &b, &q->wanted[i], flags);
+			begin(s, &b, &q->wanted[i], flags, now ? &again : NULL);
+		r = now && (again || b.n) ? -EAGAIN : 0;
+	}
 	if (r == 0)
 		r = load_all(&b);
 	batch_release(&b);

@@ -144,13 +144,14 @@ bool partial_ask(struct symb *s, const struct request *q, struct wanted *w, cons
 
 /* ---- load.c ------------------------------------------------------------------------- */
 
-/* Finds and maps the files of all modules that frames refer to. 0; -EINTR: the service is stopping, or
- * the client is gone; -ENOMEM. */
-int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
+/* Finds and maps the files of all modules that frames refer to. `now`: takes only files that are mapped already. 0;
+ * -EINTR: the service is stopping, or the client is gone; -ENOMEM; with `now`, -EAGAIN: another file is needed. */
+int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags, bool now);
 
 /* ---- reply.c ------------------------------------------------------------------------ */
 
-/* Writes the answer. `took`: seconds until the modules were ready. 0, -ENOMEM, -EFBIG. */
+/* Writes the answer. `took`: seconds until the modules were ready. `most`: nanoseconds of processor time that the
+ * look-ups may take; 0: any number. 0, -ENOMEM, -EFBIG; -EAGAIN: the look-ups take more than `most`. */
 int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, double took, struct buf *out);
+	const struct symb_flags *flags, double took, uint64_t most, struct buf *out);
 int reply_error(const char *title, struct buf *out);

@@ -1,10 +1,14 @@
 /* Writes the answer to a request, in the form of v5 or v4: the stacks, and which modules were found. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/util.h"
 #include "symb/writing.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define FRAME_BYTES ((size_t)192) /* what a frame takes in most answers */
+#define RESERVE_MOST ((size_t)1 << 20)
 
 /* ---- stacks ----------------------------------------------------------------------------- */
 
@@ -107,7 +111,7 @@ static void put_v4(struct writing *w)
 }
 
 int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, double took, struct buf *out)
+	const struct symb_flags *flags, double took, uint64_t most, struct buf *out)
 {
 	_cleanup_free_ struct writing *w = malloc(sizeof(*w));
 	_cleanup_free_ struct part *part = calloc(q->n_frames + 1, sizeof(*part));
@@ -121,15 +125,20 @@ int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
 	w->part = part;
 	w->parts = BUF_UP_TO(SYMB_REPLY_MOST);
 	w->name = BUF_UP_TO(SYMB_REPLY_MOST);
-	w->r = 0;
+	w->until = most ? clock_own() + most : 0;
 	w->frames = w->named = 0;
+	w->r = buf_reserve(&w->parts, MIN(q->n_frames * FRAME_BYTES, RESERVE_MOST));
 	frames_write(w, s, api, first);
+	if (w->r == 0) /* most of the answer is frames, and ", " between them */
+		w->r = buf_reserve(out, MIN(w->parts.n + q->n_frames * 2, SYMB_REPLY_MOST / 2));
 	if (api->jobs)
 		put_v5(w, took);
 	else
 		put_v4(w);
 	buf_release(&w->parts);
 	buf_release(&w->name);
+	if (w->r == -EAGAIN)
+		return w->r;
 	atomic_fetch_add(&s->counts[COUNT_FRAMES], w->frames);
 	atomic_fetch_add(&s->counts[COUNT_NAMED], w->named);
 	return w->r;

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The limits of symb_try(). */
+#define NOW_BYTES (64u << 10) /* of the body */
+#define NOW_FRAMES 2000
+#define NOW_NANOSECONDS 3000000 /* of processor time for the look-ups: a file can have functions that take long */
+
 const struct symb_api symb_apis[] = {
 	{"v5", "/symbolicate/v5", "jobs of modules and stacks; functions, files, lines, inlined calls", true},
 	{"v4", "/symbolicate/v4", "one job; a line of text for each frame", false},
@@ -119,18 +124,23 @@ static void unref_files(struct symb *s, struct request *q)
 }
 
 /* Writes an answer, on at most s->writers threads at a time. Writing needs only a processor and memory, so
- * more writers than processors would only take more memory. */
+ * more writers than processors would only take more memory. `now`: returns -EAGAIN instead of waiting or taking
+ * long. */
 static int write_answer(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, double took, struct buf *out)
+	const struct symb_flags *flags, double took, bool now, struct buf *out)
 {
+	bool full;
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	while (s->writing >= s->writers)
+	while (!now && s->writing >= s->writers)
 		pthread_cond_wait(&s->written, &s->lock);
-	s->writing++;
+	full = s->writing >= s->writers;
+	s->writing += !full;
 	pthread_mutex_unlock(&s->lock);
-	r = reply_write(s, api, q, flags, took, out);
+	if (full)
+		return -EAGAIN;
+	r = reply_write(s, api, q, flags, took, now ? NOW_NANOSECONDS : 0, out);
 	pthread_mutex_lock(&s->lock);
 	s->writing--;
 	pthread_cond_signal(&s->written);
@@ -138,27 +148,30 @@ static int write_answer(struct symb *s, const struct symb_api *api, struct reque
 	return r;
 }
 
-/* Loads the modules and writes the answer. Returns an HTTP status, or -errno. */
+/* Loads the modules and writes the answer. Returns an HTTP status, or -errno. `now`: as symb_try(). */
 static int run(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, double begun, struct buf *out, struct err *e)
+	const struct symb_flags *flags, double begun, bool now, struct buf *out, struct err *e)
 {
-	int r = load_modules(s, q, flags);
+	int r = load_modules(s, q, flags, now);
 	double took = clock_seconds() - begun;
+	bool loaded = r == 0;
 	int status = 200;
 
-	if (r == 0) {
+	if (r == 0)
+		status = request_check(q, e);
+	if (r == 0 && status == 200)
+		r = write_answer(s, api, q, flags, took, now, out);
+	if (loaded && r != -EAGAIN) {
 		count_modules(s, q);
 		report_missing(q, flags);
-		status = request_check(q, e);
 	}
-	if (r == 0 && status == 200)
-		r = write_answer(s, api, q, flags, took, out);
 	unref_files(s, q);
 	return r < 0 ? r : status;
 }
 
-int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
-	const struct symb_flags *flags, struct buf *out)
+/* symb_answer(), or with `now` symb_try(). */
+static int answer(struct symb *s, const struct symb_api *api, struct span body, const struct symb_flags *flags,
+	bool now, struct buf *out)
 {
 	static const struct symb_flags none = {0};
 	struct request q = {0};
@@ -166,10 +179,17 @@ int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	double begun = clock_seconds();
 	int status = request_read(&q, api, body, &s->limits, &e), r = status;
 
-	count(s, COUNT_REQUESTS, 1);
 	buf_clear(out);
-	if (status == 200)
-		r = run(s, api, &q, flags ? flags : &none, begun, out, &e);
+	if (now && q.n_frames > NOW_FRAMES)
+		r = -EAGAIN;
+	else if (status == 200)
+		r = run(s, api, &q, flags ? flags : &none, begun, now, out, &e);
+	if (r == -EAGAIN) {
+		buf_clear(out);
+		request_release(&q);
+		return r;
+	}
+	count(s, COUNT_REQUESTS, 1);
 	status = r;
 	if (r < 0) {
 		status = r == -EINTR ? 503 : 500;
@@ -181,4 +201,16 @@ int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	}
 	request_release(&q);
 	return status;
+}
+
+int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
+	const struct symb_flags *flags, struct buf *out)
+{
+	return answer(s, api, body, flags, false, out);
+}
+
+int symb_try(struct symb *s, const struct symb_api *api, struct span body,
+	const struct symb_flags *flags, struct buf *out)
+{
+	return body.n > NOW_BYTES ? -EAGAIN : answer(s, api, body, flags, true, out);
 }

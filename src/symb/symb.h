@@ -68,6 +68,11 @@ struct symb_flags {
 int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	const struct symb_flags *flags, struct buf *out);
 
+/* symb_answer() for threads that must not wait: answers if the request is small, and the files of all its modules are
+ * mapped already. -EAGAIN: the answer would wait or take long; call symb_answer(). */
+int symb_try(struct symb *s, const struct symb_api *api, struct span body,
+	const struct symb_flags *flags, struct buf *out);
+
 /* Counters since symb_new(), for /metrics; the table names them. Any thread. */
 struct symb_stat_row {
 	const char *name, *help;

@@ -6,10 +6,51 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void reply_put(struct writing *w, const char *text)
+void reply_bytes(struct writing *w, const char *p, size_t n)
 {
 	if (w->r == 0)
-		w->r = buf_adds(w->out, text);
+		w->r = buf_add(w->out, p, n);
+}
+
+/* Writes the digits from the end of `room` on. Returns the start of the text. */
+static char *hex_back(bool minus, uint64_t v, char *end)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	do
+		*--end = digits[v & 15];
+	while (v >>= 4);
+	*--end = 'x';
+	*--end = '0';
+	if (minus)
+		*--end = '-';
+	return end;
+}
+
+const char *hex_text(bool minus, uint64_t v, char room[static HEX_ROOM])
+{
+	room[HEX_ROOM - 1] = '\0';
+	return hex_back(minus, v, room + HEX_ROOM - 1);
+}
+
+void reply_hex(struct writing *w, bool minus, uint64_t v)
+{
+	char room[HEX_ROOM], *at;
+
+	room[HEX_ROOM - 1] = '"';
+	at = hex_back(minus, v, room + HEX_ROOM - 1);
+	*--at = '"';
+	reply_bytes(w, at, (size_t)(room + HEX_ROOM - at));
+}
+
+void reply_number(struct writing *w, uint32_t v)
+{
+	char room[12], *at = room + sizeof(room);
+
+	do
+		*--at = (char)('0' + v % 10);
+	while (v /= 10);
+	reply_bytes(w, at, (size_t)(room + sizeof(room) - at));
 }
 
 void reply_string(struct writing *w, const char *text)

@@ -3,6 +3,8 @@
 #pragma once
 #include "symb/private.h"
 
+#include <string.h>
+
 #define PATH_MOST 16384
 
 /* The answer to one frame: its place in writing.parts, and the frame's place in the list of its module. */
@@ -23,15 +25,36 @@ struct writing {
 	struct part *part; /* one for each frame of the request, in the same order */
 	int r; /* the first error, after which calls do nothing; 0: no error */
 	uint64_t frames, named;
+	uint64_t until; /* clock_own() after which the look-ups end with -EAGAIN; 0: never */
 	struct gsym_hit hit;
 	char path[PATH_MOST];
 };
 
 /* Each adds to w->out, unless w->r says that an error came before. */
-void reply_put(struct writing *w, const char *text);
+void reply_bytes(struct writing *w, const char *p, size_t n);
+static inline void reply_put(struct writing *w, const char *text)
+{
+	struct buf *b = w->out;
+	size_t n = strlen(text);
+
+	if (w->r < 0 || !buf_fits(b, n)) {
+		reply_bytes(w, text, n);
+		return;
+	}
+	memcpy(b->p + b->n, text, n); /* n is a constant for most callers */
+	b->n += n;
+	b->p[b->n] = '\0';
+}
+void reply_hex(struct writing *w, bool minus, uint64_t v); /* "-0x1f" in quotes */
+void reply_number(struct writing *w, uint32_t v);
 void reply_string(struct writing *w, const char *text); /* in quotes */
 void reply_putf(struct writing *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void reply_key(struct writing *w, const struct wanted *m); /* "FILE/ID" of a module */
+
+/* Writes v in hexadecimal, as Python prints it: the sign comes before the 0x. Returns the text, which is in
+ * `room`. */
+#define HEX_ROOM 24
+const char *hex_text(bool minus, uint64_t v, char room[static HEX_ROOM]);
 
 /* frames.c: writes the frames of all stacks into w->parts, and their positions into w->part. An error goes
  * into w->r. `first` has room for one more entry than the request has modules. */

@@ -57,7 +57,7 @@ static void ask(const struct symb_api *api, struct span body, struct symb *s)
 	must(status == 200 || status == 400 || status == 413, "a status that there is not");
 	must(status == 200 || e.text[0], "refused without words");
 	if (status == 200) {
-		must(reply_write(s, api, &q, &flags, 0.5, &out) == 0, "no answer");
+		must(reply_write(s, api, &q, &flags, 0.5, 0, &out) == 0, "no answer");
 		check_answer(api, &q, &out);
 	} else {
 		struct jtext j;

@@ -99,3 +99,31 @@ kill "$asker"
 wait_for 20 waited 0 || fail "a client that went is waited for"
 wait_for 20 fetched 0 || fail "a file is downloaded without a client"
 symfs_unserve two
+
+# A small request whose module is mapped is answered without a worker, and a large one by a worker: frame by frame
+# the answers are the same, and the first answer, which converts the file, is, too.
+mkdir -p "$TMP/mapped/m3/$(id_of 3)"
+{
+  printf 'MODULE Linux x86_64 %s m3\nFILE 0 /src/dir/a "b".c\nFILE 1 b.c\nINLINE_ORIGIN 0 inl<\\>\n' "$(id_of 3)"
+  awk 'BEGIN { for (i = 1; i < 200; i++) printf "FUNC %x 10 0 f%d(int)\nINLINE 0 7 1 0 %x 4\n%x 8 %d 0\n%x 8 5 1\n", i * 16, i, i * 16 + 4, i * 16, i, i * 16 + 8 }'
+} >"$TMP/mapped/m3/$(id_of 3)/m3.sym"
+symfs_serve three --source "breakpad@$TMP/mapped"
+asked() { # FRAMES API
+  awk -v n="$1" -v id="$(id_of 3)" 'BEGIN {
+    printf "{\"memoryMap\": [[\"m3\", \"%s\"]], \"stacks\": [[", id
+    for (i = 0; i < n; i++) printf "%s[%d, %d]", i ? ", " : "", i % 7 ? 0 : -1, i * 5 % 3333
+    printf "]]}" }' >"$TMP/asked"
+  fetch_url -H Expect: --data-binary "@$TMP/asked" "$URL_three/symbolicate/$2"
+}
+for api in v4 v5; do
+  asked 1000 $api >"$TMP/first" && asked 1000 $api >"$TMP/second" || fail "$api: 1,000 frames"
+  cmp "$TMP/first" "$TMP/second" || fail "$api: the second answer differs"
+  asked 3000 $api >"$TMP/large" || fail "$api: 3,000 frames"
+  for answer in second large; do
+    sed 's/, {"frame"/\n{"frame"/g; s/, "/\n"/g' "$TMP/$answer" | head -n 990 | tail -n +2 >"$TMP/$answer.frames"
+  done
+  cmp "$TMP/second.frames" "$TMP/large.frames" || fail "$api: the answer of a worker differs"
+done
+grep -q '"function": "f3(int)", "function_offset": "0x' "$TMP/second" && grep -qF '"inl<\\>"' "$TMP/second" &&
+  grep -qF '"file": "/src/dir/a \"b\".c", "line": 9' "$TMP/second" || fail "a mapped module: $(head -c 2000 "$TMP/second")"
+symfs_unserve three

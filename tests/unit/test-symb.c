@@ -247,6 +247,29 @@ START_TEST(json_written)
 }
 END_TEST
 
+/* One odd byte at each place of strings of each length: the rest is copied eight bytes at a time. */
+START_TEST(json_places)
+{
+	static const char *const odd[][2] = {{"\"", "\\\""}, {"\\", "\\\\"}, {"\n", "\\n"}, {"\x1f", "\\u001f"},
+		{"\x7f", "\\u007f"}, {"\x80", "\\\\x80"}, {"\xff", "\\\\xff"}, {" ", " "}, {"~", "~"}, {"!", "!"}, {"]", "]"}};
+
+	for (size_t o = 0; o < ARRAY_SIZE(odd); o++)
+		for (int n = 0; n < 20; n++)
+			for (int at = 0; at <= n; at++) {
+				const char *plain = "# [^}abcdefghijklmnop";
+				struct buf in = BUF_UP_TO(100), want = BUF_UP_TO(100), b = BUF_UP_TO(100);
+
+				buf_addf(&in, "%.*s%s%.*s", at, plain, odd[o][0], n - at, plain);
+				buf_addf(&want, "\"%.*s%s%.*s\"", at, plain, odd[o][1], n - at, plain);
+				ck_assert_int_eq(jtext_add(&b, buf_text(&in)), 0);
+				ck_assert_str_eq(buf_text(&b), buf_text(&want));
+				buf_release(&in);
+				buf_release(&want);
+				buf_release(&b);
+			}
+}
+END_TEST
+
 START_TEST(paths)
 {
 	static const char *const rows[][2] = {
@@ -385,5 +408,6 @@ START_TEST(platforms)
 }
 END_TEST
 
-UNIT_MAIN("symb", json_or_not, json_encodings, json_lengths, json_hex, json_bounds, json_values, json_integers, json_written, paths, names, pieces, tables,
+UNIT_MAIN("symb", json_or_not, json_encodings, json_lengths, json_hex, json_bounds, json_values, json_integers,
+	json_written, json_places, paths, names, pieces, tables,
 	platforms)

@@ -137,6 +137,8 @@ static int read_symbols(struct symbols *s)
 		r = s->m->kind == IMAGE_ELF	  ? symbols_of_elf(s)
 		    : s->m->kind == IMAGE_MACHO ? symbols_of_macho(s)
 						  : symbols_of_pe(s);
+	if (r == 0)
+		r = symbols_name_known(s);
 	if (r == 0 && s->n) {
 		qsort(s->all, s->n, sizeof(*s->all), compare_symbols);
 		r = tell_symbols(s);
@@ -169,6 +171,7 @@ int gsym_from_symbols(
 	free(s.text);
 	free(s.all);
 	free(s.known);
+	free(s.aliases);
 	free(s.reach);
 	free(s.names);
 	buf_release(&s.debugdata);

@@ -9,7 +9,8 @@ enum {
 	SHT_SYMTAB = 2, SHT_DYNSYM = 11,
 	STT_NOTYPE = 0, STT_FUNC = 2, STT_GNU_IFUNC = 10, STB_LOCAL = 0, STB_WEAK = 2,
 	SHN_UNDEF = 0, SHN_ABS = 0xfff1, SHN_COMMON = 0xfff2,
-	EM_PPC64 = 21, EM_ARM = 40
+	EM_PPC64 = 21, EM_ARM = 40,
+	TABLE_SYMTAB = 0, TABLE_DYNSYM, TABLE_DEBUGDATA
 };
 
 /* Whether the name is a mapping symbol ($a, $d, $x), which marks where instructions or data begin, or a
@@ -73,16 +74,18 @@ static int read_table(struct symbols *s, const struct image_section *table)
 	return r;
 }
 
-static int read_tables(struct symbols *s)
+/* Reads the tables of s->m, which is the file itself or its .gnu_debugdata. */
+static int read_tables(struct symbols *s, const struct image *outer)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < s->m->n_sections; i++) {
 		struct image_section table;
 
-		if (image_section(s->m, i, &table) == 0 &&
-			(table.type == SHT_SYMTAB || table.type == SHT_DYNSYM))
-			r = read_table(s, &table);
+		if (image_section(s->m, i, &table) < 0 || (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM))
+			continue;
+		s->table = s->m != outer ? TABLE_DEBUGDATA : table.type == SHT_SYMTAB ? TABLE_SYMTAB : TABLE_DYNSYM;
+		r = read_table(s, &table);
 	}
 	return r;
 }
@@ -112,7 +115,7 @@ static int read_debugdata(struct symbols *s)
 		inner.kind != IMAGE_ELF || inner.machine != outer->machine)
 		return 0;
 	s->m = &inner;
-	r = read_tables(s);
+	r = read_tables(s, outer);
 	s->m = outer;
 	return r;
 }
@@ -123,6 +126,6 @@ int symbols_of_elf(struct symbols *s)
 
 	if (image_find(s->m, ".opd", &s->opd) < 0)
 		s->opd = (struct image_section){0};
-	r = read_tables(s);
+	r = read_tables(s, s->m);
 	return r < 0 ? r : read_debugdata(s);
 }

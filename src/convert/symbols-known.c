@@ -6,11 +6,13 @@
 
 static int compare_ranges(const void *a, const void *b)
 {
-	const struct text_range *x = a, *y = b;
+	const struct known *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	return (x->end > y->end) - (x->end < y->end);
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	return (x->entry > y->entry) - (x->entry < y->entry);
 }
 
 int symbols_collect_known(struct symbols *s)
@@ -25,6 +27,8 @@ int symbols_collect_known(struct symbols *s)
 	for (size_t i = 0; i < n; i++) {
 		gsym_function_at(s->w, i, &s->known[i].start, &size);
 		s->known[i].end = s->known[i].start + size;
+		s->known[i].entry = (uint32_t)i;
+		s->known[i].exact = false;
 	}
 	if (n)
 		qsort(s->known, n, sizeof(*s->known), compare_ranges);
@@ -34,30 +38,31 @@ int symbols_collect_known(struct symbols *s)
 	return 0;
 }
 
-/* Whether debug information has a function that begins at the symbol or, if the symbol has no size, covers
- * it. */
-static bool is_known(const struct symbols *s, const struct symbol *x)
+/* The last function of debug information that begins at or before the address; NULL: there is none. */
+static struct known *known_before(const struct symbols *s, uint64_t addr)
 {
 	size_t from = 0, to = s->n_known;
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
-		if (s->known[mid].start <= x->addr)
+		if (s->known[mid].start <= addr)
 			from = mid + 1;
 		else
 			to = mid;
 	}
-	if (!from)
-		return false;
-	return s->known[from - 1].start == x->addr || (!x->size && s->reach[from - 1] > x->addr);
+	return from ? &s->known[from - 1] : NULL;
 }
 
 int symbols_add(struct symbols *s, const struct symbol *x)
 {
 	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
+	struct known *k = text ? known_before(s, x->addr) : NULL;
 
-	if (!text || is_known(s, x))
+	if (k && k->start == x->addr)
+		return symbols_add_alias(s, k, x);
+	/* Debug information covers a symbol without a size: the symbol is a label. */
+	if (!text || (k && !x->size && s->reach[k - s->known] > x->addr))
 		return 0;
 	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
 		return -ENOMEM;

@@ -140,5 +140,6 @@ int symbols_of_pe(struct symbols *s)
 
 	image_pe(s->m, &pe);
 	r = read_table(s, &pe);
+	s->table = 1;
 	return r < 0 ? r : read_exports(s, &pe);
 }

@@ -9,6 +9,15 @@ struct symbol {
 	const char *name; /* NUL-terminated; in the file or in symbols.names */
 	enum gsym_rank rank;
 	bool typed;
+	uint8_t table;	/* the number of the symbol table, in the order in which llvm-symbolizer uses the tables */
+	uint32_t index; /* the order in which the symbols of symbols.aliases were added */
+};
+
+/* A function of debug information. */
+struct known {
+	uint64_t start, end;
+	uint32_t entry; /* its number in the writer */
+	bool exact;	/* a symbol has the function's name */
 };
 
 struct symbols {
@@ -18,8 +27,12 @@ struct symbols {
 	size_t n_text;
 	struct symbol *all;
 	size_t n, room;
-	struct text_range *known; /* functions of debug information, sorted */
+	struct known *known; /* sorted */
 	size_t n_known;
+	struct symbol *aliases; /* symbols at which a function of debug information begins */
+	size_t n_aliases, aliases_room;
+	uint64_t budget; /* comparisons of names that may still be made */
+	uint8_t table;	 /* the number of the symbol table that is read */
 	uint64_t *reach; /* the furthest end of known[0..i] */
 	struct image_section opd;
 	const struct strays *strays;
@@ -32,6 +45,12 @@ int symbols_collect_known(struct symbols *s);
 /* (symbols-known.c) Adds a symbol, unless it lies outside of code or debug information covers it. The size
  * is cut at the end of its section. 0, -ENOMEM. */
 int symbols_add(struct symbols *s, const struct symbol *x);
+
+/* (symbols-names.c) Adds a symbol at the start of `last`, the last function in s->known with that start. 0, -ENOMEM. */
+int symbols_add_alias(struct symbols *s, struct known *last, const struct symbol *x);
+/* (symbols-names.c) Gives functions of debug information the names of their symbols. Call it when all symbols
+ * were added. 0, -ENOMEM, -EFBIG. */
+int symbols_name_known(struct symbols *s);
 
 /* Add all symbols of a file of one format; broken symbols are left out. 0, -ENOMEM. */
 int symbols_of_elf(struct symbols *s);

@@ -17,6 +17,8 @@ static int compare_worth(const struct entry *x, const struct entry *y, const str
 		return n ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
+	if (x->preferred != y->preferred)
+		return x->preferred ? -1 : 1;
 	if (!x->n_nodes != !y->n_nodes)
 		return x->n_nodes ? -1 : 1;
 	if (!x->n_rows != !y->n_rows)

@@ -26,6 +26,7 @@ struct entry {
 	uint32_t n_rows, n_nodes, n_ranges;
 	enum gsym_rank rank;
 	uint32_t order;
+	bool preferred; /* gsym_prefer() */
 };
 
 struct gsym_writer {

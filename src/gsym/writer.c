@@ -87,6 +87,21 @@ void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uin
 	*size = w->entries[i].size;
 }
 
+const char *gsym_function_name(const struct gsym_writer *w, size_t i)
+{
+	return gsym_text_at(w, w->entries[i].name);
+}
+
+void gsym_rename(struct gsym_writer *w, size_t i, uint32_t name)
+{
+	w->entries[i].name = name;
+}
+
+void gsym_prefer(struct gsym_writer *w, size_t i)
+{
+	w->entries[i].preferred = true;
+}
+
 const char *gsym_text_at(const struct gsym_writer *w, uint32_t text)
 {
 	return texts_at(&w->main->texts, text);

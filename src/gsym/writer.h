@@ -9,8 +9,8 @@
 #include "gsym/gsym.h"
 
 /* If functions have the same addresses, the writer keeps the function with the lowest rank. At the same rank
- * it prefers inlined calls, then lines, then the shorter name, then the name that sorts first, then the
- * lowest order (gsym_set_order()). */
+ * it prefers the function of gsym_prefer(), then inlined calls, then lines, then the shorter name, then the
+ * name that sorts first, then the lowest order (gsym_set_order()). */
 enum gsym_rank { GSYM_DEBUG, GSYM_GLOBAL, GSYM_WEAK, GSYM_LOCAL };
 
 struct gsym_writer;
@@ -77,6 +77,12 @@ int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e);
 size_t gsym_functions(const struct gsym_writer *w);
 /* The addresses of function `i` of gsym_functions(). */
 void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uint64_t *size);
+/* The name of function `i`; valid until the next text is added. */
+const char *gsym_function_name(const struct gsym_writer *w, size_t i);
+/* Gives function `i` another name, a number of gsym_name(). */
+void gsym_rename(struct gsym_writer *w, size_t i, uint32_t name);
+/* Of several functions with the same addresses and rank, the writer keeps function `i`. */
+void gsym_prefer(struct gsym_writer *w, size_t i);
 /* The text that has this number; valid until the next text is added. */
 const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
 

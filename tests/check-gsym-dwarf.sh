@@ -40,6 +40,12 @@ if [ -d "$fixtures/elf" ]; then
     icf_gc_dw*) # LLVM takes the lines of the other function that was folded into this one
       better "of functions that were folded into one the lines of the one that is named"
       sed -i 's|twin_a@/src/src/icf.c:3|twin_a@/src/src/icf.c:2|' want ;;
+    cold_dw*) # llvm-gsymutil names a part by debug information, llvm-symbolizer by the symbol
+      better "the part of a function in another section has the name of its symbol, as with llvm-symbolizer"
+      sed -E -i '/^0x4010(0[a-f]|1.|2[0-7])\t/s/work@([^<]*)$/work.cold@\1/' want ;;
+    shapes_dw*) # the same for a static function
+      sed -i -e 's|\tgeo::hidden@\([^<]*\)$|\t_ZN3geo12_GLOBAL__N_16hiddenEi@\1|' \
+        -e 's|\tgeo::apply::operator()@\([^<]*\)$|\t_ZZN3geo5applyEiENKUliE_clEi@\1|' want ;;
     m?.dwzm) # what dwz moved to another file has the directory that LLVM does without
       better "what dwz moved to another file is read"
       sed -i 's|@src/|@/src/src/|g' want ;;

@@ -127,6 +127,10 @@ grep '^STACK' o2.sym >stack.want
 [ "$(wc -l <stack.want)" -ge 20 ] || fail "too few unwind rules: $(wc -l <stack.want)"
 grep '^STACK' cfi.sym | cmp -s - stack.want || fail "--cfi-only has other rules"
 ! grep -qvE '^(MODULE|INFO|STACK) ' cfi.sym || fail "--cfi-only: $(grep -vE '^(MODULE|INFO|STACK) ' cfi.sym | head -n 3)"
+"$SYMFS" sym --counts --cfi-only stripped/o2 2>counts >counted.sym || fail "--counts"
+same_file cfi.sym counted.sym
+grep -qE '^symfs sym: .*stripped/o2: unwind rules: functions [1-9][0-9]*, rows ([1-9][0-9]*), said \1' counts ||
+  fail "--counts: $(cat counts)"
 "$SYMFS" sym o2.debug >names.sym || fail "a debug file"
 grep -q '^INFO UNWIND none$' names.sym || fail "a debug file: $(head -n 4 names.sym)"
 ! grep -q '^STACK' names.sym || fail "a debug file has no unwind rules"

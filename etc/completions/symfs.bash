@@ -121,7 +121,7 @@ _symfs_options()
 	gsym)
 		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --type
 			--json $_symfs_common" ;;
-	sym) _symfs_words "-o --output --store --cfi-only --name --arch --help" ;;
+	sym) _symfs_words "-o --output --store --cfi-only --counts --name --arch --help" ;;
 	addr2line) _symfs_words "--stdin --plain-names --arch --type --json $_symfs_common" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
 	serve) _symfs_words "--listen --token-file --anyone --upload --connections --idle-seconds --drain-seconds --drain-grace --access-log --audit-log --log-file

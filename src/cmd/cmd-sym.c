@@ -34,7 +34,7 @@ struct input {
 struct run {
 	struct app_args args;
 	const char *out, *store, *name, *arch;
-	bool cfi_only;
+	bool cfi_only, counts;
 	struct input *inputs;
 	unsigned n;
 };
@@ -185,8 +185,34 @@ static int open_code(const struct input *in)
 	return r < 0 ? r : fd;
 }
 
+static void print_count(const char *what, uint64_t n)
+{
+	if (n)
+		fprintf(stderr, ", %s %llu", what, (unsigned long long)n);
+}
+
+/* What of the unwind tables of a file is in the output, in one line; a gap is named by its reason. */
+static void print_counts(const char *path, const struct unwind_counts *c)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10);
+
+	fprintf(stderr, "symfs sym: %s: unwind rules: functions %llu, rows %llu, said %llu",
+		text_shown(path, true, &name), (unsigned long long)c->functions, (unsigned long long)c->rows,
+		(unsigned long long)c->said);
+	print_count("functions twice", c->doubled);
+	print_count("functions with rules for calls", c->at_calls);
+	print_count("registers without a rule", c->lost);
+	for (unsigned i = 0; i < UNWIND_GAPS; i++) {
+		char what[64];
+
+		snprintf(what, sizeof(what), "gaps (%s)", unwind_gap_names[i]);
+		print_count(what, c->gaps[i]);
+	}
+	fputc('\n', stderr);
+}
+
 /* Reads the unwind rules of a file, if `r` says that the files before it have none. */
-static int read_rules_of(const struct input *in, int r, int *out, struct err *e)
+static int read_rules_of(const struct run *run, const struct input *in, int r, int *out, struct err *e)
 {
 	struct frames_work work = {.unsandboxed = true};
 	struct unwind_counts counts;
@@ -195,7 +221,12 @@ static int read_rules_of(const struct input *in, int r, int *out, struct err *e)
 	if (r != -ENODATA && r != -ENOTSUP && r != -ENOMSG)
 		return r;
 	fd = open_code(in);
-	return fd < 0 ? err_set(e, fd, "%s", err_text(fd)) : frames_text(&work, fd, out, &counts, e);
+	if (fd < 0)
+		return err_set(e, fd, "%s", err_text(fd));
+	r = frames_text(&work, fd, out, &counts, e);
+	if (r == 0 && run->counts)
+		print_counts(in->path, &counts);
+	return r;
 }
 
 /* Reads the unwind rules of the module's program; without any there, those of its debug file, such as a PDB for x86.
@@ -210,7 +241,7 @@ static int read_rules(struct run *run, unsigned module, int *out, struct err *e)
 		bool code = i < run->n;
 
 		if (in->module == module && in->s.code == code && (code || in->s.worth.unwind))
-			r = read_rules_of(in, r, out, e);
+			r = read_rules_of(run, in, r, out, e);
 	}
 	return r == -ENODATA || r == -ENOTSUP || r == -ENOMSG ? 0 : r;
 }
@@ -390,6 +421,7 @@ static int run_sym(int argc, char **argv)
 		{"output", 'o', "FILE", "the output (the standard output)", &run.out},
 		{"store", 0, "DIR", "write DIR/NAME/ID/NAME.sym for each module", &run.store},
 		{"cfi-only", 0, NULL, "only the unwind rules", &run.cfi_only},
+		{"counts", 0, NULL, "report counts of unwind rules and their gaps", &run.counts},
 		{"name", 0, "NAME", "the name of the module (from its files)", &run.name},
 		{"arch", 0, "NAME", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
 		{0},

@@ -26,6 +26,52 @@ int g(int);
 int f(int a) { volatile char b[300]; b[a & 255] = 1; return g(a) + b[a & 3]; }
 int main(void) { return 0; }
 C
+cat >arm64.s <<'S'
+.text
+f: .seh_proc f
+sub sp, sp, #48
+.seh_stackalloc 48
+stp x29, x30, [sp, #32]
+.seh_save_fplr 32
+add x29, sp, #32
+.seh_add_fp 32
+.seh_endprologue
+nop
+.seh_startepilogue
+ldp x29, x30, [sp, #32]
+.seh_save_fplr 32
+add sp, sp, #48
+.seh_stackalloc 48
+.seh_endepilogue
+ret
+.seh_endproc
+g: .seh_proc g
+stp x19, x20, [sp, #-32]!
+.seh_save_regp_x x19, 32
+str x30, [sp, #16]
+.seh_save_reg x30, 16
+.seh_endprologue
+nop
+.seh_startepilogue
+ldr x30, [sp, #16]
+.seh_save_reg x30, 16
+ldp x19, x20, [sp], #32
+.seh_save_regp_x x19, 32
+.seh_endepilogue
+ret
+.seh_endproc
+S
+cat >arm64.want <<'W'
+STACK CFI INIT 1000 1c .cfa: sp 0 + .ra: x30
+STACK CFI 1004 .cfa: sp 48 +
+STACK CFI 1008 .ra: .cfa -8 + ^ x29: .cfa -16 + ^
+STACK CFI 100c .cfa: x29 16 +
+STACK CFI 1010 .cfa: sp 48 +
+STACK CFI 1014 .ra: x30 x29: x29
+STACK CFI 1018 .cfa: sp 0 +
+STACK CFI INIT 101c 18 .cfa: sp 0 + .ra: x30
+STACK CFI 1020 .cfa: sp 32 + x19: .cfa -32 + ^ x20: .cfa -24 + ^
+W
 lld=$(ls -d /usr/lib/llvm-*/bin/lld 2>/dev/null | sort -V | tail -n 1)
 if [ -n "$lld" ] && command -v clang >/dev/null; then
   for arch in x86_64 arm64; do
@@ -52,6 +98,11 @@ if [ -n "$lld" ] && command -v clang >/dev/null; then
   # A row for each instruction of the prolog.
   grep -qE '^STACK CFI INIT 1000 [0-9a-f]+ \.cfa: \$rsp 8 \+ \.ra: \.cfa -8 \+ \^$' text || fail "m.dll: $(cat text)"
   grep -qE '^STACK CFI 10[0-9a-f]+ \.cfa: \$rsp 3[0-9]+ \+$' text || fail "m.dll: $(cat text)"
+  # arm64: f has a list of codes, also for its epilog; g has the form that fits into a word, which has no epilog.
+  clang -target aarch64-pc-windows-msvc -c arm64.s -o m.obj &&
+    "$lld" -flavor link -dll -noentry -nodefaultlib -force m.obj -out:m.dll >/dev/null 2>&1
+  records m.dll
+  head -n 9 text | cmp -s - arm64.want || fail "m.dll for arm64: $(cat text)"
 else
   say "no clang or lld: nothing is made for macOS and Windows"
 fi

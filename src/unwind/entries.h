@@ -1,6 +1,6 @@
-/* Unwind tables that are not DWARF: the x64 tables of PE files (.pdata) and Mach-O's compact unwind information. Each
- * function has one entry, and most entries hold at calls only: they do not describe epilogs. The bytes are hostile;
- * one thread for each list. */
+/* Unwind tables that are not DWARF: those of PE files for x64 and arm64 (.pdata), and Mach-O's compact unwind
+ * information. Each function has one entry. Most entries hold at calls only: they do not describe epilogs. The bytes
+ * are hostile; one thread for each list. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "image/image.h"
@@ -8,7 +8,7 @@
 
 struct unwind_entry {
 	uint64_t start, end; /* addresses */
-	uint32_t info;	     /* .pdata: the address of the codes, relative to the base; compact: the encoding */
+	uint32_t info; /* .pdata: the relative address of the codes, or arm64's packed word; compact: the encoding */
 };
 
 struct unwind_entries {
@@ -23,5 +23,7 @@ struct unwind_entries {
 
 /* Reads the list of a file. 0; -ENODATA: it has none; -EBADMSG, -ENOMEM. */
 int unwind_pdata(const struct image *m, struct unwind_entries *out);
+/* For unwind_pdata(): the list of a file for arm64, in the order of the file. 0; -ENODATA, -ENOMEM. */
+int unwind_pdata_arm64(const struct image *m, struct span table, uint64_t base, struct unwind_entries *out);
 int unwind_compact(const struct image *m, struct unwind_entries *out);
 void unwind_entries_release(struct unwind_entries *l);

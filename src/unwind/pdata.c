@@ -6,7 +6,8 @@
 
 enum {
 	PUSH_NONVOL, ALLOC_LARGE, ALLOC_SMALL, SET_FPREG, SAVE_NONVOL, SAVE_NONVOL_FAR, EPILOG, SPARE, SAVE_XMM128,
-	SAVE_XMM128_FAR, PUSH_MACHFRAME, FLAG_CHAINED = 4, RSP = 7, RIP = 16, ENTRY = 12
+	SAVE_XMM128_FAR, PUSH_MACHFRAME, FLAG_CHAINED = 4, RSP = 7, RIP = 16, ENTRY = 12,
+	AMD64 = 0x8664, ARM64 = 0xaa64
 };
 #define CHAIN_MOST 32 /* parts of a function, each chained to the one before */
 
@@ -213,33 +214,40 @@ static void pdata_write(const struct unwind_entries *l, const struct unwind_entr
 		unwind_text_counts(to)->at_calls++;
 }
 
+static int pdata_list(struct span table, uint64_t base, struct unwind_entries *out)
+{
+	size_t n = table.n / ENTRY;
+
+	out->all = n ? malloc(n * sizeof(*out->all)) : NULL;
+	if (!out->all)
+		return n ? -ENOMEM : -ENODATA;
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *p = table.p + i * ENTRY;
+
+		if (le32(p) < le32(p + 4))
+			out->all[out->n++] = (struct unwind_entry){base + le32(p), base + le32(p + 4), le32(p + 8)};
+	}
+	out->write = pdata_write;
+	return 0;
+}
+
 int unwind_pdata(const struct image *m, struct unwind_entries *out)
 {
 	struct image_pe pe;
-	size_t n;
+	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (m->kind != IMAGE_COFF || !m->linked || m->machine != 0x8664)
+	if (m->kind != IMAGE_COFF || !m->linked || (m->machine != AMD64 && m->machine != ARM64))
 		return -ENODATA;
 	image_pe(m, &pe);
-	n = pe.unwind.n / ENTRY;
-	if (!n)
-		return -ENODATA;
-	out->all = malloc(n * sizeof(*out->all));
-	if (!out->all)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *p = pe.unwind.p + i * ENTRY;
-
-		if (le32(p) < le32(p + 4))
-			out->all[out->n++] =
-				(struct unwind_entry){pe.base + le32(p), pe.base + le32(p + 4), le32(p + 8)};
-	}
+	r = m->machine == ARM64 ? unwind_pdata_arm64(m, pe.unwind, pe.base, out)
+				: pdata_list(pe.unwind, pe.base, out);
+	if (r < 0)
+		return r;
 	if (out->n)
 		qsort(out->all, out->n, sizeof(*out->all), compare_entries);
 	out->image = m;
 	out->base = pe.base;
-	out->write = pdata_write;
 	return 0;
 }
 

@@ -36,6 +36,7 @@ say "dump_syms: $(least 1 theirs) s of processor time, $(least 2 theirs) s elaps
 for what in 1:processor-time 2:elapsed-time 3:memory; do
   bound=0.3
   [ "${what%%:*}" != 1 ] || bound=0
-  at_most "symfs sym by dump_syms, ${what#*:}" "$(divided "$(least "${what%%:*}" ours)" "$(least "${what%%:*}" theirs)")" "" "$bound"
+  part=$(divided "$(least "${what%%:*}" ours)" "$(least "${what%%:*}" theirs)")
+  at_most "symfs sym by dump_syms, ${what#*:}" "$part" "" "$bound"
 done
 exit $missed

@@ -1,4 +1,4 @@
-/* Fuzzes the reader of unwind tables: ELF by libdwarf, .pdata of PE, compact unwind information of Mach-O, frame data
+/* Fuzzes the reader of unwind tables: DWARF, .pdata of PE, compact unwind information of Mach-O, frame data
  * of PDBs. It terminates, and its records are in order, do not overlap, and have a rule for the CFA and the return
  * address. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

@@ -115,6 +115,15 @@ static int fill_settings(struct app *app, struct err *e)
 	return r == 0 && !app->settings.cache_dir ? err_set(e, -ENOMEM, "out of memory") : r;
 }
 
+/* The links of the command's own directory lead to files of any owner. */
+static int add_links(struct app *app)
+{
+	struct conf_section *s = NULL;
+	int r = app->args.links ? place_add(app->conf, true, "gdb", app->args.links, "command", &s) : 0;
+
+	return r == 0 && s ? conf_set(s, "follow-links", "yes", 0) : r;
+}
+
 /* The store tells by the name "bucket" which files came from the team's bucket, so no other source may have it. */
 static int check_names(const struct conf *c, struct err *e)
 {
@@ -166,6 +175,8 @@ static int read_configuration(struct app *app, struct err *e)
 			last ? last : places_last(app->conf, app->args.n_sources), "source");
 	else if (r == 0)
 		r = places_environment(app->conf, e);
+	if (r == 0 && (r = add_links(app)) < 0)
+		err_set(e, r, "out of memory");
 	/* A file that cannot be read is an error: its settings are unknown. */
 	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }

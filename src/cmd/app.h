@@ -63,6 +63,8 @@ struct app_args {
 	} set[32]; /* options --KEY VALUE, for keys of section [symfs] */
 	const char *space; /* a namespace of a server, which has a store and a part of the bucket; NULL: "public" */
 	const char *agent; /* text to add to User-Agent; NULL: no text */
+	const char *links; /* a directory of the command's own with links to files (local-files.h): the first source;
+			      NULL: none */
 	char *adopted; /* the path of a mount's .symfs/config; set by app_adopt_mount(), freed by app_close() */
 };
 

@@ -6,7 +6,9 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/symbolicate-text.h"
 #include "cmd/symbolicate.h"
+#include "recognize/recognize.h"
 #include "symb/symb.h"
 
 #include <fcntl.h>
@@ -167,6 +169,7 @@ struct wishes {
 	struct symb_flags flags;
 	bool text;
 	const char *path;
+	struct buf in; /* of --text, what was read before the configuration */
 };
 
 static void say_error(const struct wishes *w, const struct buf *body)
@@ -181,18 +184,23 @@ static void say_error(const struct wishes *w, const struct buf *body)
 	buf_release(&s.text);
 }
 
-static int symbolicate(struct app *app, const struct wishes *w)
+static int fail_read(const struct wishes *w, int r)
+{
+	fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", err_text(r));
+	return atomic_load(&symbolicate_stopped) ? EXIT_INTERRUPTED : EXIT_LOCAL;
+}
+
+static int symbolicate(struct app *app, struct wishes *w)
 {
 	uint64_t most = app->limits.bytes ? app->limits.bytes : symb_limits_default.bytes;
-	_cleanup_buf_ struct buf in = BUF_UP_TO(most + CHUNK), out = BUF_UP_TO(SYMB_REPLY_MOST);
+	_cleanup_buf_ struct buf in = w->text ? w->in : BUF_UP_TO(most + CHUNK), out = BUF_UP_TO(SYMB_REPLY_MOST);
 	struct symb *symb = NULL;
 	struct err e = {0};
-	int r = read_request(w->path, most, &in), status;
+	int r = w->text ? 0 : read_request(w->path, most, &in), status;
 
-	if (r < 0) {
-		fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", err_text(r));
-		return atomic_load(&symbolicate_stopped) ? EXIT_INTERRUPTED : EXIT_LOCAL;
-	}
+	w->in = (struct buf){0};
+	if (r < 0)
+		return fail_read(w, r);
 	r = symb_new(&symb, app->fetch, &app->limits, &e);
 	if (r < 0) {
 		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
@@ -213,6 +221,23 @@ static int symbolicate(struct app *app, const struct wishes *w)
 	return status == 200 ? EXIT_DONE : status < 500 ? EXIT_NO : EXIT_LOCAL;
 }
 
+/* Reads the file of --text. A negative result: it is a request, and the command goes on. */
+static int symbolicate_text(struct app_args *args, struct wishes *w)
+{
+	const char *shown = w->path ? w->path : "stdin";
+	struct span text;
+	int r;
+
+	w->in = BUF_UP_TO(RECOGNIZE_MOST + CHUNK);
+	r = read_request(w->path, RECOGNIZE_MOST, &w->in);
+	text = (struct span){(const uint8_t *)buf_text(&w->in), w->in.n};
+	if (r == 0 && text_is_request(text))
+		return -1;
+	r = r < 0 ? fail_read(w, r) : text_symbolicate(args, shown, &w->flags, text);
+	buf_release(&w->in);
+	return r;
+}
+
 static int run_symbolicate(int argc, char **argv)
 {
 	struct wishes w = {0};
@@ -224,7 +249,7 @@ static int run_symbolicate(int argc, char **argv)
 		{"demangle", 0, NULL, "demangle names of C++ and Rust", &w.flags.demangle},
 		{"function-size", 0, NULL, "v5: add the sizes of functions", &w.flags.function_size},
 		{"module-errors", 0, NULL, "v5: add why a module was not found", &w.flags.module_errors},
-		{"text", 0, NULL, "print stacks as text, not JSON", &w.text},
+		{"text", 0, NULL, "print text: FILE with names, or the answer", &w.text},
 		{0}};
 	struct app_args args;
 	struct app app;
@@ -240,10 +265,15 @@ static int run_symbolicate(int argc, char **argv)
 			w.api ? "expected at most one FILE" : "--api: expected v4 or v5");
 		return EXIT_USAGE;
 	}
+	symbolicate_catch();
+	status = w.text && !symbolicate_is_minidump(w.path) ? symbolicate_text(&args, &w) : -1;
+	if (status >= 0) {
+		buf_release(&w.in);
+		return fflush(stdout) != 0 ? EXIT_LOCAL : status;
+	}
 	status = app_open(&app, &args, &e);
 	if (status < 0)
 		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
-	symbolicate_catch();
 	if (status < 0)
 		status = app_exit(status);
 	else if (symbolicate_is_minidump(w.path))
@@ -251,6 +281,7 @@ static int run_symbolicate(int argc, char **argv)
 	else
 		status = symbolicate(&app, &w);
 	app_close(&app);
+	buf_release(&w.in);
 	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
 }
 
@@ -258,7 +289,8 @@ const struct cmd cmd_symbolicate = {
 	.name = "symbolicate",
 	.args = "[--api v4|v5] [--text] [FILE]",
 	.help = "Answers a request of Mozilla's symbolication service: JSON with modules and\n"
-		"stacks, from FILE or stdin. If FILE is a minidump, prints its stacks",
+		"stacks, from FILE or stdin. If FILE is a minidump, prints its stacks. With\n"
+		"--text, it may be a backtrace or a crash report, which is printed with names",
 	.examples = {"symfs symbolicate --text request.json",
 		"symfs symbolicate --source mozilla <request.json"},
 	.configured = true,

@@ -28,4 +28,5 @@ void symbolicate_catch(void)
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
 }

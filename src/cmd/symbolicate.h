@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-/* From now on SIGINT and SIGTERM end the work. */
+/* From now on SIGINT, SIGTERM and SIGHUP end the work. */
 void symbolicate_catch(void);
 /* True since a signal came that ends the command. */
 extern atomic_bool symbolicate_stopped;

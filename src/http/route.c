@@ -25,6 +25,7 @@ static const struct fixed {
 	{"metrics", ROUTE_METRICS, "GET, HEAD", NULL},
 	{"missing.csv", ROUTE_MISSING, "GET, HEAD", NULL},
 	{"missingsymbols.csv", ROUTE_MISSES, "GET, HEAD", NULL},
+	{"symbolicate/text", ROUTE_SYMBOLICATE, "POST", "text"},
 	{"symbolicate/v4", ROUTE_SYMBOLICATE, "POST", "v4"},
 	{"symbolicate/v5", ROUTE_SYMBOLICATE, "POST", "v5"},
 };

@@ -5,8 +5,10 @@
 #include "base/util.h"
 #include "http/private.h"
 #include "layout/name.h"
+#include "recognize/recognize.h"
 
 #include <string.h>
+#include <strings.h>
 
 static bool is_on(struct exchange *x, const char *name)
 {
@@ -52,6 +54,40 @@ static void read_flags(struct exchange *x, struct symb_flags *out)
 	};
 }
 
+/* ---- text ---------------------------------------------------------------------------- */
+
+#define TEXT_TYPE "text/plain; charset=utf-8"
+
+static bool is_text(const struct exchange *x)
+{
+	return strcmp(x->route->api, "text") == 0;
+}
+
+static bool is_packed(struct exchange *x)
+{
+	const char *coding = exchange_header(x, "Content-Encoding");
+
+	return coding && *coding && strcasecmp(coding, "identity") != 0;
+}
+
+/* Answers a text with the same text and names in it. No path of this machine that the text names is opened. Returns
+ * the HTTP status. */
+static int symbolicate_text(struct exchange *x, struct span body)
+{
+	struct recognized *r = NULL;
+	struct err e = {0};
+	int status = recognize_read(&r, body), http = 200;
+
+	if (status == 0) {
+		http = recognize_ask(r, x->space->symb, x->space->fetch, &x->flags, &e);
+		status = http == 200 ? recognize_write(r, &x->reply) : buf_addf(&x->reply, "%s\n", e.text);
+		recognized_free(r);
+	}
+	return status == -EFBIG ? 413 : status < 0 ? 500 : http;
+}
+
+/* ---- requests ------------------------------------------------------------------------- */
+
 static void symbolicate_work(void *ctx)
 {
 	struct exchange *x = ctx;
@@ -59,6 +95,7 @@ static void symbolicate_work(void *ctx)
 	struct span body = {(const uint8_t *)x->body.p, x->body.n};
 
 	x->symb_status = atomic_load(&x->left) ? 503
+			 : is_text(x)	       ? symbolicate_text(x, body)
 			 : symb_answer(x->space->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
 	exchange_drop_body(x);
 	atomic_fetch_sub(&h->jobs, 1);
@@ -71,6 +108,8 @@ static bool answers_now(struct exchange *x)
 	struct span body = {(const uint8_t *)x->body.p, x->body.n};
 
 	read_flags(x, &x->flags);
+	if (is_text(x))
+		return false;
 	x->symb_status = symb_try(x->space->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
 	return x->symb_status != -EAGAIN;
 }
@@ -84,7 +123,10 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 		x->step = STEP_ANSWER;
 	}
 	if (x->step == STEP_ANSWER)
-		return exchange_buf(x, x->symb_status, "application/json", "no-store", &x->reply);
+		return exchange_buf(x, x->symb_status, is_text(x) ? TEXT_TYPE : "application/json", "no-store",
+			&x->reply);
+	if (is_text(x) && is_packed(x))
+		return exchange_text(x, 415, TEXT_TYPE, "no-store", "send the text without Content-Encoding\n");
 	if (atomic_fetch_add(&h->jobs, 1) >= HTTP_JOBS_MOST) {
 		atomic_fetch_sub(&h->jobs, 1);
 		return exchange_text(x, 503, "application/json", "no-store",

@@ -39,7 +39,7 @@ static bool address_of(const struct loaded *l, const struct asked_frame *f, uint
 		*out = PPDB_METHOD(f->method) | f->offset;
 		return f->offset <= UINT32_MAX && l->exact;
 	}
-	*out = f->offset + l->g.base;
+	*out = f->offset + (f->linked ? 0 : l->g.base);
 	return *out >= f->offset && !(l->exact && f->offset > UINT32_MAX);
 }
 

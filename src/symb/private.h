@@ -62,6 +62,7 @@ struct wanted {
 struct asked_frame {
 	uint32_t module; /* index into the job's modules; NO_MODULE: the frame has no module */
 	bool minus;	 /* the offset is -1, the only negative offset that is accepted */
+	bool linked;	 /* the offset is an address in the file, as its symbols have it */
 	uint32_t method; /* .NET: the method's row in the metadata; 0: the frame has no method */
 	uint64_t offset;
 	size_t big;	 /* for an offset of more than 64 bits: 1 + the position of its text in `bigs`; else

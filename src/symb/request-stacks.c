@@ -101,16 +101,20 @@ static bool read_hex(struct reading *r, uint32_t object, const char *name, uint6
 	return true;
 }
 
-/* Reads the index of the module from the member addr_mode: "rel:N". False: the member has another form. */
-static bool read_mode(struct reading *r, uint32_t object, uint64_t *index)
+/* Reads the index of the module from the member addr_mode: "rel:N" or "link:N". False: the member has another form.
+ */
+static bool read_mode(struct reading *r, uint32_t object, uint64_t *index, bool *linked)
 {
-	char text[32];
+	char text[32], *number = text + 4;
 
-	if (!reading_text(r, object, "addr_mode", text, sizeof(text)) || strncmp(text, "rel:", 4) != 0 ||
-		!text[4] || strlen(text) > 14)
+	if (!reading_text(r, object, "addr_mode", text, sizeof(text)))
+		return false;
+	*linked = strncmp(text, "link:", 5) == 0;
+	number += *linked;
+	if ((!*linked && strncmp(text, "rel:", 4) != 0) || !*number || strlen(number) > 10)
 		return false;
 	*index = 0;
-	for (const char *c = text + 4; *c; c++) {
+	for (const char *c = number; *c; c++) {
 		if (*c < '0' || *c > '9')
 			return false;
 		*index = *index * 10 + (uint64_t)(*c - '0');
@@ -131,7 +135,7 @@ static int read_frame_object(struct reading *r, const struct asked_job *job, str
 
 	if (!jtext_member(r->j, token, "addr_mode"))
 		return bad_frame(r, p, "is not a list of two items");
-	if (!read_mode(r, token, &index))
+	if (!read_mode(r, token, &index, &f->linked))
 		return bad_frame(r, p, "has an invalid addr_mode");
 	status = set_module(r, job, p, false, index, f);
 	if (status)

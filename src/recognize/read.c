@@ -1,0 +1,178 @@
+/* Reads a text line by line, and offers each line to the recognizers. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "obj/obj.h"
+#include "recognize/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void take_format(struct recognized *r, const struct recognizer *k)
+{
+	if (!r->format && r->n_frames)
+		r->format = k->name;
+}
+
+static void offer(struct recognized *r, const struct line *l)
+{
+	for (const struct recognizer *const *k = recognizers; *k; k++)
+		if ((*k)->line && (*k)->line(r, l)) {
+			take_format(r, *k);
+			return;
+		}
+}
+
+static void read_lines(struct recognized *r)
+{
+	for (size_t at = 0; at < r->text.n && r->r == 0;) {
+		const uint8_t *p = r->text.p + at, *end = memchr(p, '\n', r->text.n - at);
+		size_t n = end ? (size_t)(end - p) : r->text.n - at;
+		struct line l = {(const char *)p, n, at};
+
+		at += n + (end != NULL);
+		while (l.n && l.p[l.n - 1] == '\r')
+			l.n--;
+		if (l.n && l.n <= RECOGNIZE_LINE)
+			offer(r, &l);
+	}
+}
+
+/* A module that lines name without an id can be one that a later line names with its id. */
+static void join_modules(struct recognized *r)
+{
+	for (size_t i = 0; i < r->n_seen; i++) {
+		struct seen *s = &r->seen[i];
+
+		for (size_t k = i + 1; !s->has_id && s->better == NO_SEEN && k < r->n_seen; k++) {
+			const struct seen *t = &r->seen[k];
+
+			if (t->hash == s->hash && t->has_id &&
+				(strcmp(t->path, s->path) == 0 || !strchr(s->path, '/') || !strchr(t->path, '/')))
+				s->better = (uint32_t)k;
+		}
+	}
+	for (size_t i = 0; i < r->n_frames; i++) {
+		struct frame *f = &r->frames[i];
+
+		if (f->module != NO_SEEN && r->seen[f->module].better != NO_SEEN)
+			f->module = r->seen[f->module].better;
+	}
+	for (size_t i = 0; i < r->n_based; i++)
+		if (r->seen[r->based[i].module].better != NO_SEEN)
+			r->based[i].module = r->seen[r->based[i].module].better;
+}
+
+/* Marks the modules that frames need. An address can need any module that has a place. */
+static void mark_used(struct recognized *r)
+{
+	bool addresses = false;
+
+	for (size_t i = 0; i < r->n_frames; i++) {
+		addresses = addresses || r->frames[i].kind == FRAME_ADDRESS;
+		if (r->frames[i].module != NO_SEEN)
+			r->seen[r->frames[i].module].used = true;
+	}
+	for (size_t i = 0; addresses && i < r->n_based; i++)
+		r->seen[r->based[i].module].used = true;
+	if (r->program != NO_SEEN && r->n_frames)
+		r->seen[r->program].used = true;
+}
+
+int recognize_read(struct recognized **out, struct span text)
+{
+	struct recognized *r;
+	int status;
+
+	if (text.n > RECOGNIZE_MOST)
+		return -EFBIG;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->text = text;
+	r->program = NO_SEEN;
+	r->reply = BUF_UP_TO(SYMB_REPLY_MOST);
+	for (const struct recognizer *const *k = recognizers; *k && !r->format; k++)
+		if ((*k)->document && (*k)->document(r))
+			r->format = (*k)->name;
+	if (!r->format)
+		read_lines(r);
+	join_modules(r);
+	mark_used(r);
+	status = r->r;
+	if (status < 0)
+		recognized_free(r);
+	else
+		*out = r;
+	return status;
+}
+
+void recognized_free(struct recognized *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_seen; i++)
+		free(r->seen[i].path);
+	free(r->seen);
+	free(r->frames);
+	free(r->based);
+	free(r->asked);
+	free(r->answer);
+	jtext_release(&r->j);
+	buf_release(&r->reply);
+	free(r);
+}
+
+size_t recognized_frames(const struct recognized *r)
+{
+	return r->n_frames;
+}
+
+const char *recognized_format(const struct recognized *r)
+{
+	return r->format ? r->format : "";
+}
+
+uint32_t recognized_modules(const struct recognized *r)
+{
+	return (uint32_t)r->n_seen;
+}
+
+/* ---- files at the paths of modules ------------------------------------------------------------------- */
+
+const char *recognized_path(const struct recognized *r, uint32_t i)
+{
+	const struct seen *s = &r->seen[i];
+
+	if (s->better != NO_SEEN || !s->used || (s->deleted && !s->has_id))
+		return NULL;
+	/* systemd names a module without its directory, and the program with it. */
+	if (!s->has_id && !strchr(s->path, '/') && r->program != NO_SEEN &&
+		strcmp(path_base(r->seen[r->program].path), s->path) == 0)
+		return r->seen[r->program].deleted ? NULL : r->seen[r->program].path;
+	return s->path;
+}
+
+int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char id[static RECOGNIZE_ID], bool *debug)
+{
+	struct seen *s = &r->seen[i];
+	struct view v = view_of_fd(fd, size);
+	struct obj_slice slice;
+	int status = obj_identify(&v, 0, &slice, NULL);
+
+	if (status < 0)
+		return status;
+	if (slice.module.object != OBJECT_ELF || !slice.module.code_id[0])
+		return -ENODATA;
+	if (s->has_id && !build_id_equal(slice.module.code_id, s->m.code_id))
+		return -ESTALE;
+	if (!s->has_id) {
+		s->m = slice.module;
+		s->unverified = true;
+	}
+	*debug = slice.worth.debug != WORTH_NO_DEBUG;
+	snprintf(id, RECOGNIZE_ID, "%s", slice.module.code_id);
+	v = view_of_fd(fd, size);
+	segments_read(&s->segments, &v);
+	return 0;
+}

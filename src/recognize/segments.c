@@ -1,0 +1,103 @@
+/* Reads from an ELF file where its segments and its section .text are loaded. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "obj/elf.h"
+#include "recognize/private.h"
+
+#include <string.h>
+
+#define PAGE_MASK 4095u
+
+static const struct elf_field ph_type = {0, 4, 0, 4}, ph_offset = {4, 4, 8, 8}, ph_vaddr = {8, 4, 16, 8},
+	ph_filesz = {16, 4, 32, 8}, ph_memsz = {20, 4, 40, 8};
+static const struct elf_field sh_name = {0, 4, 0, 4}, sh_addr = {12, 4, 16, 8}, sh_offset = {16, 4, 24, 8};
+
+static int read_segments(struct segments *p, struct elf *elf)
+{
+	for (uint32_t i = 0; i < elf->segments.count && p->n < LOADS_MOST; i++) {
+		const uint8_t *h;
+		int r = elf_table_at(elf, &elf->segments, i, &h);
+
+		if (r < 0)
+			return r;
+		if (elf_field(elf, h, ph_type) != PT_LOAD)
+			continue;
+		p->load[p->n].offset = elf_field(elf, h, ph_offset);
+		p->load[p->n].address = elf_field(elf, h, ph_vaddr);
+		p->load[p->n].file_size = elf_field(elf, h, ph_filesz);
+		p->load[p->n++].size = elf_field(elf, h, ph_memsz);
+	}
+	return p->n ? 0 : -ENODATA;
+}
+
+static int read_text(struct segments *p, struct elf *elf)
+{
+	const uint8_t *h;
+	uint64_t names;
+	int r;
+
+	if (!elf->sections.count || elf->names_index >= elf->sections.count)
+		return 0;
+	r = elf_table_at(elf, &elf->sections, elf->names_index, &h);
+	if (r < 0)
+		return r;
+	names = elf_field(elf, h, sh_offset);
+	for (uint32_t i = 0; i < elf->sections.count && !p->has_text; i++) {
+		uint64_t at, address;
+		char name[6];
+
+		r = elf_table_at(elf, &elf->sections, i, &h);
+		if (r < 0)
+			return r;
+		at = elf_field(elf, h, sh_name);
+		address = elf_field(elf, h, sh_addr);
+		if (at > UINT64_MAX - names || view_read(elf->v, names + at, name, sizeof(name)) < 0)
+			continue;
+		p->has_text = memcmp(name, ".text", sizeof(name)) == 0;
+		p->text = address;
+	}
+	return 0;
+}
+
+int segments_read(struct segments *p, struct view *v)
+{
+	struct elf elf;
+	struct err e = {0};
+	uint8_t magic[4];
+	int r = view_read(v, 0, magic, sizeof(magic));
+
+	memset(p, 0, sizeof(*p));
+	if (r < 0)
+		return r;
+	if (memcmp(magic, "\177ELF", 4) != 0)
+		return -ENOMSG;
+	r = elf_open(&elf, v, &e);
+	if (r == 0)
+		r = read_segments(p, &elf);
+	if (r == 0)
+		r = read_text(p, &elf);
+	if (r < 0)
+		return r;
+	p->fixed = elf.type == ET_EXEC;
+	p->image = p->load[0].address & ~(uint64_t)PAGE_MASK;
+	p->known = true;
+	return 0;
+}
+
+bool segments_of_offset(const struct segments *p, uint64_t offset, uint64_t *address)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (offset >= p->load[i].offset && offset - p->load[i].offset < p->load[i].file_size) {
+			*address = p->load[i].address + (offset - p->load[i].offset);
+			return true;
+		}
+	return false;
+}
+
+bool segments_has(const struct segments *p, uint64_t address)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (address >= p->load[i].address && address - p->load[i].address < p->load[i].size)
+			return true;
+	return false;
+}

@@ -1,0 +1,314 @@
+#!/bin/sh
+# symfs symbolicate --text, and POST /symbolicate/text: stacks of each format get names, and every other byte stays. gdb,
+# eu-stack and lldb make their samples here, of a program that crashes in an inlined call. The other samples are written
+# here, with the addresses of the same crash. SYMFS_SAMPLES=yes prints each sample before and after.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy strip readelf gdb curl
+cd "$TMP" || exit 1
+BIN=$TMP/bin
+mkdir -p bin src breakpad
+
+cat >src/lib.c <<'EOC'
+#include <stddef.h>
+static inline __attribute__((always_inline)) int inner(volatile int *p, int n) { return p[n] + n; }
+__attribute__((noinline)) int deep(int n) { int one[2] = {1, n}; return inner(n == 9 ? NULL : one, n & 1) + 1; }
+__attribute__((noinline)) int outer(int n) { return deep(n) * 3; }
+EOC
+cat >src/main.c <<'EOC'
+int outer(int);
+static __attribute__((noinline)) int start(int n) { return outer(n) + 2; }
+int main(int argc, char **argv) { return start(argc + 7) == 0; }
+EOC
+(cd src && gcc -g -O1 -fPIC -shared -Wl,-soname,libcrash.so -Wl,--build-id=sha1 -o ../bin/libcrash.so lib.c &&
+  gcc -g -O1 -Wl,--build-id=sha1 -o ../bin/prog main.c ../bin/libcrash.so -Wl,-rpath,"$BIN" &&
+  gcc -g -O1 -no-pie -fno-pie -Wl,--build-id=sha1 -o ../bin/fixed main.c ../bin/libcrash.so -Wl,-rpath,"$BIN") || fail gcc
+for f in prog fixed libcrash.so; do
+  objcopy --only-keep-debug bin/$f $f.debug && strip bin/$f || fail objcopy
+  put_gdb far $f.debug .debug
+  put_gdb far bin/$f
+  rm $f.debug
+done
+PROG_ID=$(build_id bin/prog) LIB_ID=$(build_id bin/libcrash.so)
+
+text() { "$SYMFS" symbolicate --text --no-default-sources --source "gdb@$TMP/far" --source "breakpad@$TMP/breakpad" --cache store "$@"; }
+
+# sample NAME: names in NAME.txt, to NAME.out.
+sample() {
+  text "$1.txt" >"$1.out" 2>"$1.log" || fail "$1: exit status $?: $(cat "$1.out")"
+  [ "${SYMFS_SAMPLES:-}" != yes ] || { say "=== $1, before"; cat "$1.txt"; say "=== $1, after"; cat "$1.out"; }
+}
+# has NAME LINE...: each is a line of NAME.out, as a regular expression.
+has() {
+  has_name=$1
+  shift
+  for line; do
+    grep -q -- "^$line\$" "$has_name.out" || fail "$has_name: no line $line in: $(cat "$has_name.out")"
+  done
+}
+# rest_same NAME: the lines without a name that was put in are those of the sample, in their order.
+rest_same() {
+  grep -v "$TMP/src/\|_start" "$1.out" >"$1.rest"
+  diff "$1.txt" "$1.rest" | grep -q '^>' && fail "$1: other lines changed: $(diff "$1.txt" "$1.rest")"
+  return 0
+}
+L=$TMP/src/lib.c M=$TMP/src/main.c X='0x[0-9a-f]*'
+
+# ---- gdb, eu-stack, lldb ----------------------------------------------------------------------
+debug() { # PROGRAM COMMANDS...
+  program=$1
+  shift
+  timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex bt "$@" --args "$program" x 2>/dev/null </dev/null
+}
+debug bin/prog -ex 'info sharedlibrary' -ex 'info proc mappings' -ex 'generate-core-file core' >gdb.txt
+grep -q SIGSEGV gdb.txt && [ -s core ] || skip "gdb cannot run a program here: $(tail -n 1 gdb.txt)"
+sample gdb
+has gdb "#0  $X in inner (inlined) at $L:2" "#0  $X in deep at $L:3 from $BIN/libcrash.so \[unverified\]" \
+  "#1  $X in outer at $L:4 from $BIN/libcrash.so \[unverified\]" "#2  $X in start at $M:2 \[unverified\]" \
+  "#3  $X in main at $M:3 \[unverified\]"
+rest_same gdb
+
+# The addresses of libraries alone: a program that is not position-independent needs no more.
+debug bin/fixed -ex 'info sharedlibrary' >gdb-fixed.txt
+{ echo "Reading symbols from $BIN/fixed..."; cat gdb-fixed.txt; } >more && mv more gdb-fixed.txt
+sample gdb-fixed
+has gdb-fixed "#0  $X in inner (inlined) at $L:2" "#0  $X in deep at $L:3 from $BIN/libcrash.so \[unverified\]" \
+  "#2  $X in start at $M:2 \[unverified\]" "#3  $X in main at $M:3 \[unverified\]"
+rest_same gdb-fixed
+
+# A file that is gone, or that the text calls deleted, gives no name. Ids in the text do.
+mv bin away
+text gdb.txt >gone.out 2>gone.log || fail "gdb, without files: $(cat gone.log)"
+cmp gdb.txt gone.out || fail "gdb, without files: $(cat gone.out)"
+mv away bin
+
+if command -v eu-stack >/dev/null && command -v eu-unstrip >/dev/null; then
+  eu-stack --core core -m >stack.txt 2>/dev/null
+  eu-unstrip -n --core core >list.txt 2>/dev/null || fail eu-unstrip
+  cat stack.txt list.txt >elfutils.txt
+  grep -q '^#1 ' elfutils.txt || fail "eu-stack: $(cat elfutils.txt)"
+  mv bin away
+  sample elfutils
+  mv away bin
+  has elfutils "#0  $X inner (inlined) at $L:2" "#0  $X deep at $L:3 - .*libcrash.so" \
+    "#1  $X outer at $L:4 - .*libcrash.so" "#2  $X start at $M:2 - $BIN/prog" "#3  $X main at $M:3 - $BIN/prog"
+  rest_same elfutils
+  eu-stack --core core -m -b >elfutils-ids.txt 2>/dev/null
+  sample elfutils-ids
+  has elfutils-ids "#0  $X inner (inlined) at $L:2" "#1  $X outer at $L:4 - .*libcrash.so" "#2  $X start at $M:2 - $BIN/prog"
+  rest_same elfutils-ids
+else
+  say "no eu-stack"
+fi
+
+if command -v lldb >/dev/null; then
+  timeout 120 lldb -x -b -o 'settings set symbols.enable-external-lookup false' -o bt -o 'image list' -c core bin/prog \
+    >lldb.txt 2>lldb.log </dev/null
+  if grep -q 'frame #2' lldb.txt; then
+    sample lldb
+    has lldb ".* frame #0: $X libcrash.so.inner (inlined) at $L:2" ".* frame #0: $X libcrash.so.deep at $L:3" \
+      ".* frame #2: $X prog.start at $M:2"
+    rest_same lldb
+  else
+    say "lldb walks no core here"
+  fi
+fi
+
+# ---- formats whose tools are not here: written with the addresses of the crash ------------------
+# places: "NUMBER ADDRESS OFFSET ID NAME PATH" for each frame of the program and the library, from gdb's backtrace.
+base_of() { sed -n "s|^ *\(0x[0-9a-f]*\) .* 0x0  *r--p  *$BIN/$1\$|\1|p" gdb.txt | head -n 1; }
+P=$(base_of prog) B=$(base_of libcrash.so)
+places() {
+  sed -n 's/^#\([0-3]\)  \(0x[0-9a-f]*\) in .*/\1 \2/p' gdb.txt | while read -r n address; do
+    case $n in 0 | 1) base=$B id=$LIB_ID name=libcrash.so ;; *) base=$P id=$PROG_ID name=prog ;; esac
+    echo "$n $address $((address - base)) $id $name"
+  done
+}
+[ "$(places | wc -l)" = 4 ] || fail "places: $(places)"
+
+# systemd 252 writes the offset from the beginning of the module. A caller's is that of the return address.
+{
+  echo "           PID: 7 (prog)"
+  echo "       Message: Process 7 (prog) of user 0 dumped core."
+  echo "                "
+  echo "                Module libcrash.so with build-id $LIB_ID"
+  echo "                Module prog with build-id $PROG_ID"
+  echo "                Stack trace of thread 7:"
+  places | while read -r n address offset id name; do
+    printf '                #%s  0x%016x n/a (%s + 0x%x)\n' "$n" "$((address))" "$name" "$offset"
+  done
+  echo "                #4  0x00007f25d8f3b24a n/a (libnone.so + 0x27249)"
+  echo "                ELF object binary architecture: AMD x86-64"
+} >systemd.txt
+sample systemd
+has systemd " *#0  $X inner (inlined) at $L:2 *" " *#0  $X deep at $L:3 (libcrash.so + $X)" \
+  " *#1  $X outer at $L:4 (libcrash.so + $X)" " *#2  $X start at $M:2 (prog + $X)" " *#3  $X main at $M:3 (prog + $X)"
+rest_same systemd
+# The journal's field with packages has the ids, too.
+{
+  sed '/with build-id/d' systemd.txt
+  echo "COREDUMP_PACKAGE_JSON={\"elfType\":\"coredump\",\"prog\":{\"type\":\"deb\",\"buildId\":\"$PROG_ID\"},\"libcrash.so\":{\"buildId\":\"$LIB_ID\"}}"
+} >systemd-json.txt
+sample systemd-json
+has systemd-json " *#0  $X inner (inlined) at $L:2 *" " *#2  $X start at $M:2 (prog + $X)"
+rest_same systemd-json
+
+# Android: the address in the file; that of a caller is within the call.
+{
+  echo "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***"
+  echo "signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x4"
+  echo "backtrace:"
+  places | while read -r n address offset id name; do
+    [ "$n" = 0 ] || offset=$((offset - 1))
+    printf '      #%02d pc %016x  /system/lib64/%s%s (BuildId: %s)\n' "$n" "$offset" "$name" \
+      "$([ "$n" = 1 ] && echo ' (outer+9)')" "$id"
+  done
+  echo "      #04 pc 0000000000012345  /data/app/base.apk!libgone.so (offset 0x1000) (BuildId: 00112233445566778899aabbccddeeff)"
+} >android.txt
+sample android
+has android " *#00 pc [0-9a-f]*  /system/lib64/libcrash.so (inner (inlined) at $L:2)" \
+  " *#00 pc [0-9a-f]*  /system/lib64/libcrash.so (deep at $L:3) (BuildId: $LIB_ID)" \
+  " *#01 pc [0-9a-f]*  /system/lib64/libcrash.so (outer at $L:4) (BuildId: $LIB_ID)" \
+  " *#02 pc [0-9a-f]*  /system/lib64/prog (start at $M:2) (BuildId: $PROG_ID)"
+rest_same android
+
+# perf script 6.1 writes offsets in the file; its first line of a sample is no caller.
+{
+  echo "prog     7  2109.823139:    5000000 cpu-clock:u: "
+  places | while read -r n address offset id name; do
+    printf '\t%16x %s (%s/%s)\n' "$offset" "$([ "$n" = 1 ] && echo 'outer+0x9' || echo '[unknown]')" "$BIN" "$name"
+  done
+  printf '\t               0 [unknown] ([unknown])\n\n'
+} >perf.txt
+sample perf
+has perf "	 *[0-9a-f]* inner (inlined) at $L:2" "	 *[0-9a-f]* deep at $L:3 ($BIN/libcrash.so) \[unverified\]" \
+  "	 *[0-9a-f]* outer at $L:4 ($BIN/libcrash.so) \[unverified\]" "	 *[0-9a-f]* start at $M:2 ($BIN/prog) \[unverified\]"
+rest_same perf
+{ printf '%s %s\n' "$PROG_ID" "$BIN/prog" "$LIB_ID" "$BIN/libcrash.so"; cat perf.txt; } >perf-ids.txt
+sample perf-ids
+has perf-ids "	 *[0-9a-f]* deep at $L:3 ($BIN/libcrash.so)" "	 *[0-9a-f]* start at $M:2 ($BIN/prog)"
+
+# Apple's reports, with a Breakpad file of the program.
+UUID=11111111222233334444555555555555
+mkdir -p "breakpad/App/${UUID}0"
+cat >"breakpad/App/${UUID}0/App.sym" <<EOC
+MODULE mac arm64 ${UUID}0 App
+FILE 0 $TMP/src/App.swift
+INLINE_ORIGIN 0 tapped
+FUNC 1000 40 0 handle
+INLINE 0 12 0 0 1010 8
+1000 10 10 0
+1010 8 3 0
+1018 28 13 0
+FUNC 2000 20 0 main
+2000 20 20 0
+EOC
+dashed=11111111-2222-3333-4444-555555555555
+cat >apple-ips.txt <<EOC
+{"app_name":"App","bug_type":"309"}
+{
+  "usedImages" : [{"source":"P","base":4294967296,"uuid":"$dashed","path":"\/Applications\/App","name":"App"},
+    {"base":0,"uuid":"00000000-0000-0000-0000-000000000000","name":"???"}],
+  "threads" : [{"triggered":true,"id":1,"frames":[{"imageOffset":4116,"imageIndex":0},
+    {"imageOffset":8196,"imageIndex":0},{"imageOffset":5,"symbol":"known","imageIndex":0},{"imageOffset":7,"imageIndex":1}]}]
+}
+EOC
+sample apple-ips
+grep -qF "\"frames\":[{\"inline\":true,\"symbol\":\"tapped\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":3,\"imageOffset\":4116,\"imageIndex\":0},{\"symbolLocation\":20,\"symbol\":\"handle\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":12,\"imageOffset\":4116,\"imageIndex\":0}," apple-ips.out ||
+  fail "apple-ips: $(cat apple-ips.out)"
+grep -qF "{\"symbolLocation\":3,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8196,\"imageIndex\":0},{\"imageOffset\":5,\"symbol\":\"known\"" apple-ips.out ||
+  fail "apple-ips: $(cat apple-ips.out)"
+cat >apple-crash.txt <<EOC
+Process:               App [7]
+
+Thread 0 Crashed:
+0   App                           	0x0000000100001014 0x100000000 + 4116
+1   App                           	0x0000000100002004 App + 8196
+2   libdyld.dylib                 	0x00007fff20000010 start + 1
+
+Binary Images:
+       0x100000000 -        0x100007fff +com.example.App (1.0 - 1) <$dashed> /Applications/App
+EOC
+sample apple-crash
+has apple-crash "0   App *	$X tapped (inlined) at $TMP/src/App.swift:3" "0   App *	$X handle at $TMP/src/App.swift:12" \
+  "1   App *	$X main at $TMP/src/App.swift:20"
+rest_same apple-crash
+
+# rust-minidump: an ELF module, and a Windows program with a Breakpad file.
+mkdir -p breakpad/win.pdb/22222222222222222222222222222222a
+printf 'MODULE windows x86_64 22222222222222222222222222222222a win.pdb\nFILE 0 c:/win.c\nFUNC 1000 40 0 win_work\n1000 40 7 0\n' \
+  >breakpad/win.pdb/22222222222222222222222222222222a/win.sym
+member() { # MODULE OFFSET
+  printf '{"file": null, "frame": 0, "function": null, "function_offset": null, "inlines": null, "line": null, "missing_symbols": true, "module": "%s", "module_offset": "0x%x", "trust": "scan"}' "$1" "$2"
+}
+crash=$(places | sed -n 's/^0 [^ ]* \([0-9]*\) .*/\1/p')
+cat >minidump.txt <<EOC
+{"crash_info": {"type": "SIGSEGV"}, "crashing_thread": {"frame_count": 1, "frames": [$(member libcrash.so "$crash")]},
+ "modules": [{"filename": "libcrash.so", "code_id": "$LIB_ID", "debug_file": "libcrash.so", "debug_id": "$(echo "$LIB_ID" | cut -c1-32)0"},
+  {"filename": "win.exe", "code_id": "5AB380779000", "debug_file": "win.pdb", "debug_id": "22222222222222222222222222222222a"}],
+ "system_info": {"os": "Linux"}, "threads": [{"frames": [$(member libcrash.so "$crash"), $(member win.exe 4128)]}]}
+EOC
+sample minidump
+n=$(grep -oF "{\"file\": \"$L\", \"frame\": 0, \"function\": \"deep\", \"function_offset\": null, \"inlines\": [{\"function\":\"inner\",\"file\":\"$L\",\"line\":2}], \"line\": 3," minidump.out | wc -l)
+[ "$n" = 2 ] || fail "minidump: $n frames: $(cat minidump.out)"
+grep -qF '{"file": "c:\\win.c", "frame": 0, "function": "win_work", "function_offset": null, "inlines": null, "line": 7,' minidump.out ||
+  fail "minidump: $(cat minidump.out)"
+
+# ---- what must not change, and what must not be believed ----------------------------------------
+# CRLF, NUL, bytes that are not UTF-8, and a last line without its end.
+printf 'a\000b \377\r\n#0  0x0000000000001151 n/a (none + 0x1)\r\n\r\n    #1 0x1  (/nowhere/x+0x1)\n\tend' >odd.txt
+sample odd
+cmp odd.txt odd.out || fail "bytes of a text without names"
+sed 's/$/\r/' systemd.txt >crlf.txt
+sample crlf
+tr -d '\r' <crlf.out | cmp - systemd.out || fail "CRLF: $(cat crlf.out)"
+[ "$(grep -c "$(printf '\r')" crlf.out)" = "$(wc -l <crlf.out)" ] || fail "CRLF: some lines lack it"
+# Another build at the path: the id in the text counts, and without an id the file at a "(deleted)" path does not.
+crash_at=$(printf '%x' "$crash")
+cp bin/libcrash.so kept && cp bin/prog bin/libcrash.so
+printf '    #0 0x1  (%s/libcrash.so+0x%s) (BuildId: %s)\n' "$BIN" "$crash_at" "$LIB_ID" >other.txt
+sample other
+has other "    #0 0x1 in deep at $L:3 ($BIN/libcrash.so+$X) (BuildId: $LIB_ID)"
+cp kept bin/libcrash.so
+printf '    #0 0x1  (%s/libcrash.so (deleted)+0x%s)\n#0  0x1 n/a (%s/libcrash.so (deleted) + 0x%s)\n' "$BIN" "$crash_at" "$BIN" "$crash_at" >deleted.txt
+sample deleted
+cmp deleted.txt deleted.out || fail "a deleted file: $(cat deleted.out)"
+# A name with a control character, from a symbol file.
+mkdir -p breakpad/esc/333333333333333333333333333333330
+printf 'MODULE Linux x86_64 333333333333333333333333333333330 esc\nFUNC 0 10 0 bad\033[31mname\n' >breakpad/esc/333333333333333333333333333333330/esc.sym
+printf '#0  0x5 n/a (esc + 0x5)\nModule esc with build-id 33333333333333333333333333333333\n' >escape.txt
+sample escape
+has escape '#0  0x5 bad\\x1b\[31mname (esc + 0x5)'
+
+# A request stays a request; a text without stacks is printed as it is.
+printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "libcrash.so"}], "stacks": [[[0, %s]]]}' "$LIB_ID" "$crash" >request
+text request >request.out || fail "a request: $(cat request.out)"
+grep -q "^  0  libcrash.so  deep + 0x[0-9a-f]* at $L:3\$" request.out || fail "a request: $(cat request.out)"
+echo 'no stack' >none.txt
+text none.txt >none.out 2>none.err
+[ $? = 1 ] || fail "a text without stacks does not end with 1"
+cmp none.txt none.out || fail "a text without stacks: $(cat none.out)"
+grep -q 'no stack in a known format' none.err || fail "a text without stacks: $(cat none.err)"
+ls -d "${TMPDIR:-/tmp}"/symfs-files.* >left 2>/dev/null
+while read -r dir; do
+  grep -qF "$TMP" <<-EOC && fail "a directory was left: $dir"
+	$(find "$dir" -type l -printf '%l\n' 2>/dev/null)
+	EOC
+done <left
+
+# ---- HTTP: the same text, but no file of the server at a path of the text -----------------------
+symfs_serve one --source "gdb@$TMP/far"
+U=$URL_one
+for name in systemd android perf-ids; do
+  ask 200 /symbolicate/text --data-binary "@$name.txt"
+  cmp "$TMP/body" "$name.out" || fail "POST $name: $(cat "$TMP/body")"
+  tr -d '\r' <"$TMP/head" | grep -qix 'content-type: text/plain; charset=utf-8' || fail "POST $name: $(cat "$TMP/head")"
+done
+for name in gdb gdb-fixed perf none; do
+  ask 200 /symbolicate/text --data-binary "@$name.txt"
+  cmp "$TMP/body" "$name.txt" || fail "POST $name opens a file of the server: $(cat "$TMP/body")"
+done
+ask 415 /symbolicate/text -H 'Content-Encoding: gzip' --data-binary @gdb.txt
+ask 405 /symbolicate/text
+symfs_unserve one
+exit 0

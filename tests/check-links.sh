@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks that calls between object files go only to lower floors, and form no circle that src/FLOORS
-# does not name, and that symfs is not linked with libelf or libdwarf. Also shows that the check can fail.
+# does not name, and that symfs is not linked with libelf, libdw or libdwarf. Also shows that the check can fail.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 build=${top_builddir:-.}
@@ -8,11 +8,14 @@ command -v nm >/dev/null || { echo "SKIP: no nm"; exit 77; }
 [ -e "$build/src/main.o" ] || { echo "$build is not built"; exit 1; }
 sh "$top/scripts/check-arrows" "$top/src" "$build/src" || exit 1
 
-# The libraries of unwind tables are those of libexec/frames alone.
+# The libraries of unwind tables are those of libexec/frames and libexec/unwind alone. libdw and libdwarf have functions of
+# the same names, so no program has both.
 command -v readelf >/dev/null || { echo "SKIP: no readelf"; exit 77; }
-foreign() { readelf -d "$1" | grep -E 'NEEDED.*\[lib(elf|dwarf)\.' | sed "s|^|$1: |"; }
+foreign() { readelf -d "$1" | grep -E 'NEEDED.*\[lib(elf|dw|dwarf)\.' | sed "s|^|$1: |"; }
 [ -z "$(foreign "$build/symfs")" ] || { foreign "$build/symfs"; exit 1; }
 [ "$(foreign "$build/libexec/frames" | wc -l)" = 2 ] || { echo "libexec/frames is not linked with libelf and libdwarf"; exit 1; }
+[ "$(foreign "$build/libexec/unwind" | grep -c 'lib\(elf\|dw\)\.')" = 2 ] || { echo "libexec/unwind is not linked with libelf and libdw"; exit 1; }
+[ "$(foreign "$build/libexec/unwind" | wc -l)" = 2 ] || { echo "libexec/unwind is linked with libdwarf"; exit 1; }
 
 bad=$(mktemp -d) || exit 1
 trap 'rm -rf "$bad"' EXIT

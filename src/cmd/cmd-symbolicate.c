@@ -238,6 +238,12 @@ static int symbolicate_text(struct app_args *args, struct wishes *w)
 	return r;
 }
 
+/* Whether the word names an input without a text of its own. */
+static bool has_stacks(const char *word)
+{
+	return symbolicate_is_minidump(word) || symbolicate_is_core(word) || symbolicate_process(word);
+}
+
 static int run_symbolicate(int argc, char **argv)
 {
 	struct wishes w = {0};
@@ -266,7 +272,7 @@ static int run_symbolicate(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	symbolicate_catch();
-	status = w.text && !symbolicate_is_minidump(w.path) ? symbolicate_text(&args, &w) : -1;
+	status = w.text && !has_stacks(w.path) ? symbolicate_text(&args, &w) : -1;
 	if (status >= 0) {
 		buf_release(&w.in);
 		return fflush(stdout) != 0 ? EXIT_LOCAL : status;
@@ -278,6 +284,8 @@ static int run_symbolicate(int argc, char **argv)
 		status = app_exit(status);
 	else if (symbolicate_is_minidump(w.path))
 		status = symbolicate_minidump(&app, w.path, &w.flags);
+	else if (symbolicate_is_core(w.path) || symbolicate_process(w.path))
+		status = symbolicate_core(&app, w.path, symbolicate_process(w.path), &w.flags);
 	else
 		status = symbolicate(&app, &w);
 	app_close(&app);
@@ -287,12 +295,12 @@ static int run_symbolicate(int argc, char **argv)
 
 const struct cmd cmd_symbolicate = {
 	.name = "symbolicate",
-	.args = "[--api v4|v5] [--text] [FILE]",
+	.args = "[--api v4|v5] [--text] [FILE|PID]",
 	.help = "Answers a request of Mozilla's symbolication service: JSON with modules and\n"
-		"stacks, from FILE or stdin. If FILE is a minidump, prints its stacks. With\n"
-		"--text, it may be a backtrace or a crash report, which is printed with names",
-	.examples = {"symfs symbolicate --text request.json",
-		"symfs symbolicate --source mozilla <request.json"},
+		"stacks, from FILE or stdin. Prints the stacks of a minidump, core or process.\n"
+		"With --text, FILE may be a backtrace or a crash report, printed with names",
+	.examples = {"symfs symbolicate core",
+		"symfs symbolicate --source mozilla --text <request.json"},
 	.configured = true,
 	.json = true,
 	.run = run_symbolicate,

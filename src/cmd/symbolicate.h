@@ -5,6 +5,7 @@
 #include "cmd/app.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 /* From now on SIGINT, SIGTERM and SIGHUP end the work. */
 void symbolicate_catch(void);
@@ -17,3 +18,11 @@ void symbolicate_running(struct symb *s);
 bool symbolicate_is_minidump(const char *path);
 /* Prints the stacks of a minidump, with app->args.json as JSON. Returns an exit status. */
 int symbolicate_minidump(struct app *app, const char *path, const struct symb_flags *flags);
+
+/* Whether the file of this path is an ELF core file. NULL and "-" are not. */
+bool symbolicate_is_core(const char *path);
+/* The process that the word names: a decimal number, if no file has that name; 0: none. */
+pid_t symbolicate_process(const char *word);
+/* Prints the stacks of a core file, or of a process if `pid` is not 0; with app->args.json as JSON. Returns an exit
+ * status. */
+int symbolicate_core(struct app *app, const char *path, pid_t pid, const struct symb_flags *flags);

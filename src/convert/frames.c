@@ -6,30 +6,10 @@
 #include "frames/wire.h"
 #include "priv/worker.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-
-/* Finds the program: in the build tree of this program, below its prefix, or where it was installed. */
-static int find_program(char path[static PATH_MAX])
-{
-	static const char *const places[] = {"libexec/frames", "../libexec/symfs/frames"};
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (unsigned i = 0; slash && i < ARRAY_SIZE(places); i++) {
-		slash[1] = '\0';
-		if (snprintf(path, PATH_MAX, "%s%s", self, places[i]) < PATH_MAX && access(path, X_OK) == 0)
-			return 0;
-	}
-	snprintf(path, PATH_MAX, "%s/frames", PKGLIBEXECDIR);
-	return access(path, X_OK) == 0 ? 0 : -ENOENT;
-}
 
 static int start(const struct frames_work *o, int in, int text, int word, pid_t *pid, struct err *e)
 {
@@ -37,7 +17,7 @@ static int start(const struct frames_work *o, int in, int text, int word, pid_t 
 	const char *program = o->program;
 	char *argv[] = {(char *)"frames", seconds, memory,
 		(char *)(o->unsandboxed ? FRAMES_MAY : FRAMES_MUST_NOT), NULL};
-	int r = program ? 0 : find_program(found);
+	int r = program ? 0 : worker_program("frames", found);
 
 	if (r < 0)
 		return err_set(e, r, "has no unwind rules: the program %s/frames is not installed", PKGLIBEXECDIR);

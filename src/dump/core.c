@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dump/private.h"
+#include "dump/state-private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,7 @@ struct core {
 	uint64_t entry; /* the entry point of the program; 0: unknown */
 	uint64_t loader; /* where the dynamic linker begins; 0: unknown */
 	bool flagged;	 /* the segments say which of them can be executed */
+	struct dump_state *state; /* NULL: only the modules are asked for */
 };
 
 static int broken(struct core *c, const char *what)
@@ -92,6 +94,9 @@ static int read_head(struct core *c)
 	c->big = h[5] == 2;
 	if (dump_number(h + 16, 2, c->big) != ET_CORE)
 		return err_set(c->e, -ENOMSG, "this is an ELF file, but not a core file");
+	if (c->state && !state_begin(c->state, (unsigned)dump_number(h + 18, 2, c->big), c->is64, c->big))
+		return err_set(c->e, -ENOTSUP, "is a core file of a processor whose stacks symfs cannot read; it "
+			"reads those of amd64, arm64 and i386");
 	c->phoff = word_at(c, h + (c->is64 ? 32 : 28));
 	c->phentsize = (unsigned)dump_number(h + (c->is64 ? 54 : 42), 2, c->big);
 	c->phnum = dump_number(h + (c->is64 ? 56 : 44), 2, c->big);
@@ -113,6 +118,8 @@ static int read_head(struct core *c)
 
 static int take_note(struct core *c, uint64_t type, const uint8_t *desc, size_t n)
 {
+	if (c->state)
+		return state_note(c->state, type, desc, n);
 	if (type == NT_AUXV && !c->entry)
 		c->entry = aux_value(desc, n, c->is64, c->big, AUX_ENTRY);
 	if (type == NT_AUXV && !c->loader)
@@ -187,9 +194,11 @@ static int read_segments(struct core *c)
 			uint64_t mapped = dump_number(h + (c->is64 ? 40 : 20), word, c->big);
 
 			c->parts[c->n_parts++] = (struct part){address, off, size, mapped, runs};
+			if (c->state && size)
+				r = state_part(c->state, address, off, size);
 			c->flagged |= runs;
 		}
-		if (type == PT_NOTE)
+		if (r == 0 && type == PT_NOTE)
 			r = read_notes(c, off, size);
 	}
 	return r;
@@ -239,6 +248,29 @@ int core_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 			    : err_set(e, -ENODATA, "the core file has no list of mapped files (NT_FILE)");
 	free(c.parts);
 	free(c.files);
+	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
+}
+
+int dump_core_state(struct view *v, struct dump_state *out, struct err *e)
+{
+	struct core c = {.v = v, .e = e, .state = out};
+	uint8_t magic[6];
+	int r;
+
+	*out = (struct dump_state){.fd = -1};
+	if (view_read(v, 0, magic, sizeof(magic)) < 0 || memcmp(magic, "\177ELF", 4) != 0 || magic[4] < 1 ||
+		magic[4] > 2 || magic[5] < 1 || magic[5] > 2)
+		return err_set(e, -ENOMSG, "this is not a core file");
+	r = read_head(&c);
+	if (r == 0)
+		r = read_segments(&c);
+	if (r == 0 && !out->n_threads)
+		r = err_set(e, -ENODATA, "the core file has no threads");
+	if (r == 0)
+		state_end(out);
+	else
+		dump_state_release(out);
+	free(c.parts);
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
 }
 

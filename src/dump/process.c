@@ -42,16 +42,27 @@ static int take_line(struct joining *j, char *line)
 	return joining_add(j, from, to, offset, line + at);
 }
 
+/* Whether the program is a 64-bit one. Its file can be read even after it was deleted. */
+static bool is_64(int proc)
+{
+	_cleanup_close_ int fd = openat(proc, "exe", O_RDONLY | O_CLOEXEC);
+	uint8_t head[5];
+
+	return fd < 0 || pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head) || head[4] != 1;
+}
+
 /* Reads where the program and its dynamic linker are. */
 static void read_auxv(int proc, struct joining *j)
 {
+	bool is64 = is_64(proc);
+
 	_cleanup_free_ char *text = NULL;
 	size_t n;
 
 	if (path_read(proc, "auxv", 64 << 10, &text, &n) < 0)
 		return;
-	j->entry = aux_value((uint8_t *)text, n, sizeof(long) == 8, false, AUX_ENTRY);
-	j->loader = aux_value((uint8_t *)text, n, sizeof(long) == 8, false, AUX_BASE);
+	j->entry = aux_value((uint8_t *)text, n, is64, false, AUX_ENTRY);
+	j->loader = aux_value((uint8_t *)text, n, is64, false, AUX_BASE);
 }
 
 int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e)

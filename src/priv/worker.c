@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 /* The worker inherits its descriptors and nothing else, even if a library opened more meanwhile. */
@@ -63,6 +65,24 @@ int worker_start(const char *program, char *const *argv, const int *fds, unsigne
 		if (moved[i] >= 0)
 			close(moved[i]);
 	return r;
+}
+
+int worker_program(const char *name, char path[static PATH_MAX])
+{
+	static const char *const places[] = {"libexec", "../libexec/symfs"};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (unsigned i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		slash[1] = '\0';
+		if (snprintf(path, PATH_MAX, "%s%s/%s", self, places[i], name) < PATH_MAX && access(path, X_OK) == 0)
+			return 0;
+	}
+	snprintf(path, PATH_MAX, "%s/%s", PKGLIBEXECDIR, name);
+	return access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
 /* `more` is how far the hard limit lies above the soft one; RLIM_INFINITY: it stays as it is. */

@@ -3,6 +3,7 @@
  * the other functions are for the worker, before it starts threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <limits.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,6 +14,10 @@
  * stands for a closed one. 0 to 2 are /dev/null, except that a sanitizer keeps 2 for its reports. The caller
  * waits for *pid. 0, -errno. */
 int worker_start(const char *program, char *const *argv, const int *fds, unsigned n, pid_t *pid);
+
+/* Finds a program of libexec: in the build tree of this program, below its prefix, or where it was installed. 0,
+ * -ENOENT. */
+int worker_program(const char *name, char path[static PATH_MAX]);
 
 /* (worker) Limits processor time, the size of written files, and written memory; no core files. A read-only
  * mapping does not count as memory. A sanitized build has no limit of memory. */

@@ -40,13 +40,13 @@ static int put_head(struct printing *p)
 	return r < 0 ? r : m ? put_shown(p, "", stack_module_name(m)) : 0;
 }
 
-/* How the frame was found, where that makes it less sure. */
+/* What is special about the frame: how it was found, where that makes it less sure. */
 static int put_marks(struct printing *p)
 {
 	const struct stack_module *m = module_of(p->s, p->frame);
-	int r = 0;
+	int r = p->frame->signal ? buf_adds(p->out, "  (signal handler called)") : 0;
 
-	if (p->frame->found == STACK_POINTER || p->frame->found == STACK_SCAN)
+	if (r == 0 && (p->frame->found == STACK_POINTER || p->frame->found == STACK_SCAN))
 		r = buf_addf(p->out, "  [%s]", stack_found_name(p->frame->found));
 	if (r == 0 && m && m->unverified)
 		r = buf_adds(p->out, "  [unverified]");
@@ -105,8 +105,6 @@ static int put_frame(struct printing *p, size_t index)
 	if (r == 0)
 		r = m ? put_offset(p, p->frame->address - m->base)
 		      : buf_addf(p->out, "0x%" PRIx64, p->frame->address);
-	if (r == 0 && p->frame->signal)
-		r = buf_adds(p->out, " (signal handler called)");
 	return r < 0 ? r : put_marks(p);
 }
 

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dump/dump.h"
+#include "dump/state.h"
 #include "fuzz/fuzz.h"
 
 #include <string.h>
@@ -22,11 +23,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	_cleanup_free_ uint8_t *copy = calloc(1, n ? n : 1); /* that ends where the dump ends */
 	struct view v = view_of_mem(copy, n);
 	struct err e = {0};
+	struct dump_state state;
 	unsigned told = 0;
 
 	if (n)
 		memcpy(copy, p, n);
 	if (dump_read(&v, each, &told, &e) < 0 && !e.text[0])
 		abort();
+	e.text[0] = '\0';
+	if (dump_core_state(&v, &state, &e) < 0 && !e.text[0])
+		abort();
+	dump_state_release(&state);
 	return 0;
 }

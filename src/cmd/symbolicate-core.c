@@ -1,0 +1,118 @@
+/* symfs symbolicate CORE | PID: prints the stacks of a core file or of a process. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "base/view.h"
+#include "cmd/cmd.h"
+#include "cmd/symbolicate.h"
+#include "stacks/unwind.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MOST ((size_t)1 << 30)
+
+/* The type of an ELF file is in bytes 16 and 17; that of a core file is 4. */
+bool symbolicate_is_core(const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct err e = {0};
+	unsigned char head[18];
+	uint64_t size;
+
+	return path && strcmp(path, "-") != 0 && path_open_file(path, &fd, &size, &e) == 0 &&
+		pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) && memcmp(head, "\177ELF", 4) == 0 &&
+		head[16] + head[17] == 4 && (head[16] == 4 || head[5] == 2);
+}
+
+pid_t symbolicate_process(const char *word)
+{
+	char *end;
+	long pid;
+
+	if (!word || !word[0] || strspn(word, "0123456789") != strlen(word) || access(word, F_OK) == 0)
+		return 0;
+	errno = 0;
+	pid = strtol(word, &end, 10);
+	return errno == 0 && pid > 0 && pid <= 1 << 30 ? (pid_t)pid : 0;
+}
+
+/* A core file can have more than a request from elsewhere. */
+static struct symb_limits limits_of(const struct app *app)
+{
+	struct symb_limits most = app->limits;
+
+	most.bytes = TEXT_MOST;
+	most.modules = STACKS_MODULES_MOST;
+	most.stacks = STACKS_THREADS_MOST;
+	most.frames = STACKS_FRAMES_MOST;
+	return most;
+}
+
+static int read_stacks(struct app *app, struct stacks *s, const char *path, pid_t pid, struct err *e)
+{
+	const struct stacks_unwind how = {.fetch = app->fetch, .unsandboxed = app->settings.allow_unsandboxed,
+		.stop = &symbolicate_stopped};
+	_cleanup_close_ int fd = -1;
+	uint64_t size;
+	int r;
+
+	if (pid)
+		return stacks_from_process(s, pid, &how, e);
+	r = path_open_file(path, &fd, &size, e);
+	return r < 0 ? r : stacks_from_core(s, fd, size, &how, e);
+}
+
+static int name_stacks(struct app *app, struct stacks *s, const struct symb_flags *flags, struct err *e)
+{
+	struct symb_limits most = limits_of(app);
+	struct symb_flags how = *flags;
+	struct symb *symb = NULL;
+	int r = symb_new(&symb, app->fetch, &most, e);
+
+	if (r < 0)
+		return r;
+	how.demangle |= !app->args.json;
+	symbolicate_running(symb);
+	r = stacks_ask(s, symb, &how, e);
+	symbolicate_running(NULL);
+	symb_free(symb);
+	return r;
+}
+
+static int print_stacks(const struct app *app, const struct stacks *s)
+{
+	_cleanup_buf_ struct buf out = BUF_UP_TO(TEXT_MOST);
+	int r = app->args.json ? stacks_json(s, &out) : stacks_text(s, &out);
+
+	if (r == 0 && app->args.json)
+		r = buf_adds(&out, "\n");
+	if (r == 0 && fwrite(buf_text(&out), 1, out.n, stdout) != out.n)
+		r = -EIO;
+	if (r < 0)
+		fprintf(stderr, "symfs symbolicate: %s\n", err_text(r));
+	return r < 0 ? EXIT_LOCAL : EXIT_DONE;
+}
+
+int symbolicate_core(struct app *app, const char *path, pid_t pid, const struct symb_flags *flags)
+{
+	struct stacks s = {0};
+	struct err e = {0};
+	int r = read_stacks(app, &s, path, pid, &e);
+
+	if (r == 0)
+		r = name_stacks(app, &s, flags, &e);
+	if (r == 0) {
+		r = print_stacks(app, &s);
+	} else if (atomic_load(&symbolicate_stopped)) {
+		r = EXIT_INTERRUPTED;
+	} else {
+		if (pid)
+			fprintf(stderr, "symfs symbolicate: %s\n", e.text);
+		else
+			fprintf(stderr, "symfs symbolicate: %s: %s\n", path, e.text);
+		r = r == -ENOMSG || r == -EBADMSG || r == -ENODATA || r == -ENOTSUP || r == -ESRCH ? EXIT_NO : EXIT_LOCAL;
+	}
+	stacks_release(&s);
+	return r;
+}

@@ -1,0 +1,431 @@
+/* Starts the program that unwinds stacks, gets files of modules for it, and takes its frames. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "stacks/unwind.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "convert/worker-private.h"
+#include "convert/worker.h"
+#include "dump/dump.h"
+#include "dump/state.h"
+#include "obj/obj.h"
+#include "priv/worker.h"
+#include "symb/wait.h"
+#include "unwinder/wire.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#define SECONDS 300	    /* of processor time */
+#define WAIT_SECONDS 86400 /* downloads take as long as fetch/ allows */
+#define VDSO "[vdso]"
+
+struct unwinding {
+	struct stacks *s;
+	const struct stacks_unwind *how;
+	struct dump_state state;
+	pid_t pid; /* of the process; 0: a core file */
+	uint32_t program, vdso; /* indexes of modules; STACKS_NO_MODULE */
+	int socket;
+};
+
+/* ---- modules ------------------------------------------------------------------------ */
+
+static int add_module(void *ctx, const struct dump_module *d)
+{
+	struct unwinding *w = ctx;
+	struct stack_module m = {.m = d->m, .path = (char *)(d->path[0] ? d->path : NULL), .base = d->base,
+		.end = d->end};
+	int r = stacks_module(w->s, &m);
+
+	if (r >= 0 && d->program && w->program == STACKS_NO_MODULE)
+		w->program = (uint32_t)r;
+	return r < 0 ? r : 0;
+}
+
+static int add_vdso(struct unwinding *w)
+{
+	struct stack_module m = {.path = (char *)VDSO, .base = w->state.vdso, .end = w->state.vdso_end};
+	int r = m.base ? stacks_module(w->s, &m) : -ENOENT;
+
+	if (r >= 0)
+		w->vdso = (uint32_t)r;
+	return r == -ENOMEM ? r : 0;
+}
+
+/* ---- files for the program ---------------------------------------------------------- */
+
+/* A file of this machine, if it is the same build. A module without an id has none: the file that is now at its path
+ * can be another one. */
+static int open_same(const char *path, const struct module *m)
+{
+	_cleanup_close_ int fd = -1;
+	struct obj_slice slice;
+	struct err e = {0};
+	uint64_t size;
+	struct view v;
+
+	if (!m->code_id[0] || path_open_file(path, &fd, &size, &e) < 0)
+		return -ENOENT;
+	v = view_of_fd(fd, size);
+	if (obj_identify(&v, 0, &slice, &e) < 0 || !build_id_equal(slice.module.code_id, m->code_id))
+		return -ENOENT;
+	return take_fd(&fd);
+}
+
+static int open_local(const struct unwinding *w, uint32_t index)
+{
+	const struct stack_module *m = &w->s->module[index];
+	int fd = m->path ? open_same(m->path, &m->m) : -ENOENT;
+	char exe[40];
+
+	if (fd >= 0 || !w->pid || index != w->program)
+		return fd;
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)w->pid); /* also of a file that was deleted */
+	return open_same(exe, &m->m);
+}
+
+/* Waits for a file of a source. 0, -ENOENT, -EINTR, … */
+static int get_file(const struct unwinding *w, const struct module *m, enum filetype t, int *fd)
+{
+	struct artifact a = {.type = t, .m = *m};
+	struct question *q;
+	struct waits *all;
+	struct key k;
+	int r;
+
+	if (key_of(&k, &a) < 0)
+		return -ENOENT;
+	all = waits_new();
+	q = all ? question_new(all) : NULL;
+	if (!q) {
+		if (all)
+			waits_unref(all);
+		return -ENOMEM;
+	}
+	question_fetch(q, w->how->fetch, &a, 1);
+	r = wait_all(all, w->how->stop);
+	if (r < 0) {
+		question_cancel(q);
+	} else {
+		r = q->r;
+		if (r == 0 && (*fd = fcntl(blob_fd(q->blob), F_DUPFD_CLOEXEC, 3)) < 0)
+			r = -errno;
+		question_unref(q);
+	}
+	waits_unref(all);
+	return r;
+}
+
+/* Finds the file that the program asks for. A program that no source has is replaced by its debug file, which may
+ * have unwind rules, too. */
+static int find_file(const struct unwinding *w, const struct unwinder_ask *ask, int *fd)
+{
+	struct module m;
+	int r = -ENOENT;
+
+	if (ask->module >= w->s->n_modules)
+		return -ENOENT;
+	m = w->s->module[ask->module].m;
+	if (!m.code_id[0])
+		return -ENOENT;
+	m.object = OBJECT_ELF;
+	if (ask->what == UNWINDER_PROGRAM) {
+		*fd = open_local(w, ask->module);
+		r = *fd >= 0 ? 0 : get_file(w, &m, FILETYPE_ELF_CODE, fd);
+	}
+	return r == 0 || r == -EINTR ? r : get_file(w, &m, FILETYPE_ELF_DEBUG, fd);
+}
+
+/* Answers a question of the program. -EINTR ends the program. */
+static int serve(void *ctx)
+{
+	const struct unwinding *w = ctx;
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct unwinder_file answer;
+	struct unwinder_ask ask;
+	struct iovec v = {&answer, sizeof(answer)};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	_cleanup_close_ int fd = -1;
+	ssize_t n = recv(w->socket, &ask, sizeof(ask), MSG_DONTWAIT);
+
+	if (n == 0) { /* the program has closed its end, and is about to end */
+		poll(NULL, 0, 1);
+		return 0;
+	}
+	if (n != (ssize_t)sizeof(ask))
+		return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -EBADMSG;
+	answer.r = find_file(w, &ask, &fd);
+	if (answer.r == -EINTR)
+		return -EINTR;
+	if (answer.r == 0) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control.room);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	}
+	return sendmsg(w->socket, &m, MSG_NOSIGNAL) < 0 && errno != EPIPE ? -errno : 0;
+}
+
+/* ---- the task ----------------------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct dump_part *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int put_threads(const struct unwinding *w, struct buf *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->state.n_threads; i++) {
+		const struct dump_thread *t = &w->state.thread[i];
+		struct unwinder_thread to = {.pc = t->pc, .n = t->n};
+
+		_Static_assert(sizeof(to.reg) == sizeof(t->reg), "as many registers");
+		memcpy(to.reg, t->reg, sizeof(to.reg));
+		r = buf_add(out, &to, sizeof(to));
+	}
+	return r;
+}
+
+static int put_task(const struct unwinding *w, struct buf *out)
+{
+	struct unwinder_head h = {w->state.machine, w->state.is64, (uint32_t)w->s->n_modules,
+		(uint32_t)w->state.n_parts, (uint32_t)w->state.n_threads, 0};
+	int r = buf_add(out, &h, sizeof(h));
+
+	for (size_t i = 0; r == 0 && i < w->s->n_modules; i++) {
+		const struct stack_module *m = &w->s->module[i];
+		struct unwinder_module to = {m->base, m->end, i == w->vdso};
+
+		r = buf_add(out, &to, sizeof(to));
+	}
+	qsort(w->state.part, w->state.n_parts, sizeof(*w->state.part), by_address);
+	for (size_t i = 0; r == 0 && i < w->state.n_parts; i++) {
+		const struct dump_part *p = &w->state.part[i];
+		struct unwinder_part to = {p->address, p->offset, p->size};
+
+		r = buf_add(out, &to, sizeof(to));
+	}
+	return r == 0 ? put_threads(w, out) : r;
+}
+
+/* ---- the frames --------------------------------------------------------------------- */
+
+static int add_thread(struct unwinding *w, const struct dump_thread *t, bool first, const char *end)
+{
+	struct stack_thread to = {.id = t->id, .crashed = first && !w->pid && w->state.signal};
+
+	snprintf(to.name, sizeof(to.name), "%s", t->name);
+	snprintf(to.end, sizeof(to.end), "%s", t->lacks[0] ? t->lacks : end);
+	return stacks_thread(w->s, &to);
+}
+
+/* The trampoline of a signal handler and the frame that the signal interrupted both stop at an instruction. */
+static int add_frame(struct unwinding *w, const struct unwinder_record *x, const struct stack_frame *last)
+{
+	struct stack_frame f = {.address = x->pc, .look = x->activation || !x->pc ? x->pc : x->pc - 1,
+		.found = !last ? STACK_CONTEXT : x->rules ? STACK_RULES : STACK_POINTER,
+		.signal = last && x->activation && !last->signal};
+
+	f.module = stacks_module_at(w->s, f.look);
+	return stacks_frame(w->s, &f);
+}
+
+/* The records of one thread, from *at on. */
+static int add_stack(struct unwinding *w, uint32_t thread, const struct unwinder_record *x, size_t n, size_t *at)
+{
+	size_t from = *at, to = from;
+	char end[sizeof(x->text) + 1] = "";
+	int r;
+
+	while (to < n && x[to].thread == thread && x[to].kind == UNWINDER_FRAME)
+		to++;
+	*at = to;
+	if (to < n && x[to].thread == thread) {
+		memcpy(end, x[to].text, sizeof(x->text));
+		++*at;
+	}
+	r = add_thread(w, &w->state.thread[thread], thread == 0, end);
+	for (size_t i = from; r >= 0 && i < to; i++)
+		r = add_frame(w, &x[i], i > from ? &w->s->frame[w->s->n_frames - 1] : NULL);
+	return r;
+}
+
+/* Takes the records, whose order is that of the threads. A program that sends other records loses them. */
+static int add_stacks(struct unwinding *w, const struct unwinder_record *x, size_t n)
+{
+	size_t at = 0;
+	int r = 0;
+
+	for (uint32_t t = 0; r >= 0 && t < w->state.n_threads; t++)
+		r = add_stack(w, t, x, n, &at);
+	return r < 0 ? r : 0;
+}
+
+static int read_frames(struct unwinding *w, int out, struct err *e)
+{
+	off_t size = lseek(out, 0, SEEK_END);
+	size_t n = size > 0 ? (size_t)size / sizeof(struct unwinder_record) : 0;
+	_cleanup_free_ struct unwinder_record *x = NULL;
+	int r;
+
+	n = MIN(n, (size_t)UNWINDER_FRAMES_MOST * 2);
+	x = calloc(n + 1, sizeof(*x));
+	if (!x)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t have = 0; have < n * sizeof(*x);) {
+		ssize_t got = pread(out, (char *)x + have, n * sizeof(*x) - have, (off_t)have);
+
+		if (got <= 0)
+			return err_set(e, -EIO, "the unwound frames cannot be read");
+		have += (size_t)got;
+	}
+	r = add_stacks(w, x, n);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
+/* ---- the program -------------------------------------------------------------------- */
+
+struct ends {
+	int task, out, word, socket[2];
+};
+
+static void ends_close(struct ends *x)
+{
+	cleanup_close(&x->task);
+	cleanup_close(&x->out);
+	cleanup_close(&x->word);
+	cleanup_close(&x->socket[0]);
+	cleanup_close(&x->socket[1]);
+}
+
+static int ends_open(struct ends *x, const struct unwinding *w)
+{
+	_cleanup_buf_ struct buf task = BUF_UP_TO((size_t)1 << 30);
+	int r = put_task(w, &task);
+
+	*x = (struct ends){-1, -1, -1, {-1, -1}};
+	if (r < 0)
+		return r;
+	x->task = memfd_create("unwind-task", MFD_CLOEXEC);
+	x->out = memfd_create("unwind-out", MFD_CLOEXEC);
+	x->word = memfd_create("unwind-word", MFD_CLOEXEC);
+	if (x->task < 0 || x->out < 0 || x->word < 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, x->socket) < 0)
+		return -errno;
+	return pwrite(x->task, task.p, task.n, 0) == (ssize_t)task.n ? 0 : -EIO;
+}
+
+static int start(const struct unwinding *w, struct ends *x, int memory, pid_t *pid, struct err *e)
+{
+	char path[PATH_MAX], seconds[16], room[32];
+	char *argv[] = {(char *)"unwind", seconds, room,
+		(char *)(w->how->unsandboxed ? UNWINDER_MAY : UNWINDER_MUST_NOT), NULL};
+	int r = worker_program("unwind", path);
+
+	if (r < 0)
+		return err_set(e, r, "the program %s/unwind, which unwinds stacks, is not installed", PKGLIBEXECDIR);
+	snprintf(seconds, sizeof(seconds), "%u", (unsigned)SECONDS);
+	snprintf(room, sizeof(room), "%llu", (unsigned long long)gsym_work_memory());
+	r = worker_start(path, argv, (const int[]){x->task, memory, x->out, x->word, x->socket[1]}, 5, pid);
+	cleanup_close(&x->socket[1]);
+	x->socket[1] = -1;
+	return r < 0 ? err_set(e, r, "the program %s cannot be started: %s", path, err_text(r)) : 0;
+}
+
+/* What the program reports. A program that crashed has lost the stack on which it crashed and those after it. */
+static int result(int word, int status, struct err *e)
+{
+	struct unwinder_word x;
+	struct err how = {0};
+
+	if (worker_ended(status, &how) < 0)
+		return err_set(e, -EBADMSG, "the program that unwinds stacks was ended: %s", how.text);
+	if (pread(word, &x, sizeof(x), 0) != (ssize_t)sizeof(x))
+		return err_set(e, -EBADMSG, "the program that unwinds stacks reported nothing");
+	x.text[sizeof(x.text) - 1] = '\0';
+	if (x.r < 0)
+		return err_set(e, x.r == -EPERM || x.r == -ENOMEM ? x.r : -EBADMSG, "%s",
+			x.text[0] ? x.text : err_text(x.r));
+	return 0;
+}
+
+static int unwind(struct unwinding *w, int memory, struct err *e)
+{
+	struct ends x;
+	int status = 0, r = ends_open(&x, w);
+	pid_t pid;
+
+	if (r < 0) {
+		ends_close(&x);
+		return err_set(e, r, "%s", err_text(r));
+	}
+	r = start(w, &x, memory, &pid, e);
+	if (r == 0) {
+		w->socket = x.socket[0];
+		r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = WAIT_SECONDS, .stop = w->how->stop,
+			.serve = serve, .ctx = w, .socket = w->socket}, &status);
+		if (r < 0)
+			r = err_set(e, r, "%s", err_text(r));
+		else
+			r = result(x.word, status, e);
+	}
+	if (r == 0)
+		r = read_frames(w, x.out, e);
+	ends_close(&x);
+	return r;
+}
+
+/* ---- the program's stacks ----------------------------------------------------------- */
+
+static int finish(struct unwinding *w, int memory, struct err *e)
+{
+	char reason[DUMP_REASON];
+	int r = add_vdso(w);
+
+	if (r == 0)
+		r = unwind(w, memory, e);
+	snprintf(w->s->reason, sizeof(w->s->reason), "%s", dump_reason(&w->state, reason));
+	w->s->address = w->state.has_address ? w->state.address : 0;
+	dump_state_release(&w->state);
+	return r;
+}
+
+int stacks_from_core(struct stacks *s, int fd, uint64_t size, const struct stacks_unwind *how, struct err *e)
+{
+	struct unwinding w = {s, how, {.fd = -1}, 0, STACKS_NO_MODULE, STACKS_NO_MODULE, -1};
+	struct view v = view_of_fd(fd, size);
+	int r = dump_core_state(&v, &w.state, e);
+
+	if (r < 0)
+		return r;
+	r = dump_read(&v, add_module, &w, e);
+	if (r < 0) {
+		dump_state_release(&w.state);
+		return e->text[0] ? r : err_set(e, r, "%s", err_text(r));
+	}
+	return finish(&w, fd, e);
+}
+
+int stacks_from_process(struct stacks *s, pid_t pid, const struct stacks_unwind *how, struct err *e)
+{
+	struct unwinding w = {s, how, {.fd = -1}, pid, STACKS_NO_MODULE, STACKS_NO_MODULE, -1};
+	int r = dump_process(pid, add_module, &w, e);
+
+	if (r < 0)
+		return e->text[0] ? r : err_set(e, r, "%s", err_text(r));
+	r = dump_process_state(pid, &w.state, e);
+	return r < 0 ? r : finish(&w, w.state.fd, e);
+}

@@ -1,0 +1,113 @@
+/* The program `unwind`: unwinds the stacks of a core file or of a copied process. symfs starts it
+ * (stacks/unwind.c); it is a program of its own so that symfs needs neither libdw nor libelf. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/map.h"
+#include "base/util.h"
+#include "priv/filter.h"
+#include "priv/worker.h"
+#include "unwinder/unwinder.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+static int write_all(int fd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	while (n) {
+		ssize_t w = write(fd, p, n);
+
+		if (w < 0)
+			return -errno;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+static int put(void *ctx, const struct unwinder_record *r)
+{
+	return write_all(UNWINDER_OUT, r, sizeof(*r));
+}
+
+/* Receives the answer of the starting process, and a descriptor with it. */
+static int receive(struct unwinder_file *f)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec v = {f, sizeof(*f)};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = sizeof(control.room)};
+	struct cmsghdr *c;
+	int fd = -1;
+
+	if (recvmsg(UNWINDER_SOCKET, &m, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*f))
+		return -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return f->r == 0 ? fd : -1;
+}
+
+static int ask_file(void *ctx, const struct unwinder_ask *ask)
+{
+	struct unwinder_file f;
+
+	return write_all(UNWINDER_SOCKET, ask, sizeof(*ask)) < 0 ? -1 : receive(&f);
+}
+
+/* Sets the system-call filter, which allows memory, the open descriptors, and the receipt of more of them. If that
+ * fails, the program continues only if its command line says UNWINDER_MAY. */
+static int set_filter(struct unwinder_word *w, const char *sandbox, struct err *e)
+{
+	static const char *const calls[] = {"read", "write", "pread64", "lseek", "_llseek", "fstat", "fstat64",
+		"newfstatat", "fcntl", "fcntl64", "close", "mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise",
+		"brk", "futex", "futex_time64", "rt_sigprocmask", "rt_sigaction", "rt_sigreturn", "sigaltstack",
+		"getpid", "gettid", "clock_gettime", "clock_gettime64", "getrandom", "recvmsg", "exit",
+		"exit_group"};
+	int r;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(e, -EPERM, "%s", err_text(errno));
+	r = filter_set(calls, ARRAY_SIZE(calls), false);
+	if (r == 0)
+		return 0;
+	w->bare = strcmp(sandbox, UNWINDER_MAY) == 0;
+	return w->bare ? 0 : err_set(e, -EPERM, "is not unwound: the program cannot set a system-call filter (%s); "
+		"allow-unsandboxed = yes unwinds without one", err_text(r));
+}
+
+static int work(struct unwinder_word *w, char **argv, struct err *e)
+{
+	struct unwinder u = {.memory = UNWINDER_MEMORY, .file = ask_file, .put = put};
+	struct span task = {0};
+	int r = map_fd(&task, UNWINDER_TASK, e);
+
+	if (r < 0)
+		return r;
+	worker_limit(strtoull(argv[1], NULL, 10), (uint64_t)UNWINDER_FRAMES_MOST * 2 * sizeof(struct unwinder_record),
+		strtoull(argv[2], NULL, 10));
+	r = set_filter(w, argv[3], e);
+	if (r == 0)
+		r = unwinder_task(&u, task.p, task.n);
+	return r < 0 ? r : unwinder_run(&u, e);
+}
+
+int main(int argc, char **argv)
+{
+	struct unwinder_word w = {0};
+	struct err e = {0};
+
+	if (argc != 4) {
+		fputs("unwind is started by symfs, and is no command\n", stderr);
+		return 2;
+	}
+	w.r = work(&w, argv, &e);
+	snprintf(w.text, sizeof(w.text), "%.240s", e.text);
+	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */
+	_exit(write_all(UNWINDER_WORD, &w, sizeof(w)) < 0 ? 3 : 0);
+}

@@ -1,0 +1,169 @@
+#!/bin/sh
+# symfs symbolicate CORE and PID: the stacks of all threads, through a signal handler on an alternate stack, of programs
+# that were deleted, with files that only a source has. A traced process goes on, also when symfs is killed.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
+need gcc gdb readelf strip objcopy
+cd "$TMP" || exit 1
+cat >p.c <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile unsigned long beats;
+static volatile int waits, crashes;
+__attribute__((noinline)) void on_signal(int s) {
+  if (crashes)
+    *(volatile int *)16 = s;
+  waits = 1;
+  for (;;)
+    pause();
+}
+static inline __attribute__((always_inline)) void deeper(int n) { raise(n); }
+__attribute__((noinline)) void *sleeper(void *x) {
+  stack_t ss = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+  sigaltstack(&ss, NULL);
+  deeper(SIGUSR1);
+  waits++;
+  return x;
+}
+__attribute__((noinline)) void *busy(void *x) {
+  for (;;)
+    beats++;
+  return x;
+}
+__attribute__((noinline)) int start(int crash) {
+  pthread_t t, u;
+  struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+  sigaction(SIGUSR1, &a, NULL);
+  crashes = crash;
+  pthread_create(&t, NULL, busy, NULL);
+  pthread_create(&u, NULL, sleeper, NULL);
+  pthread_setname_np(u, "sl\033eeper");
+  while (!waits)
+    usleep(1000);
+  puts("ready");
+  fflush(stdout);
+  for (;;) {
+    unsigned long was = beats;
+    char c;
+    if (read(0, &c, 1) <= 0)
+      return 0;
+    while (beats == was)
+      usleep(1000);
+    puts("beat");
+    fflush(stdout);
+  }
+}
+int main(int n, char **v) { return start(n > 1) + (v == NULL); }
+END
+gcc -g -O2 -Wl,--build-id=sha1 -o prog p.c -pthread 2>gcc.log || fail "gcc: $(cat gcc.log)"
+mkdir tree
+put_gdb tree prog .debug
+strip prog
+put_gdb tree prog
+ask() { # OUT ARGUMENTS...: symfs symbolicate
+  a_out=$1
+  shift
+  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$@" >"$a_out" 2>"$a_out.log"
+}
+has() { grep -Eq -- "$2" "$1" || fail "$1: no line of \"$2\": $(cat "$1" "$1.log")"; }
+# in_order FILE PATTERNS...: lines in this order
+in_order() {
+  io_file=$1
+  shift
+  awk 'BEGIN { for (i = 2; i < ARGC; i++) want[i - 1] = ARGV[i]; n = ARGC - 2; ARGC = 2; at = 1 }
+    at <= n && $0 ~ want[at] { at++ } END { if (at <= n) { print "no " want[at]; exit 1 } }' "$io_file" "$@" ||
+    fail "$io_file: $(cat "$io_file" "$io_file.log")"
+}
+
+# ---- a core file ---------------------------------------------------------------------------
+timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'handle SIGUSR1 nostop noprint pass' -ex 'run crash </dev/null' \
+  -ex "generate-core-file $TMP/core" ./prog >gdb.log 2>&1
+[ -s core ] || fail "no core: $(cat gdb.log)"
+mv prog gone
+ask core.txt core || fail "core: $(cat core.txt.log)"
+[ "$(head -n 1 core.txt)" = "SIGSEGV at 0x10" ] || fail "the reason is not first: $(cat core.txt)"
+[ "$(sed -n 3p core.txt | sed 's/[0-9][0-9]*/N/')" = "Thread N, crashed:" ] || fail "the crashed thread is not first: $(cat core.txt)"
+in_order core.txt '^  0  prog  on_signal [+] 0x[0-9a-f]+ at .*/p[.]c:11$' '^  1  libc.*signal handler called' \
+  'prog  deeper \(inlined\) at .*/p[.]c:16$' 'prog  sleeper [+] 0x[0-9a-f]+ at .*/p[.]c:20$' '^Thread ' \
+  'prog  busy [+] 0x[0-9a-f]+ at .*/p[.]c:2[67]$' || fail "core"
+has core.txt 'prog  start [+] .* at .*/p[.]c:38$'
+has core.txt 'prog  main [+] .* at .*/p[.]c:52$'
+[ "$(grep -c '^Thread ' core.txt)" = 3 ] || fail "not three threads: $(cat core.txt)"
+ask core.json --json core || fail "core: $(cat core.json.log)"
+has core.json '^\{"reason": "SIGSEGV at 0x10", "address": "0x10", "threads": \[.*"found": "cfi", "signal": true.*"request": \{"jobs".*"answer": \{"results"'
+
+# Only the module is known if no source has its file.
+timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/empty" --offline core >bare.txt 2>bare.txt.log || fail "bare: $(cat bare.txt.log)"
+has bare.txt '^  0  prog [+] 0x[0-9a-f]+$'
+
+# A file at the path of the program, but of another build, is not the program's.
+gcc -O0 -Wl,--build-id=sha1 -o prog p.c -pthread 2>/dev/null || fail "gcc"
+timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/empty" --offline core >other.txt 2>other.txt.log || fail "other"
+same_file bare.txt other.txt
+rm prog
+
+# ---- broken files --------------------------------------------------------------------------
+refused() { # FILE TEXT
+  ask refused.txt "$1" && fail "$1 was read: $(cat refused.txt)"
+  [ $? = 1 ] || fail "$1: $? $(cat refused.txt.log)"
+  has refused.txt.log "$2"
+}
+head -c 3000 core >cut
+refused ./cut 'broken or cut short'
+head -c 64 core >head
+refused ./head 'broken or cut short'
+
+# ---- a process -----------------------------------------------------------------------------
+mkfifo in out
+cp gone prog
+./prog <in >out &
+pid=$!
+exec 8>in 9<out
+read -r line <&9
+[ "$line" = ready ] || fail "the program says $line"
+rm prog
+beats() { # every thread goes on
+  echo >&8
+  read -r line <&9 || fail "the program has ended"
+  [ "$line" = beat ] || fail "the program says $line"
+  grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/$pid"/task/*/status && fail "a thread is still traced"
+}
+ask pid.txt "$pid" || fail "$pid: $(cat pid.txt.log)"
+in_order pid.txt "^Thread $pid prog:" 'prog  start [+] .* at .*/p[.]c:4[0-9]$' 'prog  main [+] ' '^Thread [0-9]+ prog:' \
+  'prog  busy [+] 0x[0-9a-f]+ at .*/p[.]c:2[67]$' '^Thread [0-9]+ sl.x1beeper:' 'prog  on_signal [+] .*/p[.]c:14$' \
+  'signal handler called' 'prog  deeper \(inlined\)' 'prog  sleeper [+]'
+beats
+kills=0
+while [ $kills -lt 6 ]; do
+  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$pid" >killed.txt 2>&1 &
+  killed=$!
+  tries=0
+  while [ $tries -lt $((kills * 20)) ] && ! gone "$killed"; do tries=$((tries + 1)); done
+  kill -9 "$killed" 2>/dev/null
+  wait "$killed" 2>/dev/null
+  beats
+  kills=$((kills + 1))
+done
+kill -STOP "$pid"
+stopped() { grep -q '^State:[[:space:]]*T' "/proc/$pid/status"; }
+wait_for 30 stopped || fail "the program does not stop"
+ask stopped.txt "$pid" || fail "stopped: $(cat stopped.txt.log)"
+has stopped.txt 'prog  main [+] '
+stopped || fail "a stopped process was let go"
+kill -CONT "$pid"
+beats
+# A file whose name is a number is a file.
+cp core "$pid"
+ask number.txt "$pid" || fail "number: $(cat number.txt.log)"
+has number.txt '^SIGSEGV at 0x10'
+rm "$pid"
+exec 8>&-
+wait "$pid"
+ask none.txt "$pid" && fail "a process that has ended was read"
+has none.txt.log 'no such process'
+exit 0

@@ -107,6 +107,23 @@ head -n 1 o2.sym | grep -q ' o2$' || fail "o2: $(head -n 1 o2.sym)"
 grep -q '^FUNC [0-9a-f]* [0-9a-f]* 0 shapes::square::area() const$' o2.sym || fail "o2: no demangled name"
 grep -q '^INLINE_ORIGIN [0-9]* std::vector<shapes::base\*, .*>::~vector()$' o2.sym || fail "o2: no inlined call"
 
+# Many units: memory of those that were read is given back, also of unpacked sections, and the output stays the same.
+sed 's/^int main/static int once/' prog.cc >unit.cc && echo 'namespace shapes { int run(char **v) { return once(2, v); } }' >>unit.cc
+g++ -g -O2 -fPIC -c -o unit.o unit.cc || fail "g++ unit.cc"
+python3 - <<'PY' || fail "copies"
+data = open("unit.o", "rb").read()
+size = max(len(data), 1)
+for n in range(12 + (64 << 20) // size):
+    open("copy%03d.o" % n, "wb").write(data.replace(b"shapes", b"sha%03d" % n))
+PY
+g++ -shared -Wl,--build-id -o many copy*.o && rm copy*.o || fail "g++ many"
+objcopy --compress-debug-sections=zlib many many.packed || fail "objcopy"
+"$SYMFS" sym --name many -o many.sym many && "$SYMFS" sym --name many -o packed.sym many.packed || fail "many units"
+same_file many.sym packed.sym
+strict many many.sym
+agree many many many.sym
+say "many units: $(grep -c '^FUNC' many.sym) functions in $(($(wc -c <many) >> 20)) MiB"
+
 # Both files of a module make the same output as the file with both parts.
 objcopy --only-keep-debug o2 o2.debug && objcopy --strip-all o2 o2.stripped || fail "objcopy"
 mkdir stripped && mv o2.stripped stripped/o2

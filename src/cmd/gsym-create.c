@@ -57,6 +57,7 @@ int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writ
 	if (isatty(STDERR_FILENO))
 		o.progress = show_progress;
 	r = gsym_files_open(&map, &file, path, run->arch, e);
+	o.map = map;
 	if (r == 0)
 		r = gsym_writer_new(&w);
 	if (r == 0)

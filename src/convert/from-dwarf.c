@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-dwarf.h"
 #include "base/grow.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "dwarf/batch.h"
 #include "dwarf/split.h"
@@ -13,6 +14,8 @@
 /* Bytes of units that were read ahead and wait for earlier ones. Beyond this, the threads that read ahead
  * wait. */
 #define AHEAD_MOST (64u << 20)
+/* After so many bytes of units the pages of the input are given back. */
+#define REST_EACH (8u << 20)
 #define NUMBER_NONE UINT32_MAX
 
 enum { DW_UT_type = 2, DW_UT_split_type = 6 };
@@ -28,6 +31,8 @@ struct job {
 	struct text_range *text;
 	size_t n_text;
 	struct dwarf_told told;
+	bool apart; /* units that were told are not read again */
+	uint64_t rested; /* the end of the units that were told when pages were given back */
 	uint32_t *texts, *files; /* maps from a batch's numbers to the writer's, for the thread that writes */
 	size_t texts_room, files_room;
 
@@ -283,6 +288,17 @@ static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct bat
 	return r;
 }
 
+/* Gives memory back that was used to read the units up to `end`. */
+static void rest(struct job *j, uint64_t end)
+{
+	if (j->apart)
+		dwarf_spend(&j->file, end);
+	if (end - j->rested < REST_EACH)
+		return;
+	map_rest(j->o->map);
+	j->rested = end;
+}
+
 /* Gives the next units to the writer, unless another thread is doing so. The caller holds the lock, which is
  * released while the writer works. */
 static void tell_pending(struct job *j)
@@ -296,6 +312,7 @@ static void tell_pending(struct job *j)
 
 		pthread_mutex_unlock(&j->lock);
 		r = tell(j, b);
+		rest(j, j->file.units[j->turn].end);
 		if (j->o->progress)
 			j->o->progress(j->o->ctx, (unsigned)(j->file.units[j->turn].end * 1000 /
 							     j->file.s[DWARF_INFO].n));
@@ -440,9 +457,11 @@ static int tell_all(struct job *j, const struct image *m, struct err *e)
 
 	if (r < 0)
 		return r;
+	j->apart = dwarf_units_are_apart(&j->file);
 	r = text_ranges(m, &j->text, &j->n_text);
 	if (r == 0)
 		r = run(j);
+	map_rest(j->o->map);
 	if (r == -E2BIG)
 		return err_set(e, -EBADMSG, "is broken: too many entries share its lists of ranges");
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;

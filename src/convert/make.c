@@ -107,6 +107,7 @@ static int make_from_object(struct gsym_writer *w, struct span file,
 
 	if (r < 0)
 		return r != -ENOMSG ? r : err_set(e, -ENOMSG, NOTHING);
+	m.map = o->map;
 	if (m.kind == IMAGE_COFF && !m.linked)
 		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
 	if (m.kind == IMAGE_ELF && m.type == ET_REL)

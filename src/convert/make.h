@@ -26,6 +26,8 @@ struct gsym_make_opts {
 	bool shorten; /* shorten names of C++ (shorten.h) */
 	bool plain_names; /* PDBs: names without the types of parameters */
 	unsigned threads; /* for DWARF and PDBs; 0: as many as there are processors, up to 8 */
+	/* The map_file() with the input: its pages are given back while it is read. n 0: the input is other memory. */
+	struct span map;
 	/* Finds another file. 0: *out stays valid until gsym_make() returns; -ENOENT: the file was not
 	 * found; -EAGAIN: gsym_make() shall end and return -EAGAIN. If `find` is NULL, no file is found.
 	 * Only one thread at a time calls it. */

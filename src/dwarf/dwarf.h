@@ -34,6 +34,7 @@ struct dwarf_head {
 struct dwarf_file {
 	struct span s[DWARF_SECTIONS];
 	size_t mapped[DWARF_SECTIONS]; /* bytes of a section that was compressed, for dwarf_close() to unmap; else 0 */
+	size_t spent; /* bytes of .debug_info that dwarf_spend() gave back */
 	bool swap;
 	bool dwo; /* the file has the sections of split units */
 	struct dwarf_head *units;
@@ -53,6 +54,12 @@ int dwarf_find_units(struct dwarf_file *f);
 
 /* The unit that contains this offset; NULL: no unit does. */
 const struct dwarf_head *dwarf_unit_at(const struct dwarf_file *f, uint64_t off);
+
+/* Whether no entry can refer to another unit of the file. */
+bool dwarf_units_are_apart(const struct dwarf_file *f);
+/* Gives back the memory of .debug_info up to `end`, if it was compressed: the units there are not read again. One
+ * thread at a time. */
+void dwarf_spend(struct dwarf_file *f, uint64_t end);
 
 /* ---- entries --------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/expand.h"
 #include "base/grow.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "base/bytes.h"
 #include "dwarf/dwarf.h"
@@ -102,6 +103,7 @@ static int open_section(struct dwarf_file *f, unsigned i, const struct image *m,
 		return err_set(e, r, "is cut short: .debug_%s lies outside", names[i]);
 	if (r == 0 && m->kind == IMAGE_ELF && s.flags & SHF_COMPRESSED) {
 		r = expand_elf(f, i, m, &s, e);
+		map_rest(m->map);
 		return r < 0 ? r : image_relocate(m, s.index, &f->s[i], &f->mapped[i], e);
 	}
 	if (r == 0) {

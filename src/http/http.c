@@ -98,6 +98,7 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_SENTRY_OPTIONS] = upload_handle,
 	[ROUTE_SENTRY_CHUNKS] = upload_handle,
 	[ROUTE_SENTRY_ASSEMBLE] = upload_handle,
+	[ROUTE_MINIDUMP] = upload_handle,
 };
 
 /* 0, or the status that refuses a request by its head alone. */
@@ -138,7 +139,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		conn_busy(x->h, x->conn, false); /* until the body has arrived */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
-		if (x->h->uploads)
+		if (x->h->upload_most)
 			route_upload(method, x->route);
 		x->refuse = route_is_upload(x->route) ? upload_begin(x) : 0;
 		if (!x->refuse)
@@ -315,7 +316,7 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 	if (r == 0 && ((r = workers_new(&h->workers, HTTP_WORKERS)) < 0 ||
 			      (r = workers_new(&h->askers, HTTP_ASKERS)) < 0))
 		err_set(e, r, "cannot start threads: %s", err_text(r));
-	if (r == 0 && o->upload_most && (r = uploads_new(&h->uploads)) < 0)
+	if (r == 0 && (r = uploads_new(&h->uploads)) < 0)
 		err_set(e, r, "cannot start threads: %s", err_text(r));
 	if (r == 0 && (r = watch_start(h)) < 0)
 		err_set(e, r, "cannot start a thread: %s", err_text(r));

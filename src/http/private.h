@@ -23,6 +23,7 @@
 #define HTTP_HEAD_MOST (32 << 10)  /* bytes of memory for a connection, which must hold the head of a request */
 #define HTTP_WORKERS 16	   /* threads that answer POSTs and write lists */
 #define HTTP_JOBS_MOST 256 /* POSTs that are being answered or wait for a worker */
+#define HTTP_MINIDUMPS_MOST 4 /* minidumps that are received or answered at the same time */
 #define HTTP_ASKERS 8	   /* threads that ask servers about code ids */
 #define HTTP_LISTENERS_MOST 256u /* clients of /events; fewer if they would take a quarter of the connections */
 #define HTTP_PAGES_MOST 64 /* pages that are written, or wait for a worker, at the same time */
@@ -102,8 +103,8 @@ struct http {
 	unsigned most; /* connections at the same time */
 	uint64_t idle_ms;
 	uint64_t body_most, bodies_most; /* the limits: bytes of one POST, and of all POSTs */
-	struct uploads *uploads; /* NULL: the server accepts no uploads (upload.h) */
-	uint64_t upload_most;	 /* the limit: bytes of one upload */
+	struct uploads *uploads; /* upload.h; minidumps need it on each server */
+	uint64_t upload_most;	 /* the limit: bytes of one upload; 0: the server accepts no uploads */
 	bool allow_unsandboxed;	 /* as in http_opts */
 	int64_t started; /* wall clock */
 	pthread_t watcher;
@@ -121,6 +122,7 @@ struct http {
 	atomic_uint lists; /* lists of misses that are being written */
 	atomic_uint pages; /* pages that are being written */
 	atomic_uint asking; /* pages that are asking sources */
+	atomic_uint minidumps; /* that are being received or answered */
 	atomic_uint jobs; /* POSTs that are being answered or wait for a worker */
 	atomic_int log_fd, audit_fd;
 
@@ -411,6 +413,8 @@ enum MHD_Result dsym_zip_handle(struct exchange *x);
 /* ---- symbolicate.c ------------------------------------------------------------------ */
 
 enum MHD_Result symbolicate_handle(struct exchange *x);
+/* Reads the options of a symbolication from the query and the head. */
+void symbolicate_flags(struct exchange *x, struct symb_flags *out);
 
 /* ---- page.c, page-files.c ------------------------------------------------------------ */
 

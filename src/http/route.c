@@ -25,6 +25,7 @@ static const struct fixed {
 	{"metrics", ROUTE_METRICS, "GET, HEAD", NULL},
 	{"missing.csv", ROUTE_MISSING, "GET, HEAD", NULL},
 	{"missingsymbols.csv", ROUTE_MISSES, "GET, HEAD", NULL},
+	{"symbolicate/minidump", ROUTE_MINIDUMP, "POST", NULL},
 	{"symbolicate/text", ROUTE_SYMBOLICATE, "POST", "text"},
 	{"symbolicate/v4", ROUTE_SYMBOLICATE, "POST", "v4"},
 	{"symbolicate/v5", ROUTE_SYMBOLICATE, "POST", "v5"},
@@ -70,6 +71,20 @@ bool route_query(const char *query, const char *name, char *out, size_t room)
 
 		if (equals && (size_t)(equals - query) == want && strncmp(query, name, want) == 0)
 			return route_decode(equals + 1, n - want - 1, true, out, room) == 0;
+		query += n + (query[n] == '&');
+	}
+	return false;
+}
+
+bool route_has_flag(const char *query, const char *name)
+{
+	size_t want = strlen(name);
+
+	while (*query) {
+		size_t n = strcspn(query, "&");
+
+		if (strncmp(query, name, want) == 0 && (n == want || (n > want && query[want] == '=')))
+			return n != want + 2 || query[want + 1] != '0';
 		query += n + (query[n] == '&');
 	}
 	return false;

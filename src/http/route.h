@@ -40,7 +40,8 @@ enum route_what {
 	ROUTE_SYM_FORM,	   /* ... all in one form */
 	ROUTE_SENTRY_OPTIONS,  /* Sentry's chunk upload: the limits of the server */
 	ROUTE_SENTRY_CHUNKS,   /* ... chunks of files */
-	ROUTE_SENTRY_ASSEMBLE  /* ... make files of chunks */
+	ROUTE_SENTRY_ASSEMBLE, /* ... make files of chunks */
+	ROUTE_MINIDUMP	   /* a minidump to answer: received as an upload, and not stored; on every server */
 };
 
 struct route {
@@ -65,6 +66,9 @@ void route_find(const char *method, const char *target, struct route *out);
 /* The decoded value of a field of a query. False: the query has no such field, or the value does not
  * fit. */
 bool route_query(const char *query, const char *name, char *out, size_t room);
+
+/* Whether a query has `name`, or `name=` with a value that is not 0. */
+bool route_has_flag(const char *query, const char *name);
 
 /* Percent-decodes n characters; `plus`: a `+` is a space. 0; -EINVAL: broken, or a NUL or another
  * control character; -ENAMETOOLONG. */

@@ -38,7 +38,7 @@ static void note_missing(void *ctx, const struct module *m)
 }
 
 /* Any value of Debug counts, even "false", as in Mozilla's service. */
-static void read_flags(struct exchange *x, struct symb_flags *out)
+void symbolicate_flags(struct exchange *x, struct symb_flags *out)
 {
 	const char *debug = exchange_header(x, "Debug");
 
@@ -107,7 +107,7 @@ static bool answers_now(struct exchange *x)
 {
 	struct span body = {(const uint8_t *)x->body.p, x->body.n};
 
-	read_flags(x, &x->flags);
+	symbolicate_flags(x, &x->flags);
 	if (is_text(x))
 		return false;
 	x->symb_status = symb_try(x->space->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);

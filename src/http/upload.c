@@ -177,6 +177,10 @@ static int add_value(struct exchange *x, const char *p, size_t n)
 {
 	struct upload *u = x->upload;
 
+	if (!u->ops->field) { /* only whether the field has bytes is known */
+		u->value_n = 1;
+		return 0;
+	}
 	if (n >= sizeof(u->value) - u->value_n)
 		return upload_refuse(x, 400, "the field %.100s has more than %zu bytes", u->file.name,
 			sizeof(u->value) - 1);
@@ -347,7 +351,8 @@ enum MHD_Result upload_handle(struct exchange *x)
 	struct uploads *all = x->h->uploads;
 
 	if (x->step < STEP_ANSWER) {
-		exchange_post(x, STEP_ANSWER, u->ops->quick ? all->writers : all->judges, finish_work);
+		exchange_post(x, STEP_ANSWER,
+			u->ops->answers ? x->h->workers : u->ops->quick ? all->writers : all->judges, finish_work);
 		return MHD_YES;
 	}
 	if (!u->type)

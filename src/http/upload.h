@@ -53,6 +53,8 @@ struct upload_file {
 struct upload_ops {
 	enum upload_body body;
 	uint64_t most; /* bytes of the body; 0: the server's limit for a file */
+	uint64_t file_most; /* bytes of a file; 0: the server's limit */
+	bool answers; /* done() waits for files of sources; nothing is stored, and the route needs no right to upload */
 	bool json; /* errors are {"error": TEXT}, as Tecken and Sentry send them; else plain text */
 	bool tecken; /* without a valid token the answer is a 403 with Tecken's text */
 	bool quick; /* done() does not judge files, so it need not wait for requests that do */
@@ -144,6 +146,13 @@ bool upload_is_regular(struct exchange *x);
 int upload_answer(struct exchange *x, int status, const char *type);
 
 /* ---- upload-put.c, upload-tecken.c, upload-sym.c, upload-sentry.c ------------------------------------------- */
+
+/* A minidump (upload-minidump.c): refuses a coded body, and takes a place of the server. 0, or the status of a
+ * refusal. */
+int upload_minidump_admit(struct exchange *x);
+#define MINIDUMP_MOST (64u << 20) /* bytes of a minidump */
+bool upload_is_form(struct exchange *x); /* whether the body is multipart/form-data */
+extern const struct upload_ops upload_minidump, upload_minidump_form;
 
 extern const struct upload_ops upload_put, upload_delete, upload_tecken, upload_sym_check, upload_sym_create,
 	upload_sym_bytes, upload_sym_complete, upload_sym_form, upload_sentry_limits, upload_sentry_chunks,

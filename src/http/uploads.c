@@ -59,13 +59,14 @@ int upload_begin(struct exchange *x)
 		[ROUTE_SENTRY_OPTIONS] = &upload_sentry_limits,
 		[ROUTE_SENTRY_CHUNKS] = &upload_sentry_chunks,
 		[ROUTE_SENTRY_ASSEMBLE] = &upload_sentry_assemble,
+		[ROUTE_MINIDUMP] = &upload_minidump,
 	};
 	struct upload *u = calloc(1, sizeof(*u));
 
 	if (!u)
 		return 503;
-	u->ops = ops[x->route->what];
-	u->file_most = x->h->upload_most;
+	u->ops = x->route->what == ROUTE_MINIDUMP && upload_is_form(x) ? &upload_minidump_form : ops[x->route->what];
+	u->file_most = u->ops->file_most ? u->ops->file_most : x->h->upload_most;
 	u->most = u->ops->body == UPLOAD_TEXT ? x->h->body_most : u->ops->most ? u->ops->most : x->h->upload_most;
 	x->upload = u;
 	x->upload_free = upload_free;
@@ -82,7 +83,7 @@ int upload_judge(struct exchange *x)
 
 	if (status)
 		return status;
-	status = exchange_hold(x, false, &hold, &e);
+	status = u->ops->answers ? 0 : exchange_hold(x, false, &hold, &e);
 	if (status)
 		return upload_refuse(x, status, "%s", e.text);
 	/* A part of a file would be stored as the whole file (RFC 9110, 14.4). */
@@ -92,6 +93,7 @@ int upload_judge(struct exchange *x)
 		return upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",
 			(unsigned long long)u->most);
 	/* The client learns before it sends the body that there is no slot for it. */
-	return u->ops->body == UPLOAD_TEXT ? 0 : upload_refuse_slot(x, upload_slot_check(x));
+	status = u->ops->body == UPLOAD_TEXT ? 0 : upload_refuse_slot(x, upload_slot_check(x));
+	return status || !u->ops->answers ? status : upload_minidump_admit(x);
 }
 

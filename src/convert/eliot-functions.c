@@ -175,5 +175,7 @@ int eliot_tell(struct eliot *x)
 
 	settle_marks(x);
 	r = mark_last(x);
+	if (r == 0 && x->asked)
+		r = eliot_keep_asked(x);
 	return r < 0 ? r : tell_all(x);
 }

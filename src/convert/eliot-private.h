@@ -12,7 +12,7 @@
  *
  * When all FUNCs and PUBLICs are in that list, (eliot-functions.c)
  *
- * 4. the marks are sorted, and one mark stays at each address: see enum how;
+ * 4. the marks are sorted, and one mark stays at each address: see enum how; of these, eliot_ask() leaves only some;
  * 5. each run of marks in one FUNC becomes a function of GSYM. A FUNC that another FUNC interrupts becomes
  *    several functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -91,6 +91,8 @@ struct eliot {
 	LIST(struct branch_line) lines;
 	LIST(struct called) calls;    /* of all levels of the tree, one level after the other */
 	LIST(struct covered) covered; /* of all levels of the tree, as `calls` */
+	const uint32_t *asked; /* addresses, sorted: see eliot_ask(); NULL: all addresses */
+	size_t n_asked;
 	bool marks_told;  /* write marks into names and files: see eliot.h */
 	uint32_t no_file; /* the writer's number of the file for calls without a file */
 };
@@ -110,5 +112,7 @@ int eliot_add_mark(struct eliot *x, uint32_t addr, uint32_t place, enum how how)
 int eliot_grow_tree(struct eliot *x, const struct eliot_func *f);
 /* (eliot-marks.c) Turns that tree into places and marks. 0, -ENOMEM, -EFBIG. */
 int eliot_mark_tree(struct eliot *x);
+/* (eliot-asked.c) Leaves only the marks that the addresses of eliot_ask() need. 0, -ENOMEM. */
+int eliot_keep_asked(struct eliot *x);
 /* (eliot-functions.c) Passes all marks to the writer, as functions. 0, -ENOMEM, -EFBIG. */
 int eliot_tell(struct eliot *x);

@@ -38,6 +38,15 @@ struct eliot_func {
 int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks);
 void eliot_free(struct eliot *x);			  /* NULL is fine */
 
+/* Only look-ups at these addresses will be made: the writer gets no more than they need, and their answers stay the same.
+ * `addrs`, sorted, must outlive `x`. Call it before any record is added. */
+void eliot_ask(struct eliot *x, const uint32_t *addrs, size_t n);
+/* After eliot_ask(): whether the names, lines and calls of a FUNC are needed. False: call eliot_pass() instead of
+ * eliot_add(), because only the end of the FUNC matters. */
+bool eliot_needs(const struct eliot *x, const struct eliot_func *f);
+/* Takes a FUNC that is not needed. Returns as eliot_add(). */
+int eliot_pass(struct eliot *x, const struct eliot_func *f);
+
 /* Add a FUNC or a PUBLIC, in the order of the file. PUBLICs rank after all FUNCs, wherever the file has
  * them. 0; -ENOMEM; -EFBIG: there are too many records, or inlined calls overlap too much (eliot-nest.h). */
 int eliot_add(struct eliot *x, const struct eliot_func *f);

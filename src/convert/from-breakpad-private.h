@@ -38,6 +38,8 @@ struct breakpad {
 	/* the FUNC under way */
 	struct eliot_func func;
 	size_t lines_room;
+	struct text func_name; /* after breakpad_ask(): not passed to the writer yet; p NULL: func.name is set */
+	bool asks;	       /* breakpad_ask() was called */
 	struct nest_queue calls;
 
 	bool id_from_code;
@@ -52,6 +54,8 @@ int breakpad_read_origin(struct breakpad *b, struct text t);
 int breakpad_read_func(struct breakpad *b, struct text t);
 int breakpad_read_line(struct breakpad *b, struct text t);
 int breakpad_read_inline(struct breakpad *b, struct text t);
+/* Passes the name of the FUNC to the writer, unless it was passed already. 0, -ENOMEM, -EFBIG. */
+int breakpad_name_func(struct breakpad *b);
 int breakpad_read_public(struct breakpad *b, struct text t);
 int breakpad_read_module(struct breakpad *b, struct text t);
 int breakpad_read_info(struct breakpad *b, struct text t);

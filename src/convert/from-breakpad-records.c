@@ -137,12 +137,22 @@ int breakpad_read_func(struct breakpad *b, struct text t)
 	TAKE_WORD(&t, "m");
 	if (!take_hex(&t, &b->func.addr) || !take_hex(&t, &b->func.size) || !take_hex(&t, &params))
 		return -EBADMSG;
-	r = rest_as_text(b, t, &b->func.name);
+	/* A line that is in `half` will be overwritten. */
+	b->func_name = b->asks && !b->half.n ? t : (struct text){0};
+	r = b->func_name.p ? 0 : rest_as_text(b, t, &b->func.name);
 	if (r < 0)
 		return r;
 	b->place = IN_FUNC;
 	b->counts.funcs++;
 	return 0;
+}
+
+int breakpad_name_func(struct breakpad *b)
+{
+	struct text t = b->func_name;
+
+	b->func_name = (struct text){0};
+	return t.p ? rest_as_text(b, t, &b->func.name) : 0;
 }
 
 static int keep_line(struct breakpad *b, struct eliot_line l)

@@ -17,7 +17,12 @@ static int end_func(struct breakpad *b)
 
 	if (b->place == IN_FUNC) {
 		b->func.calls = &b->calls;
-		r = eliot_add(b->eliot, &b->func);
+		if (b->asks && !eliot_needs(b->eliot, &b->func)) {
+			r = eliot_pass(b->eliot, &b->func);
+		} else {
+			r = breakpad_name_func(b);
+			r = r < 0 ? r : eliot_add(b->eliot, &b->func);
+		}
 	}
 	if (in_block(b))
 		b->place = OUTSIDE;
@@ -292,6 +297,12 @@ int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool
 	gsym_set_base(w, 0);
 	*out = b;
 	return 0;
+}
+
+void breakpad_ask(struct breakpad *b, const uint32_t *addrs, size_t n)
+{
+	b->asks = true;
+	eliot_ask(b->eliot, addrs, n);
 }
 
 void breakpad_free(struct breakpad *b)

@@ -25,12 +25,17 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 {
 	_cleanup_breakpad_ struct breakpad *b = NULL;
 	struct breakpad_counts counts;
+	size_t piece = PIECE;
 	int r = breakpad_new(&b, w, o->strict, o->eliot);
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
-	for (size_t at = 0; r == 0 && at < file.n; at += PIECE) {
-		r = breakpad_feed(b, (const char *)file.p + at, MIN(PIECE, file.n - at), e);
+	if (o->asked && o->eliot) {
+		breakpad_ask(b, o->asked, o->n_asked);
+		piece = file.n;
+	}
+	for (size_t at = 0; r == 0 && at < file.n; at += piece) {
+		r = breakpad_feed(b, (const char *)file.p + at, MIN(piece, file.n - at), e);
 		tell_progress(o, at, file.n);
 	}
 	if (r == 0)

@@ -202,7 +202,7 @@ static int write_made(const struct work *o, struct gsym_writer *w, const struct 
 static int convert(struct work *o, struct span file, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
-	bool strict = is_form(o, GSYM_WORK_ELIOT);
+	bool asked = is_form(o, GSYM_WORK_ASKED), strict = asked || is_form(o, GSYM_WORK_ELIOT);
 	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
 		.shorten = is_form(o, GSYM_WORK_OBJECT), .eliot = strict || is_form(o, GSYM_WORK_LENIENT),
 		.strict = strict, .map = file};
@@ -211,6 +211,12 @@ static int convert(struct work *o, struct span file, struct err *e)
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
+	if (asked) { /* the parent process put the addresses into the place of another file */
+		if (!o->alt.bytes.n)
+			return err_set(e, -EIO, "cannot be read: no addresses");
+		opts.asked = (const uint32_t *)o->alt.bytes.p;
+		opts.n_asked = o->alt.bytes.n / sizeof(uint32_t);
+	}
 	if (!is_form(o, GSYM_WORK_SYM))
 		gsym_set_last(w);
 	r = gsym_make(w, file, &opts, &made, e);

@@ -20,12 +20,15 @@ uint64_t gsym_work_memory(void)
 
 static const char *word_for(const struct gsym_work *o, const struct gsym_work_file *f)
 {
+	if (o->form == GSYM_WORK_ASKED && f == &o->alt)
+		return WORKER_HERE;
 	return !o->lack ? WORKER_NONE : f->ask ? WORKER_ASK : f->fd >= 0 ? WORKER_HERE : WORKER_NONE;
 }
 
 const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
-	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_SYM] = "sym", [GSYM_WORK_PARTIAL] = "partial"};
+	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_SYM] = "sym", [GSYM_WORK_ASKED] = "asked",
+	[GSYM_WORK_PARTIAL] = "partial"};
 
 static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 {
@@ -104,12 +107,13 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	_cleanup_close_ int made = memfd_create("gsym", MFD_CLOEXEC);
 	_cleanup_close_ int words = memfd_create("gsym-words", MFD_CLOEXEC);
 	unsigned seconds = o->seconds ? o->seconds : WORKER_SECONDS;
+	bool asked = o->form == GSYM_WORK_ASKED;
 	int status = 0, r;
 	pid_t pid;
 
 	if (made < 0 || words < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
-	r = start(o, (const int[]){in, made, words, o->lack ? o->alt.fd : -1, o->lack ? o->package.fd : -1,
+	r = start(o, (const int[]){in, made, words, asked ? o->asked : o->lack ? o->alt.fd : -1, o->lack ? o->package.fd : -1,
 			  o->lack ? o->units.fd : -1}, &pid);
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));

@@ -40,6 +40,7 @@ enum gsym_work_form {
 	GSYM_WORK_ELIOT,  /* version 1, made with `eliot` and `strict` of gsym_make_opts */
 	GSYM_WORK_LENIENT, /* as GSYM_WORK_ELIOT, but without `strict` */
 	GSYM_WORK_SYM, /* not GSYM, but a Breakpad file without STACK records (to-breakpad.h) */
+	GSYM_WORK_ASKED, /* as GSYM_WORK_ELIOT, for a few addresses of a Breakpad file: `asked` */
 	GSYM_WORK_PARTIAL  /* a few addresses of a PDB: partial-work.h */
 };
 
@@ -61,6 +62,7 @@ struct gsym_work {
 	/* GSYM_WORK_SYM, for INFO CODE_ID: the file name of a PE file; of a PDB's program also the code id. NULL: not
 	 * known. */
 	const char *code_id, *code_file;
+	int asked; /* GSYM_WORK_ASKED: a file of addresses, uint32_t, sorted */
 	struct gsym_work_lack *lack;	    /* the missing file, set with -EAGAIN; NULL: no other files exist */
 	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. `serve` is
 	 * called when the worker has sent a message; an error ends the worker, and gsym_work() returns the

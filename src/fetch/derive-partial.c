@@ -1,5 +1,6 @@
 /* Answers for a few addresses of a PDB: a worker process reads the PDB, and this file supplies the ranges that the
- * worker asks for. They come from the stored file, or are fetched from a server. */
+ * worker asks for. They come from the stored file, or are fetched from a server. Of a Breakpad file the worker has the
+ * whole (derive-asked.c). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/grow.h"
@@ -19,6 +20,7 @@
 #define SCATTERED_LESS (48u << 10)  /* this limit instead, in a round of more than SCATTERED_ALL */
 #define SCATTERED_ALL (4u << 20)    /* bytes, because each piece is a wait of its own */
 #define WHOLE_PERCENT 35	/* if this share of the file is present, all of it is converted for later */
+#define IDLE_SIZE_MOST (64ull << 20) /* of a Breakpad file: the worker that converts it takes less than 256 MiB */
 #define OFTEN 3			/* a stored file that was asked for this often is converted for later */
 #define READS_MOST 4		/* attempts to read one range, because pieces may be discarded before they are read */
 #define LOOK_MS 200		/* milliseconds between two checks of `stop` */
@@ -233,12 +235,19 @@ static void convert_behind(struct partial *p)
 {
 	struct artifact made;
 	struct making *m;
+	bool much, sym = p->a.type == FILETYPE_BREAKPAD;
+	int r;
 
-	bool much = p->whole ? is_often(p) : part_present(p->part) * 100 >= part_size(p->part) * WHOLE_PERCENT;
+	if (sym && blob_size(p->whole) <= IDLE_SIZE_MOST) {
+		idle_add(p->d, &p->a);
+		return;
+	}
+	much = p->whole ? is_often(p) : part_present(p->part) * 100 >= part_size(p->part) * WHOLE_PERCENT;
 
 	if (!much || atomic_load(&p->stop))
 		return;
-	if (derive_artifact(&p->a, false, &made) == 0 && derive_open(p->d, &made, no_ready, NULL, &m) == 0)
+	r = sym ? derive_exact(p->d, &p->a, false, &made) : derive_artifact(&p->a, false, &made);
+	if (r == 0 && derive_open(p->d, &made, no_ready, NULL, &m) == 0)
 		making_unref(m);
 }
 
@@ -255,7 +264,8 @@ static int make_blob(struct partial *p, struct blob **out, struct err *e)
 	int fd = -1, r;
 
 	file->size = p->whole ? blob_size(p->whole) : part_size(p->part);
-	r = gsym_work_partial(&o, file, p->addrs, p->n, &fd, e);
+	r = p->a.type == FILETYPE_BREAKPAD ? partial_make_asked(p, &fd, e)
+					   : gsym_work_partial(&o, file, p->addrs, p->n, &fd, e);
 	return r < 0 ? r : blob_of_file(out, fd, "GSYM of some addresses", &facts);
 }
 
@@ -352,21 +362,22 @@ static int partial_ask(struct derive *d, struct partial *p)
 	}
 	p->next = d->partials;
 	d->partials = p;
+	d->begun++;
 	return 0;
 }
 
-int derive_partial(struct derive *d, const struct artifact *pdb, struct blob *whole, const uint32_t *addrs, size_t n,
+int derive_partial(struct derive *d, const struct artifact *a, struct blob *whole, const uint32_t *addrs, size_t n,
 	fetch_ready *ready, void *ctx, struct partial **out)
 {
 	struct partial *p;
 	int r = -ENOMEM;
 
-	if (whole && !has_good_size(whole))
+	if (a->type == FILETYPE_BREAKPAD ? !whole || !partial_can_ask(whole) : whole && !has_good_size(whole))
 		return -EALREADY;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return r;
-	*p = (struct partial){.d = d, .a = *pdb, .n = n, .ready = ready, .ctx = ctx};
+	*p = (struct partial){.d = d, .a = *a, .n = n, .ready = ready, .ctx = ctx};
 	atomic_init(&p->refs, 2); /* the caller's reference, and the callback's */
 	p->addrs = malloc((n + 1) * sizeof(*addrs));
 	if (p->addrs) {

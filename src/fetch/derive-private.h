@@ -80,7 +80,7 @@ struct making {
 	void *ctx;
 };
 
-/* A request for a few addresses of a PDB, answered from a part of its bytes (derive-partial.c). */
+/* A request for a few addresses of a PDB or of a Breakpad file, answered from a part of it (derive-partial.c). */
 struct partial {
 	struct derive *d;
 	atomic_uint refs;
@@ -154,6 +154,13 @@ struct conversion {
 	struct err e; /* message of `r`, or of the conversion's error */
 };
 
+/* A file that is to be converted when no conversion is asked for. */
+struct idle_file {
+	struct idle_file *next;
+	struct artifact made;
+	struct key key;
+};
+
 struct derive {
 	struct fetch *fetch;
 	struct store *store;
@@ -166,6 +173,16 @@ struct derive {
 	struct conversion *conversions;
 	struct partial *partials; /* derive-partial.c */
 	struct partial_count partial_counts[PARTIAL_COUNTS]; /* slots by number; a newer PDB replaces an older one */
+	unsigned asked_workers; /* workers that read Breakpad files (derive-asked.c) */
+	pthread_cond_t asked_ended; /* one of these has ended */
+	/* derive-idle.c */
+	bool idles; /* derive_convert_idle() was called */
+	bool idler_runs;
+	pthread_t idler;
+	pthread_cond_t idle_change;
+	struct idle_file *idle; /* files to convert, the oldest first */
+	unsigned n_idle;
+	uint64_t begun; /* how many conversions and partials have begun */
 	unsigned asking; /* number of tickets whose callback has not run */
 	bool stopped;
 	bool pulses; /* the thread `pulse` was started */
@@ -188,6 +205,19 @@ void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the ca
 /* A ticket's callback calls this as its last act. derive_free() waits for the call. */
 void derive_asked(struct derive *d);
 void partial_stop(struct partial *p); /* under lock */
+
+/* ---- derive-asked.c: a few addresses of a Breakpad file -------------------------------------- */
+
+/* (workers) Converts what p->addrs need of p->whole; *fd: the GSYM. Returns what gsym_work() returns. */
+int partial_make_asked(struct partial *p, int *fd, struct err *e);
+/* Whether derive_partial() takes the Breakpad file. */
+bool partial_can_ask(const struct blob *whole);
+
+/* ---- derive-idle.c: conversions that no caller waits for ------------------------------------- */
+
+/* Notes that the Breakpad file should be converted when no conversion is asked for. Nothing happens if
+ * derive_convert_idle() was not called. */
+void idle_add(struct derive *d, const struct artifact *a);
 
 /* ---- derive-bucket.c: files that another server made ----------------------------------------- */
 

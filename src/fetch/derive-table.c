@@ -40,6 +40,8 @@ int derive_new(struct derive **out, struct fetch *f)
 	pthread_condattr_init(&by_clock);
 	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&d->ended, &by_clock);
+	pthread_cond_init(&d->idle_change, &by_clock);
+	pthread_cond_init(&d->asked_ended, NULL);
 	pthread_condattr_destroy(&by_clock);
 	*out = d;
 	return 0;
@@ -106,10 +108,24 @@ void derive_stop(struct derive *d)
 	if (d->stopped)
 		return;
 	d->stopped = true;
+	pthread_cond_broadcast(&d->idle_change);
 	for (struct conversion *c = d->conversions; c; c = c->next)
 		conversion_give_up(c);
 	for (struct partial *p = d->partials; p; p = p->next)
 		partial_stop(p);
+}
+
+/* Ends the thread of derive-idle.c. After derive_stop() nothing starts it, and nothing is appended. */
+static void idle_end(struct derive *d)
+{
+	struct idle_file *f;
+
+	if (d->idler_runs)
+		pthread_join(d->idler, NULL);
+	while ((f = d->idle)) {
+		d->idle = f->next;
+		free(f);
+	}
 }
 
 void derive_free(struct derive *d)
@@ -117,6 +133,7 @@ void derive_free(struct derive *d)
 	if (!d)
 		return;
 	derive_stop(d);
+	idle_end(d);
 	pthread_mutex_lock(&d->lock);
 	while (d->asking)
 		pthread_cond_wait(&d->answered, &d->lock);
@@ -124,6 +141,8 @@ void derive_free(struct derive *d)
 	workers_free(d->workers);
 	pulse_end(d);
 	pthread_cond_destroy(&d->ended);
+	pthread_cond_destroy(&d->idle_change);
+	pthread_cond_destroy(&d->asked_ended);
 	pthread_cond_destroy(&d->answered);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -153,6 +172,7 @@ bool derive_join(struct derive *d, struct making *m, struct conversion *fresh)
 		return false;
 	fresh->next = d->conversions;
 	d->conversions = fresh;
+	d->begun++;
 	return true;
 }
 
@@ -194,6 +214,7 @@ static struct making *table_remove(struct conversion *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	pthread_cond_broadcast(&c->d->idle_change);
 	for (struct making *m = c->callers; m; m = m->next)
 		m->on = NULL;
 	return c->callers;

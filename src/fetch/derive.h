@@ -64,13 +64,19 @@ void making_unref(struct making *m); /* NULL is fine */
  * result later requests can use. */
 #define DERIVE_WHOLE_MOST 512
 
-/* Makes GSYM of a few addresses of a PDB, and reads only the bytes that they need (convert/partial.h). `whole`: the
- * stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(); f->blob is GSYM that is not stored.
+/* From now on files that were answered from a part are converted while no conversion is asked for, one at a time. The
+ * server calls this; a command ends after its answer. */
+void derive_convert_idle(struct derive *d);
+
+/* Makes GSYM of a few addresses of the PDB `a`, and reads only the bytes that they need (convert/partial.h). `whole`:
+ * the stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(); f->blob is GSYM that is not stored.
  * f->r is an error of fetch_open(), or -EALREADY: use derive_open() instead, because the file is small or damaged, or
  * comes from front to back only. If much of the file was fetched, or a stored file was asked for often, all of the
- * file is converted later. At most PARTIAL_ADDRESSES_MOST addresses, or DERIVE_WHOLE_MOST with `whole`. `*out` is
- * written before `ready` can run, and is the caller's until partial_unref(). 0, -EALREADY, -ENOMEM, -EINTR. */
-int derive_partial(struct derive *d, const struct artifact *pdb, struct blob *whole, const uint32_t *addrs, size_t n,
+ * file is converted later. At most PARTIAL_ADDRESSES_MOST addresses, or of a PDB DERIVE_WHOLE_MOST with `whole`.
+ * `a` may also be a Breakpad file, with `whole`: all of its lines are checked, and its GSYM has the form of
+ * derive_exact(). `*out` is written before `ready` can run, and is the caller's until partial_unref(). 0, -EALREADY,
+ * -ENOMEM, -EINTR. */
+int derive_partial(struct derive *d, const struct artifact *a, struct blob *whole, const uint32_t *addrs, size_t n,
 	fetch_ready *ready, void *ctx, struct partial **out);
 /* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. */
 void partial_cancel(struct partial *p);

@@ -33,6 +33,8 @@ int space_new(struct space **out, const char *name, struct fetch *f, const struc
 		err_set(e, r, "%s", err_text(r));
 	else
 		r = symb_new(&s->symb, f, limits, e);
+	if (r == 0)
+		symb_convert_idle(s->symb);
 	if (r < 0) {
 		space_free(s);
 		return r;

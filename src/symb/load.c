@@ -352,20 +352,28 @@ static void note_used(struct wanted *w, const struct blob *b, enum filetype t)
 	snprintf(w->used_source, sizeof(w->used_source), "%s", blob_facts(b)->source);
 }
 
-/* Converts the best of the files found. derive/ opens that file again, in the store or in its place on disk. */
-static int make(struct symb *s, struct loading *l, struct waits *w)
+/* Asks for GSYM of the request's frames only, of a Breakpad file. False: the whole file must be converted, or was. */
+static bool make_part(struct symb *s, struct loading *l, struct blob *b, const struct artifact *made)
 {
-	struct artifact a;
-	unsigned best = 0;
+	struct fetched f = {0};
+	struct artifact in;
 	int r;
 
-	for (unsigned i = 1; i < l->n_found; i++)
-		if (l->found[i].rank < l->found[best].rank)
-			best = i;
-	l->making = l->found[best].type;
-	note_used(l->w, l->found[best].blob, l->making);
-	drop_found(l, best);
-	r = made_of(s, &l->w->m, l->making, l->flags, &a);
+	if (l->making != FILETYPE_BREAKPAD || l->flags->lenient || l->flags->function_size ||
+		!artifact_of(&l->w->m, l->making, &in))
+		return false;
+	r = derive_try(s->derive, made, b, &f);
+	blob_unref(f.blob);
+	return r == -EAGAIN && partial_ask_breakpad(s, l->request, l->w, &in, b, l->make);
+}
+
+/* Converts a file of the type l->making. derive/ opens that file again, in the store or in its place on disk. `b`: the
+ * file, of which a part may do; NULL: converts the whole. */
+static int make_of(struct symb *s, struct loading *l, struct blob *b, struct waits *w)
+{
+	struct artifact a;
+	int r = made_of(s, &l->w->m, l->making, l->flags, &a);
+
 	if (r < 0) {
 		add_reason(l->w, filetype_name(l->making), r, "files of this type cannot be converted");
 		return 0;
@@ -376,15 +384,37 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 		return -ENOMEM;
 	l->make->of = l;
 	l->w->made = true;
+	if (b && make_part(s, l, b, &a))
+		return 0;
 	r = derive_open(s->derive, &a, question_answered, l->make, &l->make->making);
 	if (r < 0)
 		question_fail(l->make, r);
 	return 0;
 }
 
-static void take_made(struct symb *s, struct loading *l)
+/* Converts the best of the files found. */
+static int make(struct symb *s, struct loading *l, struct waits *w)
+{
+	struct blob *b;
+	unsigned best = 0;
+	int r;
+
+	for (unsigned i = 1; i < l->n_found; i++)
+		if (l->found[i].rank < l->found[best].rank)
+			best = i;
+	l->making = l->found[best].type;
+	b = blob_ref(l->found[best].blob);
+	note_used(l->w, b, l->making);
+	drop_found(l, best);
+	r = make_of(s, l, b, w);
+	blob_unref(b);
+	return r;
+}
+
+static int take_made(struct symb *s, struct loading *l, struct waits *w)
 {
 	struct question *q = l->make;
+	bool part = q->partial;
 	struct err e = {0};
 	int r;
 
@@ -394,11 +424,14 @@ static void take_made(struct symb *s, struct loading *l)
 	if (r < 0)
 		err_set(&e, r, "%s", q->why);
 	else
-		r = loaded_new(s, &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
+		r = loaded_new(s, part ? NULL : &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
+	question_unref(q);
+	if (r < 0 && part) /* the conversion of the whole file finds the reason, which the store remembers */
+		return make_of(s, l, NULL, w);
 	if (r < 0)
 		add_failure(l->w, filetype_name(l->making), r, e.text);
 	l->over = r == 0;
-	question_unref(q);
+	return 0;
 }
 
 /* ---- all modules -------------------------------------------------------------------- */
@@ -453,10 +486,8 @@ static int load_step(struct batch *b, struct loading *l)
 
 static int load_answer(struct batch *b, struct loading *l, const struct question *q)
 {
-	if (q == l->make) {
-		take_made(b->s, l);
-		return 0;
-	}
+	if (q == l->make)
+		return take_made(b->s, l, b->w);
 	for (unsigned i = 0; i < l->n_cands; i++)
 		if (l->asked[i] == q)
 			return take_answer(b->s, l, i, b->w);

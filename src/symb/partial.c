@@ -1,4 +1,5 @@
-/* Requests a part of a PDB: only the bytes that the frames of one request need, of a stored PDB or from a server. */
+/* Requests a part of a file: of a PDB only the bytes that the frames of one request need, stored or from a server; of a
+ * stored Breakpad file only their functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/partial.h"
@@ -49,4 +50,13 @@ bool partial_ask(struct symb *s, const struct request *q, struct wanted *w, cons
 	if (r == 0)
 		blob_unref(f.blob);
 	return n;
+}
+
+bool partial_ask_breakpad(struct symb *s, const struct request *q, const struct wanted *w, const struct artifact *sym,
+	struct blob *b, struct question *to)
+{
+	_cleanup_free_ uint32_t *addrs = calloc(PARTIAL_ADDRESSES_MOST, sizeof(*addrs));
+	size_t n = addrs ? addresses_of(q, w, addrs, PARTIAL_ADDRESSES_MOST) : 0;
+
+	return n && derive_partial(s->derive, sym, b, addrs, n, question_answered, to, &to->partial) == 0;
 }

@@ -143,6 +143,10 @@ struct question;
 bool partial_ask(struct symb *s, const struct request *q, struct wanted *w, const struct artifact *pdb,
 	struct question *to);
 
+/* Likewise of a stored Breakpad file: GSYM as derive_exact() makes it, of the frames of one module. */
+bool partial_ask_breakpad(struct symb *s, const struct request *q, const struct wanted *w, const struct artifact *sym,
+	struct blob *b, struct question *to);
+
 /* ---- load.c ------------------------------------------------------------------------- */
 
 /* Finds and maps the files of all modules that frames refer to. `now`: takes only files that are mapped already. 0;

@@ -79,6 +79,11 @@ int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limit
 	return 0;
 }
 
+void symb_convert_idle(struct symb *s)
+{
+	derive_convert_idle(s->derive);
+}
+
 void symb_stop(struct symb *s)
 {
 	atomic_store(&s->stop, true);

@@ -34,6 +34,9 @@ extern const struct symb_limits symb_limits_default;
 /* Creates the service. The caller keeps `f`, which must outlive the service. `limits` may be NULL. 0,
  * -errno. */
 int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limits, struct err *e);
+/* For servers: files that were converted in part for an answer are converted as a whole while no request needs a
+ * conversion, and stored for later requests. */
+void symb_convert_idle(struct symb *s);
 /* Makes waiting symb_answer() calls end soon, with 503. Any thread, never blocks. */
 void symb_stop(struct symb *s);
 /* Call it when no thread is in symb_answer() any more. NULL is fine. */

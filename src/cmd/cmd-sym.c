@@ -246,13 +246,23 @@ static int read_rules(struct run *run, unsigned module, int *out, struct err *e)
 	return r == -ENODATA || r == -ENOTSUP || r == -ENOMSG ? 0 : r;
 }
 
+/* Copies through a small buffer: the rules of a large library have 40 MB. */
 static int append(int from, int fd, struct err *e)
 {
-	_cleanup_map_ struct span text = {0};
-	int r = from >= 0 ? map_fd(&text, from, e) : 0;
+	uint8_t part[1 << 16];
+	off_t at = 0;
+	int r = 0;
 
-	if (r == 0 && text.n)
-		r = write_all(fd, text.p, text.n);
+	while (r == 0 && from >= 0) {
+		ssize_t n = pread(from, part, sizeof(part), at);
+
+		if (n == 0)
+			break;
+		if (n < 0 && errno == EINTR)
+			continue;
+		r = n < 0 ? -errno : write_all(fd, part, (size_t)n);
+		at += MAX(n, 0);
+	}
 	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : 0;
 }
 

@@ -219,7 +219,7 @@ int unwind_expr(const struct unwind_arch *a, const struct unwind_rule *r, bool b
 	/* The items need no values before they are pushed. */
 	m.arch = a;
 	m.p = r->expr;
-	m.end = r->expr + r->expr_len;
+	m.end = r->expr_len ? r->expr + r->expr_len : r->expr;
 	m.swap = big != HOST_BIG;
 	m.bad = r->expr_len > STEPS_MOST;
 	m.n = 0;
@@ -235,11 +235,12 @@ int unwind_expr(const struct unwind_arch *a, const struct unwind_rule *r, bool b
 
 bool unwind_plt(const struct unwind_arch *a, const struct unwind_rule *cfa, struct unwind_plt *out)
 {
-	const uint8_t *p = cfa->expr, *end = p + cfa->expr_len;
+	const uint8_t *p = cfa->expr, *end;
 	int64_t zero;
 
 	if (cfa->kind != UNWIND_EXPR_IS || cfa->expr_len < 8 || *p < OP_BREG0 || *p > OP_BREG31)
 		return false;
+	end = p + cfa->expr_len;
 	out->reg = *p++ - (unsigned)OP_BREG0;
 	if (!take_sleb(&p, end, &out->off) || end - p < 2 || *p++ != OP_BREG0 + a->ra ||
 		!take_sleb(&p, end, &zero) || zero || end - p != 7)

@@ -32,7 +32,12 @@ say "its memory: $(least 3 tables) kB"
 say "symfs sym: $(least 1 ours) s of processor time, $(least 2 ours) s elapsed, $(least 3 ours) kB"
 [ -x "$TOOLS/bin/dump_syms" ] || { say "dump_syms is not installed"; exit $missed; }
 for _ in 1 2 3; do measured_run "$TOOLS/bin/dump_syms" "$library" || exit 1; done >theirs
+grep -q '^STACK CFI' out.sym || {
+  say "dump_syms writes no unwind rules of this library: it is not compared"
+  exit $missed
+}
 say "dump_syms: $(least 1 theirs) s of processor time, $(least 2 theirs) s elapsed, $(least 3 theirs) kB"
+at_most "reading the tables by dump_syms, memory" "$(divided "$(least 3 tables)" "$(least 3 theirs)")" "" 0.3
 for what in 1:processor-time 2:elapsed-time 3:memory; do
   bound=0.3
   [ "${what%%:*}" != 1 ] || bound=0

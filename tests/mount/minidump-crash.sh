@@ -145,6 +145,16 @@ done
 sort -u want >want.sorted
 sort -u crash.names | cmp -s - want.sorted || fail "symbolicate crash.dmp: $(cat crash.text)"
 
+# ---- made beforehand -------------------------------------------------------------------------------
+upstream_start up --root "$TMP/up"
+"$SYMFS" warm --breakpad --no-default-sources --source "gdb@$URL_up" --cache "$TMP/store-warm" crash.dmp >warm.out 2>warm.err ||
+  fail "warm --breakpad: $(cat warm.err)"
+grep -q '/walk	.*sym [0-9.]* [KM]B' warm.out || fail "warm --breakpad: $(cat warm.out)"
+symfs_mount warmed --cache "$TMP/store-warm" --offline
+frames crash.dmp "$MNT_warmed/breakpad" >crash.warmed
+cmp -s crash.ours crash.warmed || fail "after warm: $(diff crash.ours crash.warmed | head -n 10)"
+symfs_umount warmed
+
 # ---- the same with the files of dump_syms ----------------------------------------------------------
 DUMP=$(PATH=$PATH:$TOOLS/bin command -v dump_syms)
 [ -n "$DUMP" ] || { say "no dump_syms to compare with"; exit 0; }

@@ -26,6 +26,17 @@ for id in "$PROG_ID" "$LIB_ID"; do
 done
 [ "$(upstream_count "$URL_up" get)" = 0 ] || fail "asked again"
 
+# ---- Breakpad files of a core --------------------------------------------------------------------
+# They are made before they are read; without the server they are there.
+warm --breakpad --cache "$TMP/store-sym" "$TMP/core" >"$TMP/out" || fail "warm --breakpad: $(cat "$TMP/warm.err")"
+for id in "$PROG_ID" "$LIB_ID"; do
+  grep -Eq "	$id	.*sym [0-9.]+ [KM]B" "$TMP/out" || fail "warm --breakpad made none of $id: $(cat "$TMP/out")"
+done
+sym_id=$("$SYMFS" sym "$PROG" | head -n 1 | cut -d ' ' -f 4)
+"$SYMFS" get --offline --cache "$TMP/store-sym" -o "$TMP/got.sym" "breakpad/${PROG##*/}/$sym_id/${PROG##*/}.sym" >/dev/null ||
+  fail "warm --breakpad left no file of ${PROG##*/}"
+grep -q '^FUNC' "$TMP/got.sym" && grep -q '^STACK CFI' "$TMP/got.sym" || fail "warm --breakpad: $(head -n 5 "$TMP/got.sym")"
+
 # ---- a process, a program, a list --------------------------------------------------------------
 rm -rf "$store"
 "$NEAR/bin/prog" >/dev/null 2>&1 # runs at all

@@ -10,6 +10,7 @@
 
 #define SEGMENTS_MOST 256u
 #define NOTES_MOST (64u << 10) /* bytes */
+#define PAGE 4096
 #define BUILD_ID_MOST (CODE_ID_MAX / 2)
 
 enum { PT_LOAD = 1, PT_INTERP = 3, PT_NOTE = 4, NT_GNU_BUILD_ID = 3 };
@@ -136,6 +137,24 @@ static int id_in_segment(const struct image *im, uint64_t at, uint64_t size, str
 	return id_in_notes(im, p, (size_t)size, m);
 }
 
+/* Searches the first page of the file for the note: Go's linker writes one to which no segment leads. */
+static int id_in_page(const struct image *im, struct module *m)
+{
+	uint8_t page[PAGE];
+
+	if (im->mem->read(im->mem, im->base, page, sizeof(page)) < 0)
+		return -ENODATA;
+	for (size_t i = 0; i + 16 <= sizeof(page); i += 4) {
+		uint64_t n = dump_number(page + i + 4, 4, im->big);
+
+		if (memcmp(page + i + 12, "GNU", 4) == 0 && dump_number(page + i, 4, im->big) == 4 &&
+			n >= 8 && n <= BUILD_ID_MOST && n <= sizeof(page) - i - 16 &&
+			id_in_notes(im, page + i, 16 + (size_t)n, m) == 0)
+			return 0;
+	}
+	return -ENODATA;
+}
+
 /* The address that the file was linked for. 0; -ENODATA: its segments are not in memory. */
 static int image_linked(const struct image *im, uint64_t *out)
 {
@@ -168,7 +187,7 @@ int image_identify(const struct memory *mem, uint64_t base, struct module *m)
 			id_in_segment(&im, base + (s.address - linked), s.size, m) == 0)
 			return 0;
 	}
-	return r < 0 ? r : -ENODATA;
+	return r < 0 ? r : id_in_page(&im, m);
 }
 
 /* Reads the path of the dynamic linker that the program at `base` names; "": the program names none, or the

@@ -319,7 +319,7 @@ static int each_unloaded(struct minidump_file *d, int (*each)(void *ctx, const s
 		return 0;
 	head = le32(b);
 	size = le32(b + 4);
-	count = MIN(le32(b + 8), MINIDUMP_LISTED);
+	count = MIN(le32(b + 8), MINIDUMP_UNLOADED);
 	if (head < sizeof(b) || size < MINIDUMP_UNLOADED_SIZE)
 		return 0;
 	for (uint32_t i = 0; r == 0 && i < count; i++) {

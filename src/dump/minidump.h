@@ -6,7 +6,8 @@
 
 #define MINIDUMP_THREADS 4096u /* a dump with more is broken */
 #define MINIDUMP_RANGES 65536u /* of memory; further ones are ignored */
-#define MINIDUMP_LISTED 4096u  /* modules that minidump_each_module() reports, and as many unloaded ones */
+#define MINIDUMP_LISTED 4096u  /* modules that minidump_each_module() reports */
+#define MINIDUMP_UNLOADED 256u /* unloaded modules that it reports; Windows keeps 64 */
 
 enum minidump_cpu { MINIDUMP_CPU_OTHER, MINIDUMP_CPU_X86, MINIDUMP_CPU_AMD64, MINIDUMP_CPU_ARM64 };
 

@@ -8,6 +8,7 @@
 
 #define CHUNK (64u << 10)
 #define BACK_MOST 256 /* nested STACK WIN records that are looked at */
+#define ROWS_MOST 16384 /* of a function, in STACK CFI records */
 
 struct record {
 	uint64_t address;
@@ -349,6 +350,18 @@ static struct sym_rule *rule_of(struct sym_rules *r, const char *name, size_t n)
 	return new;
 }
 
+/* Long functions have thousands of rows, so a new value takes the place of the old one if it fits. */
+static bool set_value(struct sym_rules *r, struct sym_rule *rule, const char *p, size_t n)
+{
+	if (n <= rule->room)
+		memcpy(r->text + rule->value, p, n);
+	else if (!keep(r, p, n, &rule->value))
+		return false;
+	rule->room = MAX(rule->room, (uint32_t)n);
+	rule->value_n = (uint32_t)n;
+	return true;
+}
+
 static const char *word_end(const char *p, const char *end)
 {
 	while (p < end && *p != ' ' && *p != '\t')
@@ -383,9 +396,8 @@ bool sym_rules_add(struct sym_rules *out, const char *p, size_t n)
 				break;
 			last = stop;
 		}
-		if (!rule || last == value || !keep(out, value, (size_t)(last - value), &rule->value))
+		if (!rule || last == value || !set_value(out, rule, value, (size_t)(last - value)))
 			return false;
-		rule->value_n = (uint32_t)(last - value);
 	}
 	return true;
 }
@@ -405,9 +417,11 @@ bool sym_rules(struct sym *s, uint64_t address, struct sym_rules *out)
 	lines_begin(l, &s->v, init->text);
 	if (lines_next(l, &p, &n, &at) <= 0 || !sym_rules_add(out, p, n))
 		return false;
-	while (lines_next(l, &p, &n, &at) > 0) {
+	for (unsigned rows = 0; lines_next(l, &p, &n, &at) > 0; rows++) {
 		struct words w = {p, p + n};
 
+		if (rows == ROWS_MOST)
+			return false;
 		if (!take_word(&w, "STACK") || !take_word(&w, "CFI") || !take_hex(&w, &row) || row > address)
 			break;
 		if (!sym_rules_add(out, w.p, (size_t)(w.end - w.p)))

@@ -25,6 +25,7 @@ struct sym_rules {
 	size_t used;
 	struct sym_rule {
 		uint32_t name, name_n, value, value_n; /* in `text` */
+		uint32_t room;			       /* bytes at `value` */
 	} rule[SYM_RULES];
 	unsigned n;
 };

@@ -162,6 +162,11 @@ static int begin(struct walk *w, struct walker *t, const struct minidump_thread 
 
 /* ---- all threads -------------------------------------------------------------------------- */
 
+static bool stops(const struct walk_source *from)
+{
+	return from && ((from->stop && atomic_load(from->stop)) || (from->gone && atomic_load(from->gone)));
+}
+
 static int walk_all(struct walk *w, struct walker *all, int (*load)(struct walk *w, const struct walk_source *from),
 	const struct walk_source *from)
 {
@@ -173,7 +178,7 @@ static int walk_all(struct walk *w, struct walker *all, int (*load)(struct walk 
 	do {
 		w->wants = false;
 		for (size_t i = 0; r == 0 && i < n; i++)
-			r = go_on(&all[i]);
+			r = stops(from) ? -EINTR : go_on(&all[i]);
 		if (r == 0 && w->wants)
 			r = load(w, from);
 	} while (r == 0 && w->wants);

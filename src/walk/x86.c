@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BP_SEARCH_MOST 4096u	   /* words that are searched for the frame pointer */
+#define BP_SEARCH_MOST 1024u	   /* words that are searched for the frame pointer */
 #define BP_GAP_MOST (128u << 10) /* bytes between two frames, in a guess of the frame pointer */
 
 /* A STACK WIN record at work. */

@@ -139,6 +139,15 @@ START_TEST(bounds)
 	s = sym_of(line);
 	ck_assert(sym_names(s, 0x100) && sym_names(s, 0x200));
 	sym_free(s);
+	/* 5,000 rows, whose text is longer than a struct sym_rules. */
+	budget = (size_t)snprintf(line, sizeof(line), "STACK CFI INIT 0 10000 .cfa: $rsp 8 + .ra: .cfa 8 - ^\n");
+	for (unsigned i = 1; i <= 5000; i++)
+		budget += (size_t)snprintf(line + budget, sizeof(line) - budget, "STACK CFI %x .cfa: $rsp %u +\n", i,
+			i % 2 ? 16 : 24);
+	s = sym_of(line);
+	ck_assert(sym_rules(s, 5000, &r));
+	ck_assert_str_eq(rule_of(&r, ".cfa"), "$rsp 24 +");
+	sym_free(s);
 	memset(line, 'y', sizeof(line) - 1);
 	memcpy(line, ".cfa: ", 6);
 	r.n = r.used = 0;

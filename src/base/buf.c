@@ -31,7 +31,7 @@ int buf_reserve(struct buf *b, size_t more)
 
 int buf_add(struct buf *b, const void *p, size_t n)
 {
-	int r = buf_reserve(b, n);
+	int r = buf_fits(b, n) ? 0 : buf_reserve(b, n);
 
 	if (r < 0)
 		return r;

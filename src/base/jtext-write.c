@@ -67,7 +67,11 @@ int jtext_add(struct buf *b, const char *text)
 		return r;
 	end = p + n;
 	b->p[b->n++] = '"';
+	n = plain_bytes(p, n);
+	memcpy(b->p + b->n, p, n);
+	b->n += n;
 	b->p[b->n] = '\0';
+	p += n;
 	while (r == 0 && p < end) {
 		size_t plain = plain_bytes(p, (size_t)(end - p));
 

@@ -117,10 +117,13 @@ static int nest_one(struct nesting *t, struct nest_call c)
 
 int nest_calls(struct nest_queue *q, struct nest_list *out)
 {
-	struct nesting t = {.queue = q, .out = out};
+	struct nesting t;
 	uint64_t turns = NEST_TURNS_MOST + 64 * (uint64_t)q->n;
 	int r = 0;
 
+	t.queue = q; /* most FUNCs have no calls, and `end` is large */
+	t.out = out;
+	t.depth = 0;
 	for (out->n = 0; r == 0 && q->n; turns--)
 		r = turns ? nest_one(&t, nest_pop(q)) : -EFBIG;
 	q->n = 0;

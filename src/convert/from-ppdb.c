@@ -1,10 +1,12 @@
-/* Reads the documents and sequence points of Portable PDBs. obj/ppdb.c reads the file's identity. */
+/* Reads the documents and sequence points of Portable PDBs, and the names of methods in their programs. obj/ppdb.c
+ * reads the file's identity. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-ppdb.h"
 #include "base/compressed.h"
 #include "base/inflate.h"
 #include "base/little.h"
 #include "base/util.h"
+#include "convert/method-names.h"
 #include "obj/ppdb.h"
 
 #include <string.h>
@@ -27,7 +29,12 @@ struct reader {
 	const uint8_t *documents, *methods;
 	uint32_t *files; /* the writer's number of a document, by the document's row, from 1; 0: not added yet */
 	uint32_t no_name;
+	struct method_names *names; /* NULL: unknown */
+	struct buf name;
 };
+
+/* The mark that eliot_name() takes away, so that a name of a method never counts as a mark. */
+#define MARK "\1" "0 "
 
 /* ---- numbers ------------------------------------------------------------------------ */
 
@@ -151,6 +158,31 @@ static int tell_points(struct reader *r, uint32_t method, uint32_t document, str
 	return e;
 }
 
+/* Begins a method with its name. Methods are told in order of their rows. */
+static int begin_method(struct reader *r, uint32_t method)
+{
+	_cleanup_buf_ struct buf marked = BUF_UP_TO(NAME_MOST + sizeof(MARK));
+	uint32_t name = r->no_name;
+	int e = r->names ? method_names_next(r->names, method, &r->name) : 0;
+
+	if (e == 0 && r->name.n) {
+		e = buf_adds(&marked, MARK);
+		if (e == 0)
+			e = buf_add(&marked, r->name.p, r->name.n);
+		if (e == 0)
+			e = gsym_text(r->w, marked.p, marked.n, &name);
+	}
+	return e < 0 ? e : gsym_begin(r->w, PPDB_METHOD(method), UINT32_MAX, name, GSYM_DEBUG);
+}
+
+/* Adds a method without lines, if it has a name. */
+static int tell_name(struct reader *r, uint32_t method)
+{
+	int e = r->names ? begin_method(r, method) : 0;
+
+	return e == 0 && r->names && r->name.n ? gsym_end(r->w) : e;
+}
+
 static int tell_method(struct reader *r, uint32_t method)
 {
 	unsigned size = r->n_documents < 1u << 16 ? 2 : 4;
@@ -160,12 +192,12 @@ static int tell_method(struct reader *r, uint32_t method)
 	int e;
 
 	if (!at)
-		return 0;
+		return tell_name(r, method);
 	if (!ppdb_blob(r->blobs, at, &blob))
 		return -EBADMSG;
 	if (!blob.n)
-		return 0;
-	e = gsym_begin(r->w, PPDB_METHOD(method), UINT32_MAX, r->no_name, GSYM_DEBUG);
+		return tell_name(r, method);
+	e = begin_method(r, method);
 	if (e == 0)
 		e = tell_points(r, method, read_index(p, size), blob);
 	return e < 0 ? e : gsym_end(r->w);
@@ -235,34 +267,46 @@ static const char *find_tables(struct reader *r)
 	return r->documents && r->methods ? NULL : "its tables do not fit their stream";
 }
 
-static int tell_file(struct gsym_writer *w, struct span file, struct err *e)
+/* Adds all methods of the PDB and of the program. Either may be missing. */
+static int tell_methods(struct reader *r, struct err *e)
 {
-	/* The name of a function without a name: see eliot_name(). */
-	static const char no_name[] = "\1" "0 ";
-	struct reader r = {.w = w};
+	uint32_t n_names = r->names ? method_names_count(r->names) : 0;
+	int n = gsym_text(r->w, MARK, sizeof(MARK) - 1, &r->no_name);
+
+	r->name = BUF_UP_TO(NAME_MOST);
+	gsym_set_base(r->w, 0);
+	for (uint32_t i = 1; n == 0 && i <= MAX(r->n_methods, n_names); i++) {
+		n = i <= r->n_methods ? tell_method(r, i) : tell_name(r, i);
+		if (n == -EBADMSG)
+			err_set(e, n, "is broken: the lines of method %u", i);
+	}
+	buf_release(&r->name);
+	return n < 0 && n != -EBADMSG ? err_set(e, n, "%s", err_text(n)) : n;
+}
+
+static int tell_file(struct gsym_writer *w, struct span file, struct method_names *names, struct err *e)
+{
+	struct reader r = {.w = w, .names = names};
 	const char *bad = find_streams(&r, file);
-	int n = 0;
+	int n;
 
 	if (!bad)
 		bad = find_tables(&r);
 	if (bad)
 		return err_set(e, -EBADMSG, "is broken: %s", bad);
 	r.files = calloc((size_t)r.n_documents + 1, sizeof(*r.files));
-	n = r.files ? gsym_text(w, no_name, sizeof(no_name) - 1, &r.no_name) : -ENOMEM;
-	gsym_set_base(w, 0);
-	for (uint32_t i = 1; n == 0 && i <= r.n_methods; i++) {
-		n = tell_method(&r, i);
-		if (n == -EBADMSG)
-			err_set(e, n, "is broken: the lines of method %u", i);
-	}
+	n = r.files ? tell_methods(&r, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
 	free(r.files);
-	return n < 0 && n != -EBADMSG ? err_set(e, n, "%s", err_text(n)) : n;
+	return n;
 }
 
 /* ---- inside of a program ------------------------------------------------------------ */
 
 #define DEBUG_ENTRY 28
 #define DEBUG_EMBEDDED 17
+#define DIRECTORY_DEBUG 6
+#define DIRECTORY_RUNTIME 14
+#define RUNTIME_LEAST 16 /* bytes of the runtime's header up to the place of the metadata */
 
 /* The file offset of an address of the program. False: no section has it. */
 static bool to_offset(struct span file, size_t sections, unsigned n, uint32_t rva, size_t *out)
@@ -279,25 +323,52 @@ static bool to_offset(struct span file, size_t sections, unsigned n, uint32_t rv
 	return false;
 }
 
-/* The entries of the debug directory; empty: the file has none. */
-static struct span debug_entries(struct span file)
+struct sections {
+	size_t at;
+	unsigned n;
+};
+
+/* The bytes at an address of the program; empty: they do not lie in one section of the file. */
+static struct span bytes_at(struct span file, const struct sections *s, uint32_t rva, size_t size)
+{
+	struct span out = {.n = size};
+	size_t at;
+
+	if (to_offset(file, s->at, s->n, rva, &at))
+		out.p = span_at(file, at, size);
+	return out.p ? out : (struct span){0};
+}
+
+/* A data directory of the program; empty: the file has none. */
+static struct span directory_of(struct span file, unsigned number, struct sections *s)
 {
 	const uint8_t *mz = span_at(file, 0, 64), *pe = mz ? span_at(file, le32(mz + 60), 24 + 2) : NULL;
-	size_t optional = mz ? (size_t)le32(mz + 60) + 24 : 0, directory, at;
-	struct span none = {0};
+	size_t optional = mz ? (size_t)le32(mz + 60) + 24 : 0, directory;
 	const uint8_t *d;
 
 	if (!pe || memcmp(mz, "MZ", 2) != 0 || memcmp(pe, "PE\0\0", 4) != 0)
-		return none;
-	directory = optional + (le16(pe + 24) == 0x20b ? 112 : 96) + (size_t)6 * 8;
+		return (struct span){0};
+	directory = optional + (le16(pe + 24) == 0x20b ? 112 : 96) + (size_t)number * 8;
 	d = directory + 8 <= optional + le16(pe + 20) ? span_at(file, directory, 8) : NULL;
-	if (!d || !to_offset(file, optional + le16(pe + 20), le16(pe + 6), le32(d), &at))
-		return none;
-	none = (struct span){span_at(file, at, le32(d + 4)), le32(d + 4)};
-	return none.p ? none : (struct span){0};
+	*s = (struct sections){optional + le16(pe + 20), le16(pe + 6)};
+	return d ? bytes_at(file, s, le32(d), le32(d + 4)) : (struct span){0};
 }
 
-static int tell_embedded(struct gsym_writer *w, struct span packed, struct err *e)
+/* Opens the names of the program's methods. -ENODATA, -EBADMSG: the program has none, or they are broken. */
+static int open_names(struct method_names **out, struct span file, struct err *e)
+{
+	struct sections s;
+	struct span header = directory_of(file, DIRECTORY_RUNTIME, &s), metadata = {0};
+
+	*out = NULL;
+	if (header.n >= RUNTIME_LEAST)
+		metadata = bytes_at(file, &s, le32(header.p + 8), le32(header.p + 12));
+	if (!metadata.n)
+		return err_set(e, -ENODATA, "is not a program of .NET");
+	return method_names_open(out, metadata, e);
+}
+
+static int tell_embedded(struct gsym_writer *w, struct span packed, struct method_names *names, struct err *e)
 {
 	const uint8_t *h = span_at(packed, 0, 8);
 	_cleanup_free_ uint8_t *room = NULL;
@@ -314,12 +385,15 @@ static int tell_embedded(struct gsym_writer *w, struct span packed, struct err *
 		r = -EBADMSG;
 	if (r < 0)
 		return err_set(e, r, "has an embedded debug file that cannot be unpacked");
-	return tell_file(w, (struct span){room, size}, e);
+	return tell_file(w, (struct span){room, size}, names, e);
 }
 
-static int tell_program(struct gsym_writer *w, struct span file, struct err *e)
+/* Adds the methods with the lines of the PDB in the program, or else with their names alone. */
+static int tell_with_names(struct gsym_writer *w, struct span file, struct method_names *names, struct err *e)
 {
-	struct span entries = debug_entries(file);
+	struct reader r = {.w = w, .names = names};
+	struct sections s;
+	struct span entries = directory_of(file, DIRECTORY_DEBUG, &s);
 
 	for (size_t at = 0; entries.n - at >= DEBUG_ENTRY; at += DEBUG_ENTRY) {
 		const uint8_t *d = entries.p + at;
@@ -330,9 +404,21 @@ static int tell_program(struct gsym_writer *w, struct span file, struct err *e)
 		packed.p = span_at(file, le32(d + 24), packed.n);
 		if (!packed.p)
 			return err_set(e, -EBADMSG, "is broken: its embedded debug file lies outside of it");
-		return tell_embedded(w, packed, e);
+		return tell_embedded(w, packed, names, e);
 	}
-	return err_set(e, -ENODATA, "has no embedded debug file");
+	return names ? tell_methods(&r, e)
+		     : err_set(e, -ENODATA, "has neither an embedded debug file nor names of methods");
+}
+
+static int tell_program(struct gsym_writer *w, struct span file, struct err *e)
+{
+	struct method_names *names;
+	int r = open_names(&names, file, e);
+
+	if (r == 0 || r == -ENODATA || r == -EBADMSG)
+		r = tell_with_names(w, file, names, e);
+	method_names_free(names);
+	return r;
 }
 
 bool ppdb_is(struct span file)
@@ -342,5 +428,5 @@ bool ppdb_is(struct span file)
 
 int gsym_from_ppdb(struct gsym_writer *w, struct span file, struct err *e)
 {
-	return memcmp(file.p, "MZ", 2) == 0 ? tell_program(w, file, e) : tell_file(w, file, e);
+	return memcmp(file.p, "MZ", 2) == 0 ? tell_program(w, file, e) : tell_file(w, file, NULL, e);
 }

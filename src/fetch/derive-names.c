@@ -16,7 +16,9 @@ static const struct family {
 	bool sym;   /* this family is for Breakpad files only */
 	bool not_sym; /* Breakpad files of these modules have a family of their own */
 } families[] = {
-	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
+	/* Neither replaces the other: the program has the names of methods, and the PDB has the lines. */
+	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB}, true},
+	{OBJECT_PE_DOTNET, {FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
 	/* The addresses in a PDB are relative to the image; those in a program are not. So neither replaces the

@@ -43,6 +43,17 @@ static bool address_of(const struct loaded *l, const struct asked_frame *f, uint
 	return *out >= f->offset && !(l->exact && f->offset > UINT32_MAX);
 }
 
+/* Looks up the name of a .NET method, in the file of its program. */
+static void look_up_method(struct writing *w, const struct wanted *module, const struct asked_frame *f, struct answer *a)
+{
+	const struct loaded *l = module ? module->names : NULL;
+
+	if (!f->method || !l || gsym_lookup(&l->g, PPDB_METHOD(f->method), &w->method, NULL) < 0 ||
+		w->method.start != PPDB_METHOD(f->method))
+		return;
+	a->function = eliot_name(w->method.frame[0].name, &a->more);
+}
+
 static void look_up(struct writing *w, struct wanted *module, const struct asked_frame *f, struct answer *a)
 {
 	const struct loaded *l = module ? module->file : NULL;
@@ -102,15 +113,17 @@ static void put_inlines(struct writing *w)
 	reply_put(w, "]");
 }
 
-/* Writes the function of a frame, but not for a Portable PDB, which has no names of methods. */
+/* Writes the function of a frame. The offset of a .NET frame is that of the method already. */
 static void put_function(struct writing *w, const struct asked_frame *f, const struct answer *a)
 {
 	bool minus = (int64_t)a->offset < 0 && a->more < 0;
 
-	if (f->method)
+	if (f->method && (!a->function || !a->function[0]))
 		return;
 	reply_put(w, ", \"function\": ");
 	reply_string(w, name_of(w, a->function));
+	if (f->method)
+		return;
 	reply_put(w, ", \"function_offset\": ");
 	reply_hex(w, minus, minus ? -a->offset : a->offset);
 	if (w->flags->function_size) {
@@ -125,6 +138,7 @@ static void put_frame_v5(struct writing *w, struct wanted *module, uint32_t n, c
 	char room[HEX_ROOM];
 
 	look_up(w, module, f, &a);
+	look_up_method(w, module, f, &a);
 	reply_put(w, "{\"frame\": ");
 	reply_number(w, n);
 	reply_put(w, ", \"module\": ");
@@ -135,8 +149,9 @@ static void put_frame_v5(struct writing *w, struct wanted *module, uint32_t n, c
 		reply_put(w, ", \"function_id\": ");
 		reply_hex(w, false, f->method);
 	}
-	if (a.found) {
+	if (a.found || f->method)
 		put_function(w, f, &a);
+	if (a.found) {
 		put_place(w, &w->hit.frame[w->hit.n - 1]);
 		put_inlines(w);
 	}
@@ -148,11 +163,13 @@ static void put_frame_v4(struct writing *w, struct wanted *module, const struct 
 	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
 	struct answer a;
 	char room[HEX_ROOM];
+	bool named;
 	int r;
 
 	look_up(w, module, f, &a);
-	r = a.found && !f->method ? buf_adds(&text, name_of(w, a.function))
-				  : buf_adds(&text, offset_of(w, f, room));
+	look_up_method(w, module, f, &a);
+	named = f->method ? a.function && a.function[0] : a.found;
+	r = named ? buf_adds(&text, name_of(w, a.function)) : buf_adds(&text, offset_of(w, f, room));
 	if (r == 0)
 		r = buf_addf(&text, " (in %s)", module_name(a.module));
 	if (w->r == 0)

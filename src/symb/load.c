@@ -27,6 +27,7 @@ struct loading {
 	struct wanted *w;
 	const struct request *request;
 	const struct symb_flags *flags;
+	bool program; /* looks for the program only */
 	struct candidate cands[CANDIDATES_MOST];
 	unsigned n_cands; /* in order of stage */
 	unsigned n_tried; /* candidates requested so far */
@@ -61,6 +62,10 @@ static void plan(struct loading *l)
 	bool elf = o == OBJECT_ELF || o == OBJECT_UNKNOWN, macho = o == OBJECT_MACHO || o == OBJECT_UNKNOWN;
 	unsigned first = known ? 0 : 1;
 
+	if (l->program) {
+		add_candidate(l, FILETYPE_PE, 0);
+		return;
+	}
 	if (o == OBJECT_PE_DOTNET) {
 		add_candidate(l, FILETYPE_PORTABLEPDB, 0);
 		add_candidate(l, FILETYPE_PE, 1);
@@ -443,6 +448,9 @@ struct batch {
 	const atomic_bool *gone;
 	struct loading *all;
 	size_t n;
+	/* The programs of .NET modules, beside the modules of the request, so that a missing program is no missing
+	 * module. */
+	struct wanted *programs;
 };
 
 /* Requests the candidates of the next stage. */
@@ -524,6 +532,7 @@ static void batch_release(struct batch *b)
 			drop_found(l, 0);
 	}
 	free(b->all);
+	free(b->programs);
 	if (b->w)
 		waits_unref(b->w);
 }
@@ -538,7 +547,9 @@ static bool can_be_asked(const struct wanted *w)
 	       (artifact_of(&w->m, FILETYPE_BREAKPAD, &a) || key_of(&k, &a) == 0 || w->m.code_id[0]);
 }
 
-static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool *again)
+/* Looks for the module's file, or with `program` for its program. */
+static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool program,
+	bool *again)
 {
 	struct loading *l = &b->all[b->n];
 	double begun;
@@ -548,12 +559,25 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 		add_reason(w, "identifier", 0, "not valid");
 		return;
 	}
-	*l = (struct loading){.w = w, .request = b->request, .flags = flags};
+	*l = (struct loading){.w = w, .request = b->request, .flags = flags, .program = program};
 	plan(l);
 	begun = clock_seconds();
 	w->hit = is_here(s, l, again);
 	w->look_seconds = clock_seconds() - begun;
 	b->n += !w->hit;
+}
+
+/* Begins with a module. Only the program of a .NET module has the names of its methods. */
+static void begin_both(struct symb *s, struct batch *b, struct wanted *w, struct wanted *program,
+	const struct symb_flags *flags, bool *again)
+{
+	if (!w->referenced || !w->name[0] || !w->id[0])
+		return;
+	begin(s, b, w, flags, false, again);
+	if (w->m.object != OBJECT_PE_DOTNET)
+		return;
+	*program = (struct wanted){.name = w->name, .id = w->id, .m = w->m};
+	begin(s, b, program, flags, true, again);
 }
 
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags, bool now)
@@ -563,15 +587,17 @@ int load_modules(struct symb *s, struct request *q, const struct symb_flags *fla
 	int r;
 
 	b.w = waits_new();
-	b.all = calloc(q->n_wanted + 1, sizeof(*b.all));
-	r = b.w && b.all ? 0 : -ENOMEM;
+	b.all = calloc(2 * q->n_wanted + 1, sizeof(*b.all));
+	b.programs = calloc(q->n_wanted + 1, sizeof(*b.programs));
+	r = b.w && b.all && b.programs ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++) {
-		if (q->wanted[i].referenced && q->wanted[i].name[0] && q->wanted[i].id[0])
-			begin(s, &b, &q->wanted[i], flags, now ? &again : NULL);
+		begin_both(s, &b, &q->wanted[i], &b.programs[i], flags, now ? &again : NULL);
 		r = now && (again || b.n) ? -EAGAIN : 0;
 	}
 	if (r == 0)
 		r = load_all(&b);
+	for (size_t i = 0; b.programs && i < q->n_wanted; i++)
+		q->wanted[i].names = b.programs[i].file;
 	batch_release(&b);
 	return r;
 }

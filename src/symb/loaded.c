@@ -117,13 +117,14 @@ bool loaded_is_stale(struct symb *s, struct loaded *l, const struct artifact *a)
 	return false;
 }
 
-/* Reads the name of the code file. The GSYM file contains it only if it differs from the debug file's. */
+/* Reads the name of the code file. The GSYM file contains it only if it differs from the debug file's. A method of .NET
+ * at the same address has another size. */
 static void read_name(struct loaded *l)
 {
 	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
 	int64_t more;
 
-	if (hit && gsym_lookup(&l->g, ELIOT_NAME_AT, hit, NULL) == 0 && hit->start == ELIOT_NAME_AT)
+	if (hit && gsym_lookup(&l->g, ELIOT_NAME_AT, hit, NULL) == 0 && hit->start == ELIOT_NAME_AT && hit->size == 1)
 		snprintf(l->name, sizeof(l->name), "%.255s", eliot_name(hit->frame[0].name, &more));
 }
 

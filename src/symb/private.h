@@ -44,6 +44,7 @@ struct wanted {
 	unsigned jobs;	    /* number of jobs that list the module */
 	/* results, for the answer */
 	struct loaded *file; /* the file for look-ups; NULL: not found */
+	struct loaded *names; /* .NET: the file with the names of methods; NULL: not found */
 	bool asked;	     /* the module was looked for */
 	bool hit;	     /* the file was already in the store */
 	double look_seconds; /* seconds for the search of the store */

@@ -123,9 +123,12 @@ static void report_missing(const struct request *q, const struct symb_flags *fla
 
 static void unref_files(struct symb *s, struct request *q)
 {
-	for (size_t i = 0; i < q->n_wanted; i++)
+	for (size_t i = 0; i < q->n_wanted; i++) {
 		if (q->wanted[i].file)
 			loaded_unref(s, q->wanted[i].file);
+		if (q->wanted[i].names)
+			loaded_unref(s, q->wanted[i].names);
+	}
 }
 
 /* Writes an answer, on at most s->writers threads at a time. Writing needs only a processor and memory, so

@@ -26,7 +26,7 @@ struct writing {
 	int r; /* the first error, after which calls do nothing; 0: no error */
 	uint64_t frames, named;
 	uint64_t until; /* clock_own() after which the look-ups end with -EAGAIN; 0: never */
-	struct gsym_hit hit;
+	struct gsym_hit hit, method;
 	char path[PATH_MOST];
 };
 

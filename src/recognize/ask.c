@@ -17,17 +17,17 @@
 
 /* ---- programs, whose segments convert addresses ------------------------------------------------------ */
 
-static void ask_program(struct recognized *r, struct fetch *f, const struct symb_flags *flags, struct seen *s)
+/* Gets a file of a module, and reads its segments. (waits) */
+static void ask_file(struct fetch *f, const struct symb_flags *flags, struct seen *s, enum filetype type)
 {
 	struct waits *w = waits_new();
 	struct question *q = w ? question_new(w) : NULL, *done = NULL;
-	struct artifact a[2] = {{.type = FILETYPE_ELF_CODE, .m = s->m}, {.type = FILETYPE_ELF_DEBUG, .m = s->m}};
-	const atomic_bool *gone = flags ? flags->gone : NULL;
+	const struct artifact a = {.type = type, .m = s->m};
 
-	s->asked_places = true;
 	if (q) {
-		question_fetch(q, f, a, ARRAY_SIZE(a));
-		if (wait_next(w, NULL, gone, &done) == 0 && done && done->r == 0 && done->blob) {
+		question_fetch(q, f, &a, 1);
+		if (wait_next(w, NULL, flags ? flags->gone : NULL, &done) == 0 && done && done->r == 0 &&
+			done->blob) {
 			struct view v = view_of_fd(blob_fd(done->blob), blob_size(done->blob));
 
 			segments_read(&s->segments, &v);
@@ -38,6 +38,15 @@ static void ask_program(struct recognized *r, struct fetch *f, const struct symb
 		waits_unref(w);
 }
 
+/* The debug file is the second choice, because it may have no offsets of segments. */
+static void ask_program(struct fetch *f, const struct symb_flags *flags, struct seen *s)
+{
+	s->asked_segments = true;
+	ask_file(f, flags, s, FILETYPE_ELF_CODE);
+	if (!s->segments.known)
+		ask_file(f, flags, s, FILETYPE_ELF_DEBUG);
+}
+
 /* The segments of a module, from a file that the caller found, or from fetch/. Their sizes in a debug file may be 0.
  */
 static const struct segments *segments_of(struct recognized *r, struct fetch *f, const struct symb_flags *flags,
@@ -45,8 +54,8 @@ static const struct segments *segments_of(struct recognized *r, struct fetch *f,
 {
 	struct seen *s = &r->seen[i];
 
-	if (!s->segments.known && !s->asked_places && s->m.code_id[0] && s->m.object == OBJECT_ELF)
-		ask_program(r, f, flags, s);
+	if (!s->segments.known && !s->asked_segments && s->m.code_id[0] && s->m.object == OBJECT_ELF)
+		ask_program(f, flags, s);
 	return &s->segments;
 }
 

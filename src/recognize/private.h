@@ -67,7 +67,7 @@ struct seen {
 	bool unverified;    /* the ids are those of the file at the path */
 	uint32_t better;    /* a module of the same path that has an id; NO_SEEN: none */
 	struct segments segments;
-	bool asked_places; /* fetch/ was asked for the program */
+	bool asked_segments; /* fetch/ was asked for the program */
 	uint32_t index; /* in the request; NO_SEEN: not in it */
 };
 

@@ -146,8 +146,8 @@ const char *recognized_path(const struct recognized *r, uint32_t i)
 
 	if (s->better != NO_SEEN || !s->used || (s->deleted && !s->has_id))
 		return NULL;
-	/* systemd names a module without its directory, and the program with it. */
-	if (!s->has_id && !strchr(s->path, '/') && r->program != NO_SEEN &&
+	/* systemd and ThreadSanitizer name a module without its directory, and the program with it. */
+	if (!strchr(s->path, '/') && r->program != NO_SEEN &&
 		strcmp(path_base(r->seen[r->program].path), s->path) == 0)
 		return r->seen[r->program].deleted ? NULL : r->seen[r->program].path;
 	return s->path;

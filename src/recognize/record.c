@@ -78,7 +78,7 @@ static uint32_t find_module(const struct recognized *r, const char *path, const 
 		if (s->hash != hash || !same_path(s->path, path))
 			continue;
 		if (m ? s->has_id && strcmp(s->m.code_id, m->code_id) == 0 && strlen(s->path) >= strlen(path)
-		      : s->has_id || s->deleted == deleted)
+		      : s->has_id || (s->deleted == deleted && strlen(s->path) >= strlen(path)))
 			return (uint32_t)i;
 	}
 	return NO_SEEN;

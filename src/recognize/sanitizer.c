@@ -37,6 +37,23 @@ static struct cursor read_id(struct cursor *c)
 	return out;
 }
 
+/* "SUMMARY: ThreadSanitizer: data race (/tmp/prog+0x1271) in main": stacks of ThreadSanitizer have names without
+ * their directories. */
+static bool read_summary(struct recognized *r, struct cursor c)
+{
+	struct cursor path, id;
+	const char *end;
+	uint64_t offset;
+
+	if (!cursor_text(&c, "SUMMARY: ") || !(end = cursor_find_last(&c, ")")))
+		return false;
+	c.end = end + 1;
+	id = read_id(&c);
+	if (read_place(&c, &path, &offset) && r->program == NO_SEEN)
+		r->program = note_module(r, path, id, OBJECT_ELF);
+	return true;
+}
+
 /* "#0 0x55d0 in main (/tmp/prog+0x1271)"; ThreadSanitizer prints "#0 main <null> (prog+0x1271)". The addresses of
  * callers are those of the call already. */
 static bool sanitizer_line(struct recognized *r, const struct line *l)
@@ -47,6 +64,8 @@ static bool sanitizer_line(struct recognized *r, const struct line *l)
 	uint64_t number, address;
 	bool in;
 
+	if (read_summary(r, c))
+		return true;
 	if (!cursor_number(&c, &number) || !cursor_text(&c, " "))
 		return false;
 	cursor_blanks(&c);

@@ -257,14 +257,14 @@ static void set_cfa(struct unwind_executor *x, uint64_t reg, int64_t off)
 	x->row.cfa = (struct unwind_rule){.kind = UNWIND_REGISTER, .reg = (uint16_t)MIN(reg, UINT16_MAX), .off = off};
 }
 
-/* Only a CFA that is a register and an offset has one of them replaced. Any other CFA is unknown from here on, until
- * an instruction sets all of it. */
+/* The offset and the register can be set one after the other, also at first. An expression has neither: the CFA is
+ * then unknown until an instruction sets all of it. */
 static bool cfa_changes(struct unwind_executor *x)
 {
-	bool ok = x->row.cfa.kind == UNWIND_REGISTER;
+	bool ok = x->row.cfa.kind == UNWIND_REGISTER || x->row.cfa.kind == UNWIND_NONE;
 
 	if (!ok)
-		x->row.cfa = (struct unwind_rule){0};
+		x->row.cfa = (struct unwind_rule){.kind = UNWIND_UNDEFINED};
 	return ok;
 }
 

@@ -93,6 +93,17 @@ START_TEST(cfas)
 }
 END_TEST
 
+/* LLVM writes the CIE of MIPS so: the register alone, whose offset is then 0. */
+START_TEST(cfa_parts)
+{
+	executes(EM_X86_64, code(BYTES(0x0d, 7, 0x90, 1), BYTES(0x42, 0x0e, 16)), UNWIND_GAPS,
+		"STACK CFI INIT 1000 100 .cfa: $rsp 0 + .ra: .cfa -8 + ^\nSTACK CFI 1002 .cfa: $rsp 16 +\n");
+	executes(EM_X86_64, code(BYTES(0x0e, 8, 0x0d, 7, 0x90, 1), BYTES(0)), UNWIND_GAPS, FIRST "\n");
+	executes(EM_X86_64, code(BYTES(0x0e, 8, 0x90, 1), BYTES(0x42, 0x0d, 7)), UNWIND_GAP_CFA,
+		"STACK CFI INIT 1002 fe .cfa: $rsp 8 + .ra: .cfa -8 + ^\n");
+}
+END_TEST
+
 /* An expression has no offset that could change; the next full CFA ends the gap. */
 START_TEST(cfa_gaps)
 {
@@ -244,5 +255,5 @@ START_TEST(arm64)
 }
 END_TEST
 
-UNIT_MAIN("execute", usual_function, rules, cfas, cfa_gaps, addresses, pointers, augmentations, broken, broken_cie,
-	states, many_rows, arm64)
+UNIT_MAIN("execute", usual_function, rules, cfas, cfa_parts, cfa_gaps, addresses, pointers, augmentations, broken,
+	broken_cie, states, many_rows, arm64)

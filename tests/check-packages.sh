@@ -16,6 +16,7 @@ fedora() # NAME of a -dev package
 	zlib1g-dev) echo zlib-devel ;;
 	liblzma-dev) echo xz-devel ;;
 	libelf-dev) echo elfutils-libelf-devel ;;
+	libdw-dev) echo elfutils-devel ;;
 	libiberty-dev) echo binutils-devel ;;
 	*) echo "${1%-dev}-devel" ;;
 	esac

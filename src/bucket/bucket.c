@@ -5,11 +5,14 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "bucket/private.h"
+#include "source/bucket-key.h"
 #include "source/s3.h"
 #include "config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUCKET_THREADS 4   /* uploads at the same time */
 #define BUCKET_LOOK_MS 200 /* how often the outbox is looked at: other processes queue files, too */
@@ -43,6 +46,7 @@ struct bucket {
 	int64_t after;		      /* the files up to this were looked at in this round */
 	uint64_t paused_until, pause_ms; /* clock_ms(): the store does not answer */
 	bool dead;			 /* the store does not answer, and callers are not kept waiting for it */
+	bool refuses_ends;		 /* the store refused to remove a key, and is asked again later */
 	unsigned waiting;		 /* callers of bucket_wait() */
 	char state[200];
 };
@@ -111,7 +115,7 @@ static void bucket_answers(struct bucket *b)
 /* Whether an error says something about this file alone, not about the store. */
 static bool is_of_file(int r)
 {
-	return r == -EINVAL || r == -EFBIG || r == -EUCLEAN;
+	return r == -EINVAL || r == -EFBIG || r == -EUCLEAN || r == -EBUSY;
 }
 
 static void bucket_upload(struct bucket *b, const struct outbox_row *row)
@@ -159,8 +163,11 @@ static bool keep_is_due(struct bucket *b)
 static int bucket_end_key(struct bucket *b, const struct outgone_row *row, struct err *e)
 {
 	int64_t later;
-	int r = put_end(&b->caller, row, &later, e);
+	int r;
 
+	if (!row->expired)
+		return put_purge(&b->caller, b->store, row, e);
+	r = put_end(&b->caller, row, &later, e);
 	if (r < 0)
 		return r;
 	return later && later != INT64_MAX ? store_outgone_later(b->store, row, later) : store_outgone_done(b->store, row);
@@ -197,6 +204,9 @@ static void bucket_end_keys(struct bucket *b)
 	} else if (r == 0) {
 		b->ends_tries = 0;
 	}
+	pthread_mutex_lock(&b->lock);
+	b->refuses_ends = refused > 0;
+	pthread_mutex_unlock(&b->lock);
 	if (r < 0 && r != -EINTR)
 		bucket_pause(b, r, e.text[0] ? e.text : call_text(r));
 }
@@ -334,6 +344,14 @@ static int start_threads(struct bucket *b)
 	return 0;
 }
 
+static void name_self(char *out, size_t room, struct store *st)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(out, room, "%s %.500s", host, store_dir(st));
+}
+
 static struct bucket *bucket_new(struct store *st, struct sources *so)
 {
 	struct bucket *b = calloc(1, sizeof(*b));
@@ -347,6 +365,7 @@ static struct bucket *bucket_new(struct store *st, struct sources *so)
 	b->caller.sources = sources_ref(so);
 	b->caller.source = bucket_find(so);
 	b->caller.stop = &b->stop;
+	name_self(b->caller.self, sizeof(b->caller.self), st);
 	atomic_init(&b->conditions, -1);
 	snprintf(b->state, sizeof(b->state), "not asked yet");
 	snprintf(b->name, sizeof(b->name), "%.500s", b->caller.source->shown);
@@ -429,6 +448,42 @@ int bucket_wait(struct bucket *b, const struct key *k, unsigned ms)
 	b->waiting--;
 	pthread_cond_broadcast(&b->change);
 	return !queued ? 0 : atomic_load(&b->stop) ? -ECANCELED : b->dead ? -EHOSTUNREACH : -ETIMEDOUT;
+}
+
+int bucket_purge(struct bucket *b, const struct key *k, const char *why, struct key *found)
+{
+	char digest[SHA256_TEXT], name[BUCKET_NAME];
+	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
+	int r = -ENOENT;
+
+	/* As a reader asks: by id and name, and then by the id alone. */
+	if (key_by_name(k, found)) {
+		bucket_key_digest(found, digest);
+		r = call_get(&b->caller, bucket_key_name(digest, name), &text);
+	}
+	if (r == -ENOENT) {
+		*found = *k;
+		bucket_key_digest(found, digest);
+		r = call_get_sure(&b->caller, bucket_key_name(digest, name), &text);
+	}
+	/* A malformed key object is removed, too. */
+	return r == 0 || r == -EFBIG ? store_bury(b->store, found, why) : r;
+}
+
+int bucket_wait_end(struct bucket *b, const struct key *k, unsigned ms)
+{
+	uint64_t until = clock_ms() + ms;
+	bool queued = true;
+	LOCK_SCOPE(&b->lock);
+
+	b->waiting++;
+	pthread_cond_broadcast(&b->change);
+	while (!atomic_load(&b->stop) && (queued = store_outgone_has(b->store, k)) && !b->dead && !b->refuses_ends &&
+		clock_ms() < until)
+		bucket_sleep(b);
+	b->waiting--;
+	pthread_cond_broadcast(&b->change);
+	return !queued ? 0 : b->dead || b->refuses_ends ? -EHOSTUNREACH : -ETIMEDOUT;
 }
 
 void bucket_stats(struct bucket *b, struct bucket_stats *out)

@@ -12,6 +12,8 @@
 
 #define COPY "x-amz-copy-source" /* the header of a copy; its 404 is about the copied object */
 #define LOOK_MS 100   /* milliseconds between checks of *stop */
+#define CLOCK_MS 2000 /* an answer that took longer says nothing about the store's clock */
+#define CLOCKS_DIFFER 3 /* seconds: a smaller difference is one of rounding and of waiting */
 #define STALL_MS 20000 /* the longest time without a byte: a store may think long about a large object */
 
 struct waiting {
@@ -155,9 +157,29 @@ static int wait_for_answer(struct waiting *w)
 	return w->done ? 0 : r;
 }
 
+/* The date of an answer that took long says little. */
+static void note_clock(struct caller *c, const struct net_reply *r, uint64_t began)
+{
+	int64_t ahead = r->date - clock_wall();
+
+	if (r->date > 0 && clock_ms() - began < CLOCK_MS)
+		atomic_store(&c->ahead, llabs(ahead) <= CLOCKS_DIFFER ? 0 : ahead);
+}
+
+int64_t call_ahead(struct caller *c)
+{
+	return atomic_load(&c->ahead);
+}
+
+int64_t call_now(struct caller *c)
+{
+	return clock_wall() + call_ahead(c);
+}
+
 static int call_once(struct caller *c, struct call *call)
 {
 	struct waiting w = {.c = c, .call = call, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+	uint64_t began = clock_ms();
 	int r;
 
 	pthread_rwlock_rdlock(&c->lock);
@@ -172,6 +194,8 @@ static int call_once(struct caller *c, struct call *call)
 	net_call(c->net, begin, &w);
 	net_req_release(&w.req);
 	r = w.started < 0 ? w.started : wait_for_answer(&w);
+	if (r == 0)
+		note_clock(c, &call->reply, began);
 	pthread_cond_destroy(&w.over);
 	pthread_mutex_destroy(&w.lock);
 	return r;

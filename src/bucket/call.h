@@ -17,6 +17,8 @@ struct caller {
 	const struct source *source; /* under lock */
 	atomic_bool *stop; /* ends all calls with -EINTR */
 	atomic_uint_fast64_t requests;
+	atomic_int_fast64_t ahead; /* seconds by which the store's clock is ahead, as of the last answer */
+	char self[600]; /* names this server and its store */
 };
 
 struct call {
@@ -55,5 +57,10 @@ int call_get(struct caller *c, const char *name, struct buf *out);
  * bucket is looked for, and then the object once more. */
 int call_get_sure(struct caller *c, const char *name, struct buf *out);
 int call_bucket(struct caller *c); /* 0: the store has the bucket; others: as call_run() for a listing */
+
+/* Seconds by which the store's clock is ahead of the own one, and the time of the store's clock. Small differences count
+ * as none. */
+int64_t call_ahead(struct caller *c);
+int64_t call_now(struct caller *c);
 
 const char *call_text(int code); /* err_text(), but for -ENXIO a text about the bucket */

@@ -34,21 +34,13 @@ struct clearing {
 
 /* ---- one file ------------------------------------------------------------------------- */
 
-/* Whether a key refers to the file now. 1, 0, -errno. The answer is 0 only after the last page: a page can be empty, or
- * begin with an object that symfs did not write, and references can still follow. */
+/* Whether a key refers to the file now. 1, 0, -errno. */
 static int is_referred(struct caller *c, const char *sha256)
 {
-	_cleanup_listing_ struct listing l = {0};
-	const struct page_item *ref = NULL;
 	char what[SHA256_TEXT + 4];
-	int r;
 
 	snprintf(what, sizeof(what), "r/%s/", sha256);
-	r = listing_open(&l, c, what);
-	l.page = 1;
-	if (r == 0)
-		r = listing_next(&l, &ref);
-	return r < 0 ? r : ref != NULL;
+	return listing_any(c, what);
 }
 
 static int copy_object(struct caller *c, const char *from, const char *to)
@@ -138,6 +130,19 @@ static int clear_probes(struct clearing *cl)
 		cl->out->probes++;
 		r = cl->dry_run ? 0 : call_delete(&cl->caller, name);
 	}
+	return r;
+}
+
+/* Removals of keys that were broken off, by servers that did not come back. */
+static int clear_marks(struct clearing *cl)
+{
+	_cleanup_listing_ struct listing l = {0};
+	const struct page_item *it;
+	int r = listing_open(&l, &cl->caller, BUCKET_MARK);
+
+	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it)
+		if (it->second[0] && it->modified <= l.now - MAX(cl->grace, (int64_t)REMOVAL_BROKEN) && !cl->dry_run)
+			r = removal_settle(&cl->caller, it->sha256, it->second);
 	return r;
 }
 
@@ -266,6 +271,8 @@ int bucket_clear(struct sources *so, bool dry_run, int64_t grace,
 	r = net_start(&cl.caller.net, &no, e);
 	if (r == 0) {
 		r = dry_run ? 0 : clear_aside(&cl);
+		if (r == 0)
+			r = clear_marks(&cl);
 		if (r == 0)
 			r = clear_files(&cl);
 		if (r == 0)

@@ -127,3 +127,17 @@ void listing_close(struct listing *l)
 {
 	free(l->items);
 }
+
+/* The answer is 0 only after the last page: a page can be empty, or begin with an object that symfs did not write, and
+ * other objects can still follow. */
+int listing_any(struct caller *c, const char *what)
+{
+	_cleanup_listing_ struct listing l = {0};
+	const struct page_item *it = NULL;
+	int r = listing_open(&l, c, what);
+
+	l.page = 1;
+	if (r == 0)
+		r = listing_next(&l, &it);
+	return r < 0 ? r : it != NULL;
+}

@@ -1,6 +1,7 @@
 /* Uploads one file into a team's bucket. The end of a held file is written first, because another server may remove
- * its expired key in this moment (end.c); the references before the bytes, because clear.c removes bytes that no
- * reference names; the key objects last, because they make the file visible. */
+ * its expired key in this moment (removal.c); the references before the bytes, because clear.c removes bytes that no
+ * reference names; the key objects last, because they make the file visible. If another server removes one of the keys
+ * in this moment, all is written once more when it is done. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"
@@ -10,16 +11,20 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KEYS_MOST 4096 /* of one file */
 #define ONCE "If-None-Match: *"
 #define PUT_TRIES 4 /* after a conflict with another server */
+#define REMOVAL_LOOKS 50 /* for another server's removal of a key to end */
+#define REMOVAL_LOOK_MS 100
 #define PUT_MOST (5ull << 30) /* bytes of one request, by the protocol */
 
 struct put_key {
 	struct key key;
 	struct blob_facts facts;
+	bool lesser; /* the bucket has a better file under the key */
 };
 
 struct put {
@@ -49,6 +54,7 @@ static int put_collect(void *ctx, const struct key *k, const struct blob_facts *
 	p->keys = more;
 	more[p->n].key = *k;
 	more[p->n].facts = *facts;
+	more[p->n].lesser = false;
 	more[p->n++].facts.worth = p->row->worth;
 	return 0;
 }
@@ -137,7 +143,7 @@ static int drop_ref(struct put *p, const char *sha256, const char *digest)
 }
 
 /* One try to write a key object. -EEXIST: another server wrote it first, or may have. */
-static int put_key_once(struct put *p, const struct put_key *k, const char *digest, const struct buf *text, bool fresh)
+static int put_key_once(struct put *p, struct put_key *k, const char *digest, const struct buf *text, bool fresh)
 {
 	struct bucket_key had;
 	char name[BUCKET_NAME];
@@ -149,8 +155,10 @@ static int put_key_once(struct put *p, const struct put_key *k, const char *dige
 	r = get_key_object(p->c, name, &had);
 	if (r == 0 && strcmp(had.sha256, p->row->sha256) == 0)
 		return 0;
-	if (r == 0 && !is_better(p, k, &had))
+	if (r == 0 && !is_better(p, k, &had)) {
+		k->lesser = true;
 		return drop_ref(p, p->row->sha256, digest);
+	}
 	if (r < 0 && r != -ENOENT && r != -EBADMSG)
 		return r;
 	if (r == -ENOENT && p->conditions)
@@ -165,11 +173,14 @@ static int put_key_once(struct put *p, const struct put_key *k, const char *dige
 	}
 }
 
-static int put_key(struct put *p, const struct put_key *k)
+static int put_key(struct put *p, struct put_key *k)
 {
 	_cleanup_buf_ struct buf text = {0};
 	char digest[SHA256_TEXT];
-	int r = bucket_key_write(&k->key, &k->facts, p->row->sha256, p->row->size, &text);
+	int r;
+
+	k->lesser = false;
+	r = bucket_key_write(&k->key, &k->facts, p->row->sha256, p->row->size, &text);
 
 	digest_of(k, digest);
 	if (r == 0)
@@ -179,11 +190,86 @@ static int put_key(struct put *p, const struct put_key *k)
 	return r;
 }
 
+/* Whether a removal of one of the keys is under way. 1, 0; others: errors of call_run(). */
+static int is_being_removed(struct put *p)
+{
+	char digest[SHA256_TEXT];
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < p->n; i++)
+		r = removal_is_marked(p->c, digest_of(&p->keys[i], digest));
+	return r;
+}
+
+/* Whether a removal has ended in between. It removes the reference last, so if that is there the key object is, too.
+ * 1, 0; others: errors of call_run(). */
+static int was_removed(struct put *p)
+{
+	char digest[SHA256_TEXT], name[BUCKET_NAME];
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < p->n; i++) {
+		struct call head = {.method = "HEAD", .name = name};
+
+		bucket_ref_name(p->row->sha256, digest_of(&p->keys[i], digest), name);
+		r = p->keys[i].lesser ? 0 : call_run(p->c, &head);
+	}
+	return r == -ENOENT ? 1 : r;
+}
+
+/* Writes everything once. *what: what was written last. As put_file(). */
+static int put_once(struct put *p, int fd, const char **what, uint64_t *sent)
+{
+	int r;
+
+	*what = "its end";
+	r = put_hold(p->c, p->row->sha256, &p->row->held, p->conditions);
+	if (r == 0) {
+		*what = "its references";
+		r = put_refs(p);
+	}
+	if (r == 0)
+		r = put_made(p);
+	if (r == 0) {
+		*what = "its bytes";
+		r = put_bytes(p, fd, sent);
+	}
+	for (unsigned i = 0; r == 0 && i < p->n; i++) {
+		*what = "a key";
+		r = put_key(p, &p->keys[i]);
+	}
+	return r;
+}
+
+/* Writes everything, again while another server removes a key. */
+static int put_all(struct put *p, int fd, const char **what, uint64_t *sent)
+{
+	for (unsigned i = 0; i < REMOVAL_LOOKS; i++) {
+		int r = i && is_being_removed(p) == 1 ? -EBUSY : put_once(p, fd, what, sent);
+
+		if (r == 0) {
+			*what = "the removals of its keys";
+			r = is_being_removed(p);
+			r = r == 0 ? was_removed(p) : r;
+		}
+		if (r == 0) {
+			*what = "its end";
+			return put_hold_again(p->c, p->row->sha256, &p->row->held, p->conditions);
+		}
+		if (r != 1 && r != -EBUSY)
+			return r;
+		if (atomic_load(p->c->stop))
+			return -EINTR;
+		nanosleep(&(struct timespec){.tv_nsec = REMOVAL_LOOK_MS * 1000000l}, NULL);
+	}
+	return -EBUSY;
+}
+
 int put_file(struct caller *c, struct store *st, const struct outbox_row *row, bool conditions, uint64_t *sent,
 	struct err *e)
 {
 	struct put p = {.c = c, .row = row, .conditions = conditions};
-	const char *what = "its end";
+	const char *what = "";
 	_cleanup_close_ int fd = -1;
 	int r = store_outbox_read(st, row, &fd);
 
@@ -196,21 +282,7 @@ int put_file(struct caller *c, struct store *st, const struct outbox_row *row, b
 		free(p.keys);
 		return err_set(e, r, "%s", err_text(r));
 	}
-	r = p.n ? put_hold(c, row->sha256, &row->held, conditions) : 0;
-	if (r == 0) {
-		what = "its references";
-		r = put_refs(&p);
-	}
-	if (r == 0)
-		r = put_made(&p);
-	if (r == 0 && p.n) {
-		what = "its bytes";
-		r = put_bytes(&p, fd, sent);
-	}
-	for (unsigned i = 0; r == 0 && i < p.n; i++) {
-		what = "a key";
-		r = put_key(&p, &p.keys[i]);
-	}
+	r = p.n ? put_all(&p, fd, &what, sent) : 0;
 	free(p.keys);
 	if (r == -EUCLEAN)
 		return err_set(e, r, "the server's store cannot read its bytes");

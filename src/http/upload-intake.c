@@ -36,18 +36,23 @@ static void note(void *ctx, const struct intake_report *r)
 	audit_write(w->x, r->what == INTAKE_REFUSED ? "refused" : r->what == INTAKE_PRESENT ? "present" : "upload",
 		r->shown, r->what == INTAKE_REFUSED ? NULL : &r->key, r->what == INTAKE_REFUSED ? r->why : NULL);
 	if (r->what != INTAKE_REFUSED && w->waits)
-		wait_list_add(&w->stored, &r->key);
+		wait_list_add_all(&w->stored, w->x->space->store, r);
 	if (w->each)
 		w->each(w->ctx, r);
+}
+
+unsigned upload_bucket_ms(unsigned ms)
+{
+	const char *test = getenv("SYMFS_TEST_BUCKET_WAIT");
+
+	return test ? (unsigned)strtoul(test, NULL, 10) : ms;
 }
 
 /* An upload succeeds when the team's bucket has its files. After a 503 they are still stored here and queued, so a
  * client that tries again waits only for the files that the bucket still lacks. */
 static int wait_for_bucket(struct exchange *x, const struct wait_list *l)
 {
-	const char *wait_ms = getenv("SYMFS_TEST_BUCKET_WAIT"); /* milliseconds, for the tests */
-	unsigned ms = wait_ms ? (unsigned)strtoul(wait_ms, NULL, 10) : BUCKET_WAIT_MS;
-	int r = wait_list_run(l, x->space->bucket, ms, &x->h->stopping);
+	int r = wait_list_run(l, x->space->bucket, upload_bucket_ms(BUCKET_WAIT_MS), &x->h->stopping);
 
 	if (r == -ENOMEM)
 		return upload_refuse_errno(x, r, NULL);

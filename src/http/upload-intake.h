@@ -20,5 +20,8 @@ struct upload_outcome {
 int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_item *it,
 	struct upload_outcome *out, intake_report_fn *each, void *ctx);
 
+/* How long a request waits for the team's bucket: `ms`, or what SYMFS_TEST_BUCKET_WAIT says, for the tests. */
+unsigned upload_bucket_ms(unsigned ms);
+
 /* Call it when a file was stored: code ids that no server knew may be known now. */
 void upload_forget_unknown(struct http *h, struct space *s);

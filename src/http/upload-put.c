@@ -1,12 +1,16 @@
 /* PUT /LAYOUT/path: stores a file if it is what the path says. DELETE removes it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/util.h"
+#include "bucket/bucket.h"
 #include "http/upload-intake.h"
 #include "layout/name.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define DELETE_WAIT_MS 10000 /* for the bucket, before the answer is 202 */
+#define DELETE_LOOK_MS 500 /* between checks whether the server stops */
 #define TEXT "text/plain; charset=utf-8"
 
 static const char *what_text(enum intake_what what)
@@ -54,8 +58,8 @@ static int put_file(struct exchange *x, struct upload_file *f)
 
 const struct upload_ops upload_put = {.body = UPLOAD_FILE, .file = put_file};
 
-/* Removes the file that a GET of the path finds in the store. Its tombstones name the token. */
-static int delete_done(struct exchange *x)
+/* Purges the first file of the path that the store has, or, with `b`, that only the bucket has. `found`: its key. */
+static int purge_first(struct exchange *x, struct bucket *b, struct key *found)
 {
 	const struct tree_hit *hit = &x->route->hit;
 	char why[AUTH_NAME + 16];
@@ -63,17 +67,49 @@ static int delete_done(struct exchange *x)
 	struct key k;
 
 	snprintf(why, sizeof(why), "purged by %s", x->known ? exchange_user(x) : "a local client");
-
 	for (unsigned i = 0; i < hit->n && r == -ENOENT; i++) {
 		if (key_of(&k, &hit->files[i]) < 0)
 			continue;
-		r = store_purge(x->space->store, &k, why);
+		*found = b ? k : store_key(x->space->store, &k);
+		r = b ? bucket_purge(b, &k, why, found) : store_purge(x->space->store, found, why);
 		if (r == 0)
-			audit_write(x, "purge", NULL, &k, NULL);
+			audit_write(x, "purge", NULL, found, NULL);
+	}
+	return r;
+}
+
+static bool is_removed(struct exchange *x, const struct key *k)
+{
+	uint64_t until = clock_ms() + upload_bucket_ms(DELETE_WAIT_MS);
+	int r;
+
+	do
+		r = bucket_wait_end(x->space->bucket, k, DELETE_LOOK_MS);
+	while (r == -ETIMEDOUT && clock_ms() < until && !atomic_load(&x->h->stopping));
+	return r == 0;
+}
+
+/* Removes the file that a GET of the path finds in the store, or else in the bucket. Its tombstones name the token. */
+static int delete_done(struct exchange *x)
+{
+	struct bucket *b = x->space->bucket;
+	struct key k;
+	int r = purge_first(x, NULL, &k);
+
+	if (r == -ENOENT && b) {
+		r = purge_first(x, b, &k);
+		if (r < 0 && r != -ENOENT)
+			return upload_refuse(x, 503, "this server does not have the file, and the bucket does not answer; "
+				"try again later");
 	}
 	if (r == -ENOENT)
 		return upload_refuse(x, 404, "Not Found");
-	return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_answer(x, 204, TEXT);
+	if (r < 0)
+		return upload_refuse_errno(x, r, NULL);
+	if (!b || is_removed(x, &k))
+		return upload_answer(x, 204, TEXT);
+	buf_adds(&x->reply, "removed from this server; its removal from the bucket is queued\n");
+	return upload_answer(x, 202, TEXT);
 }
 
-const struct upload_ops upload_delete = {.body = UPLOAD_TEXT, .quick = true, .done = delete_done};
+const struct upload_ops upload_delete = {.body = UPLOAD_TEXT, .done = delete_done};

@@ -84,6 +84,8 @@ struct intake_report {
 	/* All others. */
 	const char *format; /* "elf": static */
 	struct key key;	    /* the first key of the file */
+	const struct key *keys; /* all keys: those that the file got, and those that have an equal or better one */
+	unsigned n_keys;
 	struct module module;
 	struct worth worth;
 	uint64_t size;

@@ -20,6 +20,7 @@ struct placing {
 	struct obj_slice *s;
 	struct key keys[OBJ_KEYS_MOST + 1]; /* all keys that fit; a claimed key comes first */
 	unsigned n_keys;
+	struct key has[OBJ_KEYS_MOST + 1]; /* of each key, the one under which the store has the file */
 	bool improves; /* a worse file has one of the keys that the slice gets */
 	struct store_learned l;
 };
@@ -44,10 +45,13 @@ static void find_new_keys(struct placing *p)
 
 	p->l.n = 0;
 	p->improves = false;
+	memcpy(p->has, p->keys, sizeof(p->has));
 	for (unsigned i = 0; i < p->n_keys && p->l.n < STORE_KEYS_MOST; i++) {
 		struct key k = p->keys[i];
+		bool here = is_here(store, &k, &p->s->worth);
 
-		if (is_here(store, &k, &p->s->worth))
+		p->has[i] = k;
+		if (here)
 			continue;
 		p->improves |= store_has(store, &k, NULL);
 		p->l.keys[p->l.n++] = k;
@@ -132,6 +136,8 @@ static void report(struct placing *p, enum intake_what what)
 		.member = p->p->member,
 		.format = p->s->format,
 		.key = p->keys[0],
+		.keys = p->has,
+		.n_keys = p->n_keys,
 		.module = p->s->module,
 		.worth = p->s->worth,
 		.size = p->s->size};

@@ -55,6 +55,12 @@ const char *bucket_ref_name(const char *sha256, const char *digest, char out[sta
 	return out;
 }
 
+const char *bucket_mark_name(const char *digest, const char *word, char out[static BUCKET_NAME])
+{
+	snprintf(out, BUCKET_NAME, BUCKET_MARK "%.64s/%.64s", digest, word);
+	return out;
+}
+
 static bool is_digest(const char *p, size_t n)
 {
 	return n == SHA256_TEXT - 1 && strspn(p, "0123456789abcdef") >= n;

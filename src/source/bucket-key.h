@@ -5,6 +5,7 @@
  *	r/SHA256/KEYDIGEST	an empty reference: this key may have that file
  *	m/INPUT/KEYDIGEST	an empty mark: this key has a file that was made of the file with the digest INPUT
  *	e/SHA256		the end of a file that a server holds: "e1 TAB UNTIL TAB AGE"
+ *	x/KEYDIGEST/WORD	the key object of a key that a server removes (bucket/removal.c)
  *	t/SHA256		the bytes of a file that is being removed (bucket/clear.c)
  *
  * KEYDIGEST is the SHA-256 of the key's canonical text. For a file that symfs made (GSYM) it is the SHA-256 of that
@@ -26,6 +27,7 @@
 #define BUCKET_KEY_MOST 16384
 #define BUCKET_MADE "m/"
 #define BUCKET_END "e/"
+#define BUCKET_MARK "x/"
 #define BUCKET_NAME 144 /* "r/", two digests, a slash and NUL */
 
 struct bucket_key {
@@ -43,6 +45,8 @@ int bucket_made_digest(const struct key *k, const char *url, char out[static SHA
 const char *bucket_blob_name(const char *sha256, char out[static BUCKET_NAME]);
 const char *bucket_key_name(const char *digest, char out[static BUCKET_NAME]);
 const char *bucket_ref_name(const char *sha256, const char *digest, char out[static BUCKET_NAME]);
+/* `word`: 64 digits. */
+const char *bucket_mark_name(const char *digest, const char *word, char out[static BUCKET_NAME]);
 /* The name of the mark of a file that was made of another one, for the next input that the URL names. Moves *url
  * behind that input. -ENOENT: the rest of the URL names no digest. */
 int bucket_made_name(const char **url, const char *digest, char out[static BUCKET_NAME]);

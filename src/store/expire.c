@@ -171,6 +171,18 @@ int store_purge(struct store *s, const struct key *k, const char *why)
 	return ses.r;
 }
 
+int store_bury(struct store *s, const struct key *k, const char *why)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+
+	while (session_next(&ses)) {
+		ses.r = index_begin(ses.ix);
+		if (ses.r == 0)
+			ses.r = index_end(ses.ix, index_tomb_put(ses.ix, k, clock_wall(), why, false));
+	}
+	return ses.r;
+}
+
 static int tomb_of(struct store *s, const struct key *k, struct store_tomb *out)
 {
 	_cleanup_session_ struct session ses = {.s = s};

@@ -92,7 +92,33 @@ bool store_outbox_has(struct store *s, const struct key *k)
 	key_canon(&here, canon);
 	while (session_next(&ses))
 		session_count(&ses, index_outbox_has(ses.ix, canon));
-	return session_counted(&ses) > 0;
+	return session_counted(&ses) != 0;
+}
+
+int store_outbox_add(struct store *s, const struct key *k)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	struct key here = store_key(s, k);
+	char canon[KEY_TEXT];
+
+	key_canon(&here, canon);
+	while (session_next(&ses)) {
+		ses.r = index_begin(ses.ix);
+		if (ses.r == 0)
+			ses.r = index_end(ses.ix, index_outbox_add(ses.ix, canon, clock_wall()));
+	}
+	return ses.r;
+}
+
+bool store_outgone_has(struct store *s, const struct key *k)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+	char canon[KEY_TEXT];
+
+	key_canon(k, canon);
+	while (session_next(&ses))
+		session_count(&ses, index_outgone_has(ses.ix, canon));
+	return session_counted(&ses) != 0;
 }
 
 int store_outbox_count(struct store *s, struct outbox_totals *out)

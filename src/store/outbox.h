@@ -32,7 +32,12 @@ int store_outgone_later(struct store *s, const struct outgone_row *row, int64_t 
 int store_uses_next(struct store *s, struct use_row *out);
 int store_uses_done(struct store *s, const struct use_row *row);
 
-bool store_outbox_has(struct store *s, const struct key *k); /* whether the file of the key is queued */
+bool store_outgone_has(struct store *s, const struct key *k); /* whether a removal of the key is queued, or may be */
+
+/* Whether the file of the key is queued. Also true if the index cannot be read, or was rebuilt: then it may be. */
+bool store_outbox_has(struct store *s, const struct key *k);
+/* Queues the stored file of a key once more, to make sure that the bucket has it. 0; -ENOENT; -errno. */
+int store_outbox_add(struct store *s, const struct key *k);
 int store_outbox_count(struct store *s, struct outbox_totals *out); /* 0, -errno; zeroes: no queue */
 /* Opens the bytes of a queued file. 0; -ENOENT: it has left the store. */
 int store_outbox_read(struct store *s, const struct outbox_row *row, int *fd);

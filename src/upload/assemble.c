@@ -293,7 +293,7 @@ static void note(void *ctx, const struct intake_report *r)
 		return;
 	}
 	if (j->a->opts.bucket)
-		wait_list_add(&j->stored, &r->key);
+		wait_list_add_all(&j->stored, j->a->opts.store, r);
 	if (f->n < FILED_KEYS_MOST)
 		f->keys[f->n++] = r->key;
 	/* Of several parts, the first one that was not present counts. */

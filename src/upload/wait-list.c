@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "bucket/bucket.h"
+#include "store/outbox.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define LOOK_MS 500 /* between checks whether the server stops */
@@ -21,6 +23,17 @@ void wait_list_add(struct wait_list *l, const struct key *k)
 	else
 		l->lacks = true;
 	free(text);
+}
+
+void wait_list_add_all(struct wait_list *l, struct store *st, const struct intake_report *r)
+{
+	for (unsigned i = 0; i < r->n_keys; i++) {
+		int added = r->what == INTAKE_PRESENT ? store_outbox_add(st, &r->keys[i]) : 0;
+
+		/* Without its queue, which is about to be made anew, the index reports every file as queued. */
+		l->lacks |= added < 0 && added != -ENOTSUP;
+		wait_list_add(l, &r->keys[i]);
+	}
 }
 
 int wait_list_run(const struct wait_list *l, struct bucket *b, unsigned ms, const atomic_bool *stop)

@@ -1,7 +1,7 @@
 /* The keys of an upload, for which its answer waits until the team's bucket has them. One thread at a time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "id/key.h"
+#include "intake/intake.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,6 +16,9 @@ struct wait_list {
 };
 
 void wait_list_add(struct wait_list *l, const struct key *k);
+/* Adds all keys of a part of an upload. Files that were stored before are queued once more: another server may have
+ * purged them from the bucket. (waits for the disk) */
+void wait_list_add_all(struct wait_list *l, struct store *st, const struct intake_report *r);
 /* Waits at most `ms` for all keys. 0; -ENOMEM: a key is not on the list; -EINTR: *stop was set. Others: errors of
  * bucket_wait(). (waits) */
 int wait_list_run(const struct wait_list *l, struct bucket *b, unsigned ms, const atomic_bool *stop);

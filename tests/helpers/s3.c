@@ -355,7 +355,7 @@ static bool send_object(int fd, const struct request *rq, int file, uint64_t siz
 	struct tm tm;
 
 	fstat(file, &st);
-	strftime(modified, sizeof(modified), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&st.st_mtime, &tm));
+	strftime(modified, sizeof(modified), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&(time_t){st.st_mtime + o.clock}, &tm));
 	if (to >= size)
 		to = size ? size - 1 : 0;
 	etag_of(file, size, etag);
@@ -565,7 +565,7 @@ static bool list(int fd, const struct request *rq, int root)
 			break;
 		n++;
 		last = all.list[i];
-		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S.000Z", gmtime_r(&st.st_mtime, &tm));
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S.000Z", gmtime_r(&(time_t){st.st_mtime + o.clock}, &tm));
 		fprintf(out, "<Contents><Key>%s</Key><LastModified>%s</LastModified><Size>%lld</Size></Contents>", all.list[i],
 			date, (long long)st.st_size);
 	}

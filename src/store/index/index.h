@@ -61,6 +61,8 @@ int index_outbox_next(struct index *ix, int64_t now, int64_t after, struct outbo
 int index_outgone_next(struct index *ix, int64_t now, const char *after, struct outgone_row *out);
 int index_uses_next(struct index *ix, struct use_row *out); /* -ENOENT, -ENOTSUP */
 int index_outbox_has(struct index *ix, const char *canon); /* 1, 0; -ENOTSUP */
+int index_outbox_add(struct index *ix, const char *canon, int64_t now); /* 0; -ENOTSUP */
+int index_outgone_has(struct index *ix, const char *canon);	     /* 1, 0 */
 int index_outbox_lists(struct index *ix, int64_t object); /* as index_outbox_has() */
 int index_outbox_count(struct index *ix, struct outbox_totals *out); /* -ENOTSUP */
 /* Calls `each` with the keys of an object, until it returns non-zero; returns that value. */

@@ -42,6 +42,11 @@ int index_outbox_done(struct index *ix, const struct outbox_row *row)
 	return r == 0 ? conn_run(ix->writer, Q_OUTBOX_DONE, "ii", row->object, row->change) : r;
 }
 
+int index_outbox_add(struct index *ix, const char *canon, int64_t now)
+{
+	return has_outbox(ix->writer) ? conn_run(ix->writer, Q_OUTBOX_ADD, "it", now, canon) : -ENOTSUP;
+}
+
 int index_outbox_later(struct index *ix, const struct outbox_row *row, int64_t next)
 {
 	return conn_run(ix->writer, Q_OUTBOX_LATER, "ii", next, row->object);
@@ -181,6 +186,22 @@ int index_outgone_later(struct index *ix, const struct outgone_row *row, int64_t
 int index_outgone_put(struct index *ix, const struct outgone_row *row, int64_t due)
 {
 	return conn_run(ix->writer, Q_OUTGONE_PUT, "tiii", row->canon, row->ended, (int64_t)row->expired, due);
+}
+
+static int outgone_has_with(struct conn *c, const char *canon)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = rows_of(&rows, c, Q_OUTGONE_HAS, "t", canon);
+
+	return r == 0 ? rows_next(&rows) : r;
+}
+
+int index_outgone_has(struct index *ix, const char *canon)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : outgone_has_with(rd.c, canon);
 }
 
 static int uses_with(struct conn *c, struct use_row *out)

@@ -1,0 +1,180 @@
+#!/bin/sh
+# Purges of files in a team's bucket beside uploads by another server: which of both wins does not depend on clocks, an
+# upload in the moment of a removal stays, a removal that was broken off ends completely or not at all, and DELETE also
+# removes a file that only the bucket has.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc curl sha256sum sqlite3
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
+umask 077
+echo 'int main(void) { return 0; }' >"$TMP/p.c"
+id() { printf 'fb%02d%036d' "$1" 9; }
+for n in 1 2 3 4 5 6 7 8 9; do
+  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
+done
+code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
+path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
+sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
+sql() { sqlite3 -cmd '.timeout 20000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"; }
+keys_of() { grep -ls "$(sha "$1")" "$ROOT"/k/*; }
+is_in_bucket() { [ -n "$(keys_of "$1")" ]; }
+not_in_bucket() { ! is_in_bucket "$1"; }
+referred() { [ -n "$(ls "$ROOT/r/$(sha "$1")" 2>/dev/null)" ]; }
+is_whole() { # NUMBER: all key objects are there, each has its reference, and the bytes are there
+  [ "$(keys_of "$1" | wc -l)" = "$KEYS" ] || return 1
+  for k in $(keys_of "$1"); do [ -e "$ROOT/r/$(sha "$1")/${k##*/}" ] || return 1; done
+  [ -e "$ROOT/b/$(sha "$1")" ]
+}
+no_trace() { not_in_bucket "$1" && ! referred "$1" && no_marks; }
+no_marks() { [ -z "$(find "$ROOT/x" -type f 2>/dev/null)" ]; }
+settled() { [ "$(sql "$1" 'SELECT count(*) FROM outgone WHERE due = 0')" = 0 ]; }
+put() { # STATUS URL NUMBER [CLASS]
+  got=$(code -T "$TMP/prog$3" "$2/$(path "$3")?class=${4:-try}")
+  [ "$got" = "$1" ] || fail "$store: the upload of file $3: $got, not $1: $(cat "$TMP/got")"
+}
+delete() { # STATUS URL NUMBER
+  got=$(code -X DELETE "$2/$(path "$3")")
+  [ "$got" = "$1" ] || fail "$store: DELETE of file $3: $got, not $1: $(cat "$TMP/got")"
+}
+# Runs the lines of stdin once, in the moment of the first request that matches.
+hook() { # METHOD PATTERN
+  rm -f "$TMP/hook" "$TMP/hook.ran"
+  {
+    printf '#!/bin/sh\ncase "$1 $2" in "%s "%s) ;; *) exit 0 ;; esac\n' "$1" "$2"
+    printf 'mv "%s" "%s" 2>/dev/null || exit 0\n' "$TMP/hook" "$TMP/hook.ran"
+    cat
+  } >"$TMP/hook.new"
+  chmod +x "$TMP/hook.new" && mv "$TMP/hook.new" "$TMP/hook"
+}
+hook_ran() { [ -e "$TMP/hook.ran" ] || fail "$store: no request ran the hook: $(tail -n 30 "$TMP/$store.requests")"; }
+# Changes the time in the key objects of a file, as if the uploading server's clock differed.
+shift_time() { # NUMBER SECONDS
+  for k in $(keys_of "$1"); do
+    awk -F '\t' -v OFS='\t' -v by="$2" '$1 == "v1" { $7 += by } { print }' "$k" >"$TMP/shifted" || fail awk
+    touch -r "$k" "$TMP/shifted" && mv "$TMP/shifted" "$k"
+  done
+}
+
+scenario() { # NAME [ARGUMENTS of the store...]
+  store=$1 ROOT=$TMP/root-$1
+  shift
+  mkdir "$ROOT"
+  "$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
+    --hook "$TMP/hook" --log "$TMP/$store.requests" "$@" >"$TMP/s3.out" 2>"$TMP/s3.log" &
+  s3_pid=$!
+  PIDS="$PIDS $s3_pid"
+  wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
+    "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
+  symfs_serve a --config "$TMP/conf" --upload
+  symfs_serve b --config "$TMP/conf" --upload
+
+  # The clock of the uploading server is an hour ahead or behind.
+  put 201 "$URL_a" 1
+  KEYS=$(keys_of 1 | wc -l)
+  [ "$KEYS" -ge 1 ] || fail "$store: no key object: $(find "$ROOT" -type f)"
+  shift_time 1 3600
+  delete 204 "$URL_a" 1
+  no_trace 1 || fail "$store: an upload with a clock ahead outlives its purge: $(find "$ROOT" -type f)"
+  put 201 "$URL_b" 2
+  shift_time 2 -3600
+  canon=$(sql b "SELECT canon FROM keys k JOIN objects o ON o.id = k.object_id WHERE sha256 = '$(sha 2)' LIMIT 1")
+  sql a "INSERT INTO outgone VALUES('$canon', strftime('%s', 'now') - 100, 0, 0)"
+  wait_for 20 settled a || fail "$store: the purge stays queued"
+  is_whole 2 && no_marks || fail "$store: an upload after the purge ended: $(find "$ROOT" -type f)"
+
+  # DELETE of a file that this server never had: under all keys; the other server's copy stays, and so does its pin.
+  delete 204 "$URL_a" 2
+  no_trace 2 || fail "$store: DELETE of a file of the bucket: $(find "$ROOT" -type f)"
+  [ "$(code "$URL_b/$(path 2)")" = 200 ] || fail "$store: the copy of the other server is gone"
+  delete 404 "$URL_a" 2
+  # The same file again: the answer says that the bucket has it, although the server has had it all the time.
+  put 200 "$URL_b" 2
+  is_whole 2 || fail "$store: an upload of a file that was stored is not in the bucket: $(find "$ROOT" -type f)"
+  put 201 "$URL_b" 9 keep
+  delete 204 "$URL_a" 9
+  put 200 "$URL_b" 9 keep
+  is_whole 9 || fail "$store: a kept file that is uploaded again is not in the bucket: $(find "$ROOT" -type f)"
+
+  # An upload to b begins in the moment in which a has written its mark, or removes the key object.
+  put 201 "$URL_a" 3
+  for moment in 'PUT x/*' 'DELETE k/*' 'DELETE r/*'; do
+    hook "${moment% *}" "${moment#* }" <<END
+curl -sS --max-time 60 --noproxy '*' -o "$TMP/beside.text" -w '%{http_code}\n' -T "$TMP/prog3" "$URL_b/$(path 3)?class=keep" >"$TMP/beside" 2>&1 </dev/null &
+END
+    : >"$TMP/beside"
+    delete 204 "$URL_a" 3
+    hook_ran
+    wait_for 60 grep -q . "$TMP/beside"
+    grep -q '^20[01]$' "$TMP/beside" || fail "$store, $moment: the upload beside a purge: $(cat "$TMP/beside" "$TMP/beside.text")"
+    is_whole 3 && no_marks || fail "$store, $moment: an acknowledged upload is not in the bucket: $(find "$ROOT" -type f)"
+    [ "$(cut -f2 "$ROOT/e/$(sha 3)")" = 9223372036854775807 ] || fail "$store, $moment: the upload lost its end"
+    # Both have it again.
+    put 200 "$URL_b" 3 keep
+    case $moment in DELETE\ r*) ;; *) code -T "$TMP/prog3" "$URL_a/$(path 3)" >/dev/null ;; esac
+  done
+
+  # The server is killed after it has removed the key object of a purged file.
+  put 201 "$URL_a" 4
+  hook DELETE 'k/*' <<END
+kill -9 $PID_a
+END
+  code -X DELETE "$URL_a/$(path 4)" >/dev/null 2>&1
+  wait_gone "$PID_a" 20
+  hook_ran
+  symfs_serve a --config "$TMP/conf" --upload
+  wait_for 30 no_trace 4 || fail "$store: a removal that was broken off leaves: $(find "$ROOT/k" "$ROOT/r" "$ROOT/x" -type f)"
+  # So of an expired file, which another server holds in this moment: it is written again.
+  put 201 "$URL_a" 5
+  printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 5)"
+  hook DELETE 'k/*' <<END
+kill -9 $PID_a
+printf 'e1\t9223372036854775807\t0\n' >"$TMP/end" && mv "$TMP/end" "$ROOT/e/$(sha 5)"
+END
+  sql a "UPDATE objects SET ends = 1000 WHERE ends > 0"
+  timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 || fail "expire: $(cat "$TMP/out")"
+  wait_gone "$PID_a" 20
+  hook_ran
+  ! is_whole 5 || fail "$store: the server was not killed in between"
+  symfs_serve a --config "$TMP/conf" --upload
+  restored() { is_whole 5 && no_marks; }
+  wait_for 30 restored || fail "$store: a held file is not written again: $(find "$ROOT" -type f)"
+
+  # A server that was killed there and does not come back: an upload to another server, and gc, settle its removal.
+  put 201 "$URL_b" 6
+  put 201 "$URL_b" 7
+  for n in 6 7; do
+    for k in $(keys_of $n); do
+      mkdir -p "$ROOT/x/${k##*/}"
+      mv "$k" "$ROOT/x/${k##*/}/$(sha 1)"
+      touch -d '2 days ago' "$ROOT/x/${k##*/}/$(sha 1)"
+    done
+  done
+  printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 7)"
+  put 200 "$URL_b" 6
+  is_whole 6 || fail "$store: an upload behind a mark of a dead server: $(find "$ROOT" -type f)"
+  timeout 60 "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>&1 || fail "gc: $(cat "$TMP/out")"
+  no_trace 7 || fail "$store: gc leaves a removal of a dead server: $(find "$ROOT" -type f)"
+
+  # The bucket is away: a purge of a stored file is queued and done later; of a file that only the bucket has it is refused.
+  put 201 "$URL_a" 8
+  : >"$ROOT/.no-bucket"
+  delete 202 "$URL_a" 8
+  delete 503 "$URL_a" 6
+  rm "$ROOT/.no-bucket"
+  wait_for 60 no_trace 8 || fail "$store: a queued purge is lost: $(find "$ROOT" -type f)"
+  is_whole 6 || fail "$store: a refused purge was done"
+  for name in a b; do
+    symfs_unserve $name
+    rm -rf "$TMP/store-$name"
+  done
+  kill $s3_pid
+  wait_gone $s3_pid 10
+}
+
+scenario plain
+scenario ahead --clock 3600
+scenario behind --clock -3600
+scenario ignoring --ignore-conditions
+exit 0

@@ -50,7 +50,8 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 		.token_file = s->token_file,
 		.audit_log = s->audit_log,
 		.open_space = namespaces_open,
-		.upload_most = s->upload ? app->settings.max_file_size : 0,
+		/* Without a limit for files (max-file-size = none), uploads have none. */
+		.upload_most = !s->upload ? 0 : app->settings.max_file_size ? app->settings.max_file_size : INT64_MAX,
 		.allow_unsandboxed = app->settings.allow_unsandboxed,
 		.bucket = app->bucket, .id = s->id[0] ? s->id : NULL, .limits = &app->limits,
 		.names = app->settings.server_names, .origins = app->settings.allow_origins};

@@ -57,6 +57,8 @@ void audit_write(struct exchange *x, const char *event, const char *file, const 
 {
 	_cleanup_buf_ struct buf target = BUF_UP_TO(HTTP_HEAD_MOST + 64);
 
+	if (x->upload && file && strcmp(event, "refused") == 0)
+		x->upload->audited = true;
 	target_add(x, &target);
 	audit_add(x->h, x->space, &(struct audit_line){.event = event,
 		.user = exchange_user(x),
@@ -68,6 +70,18 @@ void audit_write(struct exchange *x, const char *event, const char *file, const 
 		.file = file,
 		.key = k,
 		.why = why});
+}
+
+/* A refused file has a line of its own already. */
+void audit_refusal(struct exchange *x)
+{
+	const struct upload *u = x->upload;
+	const char *why = x->status == 401 ? "no valid token" : x->status == 403 ? "no right" : NULL;
+
+	if (!why && u && x->status >= 400 && !u->audited)
+		why = u->e.text[0] ? u->e.text : "refused";
+	if (why)
+		audit_write(x, "refused", NULL, NULL, why);
 }
 
 /* Whether the holders of other tokens may not see what the request asks for: it has no valid token, or its namespace

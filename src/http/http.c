@@ -187,8 +187,7 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 	if (!cut && x->stored)
 		atomic_fetch_add(&h->counters.saved, x->bytes);
 	if (x->step != STEP_HEAD) {
-		if (x->status == 401 || x->status == 403)
-			audit_write(x, "refused", NULL, NULL, x->status == 401 ? "no valid token" : "no right");
+		audit_refusal(x);
 		audit_answer(x);
 		access_write(h, x, cut);
 		conn_busy(h, x->conn, false);

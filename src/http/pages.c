@@ -136,6 +136,8 @@ int numbers_each(struct http *h, const struct space *s, each_number *each, void 
 			waiting > listeners ? waiting - listeners : 0);
 	if (r == 0)
 		r = each(ctx, "http_listeners", "clients that listen to events", "gauge", listeners);
+	if (r == 0 && h->uploads)
+		r = upload_numbers(h, s, each, ctx);
 	if (r == 0 && s->bucket)
 		r = each_of_bucket(s->bucket, each, ctx);
 	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)

@@ -430,6 +430,7 @@ enum MHD_Result page_list(struct exchange *x); /* misses of all types, or of sym
 typedef int each_number(void *ctx, const char *name, const char *help, const char *type, uint64_t value);
 /* Calls `each` with the counters and gauges of the server and of a space. Stops when `each` returns less than 0, and
  * returns that. */
+int upload_numbers(struct http *h, const struct space *s, each_number *each, void *ctx); /* uploads.c: its part */
 int numbers_each(struct http *h, const struct space *s, each_number *each, void *ctx);
 
 /* ---- events-page.c ------------------------------------------------------------------ */
@@ -488,6 +489,8 @@ const char *target_shown(const struct exchange *x, char out[static TARGET_TEXT])
 /* Appends a line to the audit log: `event` is "upload", "present", "purge" or "refused". `file` is the name of a
  * file or member, `k` its key, `why` the reason of a refusal; each may be NULL. Any thread that may use the
  * request. */
+bool exchange_has_token(struct exchange *x); /* whether the request carries a token, valid or not */
+void audit_refusal(struct exchange *x); /* at the end of a request: a line if it was refused */
 void audit_write(struct exchange *x, const char *event, const char *file, const struct key *k, const char *why);
 
 /* Call it when the answer to a request has ended: keeps it in the journal if it was an error of the server, or

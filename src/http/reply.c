@@ -85,6 +85,20 @@ static void add_policy(struct MHD_Response *r)
 	response_header(r, "Referrer-Policy", "same-origin");
 }
 
+/* A cache in front of the server must not answer one token's request with the bytes of another one's. */
+static void make_private(struct exchange *x, struct MHD_Response *r)
+{
+	const char *cache = MHD_get_response_header(r, "Cache-Control");
+	char text[120];
+
+	if (!exchange_has_token(x) || (cache && strstr(cache, "no-store")))
+		return;
+	snprintf(text, sizeof(text), "private%s%.100s", cache ? ", " : "", cache ? cache : "");
+	if (cache)
+		MHD_del_response_header(r, "Cache-Control", cache);
+	response_header(r, "Cache-Control", text);
+}
+
 enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r)
 {
 	enum MHD_Result ok;
@@ -99,6 +113,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
 	response_header(r, "Via", via);
 	response_header(r, "X-Content-Type-Options", "nosniff");
+	make_private(x, r);
 	type = MHD_get_response_header(r, "Content-Type");
 	if (x->route->what == ROUTE_STATUS || (type && strncmp(type, "text/html", 9) == 0))
 		add_policy(r);

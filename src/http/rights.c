@@ -30,6 +30,14 @@ static int find_token(struct exchange *x, struct auth_token *out)
 	return auth_find(x->h->auth, secret, strlen(secret), out);
 }
 
+bool exchange_has_token(struct exchange *x)
+{
+	char secret[AUTH_SECRET_MOST + 1];
+
+	return exchange_header(x, "Auth-Token") || exchange_header(x, "Authorization") ||
+		(x->route->key && route_query(x->route->query, "key", secret, sizeof(secret)));
+}
+
 /* A browser that has asked its user for the token sends it with forms of other web pages, too. It sends Origin with
  * them, and with nothing else that changes files. */
 static bool is_foreign_form(struct exchange *x)

@@ -1,13 +1,16 @@
 /* Sentry's chunk upload, as sentry-cli and `symfs push` send it: the limits, chunks of files, and requests to
  * make files of them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "http/upload-intake.h"
 #include "upload/assemble.h"
 
 #include <stdio.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #define JSON "application/json"
 #define CONCURRENCY 8 /* connections that a client should use at the same time */
@@ -37,24 +40,43 @@ static void on_end(void *ctx, const struct assembly_event *ev)
 		ev->key ? key_text(ev->key, key) : ev->detail);
 }
 
-/* The assembly of the request's namespace, which is made when it is first needed. NULL: the result of
- * upload_refuse() is in the request. */
+/* Makes the assembly of a namespace, when it is first needed. 0, -errno. */
+static int open_assembly(struct http *h, struct space *s, struct err *e)
+{
+	struct assembly_opts o = {.store = s->store, .file_most = h->upload_most, .done = on_end, .ctx = s,
+		.allow_unsandboxed = h->allow_unsandboxed, .bucket = s->bucket};
+	LOCK_SCOPE(&h->uploads->lock);
+
+	s->http = h;
+	return s->assembly ? 0 : assembly_new(&s->assembly, &o, e);
+}
+
+/* The assembly of the request's namespace. NULL: the result of upload_refuse() is in the request. */
 static struct assembly *assembly_of(struct exchange *x)
 {
-	struct assembly_opts o = {
-		.store = x->space->store, .file_most = x->h->upload_most, .done = on_end, .ctx = x->space,
-		.allow_unsandboxed = x->h->allow_unsandboxed};
 	struct err e = {0};
-	int r = 0;
-	LOCK_SCOPE(&x->h->uploads->lock);
+	int r = open_assembly(x->h, x->space, &e);
 
-	x->space->http = x->h;
-	o.bucket = x->space->bucket;
-	if (!x->space->assembly)
-		r = assembly_new(&x->space->assembly, &o, &e);
 	if (r < 0)
 		upload_refuse_errno(x, r, e.text);
-	return x->space->assembly;
+	return r < 0 ? NULL : x->space->assembly;
+}
+
+/* On a worker. A space that has had no upload since the server was started can have chunks, too. */
+void upload_sweep_chunks(struct http *h, bool now)
+{
+	char path[PATH_MAX];
+	struct err e = {0};
+
+	for (struct space *s = h->public; s; s = s->next) {
+		if (snprintf(path, sizeof(path), "%s/uploads", store_dir(s->store)) < (int)sizeof(path) &&
+			access(path, F_OK) == 0 && open_assembly(h, s, &e) == 0) {
+			if (now)
+				chunks_sweep(assembly_chunks(s->assembly), clock_wall());
+			else
+				chunks_sweep_sometimes(assembly_chunks(s->assembly));
+		}
+	}
 }
 
 /* ---- the limits ------------------------------------------------------------------------- */
@@ -168,6 +190,11 @@ const struct upload_ops upload_sentry_chunks = {.body = UPLOAD_FORM,
 
 /* ---- files ------------------------------------------------------------------------------ */
 
+static bool is_full(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT;
+}
+
 static int answer_files(struct exchange *x, struct assembly *a, const struct sentry_request *q)
 {
 	struct sha1 *missing = calloc(MAX(q->n_chunks, 1u), sizeof(*missing));
@@ -175,7 +202,7 @@ static int answer_files(struct exchange *x, struct assembly *a, const struct sen
 	struct assembly_for by = {.user = exchange_user(x), .project = project};
 	struct sentry_answer answer;
 	struct err e = {0};
-	int r = missing ? 0 : -ENOMEM, status = exchange_hold(x, false, &by.hold, &e);
+	int r = missing ? 0 : -ENOMEM, trouble = 0, status = exchange_hold(x, false, &by.hold, &e);
 
 	if (status) {
 		free(missing);
@@ -189,10 +216,19 @@ static int answer_files(struct exchange *x, struct assembly *a, const struct sen
 	for (uint32_t i = 0; r == 0 && i < q->n_files && !atomic_load(&x->left); i++) {
 		assembly_ask(a, &q->files[i], q->chunks, &by, missing, &answer);
 		r = sentry_answer_write(&x->reply, i == 0, &answer);
+		if (answer.trouble && !trouble) {
+			trouble = answer.trouble;
+			err_set(&e, trouble, "%.80s: %.300s", q->files[i].name, answer.detail);
+		}
 	}
 	if (r == 0)
 		r = buf_adds(&x->reply, "}");
 	free(missing);
+	/* A state "error" is final for clients; they repeat a request that was answered 503 or 507. */
+	if (r == 0 && trouble) {
+		buf_clear(&x->reply);
+		return upload_refuse(x, is_full(trouble) ? 507 : 503, "%s", e.text);
+	}
 	return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_answer(x, 200, JSON);
 }
 

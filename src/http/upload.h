@@ -30,7 +30,9 @@ struct uploads {
 	struct upload_slot slots[UPLOADS_MOST]; /* under slots_lock */
 	struct sym_uploads *sym; /* upload-sym.c */
 	pthread_mutex_t lock;	 /* for space->assembly, while it is made */
-	bool (*sweep)(struct uploads *u); /* ends uploads that take too long; whether to call it again */
+	atomic_bool sweeping;	 /* a job of chunks_job() is posted */
+	uint64_t swept;		 /* clock_ms() of the last one; of the watching thread */
+	bool (*sweep)(struct uploads *u, struct http *h); /* ends uploads that take too long; whether to call it again */
 };
 
 enum upload_body {
@@ -91,6 +93,7 @@ struct upload {
 	char value[UPLOAD_VALUE];	/* of the field that arrives now */
 	size_t value_n;
 
+	bool audited; /* a line of the audit log says which file was refused */
 	bool try; /* the files are of the class "try" */
 
 	/* the answer */
@@ -161,6 +164,9 @@ extern const struct upload_ops upload_put, upload_delete, upload_tecken, upload_
 int sym_uploads_new(struct sym_uploads **out); /* 0, -ENOMEM */
 void sym_uploads_free(struct sym_uploads *s);  /* NULL is fine */
 /* Ends uploads that were begun an hour ago and are not complete. Whether any is left. */
+/* Removes the chunks of all namespaces that no request has mentioned for a day: hourly, or with `now` at once. (waits
+ * for the disk) */
+void upload_sweep_chunks(struct http *h, bool now);
 bool sym_uploads_sweep(struct sym_uploads *s);
 /* Judges the head of a PUT to an upload URL. The random key in the URL takes the place of a token: the request gets
  * the token and the space of the request that created the URL. 0, or the status of a refusal. */

@@ -1,12 +1,34 @@
 /* What all uploads of a server share: their routes and threads, and the bounds that a request meets before its
  * body is read. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/util.h"
 #include "http/upload.h"
+#include "upload/assemble.h"
 
-static bool sweep(struct uploads *u)
+#define SWEEP_EVERY_MS 600000 /* between looks whether chunks are to be swept */
+
+static void chunks_job(void *ctx)
 {
-	return sym_uploads_sweep(u->sym);
+	struct http *h = ctx;
+
+	if (!atomic_load(&h->stopping))
+		upload_sweep_chunks(h, getenv("SYMFS_TEST_SWEEP") != NULL);
+	atomic_store(&h->uploads->sweeping, false);
+}
+
+/* For the tests, SYMFS_TEST_SWEEP (milliseconds) takes the place of the intervals. */
+static bool sweep(struct uploads *u, struct http *h)
+{
+	const char *test = getenv("SYMFS_TEST_SWEEP");
+	uint64_t now = clock_ms(), every = test ? strtoull(test, NULL, 10) : SWEEP_EVERY_MS;
+
+	if ((!u->swept || now - u->swept >= every) && !atomic_exchange(&u->sweeping, true)) {
+		u->swept = now;
+		if (workers_post(u->judges, chunks_job, h) < 0)
+			atomic_store(&u->sweeping, false);
+	}
+	return sym_uploads_sweep(u->sym) || test;
 }
 
 int uploads_new(struct uploads **out)
@@ -97,3 +119,27 @@ int upload_judge(struct exchange *x)
 	return status || !u->ops->answers ? status : upload_minidump_admit(x);
 }
 
+
+int upload_numbers(struct http *h, const struct space *s, each_number *each, void *ctx)
+{
+	struct uploads *u = h->uploads;
+	unsigned taken = 0, assembling = 0;
+	int r;
+
+	pthread_mutex_lock(&u->slots_lock);
+	for (unsigned i = 0; i < UPLOADS_MOST; i++)
+		taken += u->slots[i].taken;
+	pthread_mutex_unlock(&u->slots_lock);
+	pthread_mutex_lock(&u->lock);
+	if (s->assembly)
+		assembly_count(s->assembly, &assembling);
+	pthread_mutex_unlock(&u->lock);
+	r = each(ctx, "uploads_receiving", "uploads whose bodies are being received", "gauge", taken);
+	if (r == 0)
+		r = each(ctx, "uploads_unwritten", "pieces of uploads that wait for a thread that writes them", "gauge",
+			workers_queued(u->writers));
+	if (r == 0)
+		r = each(ctx, "uploads_queued", "uploads that wait for a thread that stores them", "gauge",
+			workers_queued(u->judges));
+	return r < 0 ? r : each(ctx, "uploads_assembling", "files of chunks that wait or are being stored", "gauge", assembling);
+}

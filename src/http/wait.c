@@ -13,6 +13,7 @@
 #define EVENTS 64
 #define SWEEP_MS 1000
 #define ENDING_MS 20
+#define IDLE_MS 60000 /* while there is no connection: chunks of uploads have a lifetime */
 
 /* ---- waiting for an answer ---------------------------------------------------------- */
 
@@ -231,12 +232,12 @@ static void *watch_main(void *arg)
 {
 	struct epoll_event events[EVENTS];
 	struct http *h = arg;
-	bool some = false;
+	bool some = h->uploads != NULL; /* soon after the start: chunks can be left from earlier */
 	eventfd_t n;
 
 	while (!atomic_load(&h->stopping) || atomic_load(&h->waiting)) {
 		bool ending = atomic_load(&h->stopping);
-		int got = epoll_wait(h->epoll, events, EVENTS, ending ? ENDING_MS : some ? SWEEP_MS : -1);
+		int got = epoll_wait(h->epoll, events, EVENTS, ending ? ENDING_MS : some ? SWEEP_MS : h->uploads ? IDLE_MS : -1);
 
 		for (int i = 0; i < got; i++) {
 			if (events[i].data.u64 == 0)
@@ -247,7 +248,7 @@ static void *watch_main(void *arg)
 		some = conn_sweep(h);
 		for (struct space *s = h->public; s; s = s->next)
 			events_tick(s->events);
-		some |= h->uploads && h->uploads->sweep(h->uploads);
+		some |= h->uploads && h->uploads->sweep(h->uploads, h);
 		if (atomic_load(&h->stopping))
 			cancel_all(h);
 	}

@@ -171,7 +171,8 @@ int store_list_ended(struct store *s, int64_t after, struct store_row *rows, uns
 /* Removes the file of a key, with all of its keys, and leaves tombstones with `why`, a short text. 0, -ENOENT.
  * (waits) */
 int store_purge(struct store *s, const struct key *k, const char *why);
-/* Leaves a tombstone for a key that has no file in this store. The bucket's file under it ends, too. 0, -errno. (waits) */
+/* Leaves a tombstone for a key that has no file in this store. The bucket's file under it ends, too. 0, -errno.
+ * (waits) */
 int store_bury(struct store *s, const struct key *k, const char *why);
 /* The tombstone of a key: when and why its file was removed. A file that is stored under the key ends it. 0,
  * -ENOENT. */

@@ -8,6 +8,7 @@
 #include "base/workers.h"
 #include "obj/obj.h"
 #include "upload/filed.h"
+#include "store/outbox.h"
 #include "upload/wait-list.h"
 
 #include <fcntl.h>
@@ -40,6 +41,7 @@ struct job {
 	char why[SENTRY_TEXT_MAX];
 	/* under lock */
 	enum sentry_state state;
+	int trouble; /* of SENTRY_ERROR: -errno of this machine or of the bucket; 0: the file is refused */
 	uint64_t until; /* clock_ms() when the job is forgotten; 0: it has not ended */
 	struct job *next;
 };
@@ -96,12 +98,13 @@ static struct job *job_find(struct assembly *a, const struct sha1 *sha1)
 }
 
 /* `ms`: how long the result is remembered. A job that has left no result is forgotten at once. */
-static void job_end(struct job *j, enum sentry_state state, unsigned ms)
+static void job_end(struct job *j, enum sentry_state state, int trouble, unsigned ms)
 {
 	struct assembly *a = j->a;
 	LOCK_SCOPE(&a->lock);
 
 	j->state = state;
+	j->trouble = trouble;
 	j->until = clock_ms() + ms;
 	if (!ms)
 		forget_old(a, list_of(a, &j->file.sha1), clock_ms());
@@ -443,21 +446,33 @@ static void job_work(void *ctx)
 		r = assemble(j);
 	}
 	if (r == -ENOENT || r == -EINTR) { /* the next request says which chunks are missing */
-		job_end(j, SENTRY_NOT_FOUND, 0);
+		job_end(j, SENTRY_NOT_FOUND, 0, 0);
 		return;
 	}
 	if (r == 0) {
 		report(j, true);
 		/* Later requests are answered by the record, or by the job if the record was not written. */
-		job_end(j, SENTRY_OK, record(j) ? 0 : STORED_MS);
+		job_end(j, SENTRY_OK, 0, record(j) ? 0 : STORED_MS);
 		return;
 	}
 	explain(j, r);
 	report(j, false);
-	job_end(j, SENTRY_ERROR, r == -EBADMSG || r == -EFBIG ? REFUSED_MS : TROUBLE_MS);
+	if (r == -EBADMSG || r == -EFBIG)
+		job_end(j, SENTRY_ERROR, 0, REFUSED_MS);
+	else
+		job_end(j, SENTRY_ERROR, r, TROUBLE_MS);
 }
 
 /* ---- requests --------------------------------------------------------------------------------- */
+
+static bool is_queued(struct assembly *a, const struct filed *f)
+{
+	bool queued = false;
+
+	for (unsigned i = 0; a->opts.bucket && !queued && i < f->n; i++)
+		queued = store_outbox_has(a->opts.store, &f->keys[i]);
+	return queued;
+}
 
 /* Whether the file is stored, by its record. */
 static bool is_filed(struct assembly *a, const struct sentry_file *f, const struct assembly_for *by,
@@ -474,7 +489,8 @@ static bool is_filed(struct assembly *a, const struct sentry_file *f, const stru
 		}
 	for (unsigned i = 0; by->hold.class[0] && i < was->n; i++)
 		store_hold(a->opts.store, &was->keys[i], &by->hold);
-	out->state = SENTRY_OK;
+	/* The hold may be longer now, of which the bucket is told first. */
+	out->state = is_queued(a, was) ? SENTRY_ASSEMBLING : SENTRY_OK;
 	out->dif = was->dif;
 	snprintf(out->detail, sizeof(out->detail), "%s", was->detail);
 	return true;
@@ -531,6 +547,7 @@ static bool is_known(struct assembly *a, const struct sentry_file *f, const stru
 		out->dif = j->filed.dif;
 	if (j->state == SENTRY_ERROR)
 		snprintf(out->detail, sizeof(out->detail), "%s", j->why);
+	out->trouble = j->state == SENTRY_ERROR ? j->trouble : 0;
 	return true;
 }
 
@@ -629,6 +646,16 @@ void assembly_free(struct assembly *a)
 	chunks_close(a->chunks);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
+}
+
+void assembly_count(struct assembly *a, unsigned *waiting)
+{
+	LOCK_SCOPE(&a->lock);
+
+	*waiting = 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++)
+		for (const struct job *j = a->jobs[i]; j; j = j->next)
+			*waiting += !j->until;
 }
 
 struct chunks *assembly_chunks(struct assembly *a)

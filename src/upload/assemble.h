@@ -36,6 +36,7 @@ int assembly_new(struct assembly **out, const struct assembly_opts *o, struct er
  * fine. */
 void assembly_free(struct assembly *a);
 struct chunks *assembly_chunks(struct assembly *a);
+void assembly_count(struct assembly *a, unsigned *waiting); /* files that wait, or are being assembled */
 
 /* The request to which the files belong. It is copied. */
 struct assembly_for {

@@ -65,6 +65,7 @@ struct sentry_answer {
 	uint32_t n_missing;
 	char detail[SENTRY_TEXT_MAX]; /* the reason of SENTRY_ERROR; a remark on SENTRY_OK; "": none */
 	struct sentry_dif dif;	      /* of SENTRY_OK */
+	int trouble; /* -errno: the server failed, not the file, and the client should ask again; `detail` says how */
 };
 
 /* Writes one answer into a document; `first`: no answer was written before it. Write "{" before the first answer

@@ -125,4 +125,53 @@ done
 kill "$nginx"
 wait_gone "$nginx" 20 || fail "nginx does not end"
 symfs_unserve one
+
+# ---- tokens of symfs behind nginx's cache: the bytes for one token go to no other client ----------------------------
+token() { "$SYMFS" token --file "$TMP/tokens" "$@"; }
+UPLOADER=$(token add uploader --rights upload) && READER=$(token add reader) && PURGER=$(token add purger --rights purge) &&
+  RED=$(token add red --namespace red) || fail "token add"
+symfs_serve two --upload --listen "unix:$TMP/socket2" --token-file "$TMP/tokens"
+chmod 666 "$TMP/socket2"
+fetch_url -f -o "$TMP/body" --unix-socket "$TMP/socket2" -H "Authorization: Bearer $UPLOADER" -T "$FILE" "http://localhost/$SYM" || fail "PUT"
+for _ in 1 2 3 4 5; do
+  mtls=$(free_port)
+  mkdir -p "$TMP/nginx-two" "$TMP/cache-two"
+  {
+    echo "daemon off; master_process off; pid $TMP/nginx-two/pid; error_log stderr notice; events { worker_connections 256; }"
+    echo "http { access_log $TMP/nginx-two/access; default_type application/octet-stream; client_body_temp_path $TMP/nginx-two/t1;"
+    echo "proxy_temp_path $TMP/nginx-two/t2; fastcgi_temp_path $TMP/nginx-two/t3; uwsgi_temp_path $TMP/nginx-two/t4; scgi_temp_path $TMP/nginx-two/t5;"
+    as_here symfs.conf 443 "$mtls" | sed "s|$TMP/socket|$TMP/socket2|; s|$TMP/cache|$TMP/cache-two|"
+    echo "}"
+  } >"$TMP/nginx-two/conf"
+  nginx_run two "$mtls" "$mtls" && break
+done
+nginx_two=$ns_pid
+gone "$nginx_two" && fail "nginx does not start"
+tries=0
+# shellcheck disable=SC2086 # words
+for _ in 1 2; do
+  # A client with the right, before and after the others.
+  for header in "Authorization: Bearer $READER" "Auth-Token: $READER"; do
+    get 200 "https://127.0.0.1:$mtls/$SYM" $mine -H "$header"
+    same_file "$TMP/body" "$FILE"
+    tr -d '\r' <"$TMP/head" | grep -qi '^x-cache: HIT$' && fail "an answer to a token comes from nginx's cache"
+  done
+  [ $tries = 0 ] || continue
+  for header in 'X: y' 'Authorization: Bearer 0' "Authorization: Bearer ${READER}0" "Authorization: Bearer $UPLOADER" "Auth-Token: $PURGER" \
+    "Authorization: Bearer $RED"; do
+    for how in '-r 0-99' '-H If-None-Match:*' '--compressed' '-I' '-H Cache-Control:only-if-cached' '-H X-Plain:1' '-H Range:bytes=5-'; do
+      got=$(fetch_url --max-time 60 --cacert "$TMP/tls/ca.pem" $mine -o "$TMP/body" -w '%{http_code}' -H "$header" $how "https://127.0.0.1:$mtls/$SYM") ||
+        fail "curl $header $how"
+      case $got in 401 | 403 | 404) ;; *) fail "$header $how: $got" ;; esac
+      ! grep -aq -e PUBLIC -e MODULE "$TMP/body" || fail "$header $how: bytes of the file"
+      tries=$((tries + 1))
+    done
+  done
+done
+[ $tries = 42 ] || fail "$tries tries"
+[ -z "$(find "$TMP/cache-two" -type f)" ] || fail "nginx has cached an answer to a token: $(find "$TMP/cache-two" -type f)"
+say "$tries requests without the right got no byte of a file that nginx passed on twice"
+kill "$nginx_two"
+wait_gone "$nginx_two" 20 || fail "nginx does not end"
+symfs_unserve two
 exit 0

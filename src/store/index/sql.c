@@ -333,7 +333,8 @@ const char *const index_sql[QUERIES] = {
 			 " WHERE k.canon = ?",
 	[Q_OUTGONE_HAS] = "SELECT 1 FROM outgone WHERE canon = ?",
 	[Q_OUTBOX_ADD] = "INSERT INTO outbox(object_id, since, kept) SELECT object_id, ?1, ?1 + " OUTBOX_KEEP
-			 " FROM keys WHERE canon = ?2 ON CONFLICT(object_id) DO UPDATE SET change = change + 1, next = 0",
+			 " FROM keys WHERE canon = ?2"
+			 " ON CONFLICT(object_id) DO UPDATE SET change = change + 1, next = 0",
 	[Q_OUTBOX_LISTS] = "SELECT 1 FROM outbox WHERE object_id = ?",
 	[Q_OUTBOX_COUNT] = "SELECT count(*), coalesce(sum(b.size), 0), coalesce(min(o.since), 0),"
 			   " coalesce(sum(o.tries > 0), 0),"

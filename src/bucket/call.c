@@ -262,27 +262,9 @@ int call_put_text(struct caller *c, const char *name, const struct buf *text, co
 	return call_run(c, &call);
 }
 
-int call_delete(struct caller *c, const char *name)
-{
-	struct call call = {.method = "DELETE", .name = name};
-	int r = call_run(c, &call);
-
-	/* Some stores answer 404 for an object that is not there. If the bucket was away, it may have come back. */
-	if (r == -ENOENT && (r = call_bucket(c)) == 0)
-		r = call_run(c, &call);
-	return r == -ENOENT ? 0 : r;
-}
-
 int call_get(struct caller *c, const char *name, struct buf *out)
 {
 	struct call call = {.name = name, .answer = out};
 
 	return call_run(c, &call);
-}
-
-int call_get_sure(struct caller *c, const char *name, struct buf *out)
-{
-	int r = call_get(c, name, out);
-
-	return r == -ENOENT && (r = call_bucket(c)) == 0 ? call_get(c, name, out) : r;
 }

@@ -1,4 +1,5 @@
-/* Lists the objects of a team's bucket whose names have digests, page by page. */
+/* Lists the objects of a team's bucket whose names have digests, page by page. A listing also tells a missing object
+ * from a missing bucket. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "bucket/pages.h"
 #include "base/clock.h"
@@ -106,6 +107,28 @@ int call_bucket(struct caller *c)
 	call.query = buf_text(&query);
 	return r == 0 ? call_run(c, &call) : r;
 }
+
+/* ---- what call.h promises about a 404 -------------------------------------------------------- */
+
+int call_delete(struct caller *c, const char *name)
+{
+	struct call call = {.method = "DELETE", .name = name};
+	int r = call_run(c, &call);
+
+	/* Some stores answer 404 for an object that is not there. If the bucket was away, it may have come back. */
+	if (r == -ENOENT && (r = call_bucket(c)) == 0)
+		r = call_run(c, &call);
+	return r == -ENOENT ? 0 : r;
+}
+
+int call_get_sure(struct caller *c, const char *name, struct buf *out)
+{
+	int r = call_get(c, name, out);
+
+	return r == -ENOENT && (r = call_bucket(c)) == 0 ? call_get(c, name, out) : r;
+}
+
+/* ---- pages -------------------------------------------------------------------------------- */
 
 int listing_next(struct listing *l, const struct page_item **out)
 {

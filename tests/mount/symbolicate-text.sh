@@ -284,6 +284,12 @@ has escape '#0  0x5 bad\\x1b\[31mname (esc + 0x5)'
 printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "libcrash.so"}], "stacks": [[[0, %s]]]}' "$LIB_ID" "$crash" >request
 text request >request.out || fail "a request: $(cat request.out)"
 grep -q "^  0  libcrash.so  deep + 0x[0-9a-f]* at $L:3\$" request.out || fail "a request: $(cat request.out)"
+# A frame of a request with an address as the file's symbols have it.
+linked=$(sed -n 's/^#2  \(0x[0-9a-f]*\) .*/\1/p' gdb-fixed.txt | head -n 1)
+printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "f"}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
+  "$(build_id bin/fixed)" $((linked - 1)) >request
+text request >request.out || fail "link: $(cat request.out)"
+grep -q "^  0  .*  start + 0x[0-9a-f]* at $M:2\$" request.out || fail "link: $(cat request.out)"
 echo 'no stack' >none.txt
 text none.txt >none.out 2>none.err
 [ $? = 1 ] || fail "a text without stacks does not end with 1"

@@ -238,11 +238,12 @@ static void convert_behind(struct partial *p)
 	bool much, sym = p->a.type == FILETYPE_BREAKPAD;
 	int r;
 
-	if (sym && blob_size(p->whole) <= IDLE_SIZE_MOST) {
+	much = p->whole ? is_often(p) : part_present(p->part) * 100 >= part_size(p->part) * WHOLE_PERCENT;
+	/* A server that is never idle converts the file after some requests. */
+	if (sym && !(much && p->d->idles) && blob_size(p->whole) <= IDLE_SIZE_MOST) {
 		idle_add(p->d, &p->a);
 		return;
 	}
-	much = p->whole ? is_often(p) : part_present(p->part) * 100 >= part_size(p->part) * WHOLE_PERCENT;
 
 	if (!much || atomic_load(&p->stop))
 		return;

@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "bucket/private.h"
 #include "source/bucket-key.h"
+#include "store/files/maker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,9 @@ static int put_collect(void *ctx, const struct key *k, const struct blob_facts *
 
 	/* GSYM of a file in a directory of this machine stays here: no other server looks for GSYM of that file. */
 	if (filetype_is(k->type, TYPE_MADE) && strstr(facts->url, " of @"))
+		return 0;
+	/* The bucket would give a file that another symfs made the place of a published one. */
+	if (blob_is_made(facts))
 		return 0;
 	/* A source out of a Portable PDB stays here, too: other servers take it from the PDB. */
 	if (strcmp(facts->source, "embedded") == 0)

@@ -179,6 +179,7 @@ static void take_answer(struct query *q, const struct net_reply *r)
 	at->size = r->size;
 	snprintf(at->etag, sizeof(at->etag), "%s", r->etag);
 	snprintf(at->modified, sizeof(at->modified), "%s", r->modified);
+	snprintf(at->made, sizeof(at->made), "%s", r->made);
 }
 
 /* The query's file is arriving. Cancels the queries for other spellings. */

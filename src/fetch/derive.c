@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "fetch/derive-private.h"
 #include "fetch/fetch-private.h"
+#include "store/files/maker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -497,7 +498,11 @@ static void input_got(struct conversion *c, const struct fetched *f)
 {
 	c->r = f->r < 0 ? f->r : f->blob ? derive_key_of(&c->a, f->key.type, &c->key) : -EIO;
 	c->of = f->key.type;
-	if (c->r == 0) {
+	/* Made files are no input: functions and lines are those of the file that they were made of. */
+	if (c->r == 0 && f->key.type == FILETYPE_BREAKPAD && blob_is_made(blob_facts(f->blob))) {
+		c->r = -ENOENT;
+		err_set(&c->e, c->r, "another symfs made the only Breakpad file");
+	} else if (c->r == 0) {
 		take_code_name(c, f);
 		c->in = blob_ref(f->blob);
 	} else {

@@ -6,6 +6,7 @@
 #include "fetch/ahead.h"
 #include "fetch/fetch-private.h"
 #include "fetch/follow.h"
+#include "store/files/maker.h"
 
 #include <errno.h>
 
@@ -89,6 +90,7 @@ struct attempt {
 	bool ranged;		   /* the answer is the first range that was requested */
 	bool chosen;		   /* body_choose() ended the open-ended range; other ranges follow */
 	char etag[128], modified[64]; /* from the HTTP head; "": none */
+	char made[BLOB_MAKER];	   /* the source is a symfs and made the file: the maker; "": it did not */
 
 	bool stale;		   /* the source has another version than the one being read */
 	bool broke;		   /* the source broke off while it sent the version being read */
@@ -403,6 +405,7 @@ struct part_opts {
 	struct sparse *sp; /* the sparse file; NULL: the bytes arrive from front to back */
 	bool touched;	   /* bytes of `sp` may have been read before */
 	bool poor;	   /* the result of part_is_poor() */
+	const char *maker; /* the result of part_maker() */
 	struct net *net;
 	/* Runs on the net thread soon after readers came, left, or asked for bytes. Does not run after part_end(). */
 	void (*changed)(void *ctx);

@@ -6,8 +6,10 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "fetch/flight.h"
+#include "fetch/maker.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -43,6 +45,7 @@ struct part {
 	uint64_t size, number;
 	int64_t time;
 	bool poor;
+	char maker[BLOB_MAKER]; /* part_maker() */
 	struct sparse *sparse; /* a sparse file; NULL: a stream. Use sparse_of() */
 
 	atomic_uint_fast64_t have; /* bytes present from the front; unused for a sparse file */
@@ -107,6 +110,7 @@ int part_new(struct part **out, const struct part_opts *o)
 	p->time = clock_wall();
 	atomic_init(&p->have, o->have);
 	p->poor = o->poor;
+	snprintf(p->maker, sizeof(p->maker), "%s", o->maker);
 	p->net = o->net;
 	p->changed = o->changed;
 	p->ctx = o->ctx;
@@ -117,6 +121,11 @@ int part_new(struct part **out, const struct part_opts *o)
 bool part_is_poor(const struct part *p)
 {
 	return p->poor;
+}
+
+const char *part_maker(const struct part *p)
+{
+	return p->maker;
 }
 
 struct part *part_ref(struct part *p)

@@ -234,15 +234,28 @@ static void look_at_version(struct flight *fl)
 		net_timer_set(fl->f->net, &fl->race.grace, REST_MS, race_grace_over, fl);
 }
 
+/* Whether an attempt in this state may still have the file as it was published. */
+static bool any_published(const struct flight *fl, enum attempt_state state)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == state && (state != ATTEMPT_PROMISING || !fl->attempts[i].made[0]))
+			return true;
+	return false;
+}
+
 static enum race_says race_decide(const struct flight *fl, unsigned *which)
 {
 	struct election el = {.grace_over = fl->race.grace_over, .settled = fl->better.settled,
 		.have = fl->better.blob, .less_rank = better_rank(fl)};
+	bool published = any_published(fl, ATTEMPT_PROMISING), asking = any_published(fl, ATTEMPT_ASKING);
 
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
+		bool made = at->state == ATTEMPT_PROMISING && at->made[0];
 
-		race_see(&el, at->state, at->state == ATTEMPT_ASKING && holds_back(at),
+		/* A file that another symfs made loses against a published one, for which it waits a little. */
+		el.held |= made && asking;
+		race_see(&el, made && published ? ATTEMPT_MISSING : at->state, at->state == ATTEMPT_ASKING && holds_back(at),
 			worth_rank(&at->worth, fl->own.type));
 	}
 	return race_judge(&el, which);

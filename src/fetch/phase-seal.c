@@ -321,6 +321,8 @@ void seal_start(struct flight *fl)
 	snprintf(s->facts.source, sizeof(s->facts.source), "%s", fl->body.winner->source->name);
 	url_without_credentials(fl->body.winner->ask.where, &url);
 	snprintf(s->facts.url, sizeof(s->facts.url), "%s", buf_text(&url));
+	if (fl->body.winner->made[0])
+		blob_set_maker(&s->facts, fl->body.winner->made);
 	if (job_start(&s->job, fl, &seal_kind) < 0)
 		flight_say_no_memory(fl);
 }

@@ -18,7 +18,7 @@ struct fetched readers_answer(const struct flight *fl)
 static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
 {
 	struct part_opts o = {.fd = fd, .size = size, .have = have, .sp = sp, .touched = sp && !fl->body.fresh,
-		.poor = atomic_load(&fl->body.poor),
+		.poor = atomic_load(&fl->body.poor), .maker = fl->body.winner ? fl->body.winner->made : "",
 		.net = fl->f->net, .changed = readers_changed, .ctx = fl};
 
 	return part_new(&fl->readers.part, &o);

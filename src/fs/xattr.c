@@ -4,6 +4,7 @@
 #include "base/view.h"
 #include "fs/private.h"
 #include "obj/obj.h"
+#include "store/files/maker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct known {
 	bool whole;	   /* the file is in the store, or was opened in a directory source */
 	unsigned percent;  /* of its download; 0: no download */
 	struct blob_facts facts;
-	char value[VALUE_MAX];
+	char value[VALUE_MAX], maker[BLOB_MAKER];
 };
 
 static const char *value_kind(struct known *t)
@@ -71,7 +72,7 @@ static const char *value_synthesized(struct known *t)
 	const char *end = strstr(t->facts.url, " of ");
 
 	if (!filetype_is(t->a.type, TYPE_MADE))
-		return "";
+		return blob_maker(&t->facts, t->maker);
 	snprintf(t->value, sizeof(t->value), "%.*s", end ? (int)(end - t->facts.url) : 5, end ? t->facts.url : "symfs");
 	return t->value;
 }

@@ -2,7 +2,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "config.h"
+#include "fetch/maker.h"
 #include "http/private.h"
+#include "store/files/maker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -146,10 +148,26 @@ static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t 
 static bool is_final(const struct answer *a)
 {
 	if (a->part)
-		return !part_is_poor(a->part);
-	if (a->key.type == FILETYPE_SYM)
+		return !part_is_poor(a->part) && !part_maker(a->part)[0];
+	if (a->key.type == FILETYPE_SYM || (a->blob && blob_is_made(blob_facts(a->blob))))
 		return false;
 	return !a->blob || worth_suffices(&blob_facts(a->blob)->worth, a->key.type);
+}
+
+/* Tells another symfs that the file is not as its publisher has it. */
+static void add_maker(const struct answer *a, struct MHD_Response *r)
+{
+	char own[BLOB_MAKER] = "";
+	const char *url = a->blob ? blob_facts(a->blob)->url : "", *end = strstr(url, " of ");
+
+	if (filetype_is(a->key.type, TYPE_MADE))
+		snprintf(own, sizeof(own), "%.*s", end ? (int)MIN(end - url, BLOB_MAKER - 1) : 5, end ? url : "symfs");
+	else if (a->part)
+		snprintf(own, sizeof(own), "%s", part_maker(a->part));
+	else if (a->blob)
+		blob_maker(blob_facts(a->blob), own);
+	if (own[0])
+		response_header(r, "X-Symfs-Synthesized", own);
 }
 
 static void add_headers(struct exchange *x, const struct answer *a, const struct representation *t,
@@ -164,6 +182,7 @@ static void add_headers(struct exchange *x, const struct answer *a, const struct
 	if (filetype_is(a->key.type, TYPE_TEXT))
 		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Cache-Control", is_final(a) ? HTTP_FOREVER : HTTP_SOON);
+	add_maker(a, r);
 	if (x->route->debuginfod)
 		add_debuginfod(x, a, t->size, r);
 }

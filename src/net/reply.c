@@ -123,6 +123,8 @@ static int take_header(struct head *h, struct net_reply *r, struct value name, s
 		value_copy(v, r->type, sizeof(r->type));
 	else if (value_is(name, "ETag"))
 		value_copy(v, r->etag, sizeof(r->etag));
+	else if (value_is(name, "X-Symfs-Synthesized"))
+		value_copy(v, r->made, sizeof(r->made));
 	else if (value_is(name, "Last-Modified"))
 		value_copy(v, r->modified, sizeof(r->modified));
 	else if (value_is(name, "Date"))
@@ -139,7 +141,7 @@ void head_begin(struct head *h, struct net_reply *r)
 	h->encoded = h->chunked = false;
 	r->size = r->retry_after = r->date = r->range_start = r->range_total = -1;
 	r->ranges = false;
-	r->type[0] = r->etag[0] = r->modified[0] = '\0';
+	r->type[0] = r->etag[0] = r->modified[0] = r->made[0] = '\0';
 }
 
 int head_line(struct head *h, struct net_reply *r, const char *line, size_t n)

@@ -66,6 +66,7 @@ struct net_reply {
 	uint64_t began;		/* clock_ms() when net_get() was called */
 	char type[80];		/* Content-Type; "": none */
 	char etag[128], modified[64];
+	char made[48];		/* X-Symfs-Synthesized: the maker, if another symfs made the file; "": none */
 	char url[2048];		/* after redirects, without user:password */
 };
 

@@ -3,6 +3,7 @@
 #include "symb/choose.h"
 #include "base/util.h"
 #include "obj/obj.h"
+#include "store/files/maker.h"
 #include "symb/wait.h"
 
 #include <stdio.h>
@@ -148,7 +149,8 @@ static void choose(struct best_choice *out, const unsigned grades[static BEST_CH
 			continue;
 		if ((int)i == out->chosen) {
 			c->verdict = BEST_CHOSEN;
-			snprintf(c->why, sizeof(c->why), "the first candidate that has it");
+			snprintf(c->why, sizeof(c->why), "the first candidate that has it%s",
+				c->blob && blob_is_made(blob_facts(c->blob)) ? "; another symfs made it" : "");
 		} else if ((int)i < out->chosen) {
 			snprintf(c->why, sizeof(c->why), "a later candidate has more %s", wanted_words[p]);
 		} else {

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "obj/obj.h"
 #include "obj/ppdb.h"
+#include "store/files/maker.h"
 #include "symb/choose.h"
 #include "symb/private.h"
 #include "symb/wait.h"
@@ -329,6 +330,8 @@ static int take_answer(struct symb *s, struct loading *l, unsigned i, struct wai
 	}
 	if (q->r == 0 && q->blob && (r = check_sum(w, q, &e)) < 0) {
 		add_reason(w, filetype_name(q->key.type), r, e.text);
+	} else if (q->r == 0 && q->blob && blob_is_made(blob_facts(q->blob))) {
+		add_reason(w, filetype_name(q->key.type), -ENOENT, "another symfs made it");
 	} else if (q->r == 0 && q->blob) {
 		l->found[l->n_found].blob = blob_ref(q->blob);
 		l->found[l->n_found].type = q->key.type;

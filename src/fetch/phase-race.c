@@ -254,7 +254,7 @@ static enum race_says race_decide(const struct flight *fl, unsigned *which)
 		bool made = at->state == ATTEMPT_PROMISING && at->made[0];
 
 		/* A file that another symfs made loses against a published one, for which it waits a little. */
-		el.held |= made && asking;
+		el.held |= made && !published && asking;
 		race_see(&el, made && published ? ATTEMPT_MISSING : at->state, at->state == ATTEMPT_ASKING && holds_back(at),
 			worth_rank(&at->worth, fl->own.type));
 	}

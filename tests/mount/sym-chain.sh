@@ -38,7 +38,7 @@ mkdir "$TMP/root"
   --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
 wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "a"]\nurl = %s\ntype = breakpad\n' \
+printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "a"]\nurl = %s\nlayout = breakpad\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_a" >"$TMP/conf"
 symfs_serve b --config "$TMP/conf"
 [ "$(mark "$URL_b/breakpad/$MADE")" = "$maker" ] || fail "the next server, while it arrives: $(cat "$TMP/head")"
@@ -61,12 +61,13 @@ same_file "$TMP/sym/$OTHER" "$MNT_m/breakpad/$OTHER"
 attribute() { getfattr --only-values -n user.symfs.synthesized "$1" 2>/dev/null; }
 [ "$(attribute "$MNT_m/breakpad/$MADE")" = "$maker" ] || fail "the attribute: $(attribute "$MNT_m/breakpad/$MADE")"
 [ -z "$(attribute "$MNT_m/breakpad/$OTHER")" ] || fail "a published file has the attribute"
-gsym() { # ID: its GSYM, made of a Breakpad file
-  "$SYMFS" get --no-default-sources --cache "$TMP/store-m" --source "breakpad@$URL_a" -o "$TMP/got.gsym" \
-    "gsym/unified/$(printf %.2s "$1" | tr A-F a-f)/$(echo "$1" | cut -c3- | tr A-F a-f)/breakpad.gsym" >"$TMP/got" 2>&1
+gsym() { # PATH OF THE BREAKPAD FILE: looks an address up in GSYM of it
+  "$SYMFS" gsym lookup 0x1000 "$MNT_m/gsym/breakpad/$1.gsym" >"$TMP/got" 2>&1
 }
-gsym "$LIB_ID" || fail "no GSYM of a published file: $(cat "$TMP/got")"
-gsym "$ID" && fail "GSYM of a made file"
+gsym "$OTHER" || fail "no GSYM of a published file: $(cat "$TMP/got")"
+grep -q published "$TMP/got" || fail "GSYM of a published file: $(cat "$TMP/got")"
+gsym "$MADE" && fail "GSYM of a made file: $(cat "$TMP/got")"
+say "$(cat "$TMP/got")"
 stack() { # NAME ID
   printf '{"memoryMap":[["%s","%s"]],"stacks":[[[0,4100]]],"version":5}' "$1" "$2" >"$TMP/request"
   "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-m" --source "breakpad@$URL_a" <"$TMP/request" 2>"$TMP/err"

@@ -210,8 +210,8 @@ cat >"$TMP/net" <<EOF
 EOF
 "$SYMFS" symbolicate --text --cache "$TMP/store-net" --no-default-sources "$TMP/net" >"$TMP/text" || fail "Portable PDBs"
 cat >"$TMP/want" <<'EOF'
-  0  foo.pdb  method 0x1 + 0x11 at /Users/swatinem/Coding/sentry-dotnet/samples/foo/Program.cs:15
-  1  Basic.pdb  Program.<Main>$ + 0x0 at C:\dev\sentry-dotnet\samples\Sentry.Samples.Console.Basic\Program.cs:3
+  0  foo.pdb  method 0x1 + 0x11 at /Users/swatinem/Coding/sentry-dotnet/samples/foo/Program.cs:15 [C#]
+  1  Basic.pdb  Program.<Main>$ + 0x0 at C:\dev\sentry-dotnet\samples\Sentry.Samples.Console.Basic\Program.cs:3 [C#]
   2  foo.pdb  method 0xfa0 + 0x0
 EOF
 cmp "$TMP/text" "$TMP/want" || fail "Portable PDBs: $(cat "$TMP/text")"

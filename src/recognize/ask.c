@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "base/view.h"
 #include "fetch/fetch.h"
@@ -230,15 +231,17 @@ static int find_all(struct finding *w)
 	return status;
 }
 
-/* A name that a request may have. */
-static bool is_plain(const char *name)
+/* Whether a request may have the name: JSON has no other text than UTF-8. */
+static bool is_name(const char *name)
 {
-	size_t n = strlen(name);
+	const unsigned char *p = (const unsigned char *)name;
+	unsigned n = 1;
 
-	for (const char *p = name; *p; p++)
-		if (*p < 0x20 || *p > 0x7e)
-			return false;
-	return n && n < MODULE_NAME_MAX;
+	while (*p && n) {
+		n = utf8_length(p);
+		p += n;
+	}
+	return name[0] && n && (size_t)((const char *)p - name) < MODULE_NAME_MAX;
 }
 
 static int put_member(struct buf *out, const char *name, const char *value)
@@ -258,9 +261,9 @@ static int put_module(struct buf *out, const struct seen *s, bool first)
 		r = put_member(out, "type", object_type_name(s->m.object));
 	if (r == 0 && s->m.debug_id.set && s->m.object != OBJECT_ELF)
 		r = put_member(out, "debug_id", debug_id_breakpad(&s->m.debug_id, id));
-	if (r == 0 && is_plain(s->m.debug_file) && s->m.object != OBJECT_ELF)
+	if (r == 0 && is_name(s->m.debug_file) && s->m.object != OBJECT_ELF)
 		r = put_member(out, "debug_file", path_base(s->m.debug_file));
-	if (r == 0 && is_plain(base))
+	if (r == 0 && is_name(base))
 		r = put_member(out, "code_file", base);
 	return r == 0 ? buf_adds(out, "}") : r;
 }

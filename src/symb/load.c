@@ -540,14 +540,17 @@ static void batch_release(struct batch *b)
 		waits_unref(b->w);
 }
 
-/* Whether a source can have the module. False if the module's name has a newline, or its id is not valid. */
+/* Whether a source can have the module. False if the module's name has a newline, or its id is not valid. A file with
+ * a code id can have a path without its name. */
 static bool can_be_asked(const struct wanted *w)
 {
 	struct key k;
 	struct artifact a;
 
+	if (w->m.code_id[0])
+		return !strpbrk(w->name, "\n");
 	return !strpbrk(w->name, "\n") && w->m.debug_file[0] &&
-	       (artifact_of(&w->m, FILETYPE_BREAKPAD, &a) || key_of(&k, &a) == 0 || w->m.code_id[0]);
+	       (artifact_of(&w->m, FILETYPE_BREAKPAD, &a) || key_of(&k, &a) == 0);
 }
 
 /* Looks for the module's file, or with `program` for its program. */
@@ -574,7 +577,7 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 static void begin_both(struct symb *s, struct batch *b, struct wanted *w, struct wanted *program,
 	const struct symb_flags *flags, bool *again)
 {
-	if (!w->referenced || !w->name[0] || !w->id[0])
+	if (!w->referenced || !(w->name[0] || w->m.code_id[0]) || !w->id[0])
 		return;
 	begin(s, b, w, flags, false, again);
 	if (w->m.object != OBJECT_PE_DOTNET)

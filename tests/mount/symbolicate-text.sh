@@ -280,6 +280,18 @@ printf '#0  0x5 n/a (esc + 0x5)\nModule esc with build-id 3333333333333333333333
 sample escape
 has escape '#0  0x5 bad\\x1b\[31mname (esc + 0x5)'
 
+# Names of modules: UTF-8 is the name of a Breakpad file, too; for control characters and other bytes the id counts.
+id=444444444444444444444444444444440 bad=$(printf 'a\033"b') odd=$(printf 'a\377b')
+mkdir -p "breakpad/bücher/$id"
+printf 'MODULE Linux x86_64 %s bücher\nFUNC 0 10 0 lesen\n' "$id" >"breakpad/bücher/$id/bücher.sym"
+{
+  printf '#0  0x5 n/a (bücher + 0x5)\nModule bücher with build-id %s\n' "${id%0}"
+  printf "#0  0x$crash_at n/a (%s + 0x$crash_at)\\nModule %s with build-id $LIB_ID\\n" "$bad" "$bad" "$odd" "$odd"
+} >names.txt
+sample names
+has names '#0  0x5 lesen (bücher + 0x5)' "#0  0x$crash_at deep at $L:3 ($bad + 0x$crash_at)" \
+  "#0  0x$crash_at deep at $L:3 ($odd + 0x$crash_at)"
+
 # A request stays a request; a text without stacks is printed as it is.
 printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "libcrash.so"}], "stacks": [[[0, %s]]]}' "$LIB_ID" "$crash" >request
 text request >request.out || fail "a request: $(cat request.out)"

@@ -156,7 +156,8 @@ static void print_worth(const struct answer *a)
 		return;
 	printf("worth   %s\n", worth_text(&a->worth, text));
 	if (!worth_suffices(&a->worth, a->key.type))
-		printf("        no %s; %s\n", worth_wanted(a->key.type),
+		printf("        %s%s; %s\n", a->worth.made ? "another symfs made it" : "no ",
+			a->worth.made ? "" : worth_wanted(a->key.type),
 			a->best ? "no source has a better file" : "the next request asks the sources for a better file");
 }
 

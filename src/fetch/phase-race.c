@@ -247,7 +247,10 @@ static enum race_says race_decide(const struct flight *fl, unsigned *which)
 {
 	struct election el = {.grace_over = fl->race.grace_over, .settled = fl->better.settled,
 		.have = fl->better.blob, .less_rank = better_rank(fl)};
-	bool published = any_published(fl, ATTEMPT_PROMISING), asking = any_published(fl, ATTEMPT_ASKING);
+	bool asking = any_published(fl, ATTEMPT_ASKING);
+	/* A made file that this machine has is not downloaded again from another symfs. */
+	bool published = any_published(fl, ATTEMPT_PROMISING) ||
+			 (fl->better.blob && blob_is_made(blob_facts(fl->better.blob)));
 
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];

@@ -217,8 +217,10 @@ static void seal_prove(struct seal_job *s)
 	struct obj_slice slice;
 	struct err e = {0};
 
-	if (obj_check(&v, &fl->own, &slice, &e) != 1 || slice.size != draft_size(s->draft) ||
-		(s->may_improve && !worth_suffices(&slice.worth, fl->own.type)))
+	if (obj_check(&v, &fl->own, &slice, &e) != 1 || slice.size != draft_size(s->draft))
+		return;
+	slice.worth.made = blob_is_made(&s->facts);
+	if (s->may_improve && !worth_suffices(&slice.worth, fl->own.type))
 		return;
 	learn_early(fl->f, &slice, &fl->own);
 	atomic_store(&fl->body.poor, !worth_suffices(&slice.worth, fl->own.type));

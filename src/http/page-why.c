@@ -178,8 +178,9 @@ static void add_stored(struct page *p, const struct page_answer *a)
 	}
 	html_raw(out, "</p>\n");
 	if (f->worth.known && !worth_suffices(&f->worth, a->key.type)) {
-		html_raw(out, "<p class=\"note\">It has no ");
-		html_text(out, worth_wanted(a->key.type));
+		html_raw(out, "<p class=\"note\">");
+		html_raw(out, f->worth.made ? "Another symfs made it" : "It has no ");
+		html_text(out, f->worth.made ? "" : worth_wanted(a->key.type));
 		html_raw(out, a->best ? "; no source has a better file.</p>\n"
 				      : "; the next request asks the sources for a better file.</p>\n");
 	}

@@ -12,7 +12,7 @@ static const char *const debug_words[] = {[WORTH_LINES] = "lines", [WORTH_DEBUG]
 
 #define WORDS(a) (sizeof(a) / sizeof((a)[0]))
 
-static const struct worth everything = {true, WORTH_SYMBOLS, WORTH_DEBUG, true, true};
+static const struct worth everything = {true, WORTH_SYMBOLS, WORTH_DEBUG, true, true, false};
 static const struct worth unknown;
 
 unsigned worth_rank(const struct worth *w, enum filetype t)
@@ -21,7 +21,7 @@ unsigned worth_rank(const struct worth *w, enum filetype t)
 
 	if (!w->known)
 		w = &everything;
-	return (program && w->unwind) << 6 | (unsigned)w->debug << 4 | (unsigned)w->symbols << 2 |
+	return (unsigned)!w->made << 7 | (unsigned)(program && w->unwind) << 6 | (unsigned)w->debug << 4 | (unsigned)w->symbols << 2 |
 		(unsigned)w->unwind << 1 | w->sources;
 }
 
@@ -62,8 +62,8 @@ const char *worth_wanted(enum filetype t)
 
 bool worth_suffices(const struct worth *w, enum filetype t)
 {
-	if (!w->known)
-		return true;
+	if (!w->known || w->made)
+		return !w->made;
 	switch (wants(t)) {
 	case WANTS_DEBUG:
 		return w->debug == WORTH_DEBUG;
@@ -87,7 +87,8 @@ const char *worth_text(const struct worth *w, char out[static WORTH_TEXT])
 		n += snprintf(out + n, WORTH_TEXT - (size_t)n, " symbols=%s", symbols_words[w->symbols]);
 	if (w->debug)
 		n += snprintf(out + n, WORTH_TEXT - (size_t)n, " debug=%s", debug_words[w->debug]);
-	n += snprintf(out + n, WORTH_TEXT - (size_t)n, "%s%s", w->unwind ? " unwind" : "", w->sources ? " sources" : "");
+	n += snprintf(out + n, WORTH_TEXT - (size_t)n, "%s%s%s", w->unwind ? " unwind" : "", w->sources ? " sources" : "",
+		w->made ? " made" : "");
 	if (n)
 		memmove(out, out + 1, (size_t)n);
 	else
@@ -124,6 +125,8 @@ static int take_word(struct worth *w, const char *p, size_t n)
 		w->unwind = true;
 	} else if (n == strlen("sources") && memcmp(p, "sources", n) == 0) {
 		w->sources = true;
+	} else if (n == strlen("made") && memcmp(p, "made", n) == 0) {
+		w->made = true;
 	} else {
 		return -EINVAL;
 	}

@@ -25,25 +25,26 @@ struct worth {
 	enum worth_symbols symbols;
 	enum worth_debug debug;
 	bool unwind, sources;
+	bool made; /* another symfs made the file; only for stored files, the bytes do not show it */
 };
 
 /* Compares two files of type `t`. Above 0: `a` is better; 0: they are equally good; below 0: `b` is better.
  * Debug files are compared by debug information, then symbols, unwind information and sources; programs by
- * unwind information first. */
+ * unwind information first. A file that another symfs made is worse than any that was published. */
 int worth_compare(const struct worth *a, const struct worth *b, enum filetype t);
 
-/* A number below 128 for comparisons among files of one type: a better file has a higher number. */
+/* A number below 256 for comparisons among files of one type: a better file has a higher number. */
 unsigned worth_rank(const struct worth *w, enum filetype t);
 
 /* Whether the file has what clients want from a file of the type. Then no other source need be asked for a
- * better file. True if the worth is unknown. */
+ * better file. True if the worth is unknown. False if another symfs made the file. */
 bool worth_suffices(const struct worth *w, enum filetype t);
 
 /* Names what clients want from a file of the type, for messages: "debug information". NULL: any file of the
  * type suffices. */
 const char *worth_wanted(enum filetype t);
 
-/* The text form: "symbols=full debug=lines unwind sources", without the words for missing parts; "none":
+/* The text form: "symbols=full debug=lines unwind sources made", without the words for missing parts; "none":
  * all parts are missing; "unknown": `known` is false. */
 #define WORTH_TEXT 64
 const char *worth_text(const struct worth *w, char out[static WORTH_TEXT]);

@@ -7,6 +7,7 @@
 #include "store/files/dir.h"
 #include "store/evict.h"
 #include "store/files/label.h"
+#include "store/files/maker.h"
 #include "store/settle.h"
 #include "store/sparse-file.h"
 #include "store/sparse-rows.h"
@@ -393,6 +394,7 @@ int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 
 	if (l)
 		p.worth = l->worth;
+	p.worth.made = p.worth.known && blob_is_made(f);
 	key_canon(k, p.canon);
 	r = draft_seal(d, p.sha256, &p.size);
 	if (r == 0)

@@ -79,6 +79,39 @@ grep -q '"function"' "$TMP/stack" && fail "a stack by a made file: $(cat "$TMP/s
 "$SYMFS" best --no-default-sources --cache "$TMP/store-best" --source "breakpad@$URL_a" --for unwind "$TMP/p/bin/Prog" >"$TMP/best" 2>&1
 grep -q 'another symfs made it' "$TMP/best" || fail "best: $(cat "$TMP/best")"
 symfs_umount m
+
+# ---- a published file comes later ----------------------------------------------------------------
+# It has public symbols alone, and is better nevertheless.
+mkdir -p "$TMP/late/${MADE%/*}" "$TMP/late-dir/${MADE%/*}"
+{ echo "MODULE Linux x86_64 $ID Prog" && echo 'PUBLIC 1000 0 published'; } >"$TMP/late/$MADE"
+cp "$TMP/late/$MADE" "$TMP/late-dir/$MADE"
+upstream_start late --root "$TMP/late"
+got() { # STORE SOURCE...: gets the file into $TMP/got.sym
+  g_store=$1
+  shift
+  for s in "$@"; do set -- "$@" --source "breakpad@$s" && shift; done
+  "$SYMFS" get --no-default-sources --cache "$g_store" "$@" -o "$TMP/got.sym" "breakpad/$MADE" >"$TMP/said" 2>&1 ||
+    fail "get: $(cat "$TMP/said")"
+}
+why() { "$SYMFS" why --no-default-sources --cache "$1" --source "breakpad@$URL_a" --source "breakpad@$2" "breakpad/$MADE"; }
+got "$TMP/s1" "$URL_a"
+same_file "$TMP/made.sym" "$TMP/got.sym"
+cp -R "$TMP/s1" "$TMP/s2"
+why "$TMP/s1" "$URL_b" | grep -q '^        another symfs made it; the next request asks' || fail "why: $(why "$TMP/s1" "$URL_b")"
+# Another symfs that has the made file, too: the stored one stays.
+got "$TMP/s1" "$URL_a" "$URL_b"
+same_file "$TMP/made.sym" "$TMP/got.sym"
+why "$TMP/s1" "$URL_b" >"$TMP/why"
+grep -q '^        another symfs made it; no source has' "$TMP/why" || fail "why, after two: $(cat "$TMP/why")"
+got "$TMP/s1" "$URL_a" "$URL_late"
+same_file "$TMP/late/$MADE" "$TMP/got.sym"
+got "$TMP/s1" "$URL_a"
+same_file "$TMP/late/$MADE" "$TMP/got.sym"
+got "$TMP/s2" "$URL_a" "$TMP/late-dir"
+same_file "$TMP/late/$MADE" "$TMP/got.sym"
+got "$TMP/s3" "$URL_a" "$URL_late"
+same_file "$TMP/late/$MADE" "$TMP/got.sym"
+
 symfs_unserve a
 symfs_mount again --cache "$TMP/store-m" --source "breakpad@$URL_a"
 same_file "$TMP/made.sym" "$MNT_again/breakpad/$MADE"

@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-#define ALL_WORTHS 48
+#define ALL_WORTHS 96
 
 /* Every worth that can be known, one after the other. */
 static struct worth nth_worth(unsigned i)
 {
 	return (struct worth){.known = true, .symbols = (enum worth_symbols)(i % 4),
-		.debug = (enum worth_debug)(i / 4 % 3), .unwind = i / 12 & 1, .sources = i / 24 & 1};
+		.debug = (enum worth_debug)(i / 4 % 3), .unwind = i / 12 & 1, .sources = i / 24 & 1, .made = i / 48};
 }
 
 static struct worth of(const char *text)
@@ -26,7 +26,7 @@ static struct worth of(const char *text)
 START_TEST(texts)
 {
 	static const char *const good[] = {"none", "unknown", "unwind", "symbols=full debug=lines unwind",
-		"symbols=exports", "symbols=dynamic unwind sources", "debug=full sources"};
+		"symbols=exports", "symbols=dynamic unwind sources", "debug=full sources made"};
 	static const char *const bad[] = {"", "symbols=", "symbols=many", "debug", "debug=full,unwind", "full",
 		"symbols=full none"};
 	char room[WORTH_TEXT];
@@ -47,7 +47,7 @@ START_TEST(texts)
 
 		ck_assert_int_eq(worth_compare(&w, &again, FILETYPE_ELF_DEBUG), 0);
 		ck_assert(w.symbols == again.symbols && w.debug == again.debug && w.unwind == again.unwind &&
-			w.sources == again.sources);
+			w.sources == again.sources && w.made == again.made);
 	}
 }
 END_TEST
@@ -59,6 +59,7 @@ START_TEST(better)
 		enum filetype t;
 		const char *better, *worse;
 	} rows[] = {
+		{FILETYPE_BREAKPAD, "symbols=dynamic", "symbols=full debug=full unwind made"},
 		{FILETYPE_ELF_DEBUG, "debug=full", "symbols=full debug=lines unwind sources"},
 		{FILETYPE_ELF_DEBUG, "debug=lines", "symbols=full unwind"},
 		{FILETYPE_ELF_DEBUG, "symbols=full", "symbols=dynamic unwind"},
@@ -117,6 +118,7 @@ START_TEST(what_suffices)
 		{FILETYPE_MACH_DEBUG, "debug=full", "symbols=full"},
 		{FILETYPE_PDB, "symbols=full debug=full", "symbols=dynamic"},
 		{FILETYPE_BREAKPAD, "debug=full", "symbols=full unwind"},
+		{FILETYPE_BREAKPAD, "debug=full", "debug=full unwind made"},
 		{FILETYPE_ELF_CODE, "unwind", "symbols=full debug=full"},
 		{FILETYPE_PE, "none", NULL},
 		{FILETYPE_SOURCE, "none", NULL},

@@ -50,9 +50,9 @@ struct dump_state {
 int dump_core_state(struct view *v, struct dump_state *out, struct err *e);
 
 /* Stops each thread of a process, copies its registers and at most 8 MiB of its stack, and lets it go on. If this
- * process is killed meanwhile, the kernel lets the threads go on. The calling thread becomes their tracer: it must
- * not have other children that it waits for with waitpid(-1). 0; -ESRCH: no such process; -EPERM: not permitted;
- * -ENOTSUP; -ENOMEM and others of this machine. */
+ * process is killed meanwhile, the kernel lets the threads go on. A thread of this function is their tracer, also of
+ * those that did not stop in time: no other thread may call waitpid(-1) meanwhile. 0; -ESRCH: no such process;
+ * -EPERM: not permitted; -ENOTSUP; -ENOMEM and others of this machine. */
 int dump_process_state(pid_t pid, struct dump_state *out, struct err *e);
 
 void dump_state_release(struct dump_state *s);

@@ -11,6 +11,8 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +24,9 @@
 #define STACK_MOST ((uint64_t)8 << 20)	/* of one thread */
 #define COPIES_MOST ((uint64_t)1 << 30) /* of all threads */
 #define MAPS_MOST (64u << 20)
-#define WAIT_MS 5000 /* for all threads to stop: a thread that is in the kernel for long is left out */
+/* For all threads to stop. A thread that is in the kernel for long is left out, after half of what is left: otherwise
+ * the first such thread would take the time of all others. */
+#define WAIT_MS 5000
 #define ALT_MOST (64u << 10) /* bytes of an alternate stack in which the frame of a signal is sought */
 
 struct mapping {
@@ -45,6 +49,7 @@ struct stopping {
 	size_t n_map, room_map;
 	uint64_t until; /* clock_ms() */
 	uint64_t copied;
+	int r; /* the result of trace() */
 };
 
 /* ---- stopping ----------------------------------------------------------------------- */
@@ -52,6 +57,8 @@ struct stopping {
 /* Waits until the thread has stopped. -ETIMEDOUT: it has not; -ESRCH: it has ended. */
 static int wait_stop(struct stopping *x, struct stopped *t)
 {
+	uint64_t begun = clock_ms(), until = begun < x->until ? begun + (x->until - begun) / 2 : begun;
+
 	for (;;) {
 		int status;
 		pid_t r = waitpid(t->id, &status, __WALL | WNOHANG);
@@ -65,7 +72,7 @@ static int wait_stop(struct stopping *x, struct stopped *t)
 			t->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 			return 0;
 		}
-		if (clock_ms() >= x->until)
+		if (clock_ms() >= until)
 			return -ETIMEDOUT;
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
@@ -163,7 +170,7 @@ static int stop_some(struct stopping *x)
 	return r < 0 ? r : more;
 }
 
-/* The kernel does the same if this process ends. */
+/* The kernel does the same when the tracing thread ends. */
 static void let_go(struct stopping *x)
 {
 	for (size_t i = 0; i < x->n; i++)
@@ -302,6 +309,32 @@ static int stop_and_copy(struct stopping *x)
 	return r;
 }
 
+static void *trace(void *ctx)
+{
+	struct stopping *x = ctx;
+
+	x->r = stop_and_copy(x);
+	return NULL;
+}
+
+/* A tracer cannot let a thread go that has not stopped yet, and that thread would stop later. So a thread of its own
+ * is the tracer: when it ends, the kernel lets all go. */
+static int trace_on_thread(struct stopping *x)
+{
+	sigset_t all, was;
+	pthread_t thread;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	r = -pthread_create(&thread, NULL, trace, x);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	if (r < 0)
+		return r;
+	pthread_join(thread, NULL);
+	return x->r;
+}
+
 static int explain(pid_t pid, int r, struct err *e)
 {
 	int id = (int)pid;
@@ -314,7 +347,8 @@ static int explain(pid_t pid, int r, struct err *e)
 		return err_set(e, -EPERM, "process %d may not be traced by this user, or has a debugger; see "
 			"/proc/sys/kernel/yama/ptrace_scope", id);
 	case -EBUSY:
-		return err_set(e, r, "process %d: no thread stopped within %u s", id, WAIT_MS / 1000);
+		return err_set(e, r, "process %d: no thread stopped in time: the kernel works for each; try again",
+			id);
 	case -ENOTSUP:
 		return err_set(e, r, "process %d: symfs reads stacks of amd64, arm64 and i386 only", id);
 	default:
@@ -335,7 +369,7 @@ int dump_process_state(pid_t pid, struct dump_state *out, struct err *e)
 	if (x.mem < 0)
 		r = errno == ENOENT ? -ESRCH : -errno;
 	if (r == 0)
-		r = stop_and_copy(&x);
+		r = trace_on_thread(&x);
 	free(x.list);
 	free(x.map);
 	cleanup_close(&x.mem);

@@ -2,7 +2,14 @@
  * from the kernel are tested in tests/mount/warm.sh. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dump/dump.h"
+#include "dump/state.h"
 #include "images.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 struct told {
 	unsigned n;
@@ -166,4 +173,70 @@ START_TEST(test_process)
 }
 END_TEST
 
-UNIT_MAIN("dump", test_windows, test_others, test_broken, test_process)
+/* The thread that waits for the child of its vfork() does not stop for a tracer. */
+static int go[2], said[2];
+
+static void say(char c)
+{
+	ck_assert_int_eq(write(said[1], &c, 1), 1);
+}
+
+static char hear(void)
+{
+	char c = 0;
+
+	return poll(&(struct pollfd){.fd = said[0], .events = POLLIN}, 1, 120000) == 1 && read(said[0], &c, 1) == 1 ? c : 0;
+}
+
+static void *wait_for_child(void *unused)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		char c = 'v';
+
+		_exit(write(said[1], &c, 1) != 1 || read(go[0], &c, 1) < 0);
+	}
+	say('t');
+	return NULL;
+}
+
+static void run_traced(void)
+{
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(go[1]);
+	if (pthread_create(&thread, NULL, wait_for_child, NULL) != 0)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+START_TEST(test_late)
+{
+	struct dump_state s;
+	struct err e = {0};
+	unsigned late = 0;
+	pid_t pid;
+
+	ck_assert(pipe(go) == 0 && pipe(said) == 0);
+	pid = fork();
+	if (pid == 0)
+		run_traced();
+	ck_assert_int_eq(hear(), 'v');
+	ck_assert_msg(dump_process_state(pid, &s, &e) == 0, "%s", e.text);
+	ck_assert_uint_eq(s.n_threads, 2);
+	for (size_t i = 0; i < s.n_threads; i++)
+		late += strcmp(s.thread[i].lacks, "the thread did not stop") == 0;
+	ck_assert_uint_eq(late, 1);
+	dump_state_release(&s);
+	/* It goes on, although this process, which has traced it, goes on, too. */
+	ck_assert_int_eq(write(go[1], "g", 1), 1);
+	ck_assert_int_eq(hear(), 't');
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+UNIT_MAIN("dump", test_windows, test_others, test_broken, test_process, test_late)

@@ -248,6 +248,7 @@ static int read_index(struct sym *s)
 int sym_open(struct sym **out, const struct view *v, size_t *budget)
 {
 	struct sym *s = calloc(1, sizeof(*s));
+	size_t was = *budget;
 	int r;
 
 	if (!s)
@@ -257,6 +258,7 @@ int sym_open(struct sym **out, const struct view *v, size_t *budget)
 	r = read_index(s);
 	if (r < 0) {
 		sym_free(s);
+		*budget = was; /* a file that is too large must not take the place of others */
 		return r;
 	}
 	s->budget = NULL;

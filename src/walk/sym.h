@@ -14,8 +14,8 @@
 
 struct sym;
 
-/* Reads the index. The view's file must stay open. `*budget` bytes are available for it, and are reduced. 0; -EFBIG:
- * the index needs more; -ENOMEM; -errno of reading. A line that cannot be read is left out. */
+/* Reads the index. The view's file must stay open. `*budget` bytes are available for it, and are reduced after
+ * success. 0; -EFBIG: the index needs more; -ENOMEM; -errno of reading. A line that cannot be read is left out. */
 int sym_open(struct sym **out, const struct view *v, size_t *budget);
 void sym_free(struct sym *s); /* NULL is fine */
 

@@ -140,7 +140,7 @@ static int find_file(const struct unwinding *w, const struct unwinder_ask *ask, 
 	return r == 0 || r == -EINTR ? r : get_file(w, &m, FILETYPE_ELF_DEBUG, fd);
 }
 
-/* Answers a question of the program. -EINTR ends the program. */
+/* Answers a question of the program. -EINTR ends the program; so does -EAGAIN: it asks, and takes no answers. */
 static int serve(void *ctx)
 {
 	const struct unwinding *w = ctx;
@@ -172,7 +172,7 @@ static int serve(void *ctx)
 		control.head.cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	}
-	return sendmsg(w->socket, &m, MSG_NOSIGNAL) < 0 && errno != EPIPE ? -errno : 0;
+	return sendmsg(w->socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EPIPE ? -errno : 0;
 }
 
 /* ---- the task ----------------------------------------------------------------------- */
@@ -211,7 +211,8 @@ static int put_task(const struct unwinding *w, struct buf *out)
 
 		r = buf_add(out, &to, sizeof(to));
 	}
-	qsort(w->state.part, w->state.n_parts, sizeof(*w->state.part), by_address);
+	if (w->state.n_parts)
+		qsort(w->state.part, w->state.n_parts, sizeof(*w->state.part), by_address);
 	for (size_t i = 0; r == 0 && i < w->state.n_parts; i++) {
 		const struct dump_part *p = &w->state.part[i];
 		struct unwinder_part to = {p->address, p->offset, p->size};
@@ -345,7 +346,7 @@ static int start(const struct unwinding *w, struct ends *x, int memory, pid_t *p
 	return r < 0 ? err_set(e, r, "the program %s cannot be started: %s", path, err_text(r)) : 0;
 }
 
-/* What the program reports. A program that crashed has lost the stack on which it crashed and those after it. */
+/* What the program reports. If it crashed, all stacks are lost. */
 static int result(int word, int status, struct err *e)
 {
 	struct unwinder_word x;

@@ -27,8 +27,20 @@ moto_start() {
   done
   [ -n "$PYTHON" ] || skip "no python3 here has moto: Debian has it since 13 (python3-moto, python3-flask-cors)"
   ms_port=$(free_port)
+  # moto decodes the query before it checks the signature, and so refuses a listing of names with a slash, also by boto3.
+  cat >"$TMP/serve.py" <<'END'
+import sys
+from urllib.parse import quote, unquote
+import botocore.auth
+from moto.server import main
+def query_of(self, parts):
+    pairs = (pair.partition("=") for pair in parts.query.split("&") if pair)
+    return "&".join(sorted(name + "=" + quote(unquote(value), safe="-_.~") for name, _, value in pairs))
+botocore.auth.SigV4Auth._canonical_query_string_url = query_of
+main(sys.argv[1:])
+END
   # The first four requests make a user and a bucket; then every signature counts.
-  INITIAL_NO_AUTH_ACTION_COUNT=4 $PYTHON -m moto.server -H 127.0.0.1 -p "$ms_port" >"$TMP/moto.log" 2>&1 &
+  INITIAL_NO_AUTH_ACTION_COUNT=4 $PYTHON "$TMP/serve.py" -H 127.0.0.1 -p "$ms_port" >"$TMP/moto.log" 2>&1 &
   S3_PID=$!
   PIDS="$PIDS $S3_PID"
   wait_for 60 listens_or_gone "$S3_PID" "$ms_port" || fail "moto did not start: $(cat "$TMP/moto.log")"
@@ -44,7 +56,7 @@ iam.put_user_policy(UserName="u", PolicyName="p", PolicyDocument=json.dumps(
 boto3.client("s3", **who).create_bucket(Bucket="symbols")
 print(k["AccessKeyId"], k["SecretAccessKey"])
 END
-  ms_keys=$(timeout 60 "$PYTHON" "$TMP/prepare.py" "$S3" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
+  ms_keys=$(timeout 300 "$PYTHON" "$TMP/prepare.py" "$S3" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
   ACCESS=${ms_keys% *} SECRET=${ms_keys#* }
 }
 # Files that differ, so that each has bytes of its own.
@@ -74,6 +86,14 @@ number() { fetch_url "$1/metrics" | sed -n "s/^symfs_bucket_$2 //p"; } # URL NAM
 drained() { [ "$(number "$1" queued_files)" = 0 ]; }
 upstream_gets() { upstream_count "$URL_up" get; }
 
+# A loaded machine can be slow once. A server that asks the stopped store is slow each time.
+stored_soon() { # NAME
+  start=$(now_ms)
+  gets "$URL_a" 1 "$1: a stored file while the store is stopped"
+  stored=$(($(now_ms) - start))
+  [ $stored -lt 500 ]
+}
+
 scenario() { # NAME
   upstream_reset "$URL_up"
   conf team
@@ -91,14 +111,13 @@ scenario() { # NAME
 
   # The store stops. Stored files are served, cold ones come from upstream after one bounded wait.
   kill -STOP "$S3_PID"
+  wait_for 30 stored_soon "$1" || fail "$1: each stored file took $stored ms or longer while the store is stopped"
   start=$(now_ms)
-  gets "$URL_a" 1 "$1: a stored file while the store is stopped"
-  stored=$(($(now_ms) - start)) start=$(now_ms)
   gets "$URL_a" 6 "$1: a cold file while the store is stopped"
   cold=$(($(now_ms) - start)) start=$(now_ms)
   gets "$URL_a" 7 "$1: a second cold file"
   second=$(($(now_ms) - start))
-  [ $stored -lt 500 ] && [ $cold -lt 3000 ] && [ $second -lt 3000 ] || fail "$1: stored $stored, cold $cold, second $second ms"
+  [ $cold -lt 3000 ] && [ $second -lt 3000 ] || fail "$1: cold $cold, second $second ms"
   [ "$(number "$URL_a" queued_files)" = 2 ] || fail "$1: $(number "$URL_a" queued_files) files are queued"
   # kill -9 loses nothing of the queue.
   kill -KILL "$PID_a"

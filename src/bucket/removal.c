@@ -27,7 +27,9 @@
 #define ONCE "If-None-Match: *"
 #define DATES_DIFFER 2 /* seconds: by so much the difference of two ages can be wrong */
 #define KEYS_MOST 4096 /* of one file */
-#define REMOVAL_MS 20000 /* a removal that took longer begins anew: an upload takes an old mark for a broken-off removal */
+/* A removal that took longer begins anew later, and does not hold up the uploads: an upload takes an old mark for a
+ * broken-off removal. */
+#define REMOVAL_MS 20000
 
 /* `r`: how the key object was got, with its text. */
 static int parse_key(int r, const struct buf *text, struct bucket_key *out)
@@ -224,7 +226,7 @@ static int removal_run(struct removal *m, int64_t *later, struct err *e)
 	if (r == 1) /* it stays */
 		return call_delete(m->c, m->mark);
 	if (r == 0 && clock_ms() - m->began > REMOVAL_MS)
-		return -EREMOTEIO;
+		return -EAGAIN;
 	if (r == 0)
 		r = call_delete(m->c, name);
 	return r == 0 ? removal_finish(m, later, e) : r;
@@ -283,10 +285,10 @@ struct purge {
 
 static int purge_add(struct purge *p, const char *digest)
 {
-	struct purge_key *more = p->n < KEYS_MOST ? realloc(p->keys, (p->n + 1) * sizeof(*more)) : NULL;
+	struct purge_key *more = realloc(p->keys, (p->n + 1) * sizeof(*more));
 
 	if (!more)
-		return p->n < KEYS_MOST ? -ENOMEM : 0;
+		return -ENOMEM;
 	p->keys = more;
 	more[p->n] = (struct purge_key){.row = {.ended = p->row->ended}};
 	snprintf(more[p->n++].digest, SHA256_TEXT, "%.64s", digest);
@@ -303,7 +305,7 @@ static int purge_collect(struct purge *p, const char *first, bool resumed)
 
 	snprintf(what, sizeof(what), resumed ? BUCKET_MARK : "r/%.64s/", p->sha256);
 	r = listing_open(&l, p->c, what);
-	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it)
+	while (r == 0 && p->n < KEYS_MOST && (r = listing_next(&l, &it)) == 0 && it)
 		if (strcmp(it->sha256, first) != 0 && (!resumed || strcmp(it->second, p->word) == 0))
 			r = purge_add(p, it->sha256);
 	return r == 0 ? purge_add(p, first) : r;
@@ -379,7 +381,7 @@ static int purge_file(struct purge *p, struct store *st, const char *first, bool
 	if (r == 0)
 		r = purge_look_at_all(p, true);
 	if (r == 0 && clock_ms() - began > REMOVAL_MS)
-		return -EREMOTEIO;
+		return -EAGAIN;
 	if (r == 0)
 		r = purge_run(p, st);
 	return r == 0 && p->n ? end_all_made(p->c, p->sha256) : r;
@@ -430,6 +432,7 @@ int removal_settle(struct caller *c, const char *digest, const char *word)
 		r = get_key_object(c, bucket_key_name(digest, name), &now);
 	if (r == -ENOENT && m.had.sha256[0]) {
 		held = end_is_held(c, m.had.sha256, &later, &e);
+		held = held == -EBADMSG ? 1 : held; /* a malformed end can be a hold */
 		r = held < 0 ? held : held ? put_back(&m) : call_delete(c, bucket_ref_name(m.had.sha256, digest, name));
 	} else if (r == 0 && strcmp(now.sha256, m.had.sha256) != 0) {
 		r = call_delete(c, bucket_ref_name(m.had.sha256, digest, name));

@@ -144,7 +144,7 @@ END
   # A server that was killed there and does not come back: an upload to another server, and gc, settle its removal.
   put 201 "$URL_b" 6
   put 201 "$URL_b" 7
-  for n in 6 7; do
+  for n in 6 7 9; do
     for k in $(keys_of $n); do
       mkdir -p "$ROOT/x/${k##*/}"
       mv "$k" "$ROOT/x/${k##*/}/$(sha 1)"
@@ -152,10 +152,12 @@ END
     done
   done
   printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 7)"
+  echo malformed >"$ROOT/e/$(sha 9)" # can be a hold
   put 200 "$URL_b" 6
   is_whole 6 || fail "$store: an upload behind a mark of a dead server: $(find "$ROOT" -type f)"
   timeout 60 "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>&1 || fail "gc: $(cat "$TMP/out")"
   no_trace 7 || fail "$store: gc leaves a removal of a dead server: $(find "$ROOT" -type f)"
+  is_whole 9 || fail "$store: gc removes a key whose file may be held: $(find "$ROOT" -type f)"
 
   # The bucket is away: a purge of a stored file is queued and done later; of a file that only the bucket has it is refused.
   put 201 "$URL_a" 8

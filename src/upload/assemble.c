@@ -23,6 +23,7 @@
 #define REFUSED_MS 600000  /* a refusal is remembered this long: the same bytes are refused again */
 #define TROUBLE_MS 5000	   /* a file that failed because of this machine may be tried again after this time */
 #define STORED_MS 60000	   /* a stored file without a record is remembered this long */
+#define AGAIN_SECONDS 60   /* between two requests by which a stored file is queued for the bucket once more */
 #define COPY_ROOM (256u << 10)
 #define ROOM_LEAST (4u << 20) /* bytes of a file for which room is made before it is copied */
 #define SLICES_MOST 64
@@ -474,6 +475,21 @@ static bool is_queued(struct assembly *a, const struct filed *f)
 	return queued;
 }
 
+/* Another server may have purged the file from the bucket, so it is queued once more. A client that asks until the
+ * bucket has it does not queue it again. */
+static void queue_again(struct assembly *a, const struct sentry_file *f, struct filed *was)
+{
+	int64_t now = clock_wall(), age = now - was->dif.stored;
+
+	if (!a->opts.bucket || (age >= 0 && age < AGAIN_SECONDS) || is_queued(a, was))
+		return;
+	was->dif.stored = now;
+	if (filed_write(chunks_dir(a->chunks), &f->sha1, was) < 0)
+		return; /* without the new time, each request would queue it */
+	for (unsigned i = 0; i < was->n; i++)
+		store_outbox_add(a->opts.store, &was->keys[i]);
+}
+
 /* Whether the file is stored, by its record. */
 static bool is_filed(struct assembly *a, const struct sentry_file *f, const struct assembly_for *by,
 	struct sentry_answer *out)
@@ -489,6 +505,7 @@ static bool is_filed(struct assembly *a, const struct sentry_file *f, const stru
 		}
 	for (unsigned i = 0; by->hold.class[0] && i < was->n; i++)
 		store_hold(a->opts.store, &was->keys[i], &by->hold);
+	queue_again(a, f, was);
 	/* The hold may be longer now, of which the bucket is told first. */
 	out->state = is_queued(a, was) ? SENTRY_ASSEMBLING : SENTRY_OK;
 	out->dif = was->dif;

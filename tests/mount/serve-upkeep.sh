@@ -120,5 +120,10 @@ PIDS="$PIDS $!"
 stored() { [ "$(assemble)" = 200 ] && grep -q '"state":"ok"' "$TMP/body"; }
 wait_for 90 stored || fail "assemble when the bucket is back: $(cat "$TMP/body")"
 [ -n "$(ls "$TMP/root/k")" ] || fail "the bucket does not have the file"
+# Another server has purged the file since: a later request queues it once more.
+rm -r "$TMP/root/k" "$TMP/root/r"
+find "$TMP/store-b/uploads/files" -type f -exec sed -i 's/^stored .*/stored 1/' {} +
+wait_for 90 stored || fail "assemble after a purge by another server: $(cat "$TMP/body")"
+[ -n "$(ls "$TMP/root/k")" ] || fail "the bucket does not have the file that was purged and uploaded again"
 symfs_unserve b
 exit 0

@@ -6,6 +6,7 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/local-files.h"
 #include "cmd/symbolicate-text.h"
 #include "cmd/symbolicate.h"
 #include "recognize/recognize.h"
@@ -258,6 +259,33 @@ static bool has_stacks(const char *word)
 	return symbolicate_is_minidump(word) || symbolicate_is_core(word) || symbolicate_process(word);
 }
 
+/* Everything but text. */
+static int run_opened(struct wishes *w, struct app_args *args)
+{
+	_cleanup_local_files_ struct local_files files = {0};
+	pid_t pid = symbolicate_process(w->path);
+	bool core = pid || symbolicate_is_core(w->path);
+	struct err e = {0};
+	struct app app;
+	int status;
+
+	if (core)
+		symbolicate_core_files(args, w->path, pid, &files);
+	status = app_open(&app, args, &e);
+	if (status < 0)
+		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
+	if (status < 0)
+		status = app_exit(status);
+	else if (core)
+		status = symbolicate_core(&app, w->path, pid, &w->flags);
+	else if (symbolicate_is_minidump(w->path))
+		status = symbolicate_minidump(&app, w->path, &w->flags);
+	else
+		status = symbolicate(&app, w);
+	app_close(&app);
+	return status;
+}
+
 static int run_symbolicate(int argc, char **argv)
 {
 	struct wishes w = {0};
@@ -272,8 +300,6 @@ static int run_symbolicate(int argc, char **argv)
 		{"text", 0, NULL, "print text: FILE with names, or the answer", &w.text},
 		{0}};
 	struct app_args args;
-	struct app app;
-	struct err e = {0};
 	int status = app_options(&args, &cmd_symbolicate, own, &argc, argv);
 
 	if (status >= 0)
@@ -287,22 +313,8 @@ static int run_symbolicate(int argc, char **argv)
 	}
 	symbolicate_catch();
 	status = w.text && !has_stacks(w.path) ? symbolicate_text(&args, &w) : -1;
-	if (status >= 0) {
-		buf_release(&w.in);
-		return fflush(stdout) != 0 ? EXIT_LOCAL : status;
-	}
-	status = app_open(&app, &args, &e);
 	if (status < 0)
-		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
-	if (status < 0)
-		status = app_exit(status);
-	else if (symbolicate_is_minidump(w.path))
-		status = symbolicate_minidump(&app, w.path, &w.flags);
-	else if (symbolicate_is_core(w.path) || symbolicate_process(w.path))
-		status = symbolicate_core(&app, w.path, symbolicate_process(w.path), &w.flags);
-	else
-		status = symbolicate(&app, &w);
-	app_close(&app);
+		status = run_opened(&w, &args);
 	buf_release(&w.in);
 	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
 }

@@ -5,9 +5,13 @@
 #include "base/util.h"
 #include "cmd/app.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
+
+#define COPY_MOST ((uint64_t)1 << 30)
 
 static int make_directory(struct local_files *l)
 {
@@ -49,6 +53,27 @@ int local_files_add(struct local_files *l, const char *path, const char *build_i
 	if (r == 0)
 		r = link_as(l, full, build_id, "");
 	return r == 0 && debug ? link_as(l, full, build_id, ".debug") : r;
+}
+
+int local_files_copy(struct local_files *l, int fd, uint64_t size, const char *build_id, bool debug)
+{
+	_cleanup_close_ int to = -1;
+	char at[PATH_MAX + 32];
+	int r = size > COPY_MOST ? -EFBIG : make_directory(l);
+
+	if (r < 0)
+		return r;
+	snprintf(at, sizeof(at), "%s/copy", l->dir);
+	to = open(at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (to < 0)
+		return -errno;
+	for (off_t from = 0; (uint64_t)from < size;) {
+		ssize_t n = sendfile(to, fd, &from, (size_t)(size - (uint64_t)from));
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+	}
+	return local_files_add(l, at, build_id, debug);
 }
 
 void local_files_source(struct local_files *l, struct app_args *args)

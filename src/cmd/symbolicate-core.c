@@ -4,7 +4,10 @@
 #include "base/util.h"
 #include "base/view.h"
 #include "cmd/cmd.h"
+#include "cmd/local-files.h"
 #include "cmd/symbolicate.h"
+#include "dump/dump.h"
+#include "obj/obj.h"
 #include "stacks/unwind.h"
 
 #include <stdio.h>
@@ -48,6 +51,73 @@ static struct symb_limits limits_of(const struct app *app)
 	most.frames = STACKS_FRAMES_MOST;
 	return most;
 }
+
+/* ---- files of this machine ---------------------------------------------------------- */
+
+struct taking {
+	struct local_files *files;
+	pid_t pid; /* 0: a core file */
+};
+
+/* `gone`: the path leads to a file that has no other path. */
+static void take_file(struct local_files *l, const char *path, bool gone, const struct module *m)
+{
+	_cleanup_close_ int fd = -1;
+	struct obj_slice slice;
+	uint64_t size;
+	struct view v;
+	bool debug;
+
+	if (path_open_file(path, &fd, &size, NULL) < 0)
+		return;
+	v = view_of_fd(fd, size);
+	if (obj_identify(&v, 0, &slice, NULL) < 0 || slice.module.object != OBJECT_ELF ||
+		!build_id_equal(slice.module.code_id, m->code_id))
+		return;
+	debug = slice.worth.debug != WORTH_NO_DEBUG;
+	if (gone)
+		local_files_copy(l, fd, size, slice.module.code_id, debug);
+	else
+		local_files_add(l, path, slice.module.code_id, debug);
+}
+
+/* The file of a running program can be read after it was deleted. */
+static int take_module(void *ctx, const struct dump_module *d)
+{
+	const struct taking *t = ctx;
+	char exe[40];
+
+	if (atomic_load(&symbolicate_stopped))
+		return -EINTR;
+	if (!d->m.code_id[0])
+		return 0;
+	if (!d->deleted && d->path[0] == '/') {
+		take_file(t->files, d->path, false, &d->m);
+	} else if (t->pid && d->program) {
+		snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)t->pid);
+		take_file(t->files, exe, true, &d->m);
+	}
+	return 0;
+}
+
+void symbolicate_core_files(struct app_args *args, const char *path, pid_t pid, struct local_files *l)
+{
+	struct taking t = {l, pid};
+	_cleanup_close_ int fd = -1;
+	struct err e = {0};
+	uint64_t size;
+	struct view v;
+
+	if (pid) {
+		dump_process(pid, take_module, &t, &e);
+	} else if (path_open_file(path, &fd, &size, &e) == 0) {
+		v = view_of_fd(fd, size);
+		dump_read(&v, take_module, &t, &e);
+	}
+	local_files_source(l, args);
+}
+
+/* ---- stacks ------------------------------------------------------------------------- */
 
 static int read_stacks(struct app *app, struct stacks *s, const char *path, pid_t pid, struct err *e)
 {

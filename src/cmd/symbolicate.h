@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+struct local_files;
+
 /* From now on SIGINT, SIGTERM and SIGHUP end the work. */
 void symbolicate_catch(void);
 /* True since a signal came that ends the command. */
@@ -23,6 +25,10 @@ int symbolicate_minidump(struct app *app, const char *path, const struct symb_fl
 bool symbolicate_is_core(const char *path);
 /* The process that the word names: a decimal number, if no file has that name; 0: none. */
 pid_t symbolicate_process(const char *word);
+/* Makes the files of this machine that a core file or a process has as modules the first source of the command, if
+ * they are of the same build. The caller releases `l` after app_close(). Ignores errors, which symbolicate_core()
+ * reports. */
+void symbolicate_core_files(struct app_args *args, const char *path, pid_t pid, struct local_files *l);
 /* Prints the stacks of a core file, or of a process if `pid` is not 0; with app->args.json as JSON. Returns an exit
  * status. */
 int symbolicate_core(struct app *app, const char *path, pid_t pid, const struct symb_flags *flags);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #define DUMP_PATH 4096
+#define DUMP_DELETED " (deleted)"
 #define DUMP_INTERP 256 /* bytes */
 #define DUMP_MODULES 65536u /* in one dump */
 
@@ -17,6 +18,9 @@ struct dump_module {
 	struct module m;	/* ids and names; OBJECT_UNKNOWN: the dump has no id */
 	char path[DUMP_PATH];	/* of the file, as the program knew it; "": unknown */
 	uint64_t base, end;	/* addresses */
+	/* The file was removed or replaced: a file that is now at its path is another one. In a core file, the path
+	 * of such a file ends in DUMP_DELETED. */
+	bool deleted;
 	bool program;		/* the module is the executable itself */
 	bool loader;		/* the module is the dynamic linker */
 	char interp[DUMP_INTERP]; /* of the program: the path of its dynamic linker (PT_INTERP); "": none */

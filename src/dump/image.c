@@ -246,6 +246,13 @@ int joining_flush(struct joining *j)
 	return j->each(j->ctx, &j->now);
 }
 
+bool dump_is_deleted(const char *path)
+{
+	size_t n = strlen(path), mark = strlen(DUMP_DELETED);
+
+	return n > mark && strcmp(path + n - mark, DUMP_DELETED) == 0;
+}
+
 int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, const char *path)
 {
 	int r = 0;
@@ -259,6 +266,7 @@ int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, 
 		return r; /* a mapping without the head of the file is not a module */
 	memset(&j->now, 0, sizeof(j->now));
 	snprintf(j->now.path, sizeof(j->now.path), "%s", path);
+	j->now.deleted = dump_is_deleted(path);
 	j->now.base = from;
 	j->now.end = to;
 	j->open = true;

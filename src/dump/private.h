@@ -35,6 +35,8 @@ struct joining {
 	unsigned n; /* modules reported */
 	struct dump_module now;
 };
+/* Whether the kernel marked a path as that of a file that was deleted. */
+bool dump_is_deleted(const char *path);
 int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, const char *path);
 int joining_flush(struct joining *j);
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define MAPS_MOST (64u << 20)
-#define DELETED " (deleted)"
 
 struct process {
 	struct memory mem; /* the first member, because read_memory() casts a pointer to it */
@@ -31,15 +30,19 @@ static int take_line(struct joining *j, char *line)
 {
 	uint64_t from, to, offset;
 	int at = 0;
-	size_t n;
+	bool deleted;
+	int r;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &from, &to, &offset, &at) < 3 ||
 		!at || line[at] != '/')
 		return joining_flush(j);
-	n = strlen(line + at);
-	if (n > strlen(DELETED) && strcmp(line + at + n - strlen(DELETED), DELETED) == 0)
-		line[at + n - strlen(DELETED)] = '\0';
-	return joining_add(j, from, to, offset, line + at);
+	deleted = dump_is_deleted(line + at);
+	if (deleted)
+		line[strlen(line) - strlen(DUMP_DELETED)] = '\0';
+	r = joining_add(j, from, to, offset, line + at);
+	if (r == 0 && j->open && j->now.base == from)
+		j->now.deleted = deleted;
+	return r;
 }
 
 /* Whether the program is a 64-bit one. Its file can be read even after it was deleted. */

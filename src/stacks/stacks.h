@@ -36,6 +36,7 @@ struct stack_module {
 	struct module m; /* ids and base names */
 	char *path;	 /* as the program knew it; NULL: unknown */
 	uint64_t base, end; /* the addresses [base, end) in the program */
+	bool deleted;	 /* a file that is now at the path is another one */
 	bool unverified; /* no id: found by path or name alone */
 };
 

@@ -34,13 +34,29 @@ struct unwinding {
 
 /* ---- modules ------------------------------------------------------------------------ */
 
+static void cut_mark(char *path)
+{
+	size_t n = strlen(path), mark = strlen(DUMP_DELETED);
+
+	if (n > mark && strcmp(path + n - mark, DUMP_DELETED) == 0)
+		path[n - mark] = '\0';
+}
+
 static int add_module(void *ctx, const struct dump_module *d)
 {
 	struct unwinding *w = ctx;
-	struct stack_module m = {.m = d->m, .path = (char *)(d->path[0] ? d->path : NULL), .base = d->base,
-		.end = d->end};
-	int r = stacks_module(w->s, &m);
+	char path[DUMP_PATH];
+	struct stack_module m = {.m = d->m, .path = d->path[0] ? path : NULL, .base = d->base, .end = d->end,
+		.deleted = d->deleted};
+	int r;
 
+	snprintf(path, sizeof(path), "%s", d->path);
+	if (d->deleted) {
+		cut_mark(path);
+		cut_mark(m.m.code_file);
+		cut_mark(m.m.debug_file);
+	}
+	r = stacks_module(w->s, &m);
 	if (r >= 0 && d->program && w->program == STACKS_NO_MODULE)
 		w->program = (uint32_t)r;
 	return r < 0 ? r : 0;
@@ -58,8 +74,8 @@ static int add_vdso(struct unwinding *w)
 
 /* ---- files for the program ---------------------------------------------------------- */
 
-/* A file of this machine, if it is the same build. A module without an id has none: the file that is now at its path
- * can be another one. */
+/* Opens a file of this machine, if it is the same build. A module without an id has none: the file that is now at its
+ * path can be another one. */
 static int open_same(const char *path, const struct module *m)
 {
 	_cleanup_close_ int fd = -1;
@@ -79,7 +95,7 @@ static int open_same(const char *path, const struct module *m)
 static int open_local(const struct unwinding *w, uint32_t index)
 {
 	const struct stack_module *m = &w->s->module[index];
-	int fd = m->path ? open_same(m->path, &m->m) : -ENOENT;
+	int fd = m->path && !m->deleted ? open_same(m->path, &m->m) : -ENOENT;
 	char exe[40];
 
 	if (fd >= 0 || !w->pid || index != w->program)

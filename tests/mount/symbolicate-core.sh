@@ -1,11 +1,14 @@
 #!/bin/sh
 # symfs symbolicate CORE and PID: the stacks of all threads, through a signal handler on an alternate stack, of programs
-# that were deleted, with files that only a source has. A traced process goes on, also when symfs is killed.
+# that were deleted, with files that only a source has, or with the files of this machine. A traced process goes on, also
+# when symfs is killed.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
 need gcc gdb readelf strip objcopy
 cd "$TMP" || exit 1
+mkdir links tree
+export TMPDIR="$TMP/links" # commands that are killed leave a directory there
 cat >p.c <<'END'
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -61,14 +64,19 @@ __attribute__((noinline)) int start(int crash) {
 int main(int n, char **v) { return start(n > 1) + (v == NULL); }
 END
 gcc -g -O2 -Wl,--build-id=sha1 -o prog p.c -pthread 2>gcc.log || fail "gcc: $(cat gcc.log)"
-mkdir tree
 put_gdb tree prog .debug
+cp prog full
 strip prog
 put_gdb tree prog
 ask() { # OUT ARGUMENTS...: symfs symbolicate
   a_out=$1
   shift
   timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$@" >"$a_out" 2>"$a_out.log"
+}
+alone() { # STORE OUT ARGUMENTS...: with no source but the files of this machine
+  a_store=$1 a_out=$2
+  shift 2
+  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/$a_store" --offline "$@" >"$a_out" 2>"$a_out.log"
 }
 has() { grep -Eq -- "$2" "$1" || fail "$1: no line of \"$2\": $(cat "$1" "$1.log")"; }
 # in_order FILE PATTERNS...: lines in this order
@@ -98,14 +106,24 @@ ask core.json --json core || fail "core: $(cat core.json.log)"
 has core.json '^\{"reason": "SIGSEGV at 0x10", "address": "0x10", "threads": \[.*"found": "cfi", "signal": true.*"request": \{"jobs".*"answer": \{"results"'
 
 # Only the module is known if no source has its file.
-timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/empty" --offline core >bare.txt 2>bare.txt.log || fail "bare: $(cat bare.txt.log)"
+alone empty bare.txt core || fail "bare: $(cat bare.txt.log)"
 has bare.txt '^  0  prog [+] 0x[0-9a-f]+$'
 
 # A file at the path of the program, but of another build, is not the program's.
 gcc -O0 -Wl,--build-id=sha1 -o prog p.c -pthread 2>/dev/null || fail "gcc"
-timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/empty" --offline core >other.txt 2>other.txt.log || fail "other"
+alone empty other.txt core || fail "other: $(cat other.txt.log)"
 same_file bare.txt other.txt
 rm prog
+
+# A program at its path names its own frames.
+cp full prog
+alone own own.txt core || fail "own: $(cat own.txt.log)"
+in_order own.txt '^  0  prog  on_signal [+] 0x[0-9a-f]+ at .*/p[.]c:11$' 'prog  deeper \(inlined\) at .*/p[.]c:16$' \
+  'prog  sleeper [+] 0x[0-9a-f]+ at .*/p[.]c:20$'
+has own.txt 'prog  main [+] .* at .*/p[.]c:52$'
+rm prog
+rmdir links || fail "a command leaves $(ls links)"
+mkdir links
 
 # ---- broken files --------------------------------------------------------------------------
 refused() { # FILE TEXT
@@ -162,6 +180,28 @@ cp core "$pid"
 ask number.txt "$pid" || fail "number: $(cat number.txt.log)"
 has number.txt '^SIGSEGV at 0x10'
 rm "$pid"
+exec 8>&-
+wait "$pid"
+
+# ---- a process whose program was replaced --------------------------------------------------
+# Both programs have one build id, so that only the mark of the kernel shows that they differ.
+same_id=-Wl,--build-id=0x00112233445566778899aabbccddeeff00112233
+mkdir old
+gcc -g -O2 $same_id -o old/prog p.c -pthread || fail "gcc"
+./old/prog <in >out &
+pid=$!
+exec 8>in 9<out
+read -r line <&9
+rm old/prog
+gcc -g -O2 $same_id -Dbusy=another -o old/prog p.c -pthread || fail "gcc"
+alone replaced replaced.txt "$pid" || fail "replaced: $(cat replaced.txt.log)"
+has replaced.txt '^  [0-9]+  prog  main [+] .* at .*/p[.]c:52$'
+has replaced.txt '^  0  prog  busy [+] .* at .*/p[.]c:2[67]$'
+timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "generate-core-file $TMP/core.old" -p "$pid" >gdb.log 2>&1
+[ -s core.old ] || fail "no core: $(cat gdb.log)"
+alone replaced.core old.txt core.old || fail "core.old: $(cat old.txt.log)"
+has old.txt '^  0  prog [+] 0x[0-9a-f]+$'
+grep -q 'another\|deleted' old.txt && fail "a program that was replaced: $(cat old.txt)"
 exec 8>&-
 wait "$pid"
 ask none.txt "$pid" && fail "a process that has ended was read"

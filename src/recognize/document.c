@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "recognize/document.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool document_read(struct jtext *j, const struct recognized *r, size_t at, size_t n)
@@ -49,4 +50,17 @@ uint32_t document_list(const struct jtext *j, uint32_t object, const char *name)
 uint32_t document_object(const struct jtext *j, uint32_t object, const char *name)
 {
 	return member_of(j, object, name, JTEXT_OBJECT);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct frame *x = a, *y = b;
+
+	return (x->line > y->line) - (x->line < y->line);
+}
+
+void document_sort(struct recognized *r)
+{
+	if (r->n_frames)
+		qsort(r->frames, r->n_frames, sizeof(r->frames[0]), by_place);
 }

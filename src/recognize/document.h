@@ -14,3 +14,5 @@ bool document_number(const struct jtext *j, uint32_t object, const char *name, u
 /* The token of a member that is a list or an object; 0: no such member. */
 uint32_t document_list(const struct jtext *j, uint32_t object, const char *name);
 uint32_t document_object(const struct jtext *j, uint32_t object, const char *name);
+/* Puts the frames in the order of the text, which recognize_write() needs. */
+void document_sort(struct recognized *r);

@@ -89,6 +89,7 @@ static bool ips_document(struct recognized *r)
 		return false;
 	read_threads(&p);
 	free(p.image);
+	document_sort(r); /* lastExceptionBacktrace usually stands before the threads */
 	return true;
 }
 

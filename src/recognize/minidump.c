@@ -4,7 +4,6 @@
 #include "recognize/document.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct dump {
@@ -76,13 +75,6 @@ static void read_frames(struct dump *d, uint32_t frames)
 			read_frame(d, t);
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct frame *x = a, *y = b;
-
-	return (x->line > y->line) - (x->line < y->line);
-}
-
 /* The crashing thread is there twice: in the list, and by itself. */
 static bool minidump_document(struct recognized *r)
 {
@@ -103,8 +95,7 @@ static bool minidump_document(struct recognized *r)
 		t = document_object(&d.j, 0, "crashing_thread");
 		if (t)
 			read_frames(&d, document_list(&d.j, t, "frames"));
-		if (r->n_frames)
-			qsort(r->frames, r->n_frames, sizeof(r->frames[0]), by_place);
+		document_sort(r);
 	}
 	jtext_release(&d.j);
 	return is;

@@ -10,6 +10,7 @@
 
 #define NO_SEEN UINT32_MAX
 #define NO_ASK UINT32_MAX
+#define CHAINS 1024u
 
 /* ---- words.c: cursors --------------------------------------------------------------------- */
 
@@ -61,6 +62,7 @@ struct segments {
 struct seen {
 	char *path;	/* as in the text, without " (deleted)" */
 	uint64_t hash;	/* of its last component */
+	uint32_t before; /* the module before this one in the same chain of recognized.chains; NO_SEEN: none */
 	struct module m; /* the ids; code_id "" and !debug_id.set: the text has none */
 	bool has_id;	/* from the text */
 	bool deleted, used; /* used: a frame refers to it */
@@ -126,6 +128,8 @@ struct recognized {
 	size_t n_frames, frames_room;
 	struct seen *seen;
 	size_t n_seen, seen_room;
+	uint32_t chains[CHAINS]; /* by hash % CHAINS: the last module with such a hash; NO_SEEN: none */
+	uint32_t compared; /* how often note_module() compared a module with another */
 	struct based *based;
 	size_t n_based, based_room;
 	uint32_t program; /* the module that a line calls the program; NO_SEEN */
@@ -158,7 +162,8 @@ static inline struct cursor line_cursor(const struct line *l)
 }
 
 /* Finds or adds a module. `path` may end in " (deleted)"; `id` is a build id or UUID, with or without dashes; empty:
- * the line has none. NO_SEEN: the path names no file ("[vdso]", "//anon"), or there are too many modules. */
+ * the line has none. NO_SEEN: the path names no file ("[vdso]", "//anon"), or there are too many modules, or too many of
+ * them have the same name. */
 uint32_t note_module(struct recognized *r, struct cursor path, struct cursor id, enum object_type object);
 void note_base(struct recognized *r, uint32_t module, enum base_kind kind, uint64_t from, uint64_t to,
 	uint64_t offset);

@@ -91,6 +91,7 @@ int recognize_read(struct recognized **out, struct span text)
 		return -ENOMEM;
 	r->text = text;
 	r->program = NO_SEEN;
+	memset(r->chains, 0xff, sizeof(r->chains)); /* NO_SEEN */
 	r->reply = BUF_UP_TO(SYMB_REPLY_MOST);
 	for (const struct recognizer *const *k = recognizers; *k && !r->format; k++)
 		if ((*k)->document && (*k)->document(r))

@@ -10,6 +10,8 @@
 
 #define PATH_MOST 4096u
 #define BASES_MOST 4096u
+/* Comparisons of modules for one text. A hostile text names thousands of files that differ only in the directory. */
+#define COMPARED_MOST (1u << 26)
 
 static void take_error(struct recognized *r, int error)
 {
@@ -68,18 +70,20 @@ static bool take_id(struct module *m, struct cursor id, enum object_type object)
 	return true;
 }
 
-static uint32_t find_module(const struct recognized *r, const char *path, const struct module *m, bool deleted)
+static uint32_t find_module(struct recognized *r, const char *path, const struct module *m, bool deleted)
 {
 	uint64_t hash = base_hash(path);
+	uint32_t i = r->chains[hash % CHAINS];
 
-	for (size_t i = r->n_seen; i-- > 0;) {
+	for (; i != NO_SEEN && r->compared < COMPARED_MOST; i = r->seen[i].before) {
 		const struct seen *s = &r->seen[i];
 
+		r->compared++;
 		if (s->hash != hash || !same_path(s->path, path))
 			continue;
 		if (m ? s->has_id && strcmp(s->m.code_id, m->code_id) == 0 && strlen(s->path) >= strlen(path)
 		      : s->has_id || (s->deleted == deleted && strlen(s->path) >= strlen(path)))
-			return (uint32_t)i;
+			return i;
 	}
 	return NO_SEEN;
 }
@@ -87,9 +91,11 @@ static uint32_t find_module(const struct recognized *r, const char *path, const 
 static uint32_t add_module(struct recognized *r, char *path, const struct module *m, bool deleted)
 {
 	struct seen *s;
+	bool full = r->n_seen == RECOGNIZE_MODULES || r->compared == COMPARED_MOST;
+	uint32_t *chain;
 
-	if (r->n_seen == RECOGNIZE_MODULES || grow(&r->seen, &r->seen_room, r->n_seen, sizeof(*r->seen)) < 0) {
-		if (r->n_seen < RECOGNIZE_MODULES)
+	if (full || grow(&r->seen, &r->seen_room, r->n_seen, sizeof(*r->seen)) < 0) {
+		if (!full)
 			take_error(r, -ENOMEM);
 		free(path);
 		return NO_SEEN;
@@ -99,7 +105,10 @@ static uint32_t add_module(struct recognized *r, char *path, const struct module
 		.index = NO_SEEN};
 	if (m)
 		s->m = *m;
-	return (uint32_t)r->n_seen++;
+	chain = &r->chains[s->hash % CHAINS];
+	s->before = *chain;
+	*chain = (uint32_t)r->n_seen++;
+	return *chain;
 }
 
 uint32_t note_module(struct recognized *r, struct cursor path, struct cursor id, enum object_type object)

@@ -209,6 +209,7 @@ cat >apple-ips.txt <<EOC
 {
   "usedImages" : [{"source":"P","base":4294967296,"uuid":"$dashed","path":"\/Applications\/App","name":"App"},
     {"base":0,"uuid":"00000000-0000-0000-0000-000000000000","name":"???"}],
+  "lastExceptionBacktrace" : [{"imageOffset":8192,"imageIndex":0}],
   "threads" : [{"triggered":true,"id":1,"frames":[{"imageOffset":4116,"imageIndex":0},
     {"imageOffset":8196,"imageIndex":0},{"imageOffset":5,"symbol":"known","imageIndex":0},{"imageOffset":7,"imageIndex":1}]}]
 }
@@ -217,6 +218,8 @@ sample apple-ips
 grep -qF "\"frames\":[{\"inline\":true,\"symbol\":\"tapped\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":3,\"imageOffset\":4116,\"imageIndex\":0},{\"symbolLocation\":20,\"symbol\":\"handle\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":12,\"imageOffset\":4116,\"imageIndex\":0}," apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
 grep -qF "{\"symbolLocation\":3,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8196,\"imageIndex\":0},{\"imageOffset\":5,\"symbol\":\"known\"" apple-ips.out ||
+  fail "apple-ips: $(cat apple-ips.out)"
+grep -qF "\"lastExceptionBacktrace\" : [{\"symbolLocation\":0,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8192," apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
 cat >apple-crash.txt <<EOC
 Process:               App [7]

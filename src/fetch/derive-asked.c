@@ -18,12 +18,13 @@ bool partial_can_ask(const struct blob *whole)
 	return blob_size(whole) >= SIZE_LEAST;
 }
 
+/* One for each processor, but no more than threads that wait for them. Each worker gets its share of MEMORY. */
 static unsigned workers_most(void)
 {
-	return (unsigned)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+	return (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), (long)derive_threads());
 }
 
-/* Waits until fewer workers run than there are processors. */
+/* Waits until fewer workers run than may run at a time. */
 static void take_turn(struct derive *d)
 {
 	LOCK_SCOPE(&d->lock);

@@ -20,12 +20,14 @@ static bool read_word(struct cursor *c, struct cursor *word)
 	return cursor_left(word) > 0;
 }
 
-/* "55d0-55d1 r-xp 00001000 fd:01 13   /tmp/prog" */
+/* "55d0-55d1 r-xp 00001000 fd:01 13   /tmp/prog", also in the journal's field of systemd-coredump. */
 static bool read_kernel(struct recognized *r, struct cursor c)
 {
 	struct cursor word;
 	uint64_t from, to, offset;
 
+	cursor_blanks(&c);
+	cursor_text(&c, "COREDUMP_PROC_MAPS=");
 	if (!cursor_hex(&c, &from) || !cursor_text(&c, "-") || !cursor_hex(&c, &to) || !read_word(&c, &word) ||
 		!is_rights(&word) || !cursor_hex(&c, &offset) || !read_word(&c, &word) || !read_word(&c, &word))
 		return false;

@@ -38,7 +38,24 @@ static void read_lines(struct recognized *r)
 	}
 }
 
-/* A module that lines name without an id can be one that a later line names with its id. */
+/* The module with the path of a name, such as systemd-coredump's, if all lines agree on one path. */
+static uint32_t find_path(const struct recognized *r, const struct seen *s)
+{
+	uint32_t found = NO_SEEN;
+
+	for (size_t k = 0; k < r->n_seen; k++) {
+		const struct seen *t = &r->seen[k];
+
+		if (t->hash != s->hash || !strchr(t->path, '/') || strcmp(path_base(t->path), s->path) != 0)
+			continue;
+		if (found != NO_SEEN || t->has_id || t->better != NO_SEEN)
+			return NO_SEEN;
+		found = (uint32_t)k;
+	}
+	return found;
+}
+
+/* A module that lines name without an id can be one that a later line names with its id, or with its path. */
 static void join_modules(struct recognized *r)
 {
 	for (size_t i = 0; i < r->n_seen; i++) {
@@ -51,6 +68,8 @@ static void join_modules(struct recognized *r)
 				(strcmp(t->path, s->path) == 0 || !strchr(s->path, '/') || !strchr(t->path, '/')))
 				s->better = (uint32_t)k;
 		}
+		if (!s->has_id && s->better == NO_SEEN && !strchr(s->path, '/'))
+			s->better = find_path(r, s);
 	}
 	for (size_t i = 0; i < r->n_frames; i++) {
 		struct frame *f = &r->frames[i];

@@ -54,11 +54,11 @@ static bool read_packages(struct recognized *r, struct cursor c)
 	return true;
 }
 
-/* "Executable: /usr/bin/prog" */
+/* "Executable: /usr/bin/prog", and the journal's field "COREDUMP_EXE=/usr/bin/prog". */
 static bool read_executable(struct recognized *r, struct cursor c)
 {
 	cursor_blanks(&c);
-	if (!cursor_text(&c, "Executable: "))
+	if (!cursor_text(&c, "Executable: ") && !cursor_text(&c, "COREDUMP_EXE="))
 		return false;
 	note_program(r, c);
 	return true;

@@ -162,8 +162,8 @@ static inline struct cursor line_cursor(const struct line *l)
 }
 
 /* Finds or adds a module. `path` may end in " (deleted)"; `id` is a build id or UUID, with or without dashes; empty:
- * the line has none. NO_SEEN: the path names no file ("[vdso]", "//anon"), or there are too many modules, or too many of
- * them have the same name. */
+ * the line has none. NO_SEEN: the path names no file ("[vdso]", "//anon"), or there are too many modules, or too many
+ * of them have the same name. */
 uint32_t note_module(struct recognized *r, struct cursor path, struct cursor id, enum object_type object);
 void note_base(struct recognized *r, uint32_t module, enum base_kind kind, uint64_t from, uint64_t to,
 	uint64_t offset);

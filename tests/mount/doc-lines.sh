@@ -6,7 +6,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 top=$(cd "$top_srcdir" && pwd) || exit 1
-apart="unshare -m -n -p -f --kill-child --mount-proc"
+# A copy of the mounts of other tests, held while a page runs, would keep their daemons alive.
+apart="$top/scripts/apart unshare -n -p -f --kill-child --mount-proc"
 [ $# -gt 0 ] || set -- "$top/README.md" "$top"/doc/*.md
 
 # read_pages PAGE...: a directory with the lines of each page, below $TMP/lines.
@@ -116,7 +117,7 @@ done
 cp ls.debug "debian/buildid/$ls_id/debuginfo" && cp /usr/bin/ls "debian/buildid/$ls_id/executable" || fail cp
 
 # A core of another machine, which has the program in /srv/app, where this one has none.
-unshare -m --propagation private sh -c 'mount -t tmpfs tmpfs /srv && mkdir /srv/app && cp -r bin /srv/app/ &&
+"$top/scripts/apart" sh -c 'mount -t tmpfs tmpfs /srv && mkdir /srv/app && cp -r bin /srv/app/ &&
   exec timeout 120 gdb -nx -batch -ex "set debuginfod enabled off" -ex run -ex "generate-core-file home/core" \
     --args /srv/app/bin/prog a b' >"$TMP/core.log" 2>&1
 [ -s home/core ] || skip "gdb cannot run a program here: $(tail -n 1 "$TMP/core.log")"

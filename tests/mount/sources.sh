@@ -162,12 +162,12 @@ END
 printf '127.0.0.1 localhost inner.test\n' >"$TMP/hosts"
 in_names() { # PATHS: with a name for 127.0.0.1
   rm -rf "$TMP/store"
-  no_proxy=inner.test SYMFS_DEBUG=net unshare -m sh "$TMP/inside" "$TMP/hosts" "$SYMFS" "$TMP/conf" "$TMP/store" "$@" \
+  no_proxy=inner.test SYMFS_DEBUG=net "$top_srcdir/scripts/apart" sh "$TMP/inside" "$TMP/hosts" "$SYMFS" "$TMP/conf" "$TMP/store" "$@" \
     >"$TMP/out" 2>"$TMP/err"
 }
 near=http://inner.test:${inner##*:}
 redirect() { upstream_clear "$proxy"; upstream_reset "$inner"; upstream_fault "$proxy" "*" redirect "$near/$(gdb_path "$lib_id")"; }
-if unshare -m sh -c 'mount --bind "$1" /etc/hosts && grep -q inner.test /etc/hosts' sh "$TMP/hosts" 2>/dev/null; then
+if "$top_srcdir/scripts/apart" sh -c 'mount --bind "$1" /etc/hosts && grep -q inner.test /etc/hosts' sh "$TMP/hosts" 2>/dev/null; then
 redirect
   far
   in_names "$lib" && fail "a redirect to a name of a private address"

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "base/write.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -84,21 +85,6 @@ static int editing_open(struct editing *ed, const char *path, struct err *e)
 		return err_set(e, -EINVAL, "%s: the file holds one bare token of an older version: choose another "
 			"file", ed->path);
 	return r;
-}
-
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
 }
 
 /* The new file gets the owner and mode of the old one: the server may run as another user. */

@@ -3,6 +3,7 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "base/util.h"
+#include "base/write.h"
 #include "convert/make.h"
 #include "convert/object.h"
 #include "convert/to-breakpad.h"
@@ -15,19 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t w = write(fd, p, MIN(n, (size_t)1 << 24));
-
-		if (w < 0)
-			return -errno;
-		p += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
 
 /* A .dwo file. The parent process puts all .dwo files into one input file (struct gsym_work_unit). */
 struct unit {

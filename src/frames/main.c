@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
+#include "base/write.h"
 #include "frames/frames.h"
 #include "frames/wire.h"
 #include "priv/filter.h"
@@ -12,21 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-
-static int write_all(int fd, const void *bytes, size_t n)
-{
-	const char *p = bytes;
-
-	while (n) {
-		ssize_t w = write(fd, p, n);
-
-		if (w < 0)
-			return -errno;
-		p += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
 
 static int pass(void *ctx, const char *p, size_t n)
 {

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
+#include "base/write.h"
 #include "priv/filter.h"
 #include "priv/worker.h"
 #include "unwinder/unwinder.h"
@@ -11,21 +12,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-
-static int write_all(int fd, const void *bytes, size_t n)
-{
-	const char *p = bytes;
-
-	while (n) {
-		ssize_t w = write(fd, p, n);
-
-		if (w < 0)
-			return -errno;
-		p += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
 
 static int put(void *ctx, const struct unwinder_record *r)
 {

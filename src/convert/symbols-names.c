@@ -180,7 +180,7 @@ int symbols_name_known(struct symbols *s)
 		qsort(s->aliases, s->n_aliases, sizeof(*s->aliases), compare_aliases);
 	for (size_t k = 0; r == 0 && k < s->n_known; k += n_known, alias += n) {
 		const struct known *all = &s->known[k];
-		const struct symbol *first = &s->aliases[alias];
+		const struct symbol *first = s->n_aliases ? &s->aliases[alias] : NULL;
 
 		for (n_known = 1; k + n_known < s->n_known && all[n_known].start == all->start;)
 			n_known++;

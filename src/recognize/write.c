@@ -168,23 +168,26 @@ static bool put_string(struct writing *w, const char *before, uint32_t object, c
 	return true;
 }
 
-static void put_line_number(struct writing *w, const char *before, uint32_t object)
+static bool put_line_number(struct writing *w, const char *before, uint32_t object)
 {
 	struct cursor line = number_of(w, object, "line");
 
 	if (!cursor_left(&line))
-		return;
+		return false;
 	puts_text(w, before);
 	put(w, line.p, cursor_left(&line));
+	return true;
 }
 
-/* The members that Apple's own symbolication writes. */
+/* The members that Apple's own symbolication writes, each with a comma after it. */
 static void put_ips_members(struct writing *w, uint32_t object)
 {
-	put_string(w, "\"symbol\":", object, "function");
-	put_string(w, ",\"sourceFile\":", object, "file");
-	put_line_number(w, ",\"sourceLine\":", object);
-	puts_text(w, ",");
+	if (put_string(w, "\"symbol\":", object, "function"))
+		puts_text(w, ",");
+	if (put_string(w, "\"sourceFile\":", object, "file"))
+		puts_text(w, ",");
+	if (put_line_number(w, "\"sourceLine\":", object))
+		puts_text(w, ",");
 }
 
 static void put_ips(struct writing *w, const struct frame *f, uint32_t object)
@@ -205,26 +208,26 @@ static void put_ips(struct writing *w, const struct frame *f, uint32_t object)
 	put_ips_members(w, object);
 }
 
+static void put_or_null(struct writing *w, uint32_t object, const char *member)
+{
+	if (!put_string(w, "", object, member))
+		puts_text(w, "null");
+}
+
 static void put_inlines(struct writing *w, uint32_t object)
 {
 	uint32_t n, t = inlines_of(w, object, &n);
 
 	puts_text(w, n ? "[" : "null");
 	for (uint32_t i = 0; i < n; i++, t = w->r->j.token[t].next) {
-		puts_text(w, i ? ",{" : "{");
-		put_string(w, "\"function\":", t, "function");
+		puts_text(w, i ? ",{\"function\":" : "{\"function\":");
+		put_or_null(w, t, "function");
 		put_string(w, ",\"file\":", t, "file");
 		put_line_number(w, ",\"line\":", t);
 		puts_text(w, "}");
 	}
 	if (n)
 		puts_text(w, "]");
-}
-
-static void put_or_null(struct writing *w, uint32_t object, const char *member)
-{
-	if (!put_string(w, "", object, member))
-		puts_text(w, "null");
 }
 
 /* ---- the text ------------------------------------------------------------------------------------------------- */
@@ -244,9 +247,8 @@ static size_t put_frame(struct writing *w, const struct frame *f, uint32_t objec
 		put_or_null(w, object, "file");
 		break;
 	case STYLE_MINIDUMP_LINE:
-		if (!cursor_left(&(struct cursor){number_of(w, object, "line").p, number_of(w, object, "line").end}))
+		if (!put_line_number(w, "", object))
 			puts_text(w, "null");
-		put_line_number(w, "", object);
 		break;
 	case STYLE_MINIDUMP_INLINES:
 		put_inlines(w, object);

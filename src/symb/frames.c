@@ -235,6 +235,8 @@ void frames_write(struct writing *w, struct symb *s, const struct symb_api *api,
 		}
 		if (module && module->file && first[m] != NO_PART)
 			loaded_rest(s, module->file);
+		if (module && module->names && first[m] != NO_PART)
+			loaded_rest(s, module->names);
 	}
 	w->out = out;
 }

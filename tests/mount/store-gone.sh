@@ -73,7 +73,8 @@ blocked() {
 
 row="removed"
 begin
-rm -rf "$store"
+# The first rm fails if the daemon writes a file into the directory just then.
+wait_for 10 rm -rf "$store" || fail "$row: rm"
 goes_on
 end
 

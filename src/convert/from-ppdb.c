@@ -158,7 +158,7 @@ static int tell_points(struct reader *r, uint32_t method, uint32_t document, str
 	return e;
 }
 
-/* Begins a method with its name. Methods are told in order of their rows. */
+/* Begins a method with its name. The caller begins methods in the order of their rows. */
 static int begin_method(struct reader *r, uint32_t method)
 {
 	_cleanup_buf_ struct buf marked = BUF_UP_TO(NAME_MOST + sizeof(MARK));

@@ -38,7 +38,7 @@ int symbols_collect_known(struct symbols *s)
 	return 0;
 }
 
-/* The last function of debug information that begins at or before the address; NULL: there is none. */
+/* The last function of debug information that begins at or before the address; NULL: no function begins there. */
 static struct known *known_before(const struct symbols *s, uint64_t addr)
 {
 	size_t from = 0, to = s->n_known;

@@ -48,7 +48,7 @@ static bool same_path(const char *a, const char *b)
 	return strcmp(path_base(a), path_base(b)) == 0;
 }
 
-/* Reads an identifier into a module. False: there is none. */
+/* Reads an identifier into a module. False: the text has no identifier there. */
 static bool take_id(struct module *m, struct cursor id, enum object_type object)
 {
 	char digits[CODE_ID_MAX + 1];

@@ -36,7 +36,7 @@ bool store_outgone_has(struct store *s, const struct key *k); /* whether a remov
 
 /* Whether the file of the key is queued. Also true if the index cannot be read, or was rebuilt: then it may be. */
 bool store_outbox_has(struct store *s, const struct key *k);
-/* Queues the stored file of a key once more: the bucket must have it. 0, also if there is none; -errno. */
+/* Queues the stored file of a key for the bucket once more. 0, also if the store has no file of the key; -errno. */
 int store_outbox_add(struct store *s, const struct key *k);
 int store_outbox_count(struct store *s, struct outbox_totals *out); /* 0, -errno; zeroes: no queue */
 /* Opens the bytes of a queued file. 0; -ENOENT: it has left the store. */

@@ -12,7 +12,7 @@ struct unwinder {
 	const struct unwinder_part *part;
 	const struct unwinder_thread *thread;
 	int memory; /* descriptor */
-	/* Gives a descriptor of a file, which becomes the unwinder's; negative: there is none. */
+	/* Gives a descriptor of a file, which becomes the unwinder's; negative: no source has the file. */
 	int (*file)(void *ctx, const struct unwinder_ask *ask);
 	/* Takes a record. 0; -errno ends the work. */
 	int (*put)(void *ctx, const struct unwinder_record *r);

@@ -506,7 +506,7 @@ static bool is_filed(struct assembly *a, const struct sentry_file *f, const stru
 	for (unsigned i = 0; by->hold.class[0] && i < was->n; i++)
 		store_hold(a->opts.store, &was->keys[i], &by->hold);
 	queue_again(a, f, was);
-	/* The hold may be longer now, of which the bucket is told first. */
+	/* The hold may be longer now: the client gets OK only after the bucket has the new hold. */
 	out->state = is_queued(a, was) ? SENTRY_ASSEMBLING : SENTRY_OK;
 	out->dif = was->dif;
 	snprintf(out->detail, sizeof(out->detail), "%s", was->detail);

@@ -16,7 +16,7 @@ struct walk_module {
 	char *path;
 	uint64_t base, end;
 	enum { SYM_UNKNOWN, SYM_WANTED, SYM_KNOWN } state;
-	struct sym *sym; /* SYM_KNOWN: NULL if there is none */
+	struct sym *sym; /* SYM_KNOWN: NULL if no source has the file */
 	struct blob *blob;
 	int listed; /* index in the struct stacks; -1: not there yet */
 };
@@ -27,7 +27,7 @@ struct walk_cpu {
 	unsigned n, ip, sp;
 	uint64_t saved; /* registers that a function keeps, one bit for each */
 	unsigned word;	/* bytes */
-	/* Finds the caller of t->now. 1: *out; 0: there is none; -EAGAIN: a Breakpad file is wanted. */
+	/* Finds the caller of t->now. 1: *out; 0: no caller was found; -EAGAIN: a Breakpad file is wanted. */
 	int (*step)(struct walker *t, struct walk_frame *out);
 };
 
@@ -74,8 +74,8 @@ struct walker {
 bool walker_read(void *ctx, uint64_t at, uint64_t *out);
 /* The module that an address is in; NULL: none. Loaded modules come before unloaded ones. */
 struct walk_module *walk_module_at(struct walk *w, uint64_t address);
-/* The Breakpad file of the module that an address is in, and the address in it. 1; 0: there is none; -EAGAIN: it is
- * wanted now. */
+/* The Breakpad file of the module that an address is in, and the address in it. 1; 0: no module has the address,
+ * or no source the file; -EAGAIN: the file is wanted now. */
 int walk_sym_at(struct walk *w, uint64_t address, struct sym **sym, uint64_t *rva);
 /* Searches the stack for a return address, in `words` words and the one after them. 1, 0, -EAGAIN. */
 #define SCAN_WORDS 40

@@ -192,8 +192,8 @@ struct derive {
 unsigned derive_threads(void); /* the most conversions that run at once */
 /* Starts the thread that sends heartbeats for the conversions that this process leads. Call it under the lock. */
 void derive_pulse(struct derive *d);
-/* Adds the caller to the conversion of the same name. If no such conversion runs, adds the caller to `fresh`, and
- * puts `fresh` into the table. Returns whether `fresh` is in the table. */
+/* Adds the caller to the conversion of the same file and inputs. If none runs, adds the caller to `fresh`, and puts
+ * `fresh` into the table. Returns whether `fresh` is in the table. */
 bool derive_join(struct derive *d, struct making *m, struct conversion *fresh);
 /* Asks for one of `n` artifacts. 0: got() will run in the ticket's callback, and run() on a worker. -ENOMEM;
  * -EINTR: no caller waits. */

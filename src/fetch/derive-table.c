@@ -150,12 +150,20 @@ void derive_free(struct derive *d)
 
 /* ---- callers ------------------------------------------------------------------------- */
 
+/* Whether both make the same file, and ask for the same inputs. With a build id more sources are asked for the inputs
+ * of a Breakpad file than without, so such a request must not share the miss of the other. */
+static bool is_same(const struct conversion *a, const struct conversion *b)
+{
+	return key_equal(&a->name, &b->name) &&
+		(a->kind->type != FILETYPE_SYM || strcmp(a->a.m.code_id, b->a.m.code_id) == 0);
+}
+
 /* Under lock. */
-static struct conversion *conversion_find(struct derive *d, const struct key *name)
+static struct conversion *conversion_find(struct derive *d, const struct conversion *fresh)
 {
 	struct conversion *c = d->conversions;
 
-	while (c && (c->abandoned || !key_equal(&c->name, name)))
+	while (c && (c->abandoned || !is_same(c, fresh)))
 		c = c->next;
 	return c;
 }
@@ -163,7 +171,7 @@ static struct conversion *conversion_find(struct derive *d, const struct key *na
 bool derive_join(struct derive *d, struct making *m, struct conversion *fresh)
 {
 	LOCK_SCOPE(&d->lock);
-	struct conversion *c = conversion_find(d, &fresh->name);
+	struct conversion *c = conversion_find(d, fresh);
 
 	m->on = c ? c : fresh;
 	m->next = m->on->callers;

@@ -77,6 +77,20 @@ is_made "$TMP/got.sym" "get"
 grep -q 'sym [0-9.]* KB' "$TMP/warm.out" || fail "warm: $(cat "$TMP/warm.out")"
 symfs_serve warmed --cache "$TMP/warm" --offline
 [ "$(code "$URL_warmed/breakpad/$SYM")" = 200 ] || fail "warm did not make it"
+# The inputs stay in their directories: a mount without any source finds the file by its debug id.
+warm_from() { # CACHE FILE ROOT: warms from a directory, and makes nothing anew
+  "$SYMFS" warm --breakpad --no-default-sources --source "gdb@$3" --cache "$TMP/store-$1" "$2" >"$TMP/warm.out" || fail "warm $1: $(cat "$TMP/warm.out")"
+  grep -q 'sym [0-9.]* KB' "$TMP/warm.out" || fail "warm $1: $(cat "$TMP/warm.out")"
+  symfs_mount "$1" --offline
+  eval "is_made \"\$MNT_$1/breakpad/$SYM\" $1"
+  [ "$(made "$TMP/$1.log")" = 0 ] || fail "$1: made again: $(cat "$TMP/$1.log")"
+  symfs_umount "$1"
+  [ "$("$SYMFS" cache ls --cache "$TMP/store-$1" | grep -c ' sym ')" = 1 ] || fail "$1: $("$SYMFS" cache ls --cache "$TMP/store-$1")"
+}
+warm_from placed "$TMP/p/bin/Prog" "$TMP/both"
+# Also if it was made of the program alone.
+put_gdb "$TMP/full" "$TMP/p/full/Prog"
+warm_from placed_program "$TMP/p/full/Prog" "$TMP/full"
 # A directory of programs: the same, each module once, and no word of other files.
 mkdir -p "$TMP/crashes/a/b"
 cp "$TMP/p/bin/Prog" "$TMP/crashes/a/b" && cp "$top_srcdir/README.md" "$TMP/crashes/a" && ln -s .. "$TMP/crashes/a/up"

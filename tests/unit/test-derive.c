@@ -153,5 +153,32 @@ START_TEST(a_breakpad_file_has_one_name)
 }
 END_TEST
 
-UNIT_MAIN("derive", a_breakpad_file_has_one_name, a_file_of_another_maker_is_made_anew, a_fault_is_remembered,
-	a_file_ends_with_the_program)
+/* Whether or not the request has the build id, the made file has one key: that of the debug id. */
+START_TEST(a_breakpad_file_is_found_by_its_debug_id)
+{
+	static const enum filetype inputs[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE};
+	struct artifact both = nth(1), bare;
+	char text[41], room[KEY_TEXT];
+	uint8_t id[20];
+
+	id_nth(1, id, text);
+	ck_assert_str_eq(both.m.code_id, text);
+	debug_id_from_build_id(&both.m.debug_id, id, sizeof(id), false);
+	both.type = FILETYPE_SYM;
+	snprintf(both.m.path, sizeof(both.m.path), "elf_debug.sym");
+	snprintf(both.m.debug_file, sizeof(both.m.debug_file), "one.so");
+	bare = both;
+	bare.m.code_id[0] = '\0';
+	bare.m.object = OBJECT_UNKNOWN;
+	for (unsigned i = 0; i < ARRAY_SIZE(inputs); i++) {
+		struct key one, two;
+
+		ck_assert_int_eq(derive_key_of(&both, inputs[i], &one), 0);
+		ck_assert_int_eq(derive_key_of(&bare, inputs[i], &two), 0);
+		ck_assert_msg(key_equal(&one, &two), "%s", key_text(&one, room));
+	}
+}
+END_TEST
+
+UNIT_MAIN("derive", a_breakpad_file_has_one_name, a_breakpad_file_is_found_by_its_debug_id,
+	a_file_of_another_maker_is_made_anew, a_fault_is_remembered, a_file_ends_with_the_program)

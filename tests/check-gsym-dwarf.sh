@@ -166,26 +166,28 @@ check_made() { # FILE: against llvm-symbolizer, at every address of its function
 }
 if ${CXX:-c++} $flags -g -o probe a.cc as.S 2>log && [ -n "$symbolizer" ]; then
   for v in 2 3 4 5; do
-    for cc in ${CXX:-c++} clang++; do
-      command -v $cc >/dev/null || continue
+    for cc in "${CXX:-c++}" clang++; do # may be several words, such as "ccache g++", or a path
+      command -v "${cc%% *}" >/dev/null || continue
+      name=${cc##*[ /]}-$v
       # shellcheck disable=SC2086
-      $cc $flags -gdwarf-$v -o "$cc-$v" a.cc as.S 2>log || { complain "$cc -gdwarf-$v: $(head -n 1 log)"; continue; }
-      check_made "$cc-$v"
-      grep -q 'inner.*@.* < .*area.*@' got || complain "$cc-$v: nothing is inlined"
+      $cc $flags -gdwarf-$v -o "$name" a.cc as.S 2>log || { complain "$cc -gdwarf-$v: $(head -n 1 log)"; continue; }
+      check_made "$name"
+      grep -q 'inner.*@.* < .*area.*@' got || complain "$name: nothing is inlined"
     done
   done
+  name=${CXX:-c++} name=${name##*[ /]}-5
   for method in zlib-gabi zlib-gnu zstd; do
-    objcopy --compress-debug-sections=$method "${CXX:-c++}-5" squeezed 2>log || continue
+    objcopy --compress-debug-sections=$method "$name" squeezed 2>log || continue
     "$symfs" gsym create -o a.gsym squeezed
-    "$symfs" gsym create -o b.gsym "${CXX:-c++}-5"
+    "$symfs" gsym create -o b.gsym "$name"
     cmp -s a.gsym b.gsym || complain "$method makes a difference"
   done
   [ $made -ge 4 ] || complain "only $made programs were made"
   # Debug information that was split off: beside, in a package, and gone.
   mkdir split && cd split && cp ../a.cc ../as.S .
   for v in 4 5; do
-    for cc in ${CXX:-c++} clang++; do
-      command -v $cc >/dev/null || continue
+    for cc in "${CXX:-c++}" clang++; do
+      command -v "${cc%% *}" >/dev/null || continue
       # shellcheck disable=SC2086
       { $cc $flags -gdwarf-$v -gsplit-dwarf -c a.cc && $cc $flags -gdwarf-$v -c as.S &&
         $cc $flags -o prog a.o as.o; } 2>../log || { complain "$cc -gsplit-dwarf: $(head -n 1 ../log)"; continue; }

@@ -79,16 +79,17 @@ awk 'BEGIN {
   print "  return r; }"
 }' >clones.c
 
-# build NAME COMPILER SOURCE FLAGS…: makes NAME with each linker that there is, with identical code folded
+# build NAME COMPILER SOURCE FLAGS…: makes NAME with each linker that there is, with identical code folded. The compiler
+# may be several words, such as "ccache gcc".
 made=
 build() {
   name=$1 cc=$2 source=$3
   shift 3
-  command -v "$cc" >/dev/null || return
-  "$cc" -g "$@" -w -ffunction-sections -c -o "$name.o" "$source" 2>log || { echo "$cc: $(head -n 1 log)"; return; }
-  "$cc" "$@" -o "$name" "$name.o" 2>log && made="$made $name" || { echo "$cc: $(head -n 1 log)"; return; }
+  command -v "${cc%% *}" >/dev/null || return
+  $cc -g "$@" -w -ffunction-sections -c -o "$name.o" "$source" 2>log || { echo "$cc: $(head -n 1 log)"; return; }
+  $cc "$@" -o "$name" "$name.o" 2>log && made="$made $name" || { echo "$cc: $(head -n 1 log)"; return; }
   for linker in gold lld; do
-    "$cc" "$@" -fuse-ld=$linker -Wl,--icf=all -o "$name-$linker" "$name.o" 2>log && made="$made $name-$linker"
+    $cc "$@" -fuse-ld=$linker -Wl,--icf=all -o "$name-$linker" "$name.o" 2>log && made="$made $name-$linker"
   done
 }
 build gcc "${CXX:-c++}" classes.cc -O2

@@ -95,6 +95,10 @@ void obj_take_name(struct obj_slice *s, const char *base);
  * from the program's. Then each kind of server can be asked for the files of the module. */
 void obj_complete(struct obj_slice *s, const char *base);
 
+/* *out: the address at which an ELF or PE program was linked, to which symbol files relate their offsets. 0; -ENOMSG:
+ * another format; -ENODATA: the program is not loaded, or the file is cut short; -EBADMSG; errors of view_read(). */
+int obj_link_base(struct view *v, uint64_t *out);
+
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */
 
 /* The last component of a Unix or Windows path; "" if it is not a valid file name. */

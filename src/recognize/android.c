@@ -39,6 +39,8 @@ static bool android_line(struct recognized *r, const struct line *l)
 	f.named = at != NULL;
 	at = at ? at : c.end;
 	f.module = note_module(r, path, id, OBJECT_ELF);
+	if (f.module != NO_SEEN)
+		r->seen[f.module].movable = true; /* Android loads no other programs */
 	note_frame(r, l, at, (size_t)(c.end - at), f);
 	return true;
 }

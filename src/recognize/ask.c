@@ -265,6 +265,8 @@ static int put_module(struct buf *out, const struct seen *s, bool first)
 		r = put_member(out, "debug_file", path_base(s->m.debug_file));
 	if (r == 0 && is_name(base))
 		r = put_member(out, "code_file", base);
+	if (r == 0 && s->movable)
+		r = put_member(out, "image_vmaddr", "0x0");
 	return r == 0 ? buf_adds(out, "}") : r;
 }
 

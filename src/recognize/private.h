@@ -66,6 +66,7 @@ struct seen {
 	struct module m; /* the ids; code_id "" and !debug_id.set: the text has none */
 	bool has_id;	/* from the text */
 	bool deleted, used; /* used: a frame refers to it */
+	bool movable;	    /* position-independent: it was linked at the address 0 */
 	bool unverified;    /* the ids are those of the file at the path */
 	uint32_t better;    /* a module of the same path that has an id; NO_SEEN: none */
 	struct segments segments;

@@ -70,6 +70,8 @@ static void join_modules(struct recognized *r)
 		}
 		if (!s->has_id && s->better == NO_SEEN && !strchr(s->path, '/'))
 			s->better = find_path(r, s);
+		if (s->better != NO_SEEN && s->movable)
+			r->seen[s->better].movable = true;
 	}
 	for (size_t i = 0; i < r->n_frames; i++) {
 		struct frame *f = &r->frames[i];

@@ -61,7 +61,7 @@ static bool sanitizer_line(struct recognized *r, const struct line *l)
 	struct cursor c = line_cursor(l), path, id, name;
 	struct frame f = {.kind = FRAME_LINKED, .before = " "};
 	const char *place;
-	uint64_t number, address;
+	uint64_t number, address = 0;
 	bool in;
 
 	if (read_summary(r, c))
@@ -87,6 +87,9 @@ static bool sanitizer_line(struct recognized *r, const struct line *l)
 		name = cursor_trim((struct cursor){name.p, name.end - 6});
 	f.named = cursor_left(&name) && !cursor_is(&name, "<null>");
 	f.module = note_module(r, path, id, OBJECT_ELF);
+	/* The addresses of a program that is not position-independent are those in the file. */
+	if (f.module != NO_SEEN && in && address != f.number)
+		r->seen[f.module].movable = true;
 	note_frame(r, l, place, (size_t)(c.end - place), f);
 	return true;
 }

@@ -203,8 +203,10 @@ static void put_ips(struct writing *w, const struct frame *f, uint32_t object)
 		puts_text(w, ",");
 	}
 	puts_text(w, "{");
+	/* The look-up of a caller is one byte before the frame's address (add_asked() in ask.c). */
 	if (offset && w->status == 0)
-		w->status = buf_addf(w->out, "\"symbolLocation\":%llu,", strtoull(offset, NULL, 16));
+		w->status = buf_addf(w->out, "\"symbolLocation\":%llu,",
+			strtoull(offset, NULL, 16) + (f->back && f->number));
 	put_ips_members(w, object);
 }
 

@@ -31,16 +31,23 @@ static const char *module_name(const struct wanted *w)
 }
 
 /* The address at which a frame is looked up. A Portable PDB has a range of addresses for each method. */
-static bool address_of(const struct loaded *l, const struct asked_frame *f, uint64_t *out)
+static bool address_of(const struct wanted *w, const struct asked_frame *f, uint64_t *out)
 {
-	if (f->minus || f->big)
-		return false;
-	if (f->method) {
+	const struct loaded *l = w->file;
+	uint64_t offset;
+
+	if (f->method && !f->minus && !f->big) {
 		*out = PPDB_METHOD(f->method) | f->offset;
-		return f->offset <= UINT32_MAX && l->exact;
+		return f->offset <= UINT32_MAX && l->form == LOADED_EXACT;
 	}
-	*out = f->offset + (f->linked ? 0 : l->g.base);
-	return *out >= f->offset && !(l->exact && f->offset > UINT32_MAX);
+	if (f->linked && l->form == LOADED_IMAGE) {
+		*out = f->offset;
+		return !f->big;
+	}
+	if (!request_offset(w, f, &offset) || (l->form == LOADED_EXACT && offset > UINT32_MAX))
+		return false;
+	*out = offset + l->g.base;
+	return *out >= offset;
 }
 
 /* Looks up the name of a .NET method, in the file of its program. */
@@ -57,16 +64,16 @@ static void look_up_method(struct writing *w, const struct wanted *module, const
 static void look_up(struct writing *w, struct wanted *module, const struct asked_frame *f, struct answer *a)
 {
 	const struct loaded *l = module ? module->file : NULL;
-	uint64_t addr;
+	uint64_t addr = 0;
 
 	*a = (struct answer){.module = module};
 	w->frames++;
-	if (!l || !address_of(l, f, &addr) || gsym_lookup(&l->g, addr, &w->hit, NULL) < 0)
+	if (!l || !address_of(module, f, &addr) || gsym_lookup(&l->g, addr, &w->hit, NULL) < 0)
 		return;
 	a->found = true;
 	a->function = w->hit.frame[w->hit.n - 1].name;
 	a->offset = addr - w->hit.start;
-	if (l->exact) {
+	if (l->form == LOADED_EXACT) {
 		a->function = eliot_name(a->function, &a->more);
 		a->offset += (uint64_t)a->more;
 	}

@@ -98,11 +98,13 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
-/* Whether the GSYM file is made in the exact form (eliot.h). A Breakpad file must give the same answers as
- * at Mozilla, and a Portable PDB needs its own form. */
-static bool is_exact(const struct module *m, enum filetype t)
+/* The form of the GSYM file that is made of a file. The exact form (eliot.h) is for a Breakpad file, which must give the
+ * same answers as at Mozilla, and for a Portable PDB. */
+static enum loaded_form form_of(const struct module *m, enum filetype t)
 {
-	return m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD;
+	if (m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD)
+		return LOADED_EXACT;
+	return t == FILETYPE_PDB ? LOADED_PDB : LOADED_IMAGE;
 }
 
 /* Names the GSYM file that is made from a file of type `t`. 0; -ENOENT: such a file cannot be
@@ -114,14 +116,15 @@ static int made_of(struct symb *s, const struct module *m, enum filetype t, cons
 
 	if (!artifact_of(m, t, &in))
 		return -ENOENT;
-	return is_exact(m, t) ? derive_exact(s->derive, &in, flags->lenient && t == FILETYPE_BREAKPAD, out)
-			      : derive_artifact(&in, false, out);
+	return form_of(m, t) == LOADED_EXACT
+		       ? derive_exact(s->derive, &in, flags->lenient && t == FILETYPE_BREAKPAD, out)
+		       : derive_artifact(&in, false, out);
 }
 
 /* ---- stored GSYM files -------------------------------------------------------------- */
 
 /* `again` as in is_here(). */
-static bool find_made(struct symb *s, const struct artifact *a, bool exact, bool *again, struct loaded **out)
+static bool find_made(struct symb *s, const struct artifact *a, enum loaded_form form, bool *again, struct loaded **out)
 {
 	char canon[KEY_TEXT];
 	struct fetched f;
@@ -138,7 +141,7 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, bool
 	found = derive_try(s->derive, a, NULL, &f) == 0 && f.r == 0;
 	if (found && again)
 		*again = true;
-	found = found && !again && loaded_new(s, &k, exact, f.blob, out, NULL) == 0;
+	found = found && !again && loaded_new(s, &k, form, f.blob, out, NULL) == 0;
 	blob_unref(f.blob);
 	return found;
 }
@@ -193,7 +196,7 @@ static bool is_here(struct symb *s, struct loading *l, bool *again)
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
 		if (made_of(s, &l->w->m, t, l->flags, &a) < 0 ||
-			!find_made(s, &a, is_exact(&l->w->m, t), again, &file))
+			!find_made(s, &a, form_of(&l->w->m, t), again, &file))
 			continue;
 		if (symbols && !has_lines(file)) {
 			loaded_unref(s, file);
@@ -298,7 +301,7 @@ static int check_sum(const struct wanted *w, const struct question *q, struct er
 static int take_part(struct symb *s, struct loading *l, unsigned i, struct question *q, struct waits *w)
 {
 	struct loaded *file;
-	int r = q->r == 0 ? loaded_new(s, NULL, false, q->blob, &file, NULL) : q->r;
+	int r = q->r == 0 ? loaded_new(s, NULL, LOADED_PDB, q->blob, &file, NULL) : q->r;
 
 	if (r == -ENOMEM || (q->r == 0 && r < 0) || r == -EALREADY)
 		return ask(s, l, i, w, true);
@@ -432,7 +435,7 @@ static int take_made(struct symb *s, struct loading *l, struct waits *w)
 	if (r < 0)
 		err_set(&e, r, "%s", q->why);
 	else
-		r = loaded_new(s, part ? NULL : &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
+		r = loaded_new(s, part ? NULL : &l->made, form_of(&l->w->m, l->making), q->blob, &l->w->file, &e);
 	question_unref(q);
 	if (r < 0 && part) /* the conversion of the whole file finds the reason, which the store remembers */
 		return make_of(s, l, NULL, w);
@@ -602,6 +605,8 @@ int load_modules(struct symb *s, struct request *q, const struct symb_flags *fla
 	}
 	if (r == 0)
 		r = load_all(&b);
+	if (r == 0)
+		r = base_find(s, q, b.w, flags, now);
 	for (size_t i = 0; b.programs && i < q->n_wanted; i++)
 		q->wanted[i].names = b.programs[i].file;
 	batch_release(&b);

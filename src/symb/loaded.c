@@ -130,7 +130,7 @@ static void read_name(struct loaded *l)
 
 /* Files of the store never change, so they can be mapped. If several threads map the same file, each mapping
  * stays in use until trim_loaded() removes it. */
-int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
+int loaded_new(struct symb *s, const struct key *k, enum loaded_form form, struct blob *b, struct loaded **out,
 	struct err *e)
 {
 	struct loaded *l = calloc(1, sizeof(*l));
@@ -139,7 +139,7 @@ int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, 
 	if (r == 0)
 		r = gsym_open(&l->g, l->map, e);
 	/* Functions of an exact file never overlap, so gsym_prepare(), which touches every page, is not needed. */
-	if (r == 0 && exact)
+	if (r == 0 && form == LOADED_EXACT)
 		l->g.prepared = true;
 	else if (r == 0)
 		r = gsym_prepare(&l->g, e);
@@ -153,10 +153,10 @@ int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, 
 		l->hash = hash_mix(l->key, strlen(l->key));
 	}
 	l->refs = 1;
-	l->exact = exact;
+	l->form = form;
 	snprintf(l->made, sizeof(l->made), "%.159s", blob_facts(b)->url);
 	atomic_init(&l->checked, clock_ms());
-	if (l->exact)
+	if (form == LOADED_EXACT)
 		read_name(l);
 	map_rest(l->map);
 	LOCK_SCOPE(&s->lock);

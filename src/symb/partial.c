@@ -20,13 +20,14 @@ static size_t addresses_of(const struct request *q, const struct wanted *w, uint
 
 			for (size_t f = 0; f < s->n; f++) {
 				const struct asked_frame *frame = &q->frames[s->first + f];
+				uint64_t offset;
 
 				if (frame->module == NO_MODULE || &q->wanted[q->refs[job->modules + frame->module]] != w)
 					continue;
 				if (frame->method || n == most)
 					return 0;
-				if (!frame->minus && !frame->big && frame->offset <= UINT32_MAX)
-					out[n++] = (uint32_t)frame->offset;
+				if (request_offset(w, frame, &offset) && offset <= UINT32_MAX)
+					out[n++] = (uint32_t)offset;
 			}
 		}
 	}

@@ -40,6 +40,9 @@ struct wanted {
 	char *id;	    /* as in the request */
 	struct module m;    /* what `name` and `id` say, as far as they are valid */
 	bool referenced;    /* a frame refers to the module */
+	bool linked;	    /* a frame has an address in the file */
+	bool has_base;	    /* it is known at which address the module was linked */
+	uint64_t base;	    /* this address, if has_base: from the request, or from base_find() */
 	unsigned job;	    /* mark of the last job whose list got the module, to avoid duplicates */
 	unsigned jobs;	    /* number of jobs that list the module */
 	/* results, for the answer */
@@ -102,9 +105,19 @@ int request_read(struct request *q, const struct symb_api *api, struct span body
 /* Call it after the modules are loaded. Returns 200, or 400 for an offset of more than 64 bits in a module
  * that was found: Mozilla's service fails on such an offset. */
 int request_check(const struct request *q, struct err *e);
+/* *out: the offset of a frame of the module from the module's beginning. False: the offset does not fit, or the frame
+ * has an address in the file, and the request lacks the address at which the module was linked. */
+bool request_offset(const struct wanted *w, const struct asked_frame *f, uint64_t *out);
 void request_release(struct request *q);
 
 /* ---- loaded.c ----------------------------------------------------------------------- */
+
+/* What a GSYM file was made of decides how frames are looked up in it. */
+enum loaded_form {
+	LOADED_IMAGE, /* an object file: addresses as its symbols have them */
+	LOADED_PDB,   /* offsets from the beginning of a module that was linked at an unknown address */
+	LOADED_EXACT  /* a Breakpad file or a Portable PDB: likewise, and names have marks, which eliot_name() decodes */
+};
 
 /* A mapped GSYM file. Requests share it, and it stays mapped for a while after the last request. */
 struct loaded {
@@ -116,7 +129,7 @@ struct loaded {
 	struct gsym g;
 	char name[MODULE_NAME_MAX]; /* name of the code file; "": the GSYM file lacks it */
 	bool resident; /* its pages stay in memory; under the lock of symb */
-	bool exact; /* names have marks, which eliot_name() decodes */
+	enum loaded_form form;
 	char made[160]; /* describes the file that was converted, for derive_is_stale() */
 	atomic_uint_fast64_t checked; /* clock_ms() of the last check that found no better input */
 };
@@ -125,7 +138,7 @@ struct loaded {
 struct loaded *loaded_find(struct symb *s, const char *canon);
 /* Maps a file. The caller owns the reference in `*out`. If `k` is NULL, no other request finds the file, and the
  * last loaded_unref() unmaps it. 0, -errno. */
-int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
+int loaded_new(struct symb *s, const struct key *k, enum loaded_form form, struct blob *b, struct loaded **out,
 	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
 /* Whether the store now has a better input than the file that was converted. Looks at most once a second. */
@@ -147,6 +160,15 @@ bool partial_ask(struct symb *s, const struct request *q, struct wanted *w, cons
 /* Likewise of a stored Breakpad file: GSYM as derive_exact() makes it, of the frames of one module. */
 bool partial_ask_breakpad(struct symb *s, const struct request *q, const struct wanted *w, const struct artifact *sym,
 	struct blob *b, struct question *to);
+
+/* ---- base.c ------------------------------------------------------------------------- */
+
+struct waits;
+
+/* Finds at which address modules were linked, from their programs, where frames have addresses in the file and the
+ * mapped file has offsets only. A program that is not found is no error. `w` must have no pending question. (waits,
+ * unless `now`) 0; -EINTR, -ENOMEM, -EAGAIN as load_modules(). */
+int base_find(struct symb *s, struct request *q, struct waits *w, const struct symb_flags *flags, bool now);
 
 /* ---- load.c ------------------------------------------------------------------------- */
 

@@ -43,6 +43,9 @@ int reading_grow(void *list, size_t *room, size_t n, size_t size);
  * False: the member is not a string, or is too long. */
 bool reading_text(struct reading *r, uint32_t object, const char *name, char *out, size_t room);
 
+/* Reads a member that is a string such as "0x1f", or a JSON number. False: the member is missing or invalid. */
+bool reading_hex(struct reading *r, uint32_t object, const char *name, uint64_t *out);
+
 /* Each reads a member of a job into the request. 0, or the HTTP status of the refusal, with its title in
  * r->e. */
 int request_modules(struct reading *r, uint32_t token, struct asked_job *job);

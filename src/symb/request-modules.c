@@ -159,11 +159,30 @@ static void derive_debug_id(struct module *m)
 	module_debug_id(&of, false, &m->debug_id);
 }
 
+/* Reads the address at which the module was linked, into the module that was added last. If the module is listed
+ * twice, the first address counts. */
+static int read_base_address(struct reading *r, uint32_t index, uint32_t token)
+{
+	struct wanted *w = &r->q->wanted[r->q->refs[r->q->n_refs - 1]];
+	uint32_t t = jtext_member(r->j, token, "image_vmaddr");
+	uint64_t base;
+
+	if (!t || kind_of(r, t) == JTEXT_NULL)
+		return 0;
+	if (!reading_hex(r, token, "image_vmaddr", &base))
+		return bad_module(r, index, "has an invalid image_vmaddr");
+	if (!w->has_base)
+		w->base = base;
+	w->has_base = true;
+	return 0;
+}
+
 /* Reads a module given as an object (an extension), with all that the client knows about it. */
 static int read_object(struct reading *r, uint32_t index, uint32_t token)
 {
 	struct module m = {0};
 	char type[32], code[ID_MOST], id[ID_MOST];
+	int status;
 
 	if (!jtext_member(r->j, token, "debug_id") && !jtext_member(r->j, token, "code_id"))
 		return bad_module(r, index, "does not have a debug_filename and debug_id");
@@ -184,8 +203,8 @@ static int read_object(struct reading *r, uint32_t index, uint32_t token)
 		return bad_module(r, index, "has an invalid debug_checksum");
 	take_given(&m, id);
 	derive_debug_id(&m);
-	return add_module(r, strdup(m.debug_file[0] ? m.debug_file : m.code_file),
-		strdup(id[0] ? id : code), &m);
+	status = add_module(r, strdup(m.debug_file[0] ? m.debug_file : m.code_file), strdup(id[0] ? id : code), &m);
+	return status ? status : read_base_address(r, index, token);
 }
 
 int request_modules(struct reading *r, uint32_t token, struct asked_job *job)

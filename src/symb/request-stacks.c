@@ -77,30 +77,6 @@ static int read_frame(struct reading *r, const struct asked_job *job, struct pla
 	return n < 0 || (f->minus && f->offset != 1) ? bad_frame(r, p, "has an invalid module_offset") : 0;
 }
 
-/* Reads a member that is a string such as "0x1f", or a JSON number. False: the member is missing or invalid. */
-static bool read_hex(struct reading *r, uint32_t object, const char *name, uint64_t *out)
-{
-	uint32_t t = jtext_member(r->j, object, name);
-	char text[32];
-	bool minus;
-	int n;
-
-	if (t && kind_of(r, t) == JTEXT_NUMBER)
-		return jtext_integer(r->j, t, &minus, out) == 0 && !minus;
-	if (!t || kind_of(r, t) != JTEXT_STRING)
-		return false;
-	n = jtext_string(r->j, t, text, sizeof(text));
-	if (n < 3 || n > 18 || text[0] != '0' || (text[1] != 'x' && text[1] != 'X'))
-		return false;
-	*out = 0;
-	for (const char *c = text + 2; *c; c++) {
-		if (!is_hex(*c))
-			return false;
-		*out = *out << 4 | (uint64_t)hex_value(*c);
-	}
-	return true;
-}
-
 /* Reads the index of the module from the member addr_mode: "rel:N" or "link:N". False: the member has another form.
  */
 static bool read_mode(struct reading *r, uint32_t object, uint64_t *index, bool *linked)
@@ -140,11 +116,12 @@ static int read_frame_object(struct reading *r, const struct asked_job *job, str
 	status = set_module(r, job, p, false, index, f);
 	if (status)
 		return status;
-	if (!read_hex(r, token, "instruction_addr", &f->offset))
+	r->q->wanted[r->q->refs[job->modules + index]].linked |= f->linked;
+	if (!reading_hex(r, token, "instruction_addr", &f->offset))
 		return bad_frame(r, p, "has an invalid instruction_addr");
 	if (!jtext_member(r->j, token, "function_id"))
 		return 0;
-	if (!read_hex(r, token, "function_id", &method))
+	if (!reading_hex(r, token, "function_id", &method))
 		return bad_frame(r, p, "has an invalid function_id");
 	if (method >> 24 == TABLE_METHOD_DEF)
 		method &= 0xffffff;

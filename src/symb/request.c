@@ -86,8 +86,8 @@ int request_read(struct request *q, const struct symb_api *api, struct span body
 	const struct symb_limits *limits, struct err *e)
 {
 	/* The most JSON values of a request. A frame given as a list takes three values, and as an object,
-	 * seven. A module given as an object takes about fourteen. */
-	uint64_t most = 1000 + 8ull * limits->frames + 16ull * limits->modules + 2ull * limits->stacks;
+	 * seven. A module given as an object takes about sixteen. */
+	uint64_t most = 1000 + 8ull * limits->frames + 18ull * limits->modules + 2ull * limits->stacks;
 	_cleanup_jtext_ struct jtext j = {0};
 	struct reading r = {.q = q, .j = &j, .limits = limits, .e = e};
 	int n, status;
@@ -108,6 +108,12 @@ int request_read(struct request *q, const struct symb_api *api, struct span body
 		return status;
 	count_jobs(q);
 	return 200;
+}
+
+bool request_offset(const struct wanted *w, const struct asked_frame *f, uint64_t *out)
+{
+	*out = f->offset - (f->linked ? w->base : 0);
+	return !f->minus && !f->big && (!f->linked || (w->has_base && f->offset >= w->base));
 }
 
 static int check_job(const struct request *q, unsigned n, struct err *e)

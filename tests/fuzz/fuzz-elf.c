@@ -8,10 +8,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	struct view v = view_of_mem(p, n);
 	struct obj_walk w;
-	uint64_t heads[100];
+	uint64_t heads[100], base;
 
 	fuzz_object(p, n, types, ARRAY_SIZE(types));
 	fuzz_must(obj_walk(&v, &w) < 0 || w.n_tables <= OBJ_TABLES_MOST, "too many tables");
 	fuzz_must(obj_heads(&v, heads, ARRAY_SIZE(heads)) <= (int)ARRAY_SIZE(heads), "too many heads");
+	fuzz_must(obj_link_base(&v, &base) <= 0, "a base without its address");
 	return 0;
 }

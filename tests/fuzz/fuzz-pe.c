@@ -5,7 +5,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	static const enum filetype types[] = {FILETYPE_PE};
+	struct view v = view_of_mem(p, n);
+	uint64_t base;
 
 	fuzz_object(p, n, types, ARRAY_SIZE(types));
+	fuzz_must(obj_link_base(&v, &base) <= 0, "a base without its address");
 	return 0;
 }

@@ -4,6 +4,7 @@
 # here, with the addresses of the same crash. SYMFS_SAMPLES=yes prints each sample before and after.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
 need gcc objcopy strip readelf gdb curl
 cd "$TMP" || exit 1
 BIN=$TMP/bin
@@ -217,7 +218,7 @@ EOC
 sample apple-ips
 grep -qF "\"frames\":[{\"inline\":true,\"symbol\":\"tapped\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":3,\"imageOffset\":4116,\"imageIndex\":0},{\"symbolLocation\":20,\"symbol\":\"handle\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":12,\"imageOffset\":4116,\"imageIndex\":0}," apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
-grep -qF "{\"symbolLocation\":3,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8196,\"imageIndex\":0},{\"imageOffset\":5,\"symbol\":\"known\"" apple-ips.out ||
+grep -qF "{\"symbolLocation\":4,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8196,\"imageIndex\":0},{\"imageOffset\":5,\"symbol\":\"known\"" apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
 grep -qF "\"lastExceptionBacktrace\" : [{\"symbolLocation\":0,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8192," apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
@@ -305,6 +306,76 @@ printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "f"}], "sta
   "$(build_id bin/fixed)" $((linked - 1)) >request
 text request >request.out || fail "link: $(cat request.out)"
 grep -q "^  0  .*  start + 0x[0-9a-f]* at $M:2\$" request.out || fail "link: $(cat request.out)"
+# A Breakpad file has offsets: the request, the text or the program must say where the program was linked. The function
+# `wrong` stands where the address itself would be looked up.
+FIXED_ID=$(build_id bin/fixed)
+id=$("$SYMFS" id bin/fixed | awk '/breakpad id/ { print $3; exit }') offset=$((linked - 0x400000 - 1))
+[ "$(readelf -lW bin/fixed | awk '$1 == "LOAD" { print $3; exit }')" = 0x0000000000400000 ] || fail "fixed is linked elsewhere"
+mkdir -p "offsets/fixed/$id"
+printf 'MODULE Linux x86_64 %s fixed\nINFO CODE_ID %s\nFUNC %x 10 0 right\nFUNC %x 10 0 wrong\n' "$id" "$(upper "$FIXED_ID")" \
+  $offset $((linked - 1)) >"offsets/fixed/$id/fixed.sym"
+put_gdb program bin/fixed
+named() { # NAME REQUEST SOURCE...: the name of its only frame; "": it has none
+  name=$1 ask=$2
+  shift 2
+  for place; do set -- "$@" --source "$place" && shift; done
+  printf '%s' "$ask" >request
+  "$SYMFS" symbolicate --text --no-default-sources --cache "store-$name" "$@" request >request.out 2>named.log ||
+    fail "link, $name: $(cat request.out named.log)"
+  sed -n 's/^  0  [^ ]*  \([a-z]*\)[(int)]* + 0x0\( .*\)*$/\1/p' request.out
+}
+linked_at() { # MEMBER: a request with a frame at the address, and this member of its module
+  printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "fixed"%s}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
+    "$FIXED_ID" "$1" $((linked - 1))
+}
+got=$(named none "$(linked_at '')" "breakpad@$TMP/offsets")
+[ "$got" = '' ] || fail "link: a Breakpad file alone gives the name $got"
+for base in '"0x400000"' 4194304; do
+  got=$(named given "$(linked_at ", \"image_vmaddr\": $base")" "breakpad@$TMP/offsets")
+  [ "$got" = right ] || fail "link: with the image_vmaddr $base the name is '$got'"
+done
+got=$(named below "$(linked_at ', "image_vmaddr": "0x7fff00000000"')" "breakpad@$TMP/offsets")
+[ "$got" = '' ] || fail "link: an address before the image has the name $got"
+got=$(named program "$(linked_at '')" "breakpad@$TMP/offsets" "gdb@$TMP/program")
+[ "$got" = right ] || fail "link: with the program the name is '$got'"
+got=$(named program "$(linked_at '')" "breakpad@$TMP/offsets" "gdb@$TMP/program")
+[ "$got" = right ] || fail "link: with the program in the store the name is '$got'"
+for base in '"x"' '-1' '[]'; do
+  linked_at ", \"image_vmaddr\": $base" >request
+  text request >request.out 2>&1 && fail "link: the image_vmaddr $base is accepted"
+  grep -q 'module index 0 has an invalid image_vmaddr' request.out || fail "link: $base: $(cat request.out)"
+done
+# Texts: the addresses of a report show whether the program was moved; Android's programs always are.
+offsets() { "$SYMFS" symbolicate --text --no-default-sources --source "breakpad@$TMP/offsets" --cache store-offsets "$1"; }
+printf '    #0 0x%x  (/gone/fixed+0x%x) (BuildId: %s)\n' $((linked - 1)) $((linked - 1)) "$FIXED_ID" >still.txt
+offsets still.txt >still.out || fail "a report of a program that was not moved"
+cmp still.txt still.out || fail "a report of a program that was not moved: $(cat still.out)"
+printf '    #0 0x5555%08x  (/gone/fixed+0x%x) (BuildId: %s)\n' $offset $offset "$FIXED_ID" >moved.txt
+printf '      #00 pc %016x  /gone/fixed (BuildId: %s)\n' $offset "$FIXED_ID" >android-offsets.txt
+for name in moved android-offsets; do
+  offsets $name.txt >$name.out || fail "$name"
+  grep -q ' right\>\|(right)' $name.out || fail "$name: $(cat $name.out)"
+done
+
+# A PDB has offsets, too; the program, or the request, says from where.
+if CLANG=$(first_of clang) && LLD_LINK=$(first_of lld-link); then
+  windows_library win crashy
+  "$SYMFS" id win/crashy.dll >win/id
+  mkdir -p pdbs/crashy.pdb "dlls/crashy.dll/$(awk '/code id/ { print $3; exit }' win/id)"
+  mkdir "pdbs/crashy.pdb/$(awk '/breakpad id/ { print $3; exit }' win/id)"
+  cp win/crashy.pdb pdbs/crashy.pdb/*/ && cp win/crashy.dll dlls/crashy.dll/*/
+  rva=$(objdump -p win/crashy.dll | sed -n 's/.*[+]base\[ *1\]  *\([0-9a-f]*\) .*/\1/p' | head -n 1)
+  windows_at() { # MEMBER
+    printf '{"memoryMap": [{"type": "pe", "code_id": "%s", "code_file": "crashy.dll", "debug_file": "crashy.pdb", "debug_id": "%s"%s}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
+      "$(awk '/code id/ { print $3; exit }' win/id)" "$(awk '/breakpad id/ { print $3; exit }' win/id)" "$1" $((0x180000000 + 0x$rva))
+  }
+  got=$(named pdb "$(windows_at '')" "symstore@$TMP/pdbs")
+  [ "$got" = '' ] || fail "link: a PDB alone gives the name $got"
+  got=$(named pdb-given "$(windows_at ', "image_vmaddr": "0x180000000"')" "symstore@$TMP/pdbs")
+  [ "$got" = crashy ] || fail "link: a PDB and image_vmaddr give the name '$got'"
+  got=$(named pdb-program "$(windows_at '')" "symstore@$TMP/pdbs" "symstore@$TMP/dlls")
+  [ "$got" = crashy ] || fail "link: a PDB and its program give the name '$got'"
+fi
 echo 'no stack' >none.txt
 text none.txt >none.out 2>none.err
 [ $? = 1 ] || fail "a text without stacks does not end with 1"

@@ -155,7 +155,7 @@ static void find_stack(struct threads *t, struct minidump_thread *th, uint64_t s
 struct crash {
 	uint32_t thread, context_size, context_at;
 	uint32_t writer; /* the thread that wrote the dump */
-	bool known, has_writer;
+	bool has_writer;
 };
 
 /* The thread that crashed has the registers of the exception: its own are those of the handler. */
@@ -167,8 +167,8 @@ static void read_thread(struct threads *t, const struct crash *c, const uint8_t 
 	if (c->has_writer && c->writer == th->id)
 		return;
 	t->out->n_threads++;
-	th->crashed = c->known && c->thread == th->id;
-	if (th->crashed && t->out->crashed)
+	th->crashed = t->out->crashed && c->thread == th->id;
+	if (th->crashed)
 		th->has_registers = read_registers(t, c->context_size, c->context_at, th->reg);
 	if (!th->has_registers)
 		th->has_registers = read_registers(t, le32(b + 40), le32(b + 44), th->reg);
@@ -240,7 +240,6 @@ static void read_exception(struct threads *t, struct crash *c)
 
 	if (!s->at || view_read(t->file.v, s->at, b, sizeof(b)) != 0)
 		return;
-	c->known = true;
 	c->thread = le32(b);
 	c->context_size = le32(b + 160);
 	c->context_at = le32(b + 164);
@@ -254,7 +253,7 @@ static void read_exception(struct threads *t, struct crash *c)
 	t->out->address = minidump_reason(&x, t->out->reason, sizeof(t->out->reason));
 }
 
-/* Breakpad notes the thread that wrote the dump, and the one that asked for it. */
+/* Breakpad notes the thread that wrote the dump. The one that asked for it is no thread that crashed. */
 static void read_breakpad(struct threads *t, struct crash *c)
 {
 	const struct minidump_stream *s = &t->file.stream[STREAM_BREAKPAD];
@@ -264,8 +263,6 @@ static void read_breakpad(struct threads *t, struct crash *c)
 		return;
 	c->has_writer = le32(b) & 1;
 	c->writer = le32(b + 4);
-	c->known = le32(b) & 2;
-	c->thread = le32(b + 8);
 }
 
 int minidump_open(struct minidump *out, struct view *v, struct err *e)

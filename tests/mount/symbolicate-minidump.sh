@@ -12,11 +12,13 @@ symbolicate() { "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" "
 cat >compare.py <<'PY'
 # Compares thread, module, function, file, line and address of each frame with NAME.stackwalk.
 import json, sys
-name, want, bases, n = sys.argv[2], {}, {}, 0
+name, want, bases, n, crash = sys.argv[2], {}, {}, 0, True
 for line in open(sys.argv[1], errors='replace').read().split('\n'):
     f = line.split('|')
     if f[0] == 'Module':
         bases.setdefault(f[1], int(f[5], 16))
+    elif f[0] == 'Crash':
+        crash = f[1] != 'No crash'
     elif f[0].isdigit() and len(f) == 7:
         want.setdefault(int(f[0]), []).append(f[2:])
 answer = json.load(sys.stdin)
@@ -26,7 +28,7 @@ stacks = answer['answer']['results'][0]['stacks']
 if len(stacks) != len(want):
     sys.exit('%s: %d threads, not %d' % (name, len(stacks), len(want)))
 crashed = [t['crashed'] for t in answer['threads']]
-if list(want)[0] != 0 and crashed.index(True) != list(want)[0]:
+if crashed.count(True) != crash or (crash and crashed.index(True) != list(want)[0]):
     sys.exit('%s: another thread crashed' % name)
 for number, frames in want.items():
     thread, ours = answer['threads'][number], stacks[number]

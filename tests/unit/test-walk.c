@@ -295,6 +295,26 @@ START_TEST(x86)
 }
 END_TEST
 
+/* A dump that was asked for has no exception, and no thread of it crashed: also not the one that Breakpad notes. */
+START_TEST(asked_for)
+{
+	struct view v = view_of_mem(D.p, sizeof(D.p));
+	struct stacks s = {0};
+	struct err e = {0};
+
+	amd64_dump();
+	put(&D, 0x20 + 12 * 2, 0x47670001, 4); /* Breakpad's stream in place of the exception */
+	put(&D, 0x700, 2, 4);
+	put(&D, 0x708, 77, 4);
+	ck_assert_int_eq(walk_with(&s, &v, load, NULL, &e), 0);
+	ck_assert_uint_eq(s.n_threads, 1);
+	ck_assert_uint_eq(s.thread[0].id, 77);
+	ck_assert(!s.thread[0].crashed && s.n_frames > 1);
+	ck_assert_str_eq(s.reason, "");
+	stacks_release(&s);
+}
+END_TEST
+
 /* ---- damaged dumps --------------------------------------------------------------------------- */
 
 static uint64_t seed;
@@ -383,4 +403,4 @@ START_TEST(damaged)
 }
 END_TEST
 
-UNIT_MAIN("walk", expressions, records, bounds, amd64, arm64, x86, damaged)
+UNIT_MAIN("walk", expressions, records, bounds, amd64, arm64, x86, asked_for, damaged)

@@ -57,8 +57,10 @@ static int take_answer(struct walk *w, struct asking *a, struct waits *waits, co
 
 	if (q->r == 0 && q->blob) {
 		v = view_of_fd(blob_fd(q->blob), blob_size(q->blob));
-		if (sym_open(&a->m->sym, &v, &w->budget) == 0)
+		r = sym_open(&a->m->sym, &v, &w->budget);
+		if (r == 0)
 			a->m->blob = blob_ref(q->blob);
+		r = r == -ENOMEM ? r : 0;
 	} else if (!a->made) {
 		r = ask(a, waits, from, true);
 	}

@@ -27,7 +27,7 @@ struct walk_cpu {
 	unsigned n, ip, sp;
 	uint64_t saved; /* registers that a function keeps, one bit for each */
 	unsigned word;	/* bytes */
-	/* Finds the caller of t->now. 1: *out; 0: no caller was found; -EAGAIN: a Breakpad file is wanted. */
+	/* Finds the caller of t->now. 1: *out; 0: no caller was found; -EAGAIN: a Breakpad file is wanted; -ENOMEM. */
 	int (*step)(struct walker *t, struct walk_frame *out);
 };
 
@@ -42,6 +42,7 @@ struct walk_frame {
 struct walk {
 	struct minidump dump;
 	struct view *v;
+	const struct walk_source *from; /* may be NULL */
 	const struct walk_cpu *cpu; /* NULL: the processor is unknown */
 	struct walk_module *module;
 	size_t n_modules, n_loaded, room; /* modules from n_loaded on were unloaded before the dump */
@@ -89,7 +90,7 @@ uint64_t walk_strip(struct walk *w, uint64_t address);
 
 /* ---- rules.c, x86.c, cpus.c ------------------------------------------------------------- */
 
-/* Finds the caller by STACK CFI rules. 1, 0, -EAGAIN. */
+/* Finds the caller by STACK CFI rules. 1, 0, -EAGAIN, -ENOMEM. */
 int walker_by_rules(struct walker *t, struct walk_frame *out);
 int x86_step(struct walker *t, struct walk_frame *out);
 const struct walk_cpu *walk_cpu_of(enum minidump_cpu cpu); /* NULL: unknown */

@@ -68,5 +68,6 @@ int walker_by_rules(struct walker *t, struct walk_frame *out)
 
 	if (r <= 0)
 		return r;
-	return rules && sym_rules(sym, rva, rules) && apply(t, rules, out);
+	r = rules ? sym_rules(sym, rva, rules) : -ENOMEM;
+	return r > 0 ? apply(t, rules, out) : r;
 }

@@ -405,31 +405,32 @@ bool sym_rules_add(struct sym_rules *out, const char *p, size_t n)
 }
 
 /* The rows of a function follow its INIT record, by address. A row has the rules that change at its address. */
-bool sym_rules(struct sym *s, uint64_t address, struct sym_rules *out)
+int sym_rules(struct sym *s, uint64_t address, struct sym_rules *out)
 {
 	const struct record *init = before(&s->rules, address);
-	_cleanup_free_ struct lines *l = contains(init, address) ? malloc(sizeof(*l)) : NULL;
+	bool has = contains(init, address);
+	_cleanup_free_ struct lines *l = has ? malloc(sizeof(*l)) : NULL;
 	uint64_t at, row;
 	const char *p;
 	size_t n;
 
 	out->used = out->n = 0;
 	if (!l)
-		return false;
+		return has ? -ENOMEM : 0;
 	lines_begin(l, &s->v, init->text);
 	if (lines_next(l, &p, &n, &at) <= 0 || !sym_rules_add(out, p, n))
-		return false;
+		return 0;
 	for (unsigned rows = 0; lines_next(l, &p, &n, &at) > 0; rows++) {
 		struct words w = {p, p + n};
 
 		if (rows == ROWS_MOST)
-			return false;
+			return 0;
 		if (!take_word(&w, "STACK") || !take_word(&w, "CFI") || !take_hex(&w, &row) || row > address)
 			break;
 		if (!sym_rules_add(out, w.p, (size_t)(w.end - w.p)))
-			return false;
+			return 0;
 	}
-	return true;
+	return 1;
 }
 
 /* ---- STACK WIN ---------------------------------------------------------------------------- */
@@ -445,7 +446,7 @@ static const struct record *win_at(const struct sym *s, uint64_t address, uint32
 	return found;
 }
 
-static bool read_win(struct sym *s, const struct record *r, struct sym_win *out)
+static int read_win(struct sym *s, const struct record *r, struct sym_win *out)
 {
 	_cleanup_free_ struct lines *l = malloc(sizeof(*l));
 	uint32_t prolog, epilog, most, has;
@@ -455,28 +456,28 @@ static bool read_win(struct sym *s, const struct record *r, struct sym_win *out)
 	size_t n;
 
 	if (!l)
-		return false;
+		return -ENOMEM;
 	lines_begin(l, &s->v, r->text);
 	if (lines_next(l, &p, &n, &at) <= 0)
-		return false;
+		return 0;
 	w = (struct words){p, p + n};
 	*out = (struct sym_win){.fpo = r->extra == 0};
 	if (!take_u32(&w, &prolog) || !take_u32(&w, &epilog) || !take_u32(&w, &out->params) ||
 		!take_u32(&w, &out->saved) || !take_u32(&w, &out->locals) || !take_u32(&w, &most) ||
 		!take_u32(&w, &has))
-		return false;
+		return 0;
 	if (has && (size_t)(w.end - w.p) < sizeof(out->program))
 		memcpy(out->program, w.p, (size_t)(w.end - w.p));
 	else
 		out->allocates_bp = !has && take_u32(&w, &has) && has;
-	return true;
+	return 1;
 }
 
-bool sym_win(struct sym *s, uint64_t address, struct sym_win *out)
+int sym_win(struct sym *s, uint64_t address, struct sym_win *out)
 {
 	const struct record *r = win_at(s, address, 4);
 
 	if (!r)
 		r = win_at(s, address, 0);
-	return r && read_win(s, r, out);
+	return r ? read_win(s, r, out) : 0;
 }

@@ -29,8 +29,8 @@ struct sym_rules {
 	} rule[SYM_RULES];
 	unsigned n;
 };
-/* Addresses are relative to where the module is loaded. False: no rules, or they are malformed. */
-bool sym_rules(struct sym *s, uint64_t address, struct sym_rules *out);
+/* Addresses are relative to where the module is loaded. 1; 0: no rules, or they are malformed; -ENOMEM. */
+int sym_rules(struct sym *s, uint64_t address, struct sym_rules *out);
 /* Reads rules into `out`, in place of rules of the same names. False: malformed, or too many. */
 bool sym_rules_add(struct sym_rules *out, const char *p, size_t n);
 
@@ -42,7 +42,7 @@ struct sym_win {
 	bool allocates_bp;	    /* without a program */
 	char program[SYM_WIN_TEXT]; /* ""; no program */
 };
-bool sym_win(struct sym *s, uint64_t address, struct sym_win *out); /* false: the address has no such record */
+int sym_win(struct sym *s, uint64_t address, struct sym_win *out); /* 1; 0: the address has none; -ENOMEM */
 
 /* Whether a FUNC record or a PUBLIC record names the address. */
 bool sym_names(const struct sym *s, uint64_t address);

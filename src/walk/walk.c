@@ -114,7 +114,12 @@ static bool is_end(const struct walker *t, const struct walk_frame *f)
 	return f->reg[t->w->cpu->ip] < IP_LEAST || (t->now.found == STACK_CONTEXT ? sp < was : sp <= was);
 }
 
-/* Walks until the end, or until a file is wanted. 0, -ENOMEM. */
+static bool stops(const struct walk_source *from)
+{
+	return from && ((from->stop && atomic_load(from->stop)) || (from->gone && atomic_load(from->gone)));
+}
+
+/* Walks until the end, or until a file is wanted. 0, -ENOMEM, -EINTR. */
 static int go_on(struct walker *t)
 {
 	struct walk_frame next;
@@ -123,6 +128,9 @@ static int go_on(struct walker *t)
 	while (r == 0 && !t->over) {
 		int found;
 
+		/* A frame can cost a search of the stack, and each word a look into an index. */
+		if (stops(t->w->from))
+			return -EINTR;
 		if (t->n == WALK_FRAMES_MOST)
 			return end_walk(t, "the stack has more frames than symfs reads");
 		if (!t->w->frames_left)
@@ -131,7 +139,9 @@ static int go_on(struct walker *t)
 		found = t->w->cpu->step(t, &next);
 		if (found == -EAGAIN)
 			return 0;
-		if (found <= 0 || is_end(t, &next))
+		if (found < 0)
+			return found;
+		if (found == 0 || is_end(t, &next))
 			return end_walk(t, "");
 		t->now = next;
 		t->params = t->params_next;
@@ -162,13 +172,7 @@ static int begin(struct walk *w, struct walker *t, const struct minidump_thread 
 
 /* ---- all threads -------------------------------------------------------------------------- */
 
-static bool stops(const struct walk_source *from)
-{
-	return from && ((from->stop && atomic_load(from->stop)) || (from->gone && atomic_load(from->gone)));
-}
-
-static int walk_all(struct walk *w, struct walker *all, int (*load)(struct walk *w, const struct walk_source *from),
-	const struct walk_source *from)
+static int walk_all(struct walk *w, struct walker *all, int (*load)(struct walk *w, const struct walk_source *from))
 {
 	size_t n = w->dump.n_threads;
 	int r = 0;
@@ -178,9 +182,9 @@ static int walk_all(struct walk *w, struct walker *all, int (*load)(struct walk 
 	do {
 		w->wants = false;
 		for (size_t i = 0; r == 0 && i < n; i++)
-			r = stops(from) ? -EINTR : go_on(&all[i]);
+			r = go_on(&all[i]);
 		if (r == 0 && w->wants)
-			r = load(w, from);
+			r = load(w, w->from);
 	} while (r == 0 && w->wants);
 	return r;
 }
@@ -245,10 +249,10 @@ static void walk_free(struct walk *w)
 }
 
 static int walk_threads(struct walk *w, struct stacks *out,
-	int (*load)(struct walk *w, const struct walk_source *from), const struct walk_source *from)
+	int (*load)(struct walk *w, const struct walk_source *from))
 {
 	struct walker *all = calloc(w->dump.n_threads + 1, sizeof(*all));
-	int r = all ? walk_all(w, all, load, from) : -ENOMEM;
+	int r = all ? walk_all(w, all, load) : -ENOMEM;
 
 	put_reason(w, out);
 	for (size_t i = 0; r == 0 && i < w->dump.n_threads; i++)
@@ -268,6 +272,7 @@ int walk_with(struct stacks *out, struct view *dump, int (*load)(struct walk *w,
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	w->v = dump;
+	w->from = from;
 	w->budget = WALK_INDEX_MOST;
 	w->frames_left = WALK_FRAMES_ALL;
 	r = minidump_open(&w->dump, dump, e);
@@ -275,7 +280,7 @@ int walk_with(struct stacks *out, struct view *dump, int (*load)(struct walk *w,
 		w->cpu = walk_cpu_of(w->dump.cpu);
 		r = read_modules(w);
 		if (r == 0)
-			r = walk_threads(w, out, load, from);
+			r = walk_threads(w, out, load);
 		if (r < 0)
 			err_set(e, r, "%s", r == -EINTR ? "interrupted" : err_text(r));
 	}

@@ -223,10 +223,16 @@ int x86_step(struct walker *t, struct walk_frame *out)
 	uint64_t rva;
 	int r = walk_sym_at(t->w, walker_look(t), &sym, &rva), found = 0;
 
-	if (r < 0 || !info)
-		return MIN(r, 0);
+	if (!info)
+		return -ENOMEM;
+	if (r < 0)
+		return r;
 	t->params_next = 0;
-	if (r > 0 && sym_win(sym, rva, info)) {
+	if (r > 0)
+		found = sym_win(sym, rva, info);
+	if (found < 0)
+		return found;
+	if (found) {
 		t->params_next = info->params;
 		found = by_win(t, info, out);
 	} else if (r > 0) {

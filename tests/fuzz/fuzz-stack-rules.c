@@ -35,7 +35,7 @@ static void look(struct sym *s, uint64_t address)
 	_cleanup_free_ struct sym_win *w = calloc(1, sizeof(*w));
 	uint32_t params = 0;
 
-	if (sym_rules(s, address, r))
+	if (sym_rules(s, address, r) > 0)
 		for (unsigned i = 0; i < r->n; i++) {
 			const struct sym_rule *rule = &r->rule[i];
 
@@ -43,7 +43,7 @@ static void look(struct sym *s, uint64_t address)
 				abort();
 			evaluate(r->text + rule->value, rule->value_n, false);
 		}
-	if (sym_win(s, address, w))
+	if (sym_win(s, address, w) > 0)
 		evaluate(w->program, strlen(w->program), true);
 	if (sym_params(s, address, &params) && !sym_names(s, address))
 		abort();

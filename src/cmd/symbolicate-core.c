@@ -164,25 +164,32 @@ static int print_stacks(const struct app *app, const struct stacks *s)
 	return r < 0 ? EXIT_LOCAL : EXIT_DONE;
 }
 
+static int fail(const char *path, pid_t pid, int r, const struct err *e)
+{
+	if (pid)
+		fprintf(stderr, "symfs symbolicate: %s\n", e->text);
+	else
+		fprintf(stderr, "symfs symbolicate: %s: %s\n", path, e->text);
+	return r == -ENOMSG || r == -EBADMSG || r == -ENODATA || r == -ENOTSUP || r == -ESRCH ? EXIT_NO : EXIT_LOCAL;
+}
+
 int symbolicate_core(struct app *app, const char *path, pid_t pid, const struct symb_flags *flags)
 {
 	struct stacks s = {0};
-	struct err e = {0};
-	int r = read_stacks(app, &s, path, pid, &e);
+	struct err e = {0}, why = {0};
+	int r = read_stacks(app, &s, path, pid, &e), named = -ENODATA, status = EXIT_DONE;
 
-	if (r == 0)
-		r = name_stacks(app, &s, flags, &e);
-	if (r == 0) {
-		r = print_stacks(app, &s);
-	} else if (atomic_load(&symbolicate_stopped)) {
-		r = EXIT_INTERRUPTED;
-	} else {
-		if (pid)
-			fprintf(stderr, "symfs symbolicate: %s\n", e.text);
-		else
-			fprintf(stderr, "symfs symbolicate: %s: %s\n", path, e.text);
-		r = r == -ENOMSG || r == -EBADMSG || r == -ENODATA || r == -ENOTSUP || r == -ESRCH ? EXIT_NO : EXIT_LOCAL;
+	if (r == 0 || s.n_threads) { /* stacks without their end are better than none */
+		named = name_stacks(app, &s, flags, &why);
+		status = named == 0 ? print_stacks(app, &s) : EXIT_DONE;
 	}
 	stacks_release(&s);
-	return r;
+	if ((r < 0 || named < 0) && atomic_load(&symbolicate_stopped))
+		return EXIT_INTERRUPTED;
+	fflush(stdout); /* the stacks come before the sentence that some are missing */
+	if (r < 0)
+		status = fail(path, pid, r, &e);
+	else if (named < 0)
+		status = fail(path, pid, named, &why);
+	return status;
 }

@@ -1,4 +1,4 @@
-/* Starts the program that unwinds stacks, gets files of modules for it, and takes its frames. */
+/* Starts the program that unwinds stacks, and gets files of modules for it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "stacks/unwind.h"
 #include "base/path.h"
@@ -9,15 +9,19 @@
 #include "dump/state.h"
 #include "obj/obj.h"
 #include "priv/worker.h"
+#include "stacks/records.h"
 #include "symb/wait.h"
 #include "unwinder/wire.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #define SECONDS 300	    /* of processor time */
 #define WAIT_SECONDS 86400 /* downloads take as long as fetch/ allows */
@@ -240,77 +244,44 @@ static int put_task(const struct unwinding *w, struct buf *out)
 
 /* ---- the frames --------------------------------------------------------------------- */
 
-static int add_thread(struct unwinding *w, const struct dump_thread *t, bool first, const char *end)
-{
-	struct stack_thread to = {.id = t->id, .crashed = first && !w->pid && w->state.signal};
-
-	snprintf(to.name, sizeof(to.name), "%s", t->name);
-	snprintf(to.end, sizeof(to.end), "%s", t->lacks[0] ? t->lacks : end);
-	return stacks_thread(w->s, &to);
-}
-
-/* The trampoline of a signal handler and the frame that the signal interrupted both stop at an instruction. */
-static int add_frame(struct unwinding *w, const struct unwinder_record *x, const struct stack_frame *last)
-{
-	struct stack_frame f = {.address = x->pc, .look = x->activation || !x->pc ? x->pc : x->pc - 1,
-		.found = !last ? STACK_CONTEXT : x->rules ? STACK_RULES : STACK_POINTER,
-		.signal = last && x->activation && !last->signal};
-
-	f.module = stacks_module_at(w->s, f.look);
-	return stacks_frame(w->s, &f);
-}
-
-/* The records of one thread, from *at on. */
-static int add_stack(struct unwinding *w, uint32_t thread, const struct unwinder_record *x, size_t n, size_t *at)
-{
-	size_t from = *at, to = from;
-	char end[sizeof(x->text) + 1] = "";
-	int r;
-
-	while (to < n && x[to].thread == thread && x[to].kind == UNWINDER_FRAME)
-		to++;
-	*at = to;
-	if (to < n && x[to].thread == thread) {
-		memcpy(end, x[to].text, sizeof(x->text));
-		++*at;
-	}
-	r = add_thread(w, &w->state.thread[thread], thread == 0, end);
-	for (size_t i = from; r >= 0 && i < to; i++)
-		r = add_frame(w, &x[i], i > from ? &w->s->frame[w->s->n_frames - 1] : NULL);
-	return r;
-}
-
-/* Takes the records, whose order is that of the threads. A program that sends other records loses them. */
-static int add_stacks(struct unwinding *w, const struct unwinder_record *x, size_t n)
-{
-	size_t at = 0;
-	int r = 0;
-
-	for (uint32_t t = 0; r >= 0 && t < w->state.n_threads; t++)
-		r = add_stack(w, t, x, n, &at);
-	return r < 0 ? r : 0;
-}
-
-static int read_frames(struct unwinding *w, int out, struct err *e)
+static int read_records(int out, struct unwinder_record **x, size_t *n, struct err *e)
 {
 	off_t size = lseek(out, 0, SEEK_END);
-	size_t n = size > 0 ? (size_t)size / sizeof(struct unwinder_record) : 0;
-	_cleanup_free_ struct unwinder_record *x = NULL;
-	int r;
+	size_t have = 0;
 
-	n = MIN(n, (size_t)UNWINDER_FRAMES_MOST * 2);
-	x = calloc(n + 1, sizeof(*x));
-	if (!x)
+	*n = MIN(size > 0 ? (size_t)size / sizeof(**x) : 0, (size_t)UNWINDER_FRAMES_MOST * 2);
+	*x = calloc(*n + 1, sizeof(**x));
+	if (!*x)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t have = 0; have < n * sizeof(*x);) {
-		ssize_t got = pread(out, (char *)x + have, n * sizeof(*x) - have, (off_t)have);
+	while (have < *n * sizeof(**x)) {
+		ssize_t got = pread(out, (char *)*x + have, *n * sizeof(**x) - have, (off_t)have);
 
 		if (got <= 0)
 			return err_set(e, -EIO, "the unwound frames cannot be read");
 		have += (size_t)got;
 	}
-	r = add_stacks(w, x, n);
-	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+	return 0;
+}
+
+/* Takes what the program wrote. `ended` is how it ended; if it ended early, `e` has the reason, and gets the place. */
+static int take_frames(struct unwinding *w, int out, int ended, bool crashed, struct err *e)
+{
+	struct stacks_records of = {w->state.thread, w->state.n_threads, !w->pid && w->state.signal, ended < 0};
+	_cleanup_free_ struct unwinder_record *x = NULL;
+	struct err why = *e;
+	struct stacks_cut at;
+	size_t n;
+	int r = read_records(out, &x, &n, e);
+
+	if (r < 0 || (ended < 0 && !n && !crashed))
+		return r < 0 ? r : ended;
+	r = stacks_records(w->s, &of, x, n, &at);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	if (r == 0)
+		return 0; /* it had written the last frame */
+	return err_set(e, ended, "%s, at thread %" PRIu64 ": the rest of its stack is missing, and the stacks of "
+		"%zu more thread%s", why.text, at.id, at.after, at.after == 1 ? "" : "s");
 }
 
 /* ---- the program -------------------------------------------------------------------- */
@@ -362,14 +333,26 @@ static int start(const struct unwinding *w, struct ends *x, int memory, pid_t *p
 	return r < 0 ? err_set(e, r, "the program %s cannot be started: %s", path, err_text(r)) : 0;
 }
 
-/* What the program reports. If it crashed, all stacks are lost. */
+static int ended_by(int number, int r, struct err *e)
+{
+	const char *name = sigabbrev_np(number);
+
+	return err_set(e, r, "the program that unwinds stacks was ended by signal %d%s%s%s", number,
+		name ? ", SIG" : "", name ? name : "", number == SIGKILL ? " (memory is short)" :
+		number == SIGXCPU ? " (it took too long)" : "");
+}
+
+/* What the program reports, or how it ended. */
 static int result(int word, int status, struct err *e)
 {
 	struct unwinder_word x;
 	struct err how = {0};
+	int r = worker_ended(status, &how);
 
-	if (worker_ended(status, &how) < 0)
-		return err_set(e, -EBADMSG, "the program that unwinds stacks was ended: %s", how.text);
+	if (r < 0 && WIFSIGNALED(status))
+		return ended_by(WTERMSIG(status), r, e);
+	if (r < 0)
+		return err_set(e, r, "the program that unwinds stacks ended with status %d", WEXITSTATUS(status));
 	if (pread(word, &x, sizeof(x), 0) != (ssize_t)sizeof(x))
 		return err_set(e, -EBADMSG, "the program that unwinds stacks reported nothing");
 	x.text[sizeof(x.text) - 1] = '\0';
@@ -390,17 +373,17 @@ static int unwind(struct unwinding *w, int memory, struct err *e)
 		return err_set(e, r, "%s", err_text(r));
 	}
 	r = start(w, &x, memory, &pid, e);
-	if (r == 0) {
-		w->socket = x.socket[0];
-		r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = WAIT_SECONDS, .stop = w->how->stop,
-			.serve = serve, .ctx = w, .socket = w->socket}, &status);
-		if (r < 0)
-			r = err_set(e, r, "%s", err_text(r));
-		else
-			r = result(x.word, status, e);
+	if (r < 0) {
+		ends_close(&x);
+		return r;
 	}
-	if (r == 0)
-		r = read_frames(w, x.out, e);
+	w->socket = x.socket[0];
+	r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = WAIT_SECONDS, .stop = w->how->stop,
+		.serve = serve, .ctx = w, .socket = w->socket}, &status);
+	r = r < 0 ? err_set(e, r, "the program that unwinds stacks was ended: %s", err_text(r))
+		  : result(x.word, status, e);
+	if (r != -EINTR)
+		r = take_frames(w, x.out, r, WIFSIGNALED(status), e);
 	ends_close(&x);
 	return r;
 }

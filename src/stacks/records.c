@@ -1,0 +1,98 @@
+/* Takes the records of the program that unwinds stacks, and says at which thread they were cut. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "stacks/records.h"
+#include "base/util.h"
+#include "dump/state.h"
+#include "unwinder/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct taking {
+	struct stacks *s;
+	const struct stacks_records *of;
+	const struct unwinder_record *x; /* the next one */
+	size_t n;			 /* that are left */
+	struct stacks_cut at;
+	bool cut; /* a thread before this one has no end */
+};
+
+static int add_thread(struct taking *t, size_t index, const char *end)
+{
+	const struct dump_thread *from = &t->of->thread[index];
+	struct stack_thread to = {.id = from->id, .crashed = index == 0 && t->of->crashed};
+
+	snprintf(to.name, sizeof(to.name), "%s", from->name);
+	snprintf(to.end, sizeof(to.end), "%s", from->lacks[0] ? from->lacks : end);
+	return stacks_thread(t->s, &to);
+}
+
+/* The trampoline of a signal handler and the frame that the signal interrupted both stop at an instruction. */
+static int add_frame(struct stacks *s, const struct unwinder_record *x, const struct stack_frame *last)
+{
+	struct stack_frame f = {.address = x->pc, .look = x->activation || !x->pc ? x->pc : x->pc - 1,
+		.found = !last ? STACK_CONTEXT : x->rules ? STACK_RULES : STACK_POINTER,
+		.signal = last && x->activation && !last->signal};
+
+	f.module = stacks_module_at(s, f.look);
+	return stacks_frame(s, &f);
+}
+
+/* The sentence for a thread whose records have no end, or "". A thread without registers has no records. */
+static const char *missing(struct taking *t, size_t index)
+{
+	const struct dump_thread *thread = &t->of->thread[index];
+
+	if (!t->of->cut || !thread->n)
+		return "";
+	if (t->cut)
+		t->at.after++;
+	else
+		t->at.id = thread->id;
+	return t->cut ? "the callers are missing: the program that unwinds stacks ended before"
+		      : "the callers are missing: the program that unwinds stacks ended here";
+}
+
+/* The records of one thread. */
+static int add_stack(struct taking *t, size_t index)
+{
+	const struct dump_thread *thread = &t->of->thread[index];
+	const struct unwinder_record registers = {.pc = thread->pc, .activation = 1}, *x = t->x;
+	char end[sizeof(x->text) + 1] = "";
+	const char *why = end;
+	size_t frames = 0;
+	int r;
+
+	while (frames < t->n && x[frames].thread == index && x[frames].kind == UNWINDER_FRAME)
+		frames++;
+	t->x += frames;
+	t->n -= frames;
+	if (t->n && t->x->thread == index) {
+		memcpy(end, t->x->text, sizeof(t->x->text));
+		t->x++;
+		t->n--;
+	} else {
+		why = missing(t, index);
+		t->cut |= why[0] != '\0';
+	}
+	if (!frames && thread->n) {
+		x = &registers;
+		frames = 1;
+	}
+	r = add_thread(t, index, why);
+	for (size_t i = 0; r >= 0 && i < frames; i++)
+		r = add_frame(t->s, &x[i], i ? &t->s->frame[t->s->n_frames - 1] : NULL);
+	return r;
+}
+
+int stacks_records(struct stacks *s, const struct stacks_records *of, const struct unwinder_record *x, size_t n,
+	struct stacks_cut *at)
+{
+	struct taking t = {.s = s, .of = of, .x = x, .n = n};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < of->n_threads; i++)
+		r = add_stack(&t, i);
+	*at = t.at;
+	return r < 0 ? r : t.cut;
+}

@@ -1,5 +1,6 @@
 /* Takes the records that the program libexec/symfs/unwind writes: the frames of each thread. The program reads files
- * that may be hostile, so its records may be any bytes. Used by stacks/unwind.c, on the thread of its struct stacks. */
+ * that may be hostile, so its records may be any bytes. Used by stacks/unwind.c, on the thread of its struct
+ * stacks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "stacks/stacks.h"

@@ -263,7 +263,8 @@ static int read_records(int out, struct unwinder_record **x, size_t *n, struct e
 	return 0;
 }
 
-/* Takes what the program wrote. `ended` is how it ended; if it ended early, `e` has the reason, and gets the place. */
+/* Takes what the program wrote. `ended` is how it ended; if it ended early, `e` has the reason, and gets the place.
+ */
 static int take_frames(struct unwinding *w, int out, int ended, bool crashed, struct err *e)
 {
 	struct stacks_records of = {w->state.thread, w->state.n_threads, !w->pid && w->state.signal, ended < 0};

@@ -27,7 +27,8 @@ struct walk_cpu {
 	unsigned n, ip, sp;
 	uint64_t saved; /* registers that a function keeps, one bit for each */
 	unsigned word;	/* bytes */
-	/* Finds the caller of t->now. 1: *out; 0: no caller was found; -EAGAIN: a Breakpad file is wanted; -ENOMEM. */
+	/* Finds the caller of t->now. 1: *out; 0: no caller was found; -EAGAIN: a Breakpad file is wanted;
+	 * -ENOMEM. */
 	int (*step)(struct walker *t, struct walk_frame *out);
 };
 

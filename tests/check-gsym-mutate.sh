@@ -20,7 +20,7 @@ for flags in '-O2 -gdwarf-5' '-O2 -gdwarf-4 -ffunction-sections -Wl,--gc-section
   files="$files $TMP/p${#files}.debug"
 done
 # shellcheck disable=SC2086
-"$mutate" "$top_builddir/symfs" 80 0 "${SYMFS_TEST_SEED:-1}" $files >said || fail "$(cat said)"
+"$mutate" "$top_builddir/libexec/convert" 80 0 "${SYMFS_TEST_SEED:-1}" $files >said || fail "$(cat said)"
 cat said
 grep -q '^80 files, 0 findings$' said || fail "not all were tried"
 grep -q ' made$' said || fail "nothing was made of any"

@@ -7,7 +7,6 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "intake/intake.h"
-#include "unarchive/unarchive.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -236,9 +235,6 @@ static int run_add(int argc, char **argv)
 	struct app app;
 	int status, r;
 
-	/* intake/, and not a user, runs this command. */
-	if (argc > 1 && strcmp(argv[1], UNARCHIVE_WORD) == 0)
-		return unarchive_main(argc - 1, argv + 1);
 	status = app_options(&args, &cmd_add, own, &argc, argv);
 	if (status >= 0)
 		return status;

@@ -113,12 +113,7 @@ static int run_gsym(int argc, char **argv)
 		{0},
 	};
 	struct err e = {0};
-	int status;
-
-	/* The daemon, and not a user, runs this command. */
-	if (argc > 1 && strcmp(argv[1], GSYM_WORKER_WORD) == 0)
-		return gsym_worker_main(argc - 1, argv + 1);
-	status = app_options(&run.args, &cmd_gsym, own, &argc, argv);
+	int status = app_options(&run.args, &cmd_gsym, own, &argc, argv);
 
 	if (status >= 0)
 		return status;

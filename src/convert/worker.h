@@ -45,7 +45,7 @@ enum gsym_work_form {
 };
 
 struct gsym_work {
-	const char *program; /* NULL: this program, which must call gsym_worker_main() for GSYM_WORKER_WORD */
+	const char *program; /* NULL: `convert` of libexec */
 	unsigned seconds;    /* of processor time for each thread, and of elapsed time in all; 0: 300 */
 	unsigned threads;    /* 0: as many as there are processors, up to 8 */
 	uint64_t memory;     /* bytes of memory that the worker may use; 0: half of the machine's memory */
@@ -72,9 +72,6 @@ struct gsym_work {
 	void *ctx;
 };
 
-/* The argument that makes the program a worker: `symfs gsym work`. */
-#define GSYM_WORKER_WORD "work"
-
 /* Converts the file `in` and waits for the worker. The caller owns *out, a descriptor of the output.
  * -EAGAIN: `lack` names a missing file; call again with the file.
  * -ENOMSG, -ENODATA: the input has nothing to convert. -EBADMSG: the input is broken, or crashed the worker.
@@ -87,7 +84,3 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
 
 /* Half of the machine's memory. */
 uint64_t gsym_work_memory(void);
-
-/* The worker's main(): reads descriptors 3 and 6 to 8, writes the output to 4, and reports the result on 5.
- * Returns the exit status. */
-int gsym_worker_main(int argc, char **argv);

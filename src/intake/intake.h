@@ -19,8 +19,7 @@ struct intake_opts {
 			       live as long as the intake */
 	uint64_t max_file_size; /* of a stored file, in bytes; 0: no limit */
 	bool allow_unsandboxed; /* archives are unpacked also where no system-call filter can be set */
-	const char *worker; /* the program that unpacks archives; NULL: this program, which must call
-			       unarchive_main() (unarchive/unarchive.h) for the words `add --unpack` */
+	const char *worker; /* the program that unpacks archives; NULL: `unarchive` of libexec */
 	const atomic_bool *stop; /* true ends intake_take() with -EINTR while it unpacks an archive; NULL: never */
 	/* Called while an archive or a compressed file is unpacked, with the member's name. May be NULL. */
 	void (*progress)(void *ctx, const char *shown);

@@ -42,7 +42,7 @@ static int spawn(const char *program, char *const *argv, const int *fds, unsigne
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
 	r = give(&actions, fds, n);
 	if (r == 0)
-		r = posix_spawn(pid, program ? program : "/proc/self/exe", &actions, &attr, argv,
+		r = posix_spawn(pid, program, &actions, &attr, argv,
 			no_environment);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);

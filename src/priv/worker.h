@@ -1,6 +1,6 @@
-/* Starts this program anew as a worker process, which reads hostile input: without environment, with a few
- * descriptors, and with limits. convert/ and unarchive/ have workers. worker_start() may be called from any thread;
- * the other functions are for the worker, before it starts threads. */
+/* Starts the programs of libexec as worker processes, which read hostile input: without environment, with a few
+ * descriptors, and with limits. convert/, frames/, unarchive/ and unwinder/ are such programs. worker_start() may be
+ * called from any thread; the other functions are for the worker, before it starts threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <limits.h>
@@ -10,7 +10,7 @@
 #define WORKER_FDS_MOST 6
 #define WORKER_FD_FIRST 3 /* the worker's number of the first descriptor that it is given */
 
-/* Starts `program` (NULL: this program). The worker has the n descriptors as 3, 4, and so on, and no other; -1
+/* Starts `program`, a path. The worker has the n descriptors as 3, 4, and so on, and no other; -1
  * stands for a closed one. 0 to 2 are /dev/null, except that a sanitizer keeps 2 for its reports. The caller
  * waits for *pid. 0, -errno. */
 int worker_start(const char *program, char *const *argv, const int *fds, unsigned n, pid_t *pid);

@@ -29,7 +29,7 @@ struct scan_opts {
 	const char *memory; /* the memory file, in an existing directory; NULL: no memory file */
 	bool archives;	    /* look into archives */
 	bool unsandboxed;   /* also where no system-call filter can be set */
-	const char *worker; /* the program that unpacks archives; NULL: this program, as in unarchive_opts */
+	const char *worker; /* the program that unpacks archives; NULL: `unarchive` of libexec */
 };
 
 /* 0, -errno. */

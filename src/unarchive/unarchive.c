@@ -66,14 +66,17 @@ static unsigned wait_seconds(int fd)
 /* Never returns -ENOENT, which stands for the end of an archive. */
 static int start(struct unarchive *u, int fd, int socket, struct err *e)
 {
-	char bytes[32], members[32];
-	char *argv[] = {(char *)"symfs", (char *)"add", (char *)UNARCHIVE_WORD, bytes, members,
-		(char *)(u->opts.unsandboxed ? "may" : "must-not"), NULL};
-	int r;
+	char found[PATH_MAX], bytes[32], members[32];
+	const char *program = u->opts.program;
+	char *argv[] = {(char *)"unarchive", bytes, members, (char *)(u->opts.unsandboxed ? "may" : "must-not"),
+		NULL};
+	int r = program ? 0 : worker_program("unarchive", found);
 
+	if (r < 0)
+		return err_set(e, -EIO, "was not unpacked: the program %s/unarchive is not installed", PKGLIBEXECDIR);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)u->opts.limits.bytes);
 	snprintf(members, sizeof(members), "%llu", (unsigned long long)u->opts.limits.members);
-	r = worker_start(u->opts.program, argv, (const int[]){fd, socket}, 2, &u->pid);
+	r = worker_start(program ? program : found, argv, (const int[]){fd, socket}, 2, &u->pid);
 	return r < 0 ? err_set(e, r == -ENOENT ? -EIO : r, "was not unpacked: no worker could be started: %s",
 			     err_text(r)) : 0;
 }

@@ -17,7 +17,7 @@
 uint64_t unarchive_bytes_most(uint64_t size);
 
 struct unarchive_opts {
-	const char *program; /* NULL: this program, which must call unarchive_main() for UNARCHIVE_WORD */
+	const char *program; /* NULL: `unarchive` of libexec */
 	bool unsandboxed;    /* the worker may run without a system-call filter if the system cannot set one */
 	const atomic_bool *stop; /* true ends the worker; NULL: never */
 	struct wire_limits limits;
@@ -54,9 +54,3 @@ int unarchive_head(struct unarchive *u, const uint8_t **p, size_t *n, struct err
 int unarchive_read(struct unarchive *u, const uint8_t **p, size_t *n, struct err *e);
 /* The number of members seen so far. */
 uint64_t unarchive_seen(const struct unarchive *u);
-
-/* The argument that makes the program a worker: `symfs add --unpack`. */
-#define UNARCHIVE_WORD "--unpack"
-
-/* The worker's main(). Returns the exit status. */
-int unarchive_main(int argc, char **argv);

@@ -156,7 +156,7 @@ static void act(void)
 /* Runs before main(), which is libFuzzer's or that of replay.c. */
 static __attribute__((constructor)) void act_as_worker(int argc, char **argv)
 {
-	if (argc > 2 && strcmp(argv[1], "gsym") == 0 && strcmp(argv[2], GSYM_WORKER_WORD) == 0)
+	if (strcmp(argv[0], "convert") == 0)
 		act();
 }
 
@@ -204,7 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	static uint32_t addrs[PARTIAL_ADDRESSES_MOST];
 	struct given given = {.fails = n && p[0] == 0xff};
 	struct partial_file file = {SIZE, await_ranges, read_range, &given};
-	struct gsym_work o = {.seconds = SECONDS, .unsandboxed = true};
+	struct gsym_work o = {.program = "/proc/self/exe", .seconds = SECONDS, .unsandboxed = true};
 	uint64_t began = clock_ms();
 	struct err e = {0};
 	int out = -1, r;

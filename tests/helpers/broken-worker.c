@@ -1,13 +1,12 @@
-/* symfs with a GSYM worker that obeys its input. If a file contains "worker: crash", the worker
+/* The program `convert`, which obeys its input. If a file contains "worker: crash", the worker
  * crashes; with "worker: hang" it runs for ever; with "worker: full" it reports that it has too
  * little memory. With "worker: write PATH\n" it tries to create that file, as its daemon could.
- * With "worker: wait PATH\n" it waits until that file exists, and then works as usual. All else is
- * symfs itself. */
+ * With "worker: wait PATH\n" it waits until that file exists, and then works as usual. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#define gsym_worker_main real_worker_main
-#include "convert/worker-main.c"
-#undef gsym_worker_main
-int gsym_worker_main(int argc, char **argv);
+int real_main(int argc, char **argv);
+#define main real_main
+#include "convert/main.c"
+#undef main
 
 #include <fcntl.h>
 #include <signal.h>
@@ -76,7 +75,7 @@ static void obey(struct span file)
 		wait_for_file(p + 5, n - 5);
 }
 
-int gsym_worker_main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	struct err e = {0};
 	struct span file;
@@ -85,5 +84,5 @@ int gsym_worker_main(int argc, char **argv)
 		obey(file);
 		map_release(&file);
 	}
-	return real_worker_main(argc, argv);
+	return real_main(argc, argv);
 }

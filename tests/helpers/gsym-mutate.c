@@ -1,5 +1,5 @@
 /* Changes debug files at random and has real workers convert them. No file may harm the process
- * that asked. `gsym-mutate SYMFS COUNT SECONDS SEED FILE...` tries COUNT files, or, when COUNT is
+ * that asked. `gsym-mutate CONVERT COUNT SECONDS SEED FILE...` tries COUNT files, or, when COUNT is
  * 0, as many as SECONDS allow, and prints how their workers ended. It fails when a worker was
  * ended by a signal or a status that its limits do not explain, when a result is not whole, or
  * when a worker took longer than its limit. The file is kept as mutated-N in the working
@@ -153,9 +153,9 @@ static bool is_whole(int fd)
 }
 
 /* Converts it; whether all is as it must be. */
-static bool try(const char *symfs, const uint8_t *p, size_t n)
+static bool try(const char *convert, const uint8_t *p, size_t n)
 {
-	struct gsym_work o = {.program = symfs, .seconds = LIMIT, .threads = (unsigned)(1 + roll(2)),
+	struct gsym_work o = {.program = convert, .seconds = LIMIT, .threads = (unsigned)(1 + roll(2)),
 		.memory = 4ull << 30, .alt = {.fd = -1}, .package = {.fd = -1}};
 	int in = memfd_create("mutated", MFD_CLOEXEC), out = -1, r;
 	uint64_t began = clock_ms(), took;
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 
 	if (n_files < 1 || n_files > (int)ARRAY_SIZE(files)) {
-		fprintf(stderr, "gsym-mutate: SYMFS COUNT SECONDS SEED FILE...\n");
+		fprintf(stderr, "gsym-mutate: CONVERT COUNT SECONDS SEED FILE...\n");
 		return 2;
 	}
 	state = strtoull(argv[4], NULL, 10);

@@ -8,7 +8,7 @@
 need_mount
 need gcc objcopy readelf curl cmp pgrep
 REAL=$SYMFS
-SYMFS=$top_builddir/tests/helpers/broken-worker
+with_broken_worker
 
 # told NAME WORDS: the debug file of a program NAME of its own, with words for the worker in it.
 mkdir -p "$TMP/up"
@@ -34,7 +34,7 @@ upstream_start up --root "$TMP/up"
 symfs_mount one --cache "$TMP/store" --source "gdb@$URL_up"
 symfs_mount two --cache "$TMP/store" --source "gdb@$URL_up"
 made() { cat "$TMP/one.log" "$TMP/two.log" | grep -c 'was made of'; }
-workers_of() { pgrep -P "$1" -f 'gsym work'; }
+workers_of() { pgrep -P "$1" -x convert; }
 idle() { ! workers_of "$1"; }
 waits() { [ "$(stat_of "$MNT_one" fs_waiting)" = "$1" ] && [ "$(stat_of "$MNT_two" fs_waiting)" = "$2" ]; }
 begin() { # COMMAND...: in the background; sets BEGUN
@@ -54,7 +54,7 @@ while [ $i -lt 16 ]; do
   i=$((i + 1))
 done
 wait_for 30 waits 16 16 || fail "waiting: $(stat_of "$MNT_one" fs_waiting) and $(stat_of "$MNT_two" fs_waiting)"
-wait_for 30 sh -c "pgrep -P $PID_one -f 'gsym work' || pgrep -P $PID_two -f 'gsym work'" || fail "no worker runs"
+wait_for 30 sh -c "pgrep -P $PID_one -x convert || pgrep -P $PID_two -x convert" || fail "no worker runs"
 [ "$( { workers_of "$PID_one"; workers_of "$PID_two"; } | wc -l)" = 1 ] || fail "more than one works"
 # The worker has its streams and what it was given, and nothing of the environment.
 worker=$({ workers_of "$PID_one"; workers_of "$PID_two"; })

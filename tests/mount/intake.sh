@@ -166,7 +166,7 @@ head -c 120000000 /dev/urandom >"$TMP/noise"
 objcopy --add-section .noise="$TMP/noise" "$debug" "$TMP/huge.debug" || fail objcopy
 make_archive "$TMP/huge.tar.gz" tar gz foo "$TMP/p/bin/foo" huge.debug "$TMP/huge.debug"
 begins() { [ -n "$(find "$TMP/store/partial" -type f -size +1000 2>/dev/null)" ]; }
-worker_of() { pgrep -P "$1" -f -- "add --unpack"; }
+worker_of() { pgrep -P "$1" -x unarchive; }
 # Begins to add the archive, and stops it in the middle; on a busy machine that may take several attempts.
 begin_and_stop() {
   for _ in 1 2 3 4 5 6 7 8 9 10; do

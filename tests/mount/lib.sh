@@ -268,6 +268,21 @@ symfs_umount() {
   wait "$su_pid" || fail "the daemon of $1 ended with $?"
 }
 
+# copy_symfs DIRECTORY: symfs and the programs that it starts. The copies need no reachable build tree.
+copy_symfs() {
+  mkdir -p "$1/libexec" && cp "$SYMFS" "$1/symfs" || fail "cannot copy $SYMFS"
+  for program in convert frames unarchive unwind; do
+    cp "$top_builddir/libexec/$program" "$1/libexec/" || fail "cannot copy $program"
+  done
+}
+
+# with_broken_worker: from here on, $SYMFS is a copy whose conversions obey their input (tests/helpers/broken-worker.c).
+with_broken_worker() {
+  copy_symfs "$TMP/broken"
+  cp "$top_builddir/tests/helpers/broken-worker" "$TMP/broken/libexec/convert" || fail "cannot copy the broken worker"
+  SYMFS=$TMP/broken/symfs
+}
+
 stat_of() { sed -n "s/^$2 //p" "$1/.symfs/stats"; } # MOUNT COUNTER
 
 build_id() { readelf -n "$1" 2>/dev/null | sed -n 's/.*Build ID: //p' | head -n 1; }

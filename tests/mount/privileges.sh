@@ -12,7 +12,7 @@ need setpriv gcc objcopy strip readelf pgrep
 # ---- memory -------------------------------------------------------------------------------------
 # Root could read any memory, so this is about another user's processes.
 chmod 755 "$TMP"
-cp "$SYMFS" "$TMP/symfs" && chmod 755 "$TMP/symfs"
+copy_symfs "$TMP"
 mkdir -m 777 "$TMP/user"
 as_user() { HOME=$TMP/user setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 printf 'hunter2hunter2\n' >"$TMP/user/token"
@@ -47,7 +47,7 @@ landlock() { # whether the kernel has it
   grep -qw landlock /sys/kernel/security/lsm 2>/dev/null || ! grep -q 'no Landlock' "$TMP/hand.log"
 }
 make_program "$TMP/made" one
-SYMFS=$top_builddir/tests/helpers/broken-worker
+with_broken_worker
 mkdir -p "$TMP/own" "$TMP/other"
 told_to() { # NAME WORDS: a program's debug file with words for the worker in it; sets NAME
   make_program "$TMP/$1" "$1"

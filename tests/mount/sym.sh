@@ -143,8 +143,8 @@ get debug.sym asm-debug || fail "get Asm.sym of the debug file"
 
 # ---- a fault of this machine ---------------------------------------------------------------------
 # This copy does not find the reader of unwind tables. No file without rules may stay in its cache.
-mkdir "$TMP/alone"
-cp "$SYMFS" "$TMP/alone/symfs"
+copy_symfs "$TMP/alone"
+rm "$TMP/alone/libexec/frames"
 faulty() { # SYMFS
   "$1" get --no-default-sources --source "gdb@$TMP/both" --cache "$TMP/fault" -o "$TMP/fault.sym" "breakpad/$SYM" >"$TMP/fault.out" 2>&1
 }

@@ -42,12 +42,12 @@ static const char *script(const char *body, char path[static 64])
 	return path;
 }
 
-static const char *symfs_program(void)
+static const char *convert_program(void)
 {
 	static char path[4096];
 	const char *top = getenv("top_builddir");
 
-	snprintf(path, sizeof(path), "%s/symfs", top ? top : ".");
+	snprintf(path, sizeof(path), "%s/libexec/convert", top ? top : ".");
 	return path;
 }
 
@@ -67,7 +67,7 @@ START_TEST(converts)
 	struct span bytes;
 	struct gsym g;
 	struct buf line = BUF_UP_TO(4096);
-	int out = -1, r = run(symfs_program(), 60, text, sizeof(text) - 1, &out, &e);
+	int out = -1, r = run(convert_program(), 60, text, sizeof(text) - 1, &out, &e);
 
 	ck_assert_msg(r == 0, "%s", e.text);
 	ck_assert_int_eq(map_fd(&bytes, out, &e), 0);
@@ -84,9 +84,9 @@ START_TEST(says_why_not)
 	struct err e = {0};
 	int out = -1;
 
-	ck_assert_int_eq(run(symfs_program(), 60, "hello there, nothing", 20, &out, &e), -ENOMSG);
+	ck_assert_int_eq(run(convert_program(), 60, "hello there, nothing", 20, &out, &e), -ENOMSG);
 	ck_assert_ptr_nonnull(strstr(e.text, "not a file that GSYM can be made from"));
-	ck_assert_int_eq(run(symfs_program(), 60, text, 59, &out, &e), -ENODATA);
+	ck_assert_int_eq(run(convert_program(), 60, text, 59, &out, &e), -ENODATA);
 	ck_assert_int_eq(out, -1);
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(short_of_memory)
 {
 	struct worker_word word = {.r = -ENOMEM, .text = "Cannot allocate memory"};
 	static char large[2 << 20];
-	struct gsym_work o = {.program = symfs_program(), .seconds = 60, .memory = 1 << 20};
+	struct gsym_work o = {.program = convert_program(), .seconds = 60, .memory = 1 << 20};
 	struct err e = {0};
 	char path[64], said[] = "/tmp/test-gsym-worker.XXXXXX", body[64];
 	int fd = mkstemp(said), out = -1, n;
@@ -238,7 +238,7 @@ END_TEST
 
 START_TEST(refuses_without_filters)
 {
-	struct gsym_work o = {.program = symfs_program(), .seconds = 60};
+	struct gsym_work o = {.program = convert_program(), .seconds = 60};
 	int in = in_memory(text, sizeof(text) - 1), out = -1;
 	bool bare = false;
 	struct err e = {0};

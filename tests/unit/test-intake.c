@@ -47,12 +47,12 @@ static void note(void *ctx, const struct intake_report *r)
 	}
 }
 
-static const char *symfs_program(void)
+static const char *unarchive_program(void)
 {
 	static char path[4096];
 	const char *top = getenv("top_builddir");
 
-	snprintf(path, sizeof(path), "%s/symfs", top ? top : ".");
+	snprintf(path, sizeof(path), "%s/libexec/unarchive", top ? top : ".");
 	return path;
 }
 
@@ -67,7 +67,7 @@ static int in_memory(const void *p, size_t n)
 
 static struct intake *intake_of(struct store *s, const char *worker)
 {
-	struct intake_opts o = {.store = s, .source = "upload", .worker = worker ? worker : symfs_program()};
+	struct intake_opts o = {.store = s, .source = "upload", .worker = worker ? worker : unarchive_program()};
 	struct intake *in;
 
 	ck_assert_int_eq(intake_new(&in, &o), 0);
@@ -264,7 +264,7 @@ END_TEST
 
 START_TEST(limits_of_a_file)
 {
-	struct intake_opts o = {.source = "upload", .worker = symfs_program(), .max_file_size = 60};
+	struct intake_opts o = {.source = "upload", .worker = unarchive_program(), .max_file_size = 60};
 	struct intake_item it = {.named = true};
 	struct intake *in;
 	struct seen seen;

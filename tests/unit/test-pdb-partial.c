@@ -239,7 +239,7 @@ START_TEST(in_a_worker)
 	struct err e = {0};
 	int out = -1, r;
 
-	snprintf(program, sizeof(program), "%s/symfs", built ? built : ".");
+	snprintf(program, sizeof(program), "%s/libexec/convert", built ? built : ".");
 	snprintf(path, sizeof(path), "%s/" TOP "/winpty-x64.pdb", top);
 	if (access(path, R_OK) < 0)
 		return;

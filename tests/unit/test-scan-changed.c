@@ -130,7 +130,7 @@ START_TEST(changed_archives)
 {
 	const char *seed = getenv("SYMFS_TEST_SEED"), *seconds = getenv("SYMFS_SCAN_SECONDS");
 	uint64_t began = clock_ms(), most = seconds ? strtoull(seconds, NULL, 10) * 1000 : 0;
-	struct scan s = {.worker = strdup(built("symfs")), .archives = true};
+	struct scan s = {.worker = strdup(built("libexec/unarchive")), .archives = true};
 	struct { char *p; size_t n; } made[ARRAY_SIZE(kinds)];
 	unsigned tried = 0, found = 0, faulty = 0;
 	char *log;

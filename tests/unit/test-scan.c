@@ -54,7 +54,7 @@ static void begin(const char *memory)
 	struct err e = {0};
 
 	struct scan_opts o = {.path = in_scratch("tree"), .memory = memory, .archives = !without_archives,
-		.worker = worker ? worker : helper("symfs")};
+		.worker = worker ? worker : helper("libexec/unarchive")};
 
 	ck_assert_msg(scan_start(&scan, &o, &e) == 0, "%s", e.text);
 }
@@ -549,7 +549,7 @@ static void make_worker(const char *r)
 		n = snprintf(text, sizeof(text), "#!/bin/sh\nprintf '\\005\\0\\0\\0\\0\\0\\0\\0%s\\377\\377\\377"
 			"\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0' >&4\n", r);
 	else
-		n = snprintf(text, sizeof(text), "#!/bin/sh\nexec '%s' \"$@\"\n", helper("symfs"));
+		n = snprintf(text, sizeof(text), "#!/bin/sh\nexec '%s' \"$@\"\n", helper("libexec/unarchive"));
 	ck_assert(n > 0 && (size_t)n < sizeof(text));
 	write_file(in_scratch("new"), text, (size_t)n);
 	ck_assert_int_eq(chmod(in_scratch("new"), 0700), 0);

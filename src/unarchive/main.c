@@ -1,4 +1,5 @@
-/* The worker process that takes an archive apart: sets its limits and its filter, and chooses a reader. */
+/* The program `unarchive`: sets its limits and its filter, and takes one archive apart. symfs starts it
+ * (unarchive/unarchive.h). It is a program of its own so that symfs does not load libarchive. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "priv/filter.h"
@@ -7,6 +8,7 @@
 #include "unarchive/unarchive.h"
 
 #include <locale.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -56,13 +58,15 @@ static int work(struct sender *s, const char *sandbox, struct err *e)
 				   : unarchive_lib(s, WIRE_ARCHIVE, (uint64_t)st.st_size, kind, e);
 }
 
-int unarchive_main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	static struct sender s;
 	struct err e = {0};
 
-	if (argc != 4)
+	if (argc != 4) {
+		fputs("unarchive is started by symfs, and is no command\n", stderr);
 		return 2;
+	}
 	s.limits.bytes = strtoull(argv[1], NULL, 10);
 	s.limits.members = strtoull(argv[2], NULL, 10);
 	sender_done(&s, work(&s, argv[3], &e), &e);

@@ -1,4 +1,5 @@
-/* The worker process: sets its limits and its filter, converts, and reports the result. */
+/* The program `convert`: sets its limits and its filter, converts one file, and reports the result. symfs starts it
+ * (convert/worker.h). It is a program of its own so that it loads few libraries, and starts in a few milliseconds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/map.h"
@@ -268,13 +269,15 @@ static int work(struct work *w, struct err *e)
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : convert(w, file, e);
 }
 
-int gsym_worker_main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	struct work w = {0};
 	struct err e = {0};
 
-	if (argc != 13)
+	if (argc != 13) {
+		fputs("convert is started by symfs, and is no command\n", stderr);
 		return 2;
+	}
 	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
 	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
 	w.memory = strtoull(argv[3], NULL, 10);

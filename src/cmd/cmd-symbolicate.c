@@ -316,7 +316,10 @@ static int run_symbolicate(int argc, char **argv)
 	if (status < 0)
 		status = run_opened(&w, &args);
 	buf_release(&w.in);
-	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
+	if (fflush(stdout) != 0)
+		status = status == EXIT_DONE ? EXIT_LOCAL : status;
+	symbolicate_end();
+	return status;
 }
 
 const struct cmd cmd_symbolicate = {

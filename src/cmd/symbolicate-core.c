@@ -159,7 +159,9 @@ static int print_stacks(const struct app *app, const struct stacks *s)
 		r = buf_adds(&out, "\n");
 	if (r == 0 && fwrite(buf_text(&out), 1, out.n, stdout) != out.n)
 		r = -EIO;
-	if (r < 0)
+	if (r == 0 && fflush(stdout) != 0)
+		r = -errno;
+	if (r < 0 && !atomic_load(&symbolicate_stopped))
 		fprintf(stderr, "symfs symbolicate: %s\n", err_text(r));
 	return r < 0 ? EXIT_LOCAL : EXIT_DONE;
 }
@@ -184,10 +186,9 @@ int symbolicate_core(struct app *app, const char *path, pid_t pid, const struct 
 		status = named == 0 ? print_stacks(app, &s) : EXIT_DONE;
 	}
 	stacks_release(&s);
-	if ((r < 0 || named < 0) && atomic_load(&symbolicate_stopped))
+	if ((r < 0 || named < 0 || status != EXIT_DONE) && atomic_load(&symbolicate_stopped))
 		return EXIT_INTERRUPTED;
-	fflush(stdout); /* the stacks come before the sentence that some are missing */
-	if (r < 0)
+	if (r < 0) /* after the stacks, and the status counts */
 		status = fail(path, pid, r, &e);
 	else if (named < 0)
 		status = fail(path, pid, named, &why);

@@ -9,11 +9,15 @@
 
 struct local_files;
 
-/* From now on SIGINT, SIGTERM and SIGHUP end the work. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE end the work. SIGPIPE, because the command has files and processes to
+ * remove when its output has no reader. */
 void symbolicate_catch(void);
+/* The last call of the command: after SIGPIPE this process ends by that signal, as if it had not been caught. */
+void symbolicate_end(void);
 /* True since a signal came that ends the command. */
 extern atomic_bool symbolicate_stopped;
-/* symb_stop() is called for this service when the signal comes, or now if it has come. NULL: for none. */
+/* symb_stop() is called for this service when the signal comes, or now if it has come. NULL: for none; the caller may
+ * free the service then, also if a signal comes meanwhile on another thread. */
 void symbolicate_running(struct symb *s);
 
 /* Whether the file of this path is a minidump. NULL and "-" are not. */

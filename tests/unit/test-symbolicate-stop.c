@@ -1,0 +1,85 @@
+/* Tests cmd/symbolicate: a signal stops the service that runs, and never one that is freed, on whichever thread the
+ * signal arrives. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/symbolicate.h"
+#include "unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+/* In place of that of symb/symb.c. The pause is the time in which another thread may free the service. */
+static atomic_uint stops;
+
+void symb_stop(struct symb *s)
+{
+	volatile char *p = (volatile char *)s;
+
+	for (int i = 0; i < 100; i++)
+		*p = 1; /* AddressSanitizer reports a write to freed memory */
+	atomic_fetch_add(&stops, 1);
+}
+
+static atomic_bool over;
+
+static void *send(void *unused)
+{
+	while (!atomic_load(&over)) {
+		pthread_kill(pthread_self(), SIGTERM);
+		sched_yield();
+	}
+	return NULL;
+}
+
+START_TEST(never_a_freed_one)
+{
+	pthread_t thread[3];
+
+	symbolicate_catch();
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, send, NULL), 0);
+	for (int i = 0; i < 20000; i++) {
+		struct symb *s = malloc(16);
+
+		ck_assert_ptr_nonnull(s);
+		symbolicate_running(s);
+		symbolicate_running(NULL);
+		free(s);
+	}
+	atomic_store(&over, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_uint_gt(atomic_load(&stops), 1000);
+}
+END_TEST
+
+/* A signal that came before the service counts. */
+START_TEST(an_early_signal)
+{
+	struct symb *s = malloc(16);
+
+	symbolicate_catch();
+	ck_assert(!atomic_load(&symbolicate_stopped));
+	raise(SIGHUP);
+	ck_assert(atomic_load(&symbolicate_stopped));
+	ck_assert_uint_eq(atomic_load(&stops), 0);
+	symbolicate_running(s);
+	ck_assert_uint_eq(atomic_load(&stops), 1);
+	symbolicate_running(NULL);
+	free(s);
+}
+END_TEST
+
+/* A command that was started with SIGHUP or SIGPIPE ignored goes on. */
+START_TEST(ignored_signals)
+{
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	symbolicate_catch();
+	raise(SIGHUP);
+	raise(SIGPIPE);
+	ck_assert(!atomic_load(&symbolicate_stopped));
+}
+END_TEST
+
+UNIT_MAIN("symbolicate-stop", never_a_freed_one, an_early_signal, ignored_signals)

@@ -59,14 +59,15 @@ int local_files_copy(struct local_files *l, int fd, uint64_t size, const char *b
 {
 	_cleanup_close_ int to = -1;
 	char at[PATH_MAX + 32];
-	int r = size > COPY_MOST ? -EFBIG : make_directory(l);
+	int r = size > COPY_MOST - l->copied ? -EFBIG : make_directory(l);
 
 	if (r < 0)
 		return r;
-	snprintf(at, sizeof(at), "%s/copy", l->dir);
+	snprintf(at, sizeof(at), "%s/%.24s", l->dir, build_id);
 	to = open(at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -errno;
+	l->copied += size;
 	for (off_t from = 0; (uint64_t)from < size;) {
 		ssize_t n = sendfile(to, fd, &from, (size_t)(size - (uint64_t)from));
 

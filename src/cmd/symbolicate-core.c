@@ -59,8 +59,8 @@ struct taking {
 	pid_t pid; /* 0: a core file */
 };
 
-/* `gone`: the path leads to a file that has no other path. */
-static void take_file(struct local_files *l, const char *path, bool gone, const struct module *m)
+/* Takes a file if it is of the module's build. `gone`: it is copied, because it has no other path. Whether it is. */
+static bool take_file(struct local_files *l, const char *path, bool gone, const struct module *m)
 {
 	_cleanup_close_ int fd = -1;
 	struct obj_slice slice;
@@ -69,34 +69,38 @@ static void take_file(struct local_files *l, const char *path, bool gone, const 
 	bool debug;
 
 	if (path_open_file(path, &fd, &size, NULL) < 0)
-		return;
+		return false;
 	v = view_of_fd(fd, size);
 	if (obj_identify(&v, 0, &slice, NULL) < 0 || slice.module.object != OBJECT_ELF ||
 		!build_id_equal(slice.module.code_id, m->code_id))
-		return;
+		return false;
 	debug = slice.worth.debug != WORTH_NO_DEBUG;
 	if (gone)
 		local_files_copy(l, fd, size, slice.module.code_id, debug);
 	else
 		local_files_add(l, path, slice.module.code_id, debug);
+	return true;
 }
 
-/* The file of a running program can be read after it was deleted. */
+/* The files of a running process can be read after they were deleted, and in its own root directory. */
 static int take_module(void *ctx, const struct dump_module *d)
 {
 	const struct taking *t = ctx;
-	char exe[40];
+	char path[DUMP_PATH + 40];
 
 	if (atomic_load(&symbolicate_stopped))
 		return -EINTR;
 	if (!d->m.code_id[0])
 		return 0;
 	if (!d->deleted && d->path[0] == '/') {
-		take_file(t->files, d->path, false, &d->m);
-	} else if (t->pid && d->program) {
-		snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)t->pid);
-		take_file(t->files, exe, true, &d->m);
+		if (take_file(t->files, d->path, false, &d->m) || !t->pid)
+			return 0;
+		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)t->pid, d->path);
+		if (take_file(t->files, path, false, &d->m))
+			return 0;
 	}
+	if (t->pid && dump_process_link(t->pid, d, path) == 0)
+		take_file(t->files, path, true, &d->m);
 	return 0;
 }
 

@@ -37,3 +37,9 @@ int dump_read(struct view *v, dump_each *each, void *ctx, struct err *e);
 /* Reads /proc/PID/maps and the memory of a process. Reading the memory needs the right to trace the
  * process; without that right, modules have no ids. 0; -ESRCH: no such process; -EACCES: not permitted. */
 int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e);
+
+/* The path at which the kernel has the file of a module of a running process, also after the file was deleted. That
+ * of a library can be opened only with CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. 0; -ENOENT: the module is not there
+ * any more; errors of this machine. */
+#define DUMP_LINK 96
+int dump_process_link(pid_t pid, const struct dump_module *d, char out[static DUMP_LINK]);

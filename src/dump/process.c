@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "dump/private.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,4 +90,29 @@ int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e)
 	for (char *line = strtok_r(maps, "\n", &save); r == 0 && line; line = strtok_r(NULL, "\n", &save))
 		r = take_line(&j, line);
 	return r == 0 ? joining_flush(&j) : r;
+}
+
+/* The links of /proc/PID/map_files are called "FROM-TO". */
+int dump_process_link(pid_t pid, const struct dump_module *d, char out[static DUMP_LINK])
+{
+	const struct dirent *entry;
+	char *end;
+	DIR *all;
+	int r = -ENOENT;
+
+	if (d->program) {
+		snprintf(out, DUMP_LINK, "/proc/%d/exe", (int)pid);
+		return 0;
+	}
+	snprintf(out, DUMP_LINK, "/proc/%d/map_files", (int)pid);
+	all = opendir(out);
+	if (!all)
+		return -errno;
+	while (r < 0 && (entry = readdir(all)))
+		if (strtoull(entry->d_name, &end, 16) == d->base && end > entry->d_name && *end == '-') {
+			snprintf(out, DUMP_LINK, "/proc/%d/map_files/%.40s", (int)pid, entry->d_name);
+			r = 0;
+		}
+	closedir(all);
+	return r;
 }

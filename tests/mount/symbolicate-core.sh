@@ -204,6 +204,67 @@ has old.txt '^  0  prog [+] 0x[0-9a-f]+$'
 grep -q 'another\|deleted' old.txt && fail "a program that was replaced: $(cat old.txt)"
 exec 8>&-
 wait "$pid"
+# ---- a process whose library was deleted ---------------------------------------------------
+cat >lib.c <<'END'
+__attribute__((noinline)) int in_library(int (*f)(void)) {
+  return f() + 1;
+}
+END
+cat >uses.c <<'END'
+#include <stdio.h>
+#include <unistd.h>
+#ifdef ALONE
+static
+#endif
+int in_library(int (*f)(void));
+__attribute__((noinline)) int waits(void) {
+  char c;
+  puts("ready");
+  fflush(stdout);
+  return read(0, &c, 1) > 0;
+}
+int main(void) {
+  return in_library(waits) + 1;
+}
+#ifdef ALONE
+#include "lib.c"
+#endif
+END
+gcc -g -O1 -fPIC -shared -Wl,--build-id=sha1 -o libx.so lib.c && gcc -g -O1 -Wl,--build-id=sha1 -o uses uses.c libx.so "-Wl,-rpath,$TMP" ||
+  fail "gcc"
+./uses <in >out &
+pid=$!
+exec 8>in 9<out
+read -r line <&9
+rm libx.so
+mapped=$(find "/proc/$pid/map_files" -type l 2>/dev/null | head -n 1)
+if head -c 1 "$mapped" >/dev/null 2>&1; then
+  rm -rf links # of the commands that were killed
+  mkdir links
+  alone deleted deleted.txt "$pid" || fail "deleted: $(cat deleted.txt.log)"
+  in_order deleted.txt 'uses  waits [+] .* at .*/uses[.]c:11$' 'libx[.]so  in_library [+] .* at .*/lib[.]c:2$' \
+    'uses  main [+] .* at .*/uses[.]c:14$'
+  [ -z "$(ls links)" ] || fail "a command leaves $(ls links)"
+else
+  say "the kernel does not show files that were deleted: $mapped"
+fi
+exec 8>&-
+wait "$pid"
+
+# ---- a process with a root directory of its own --------------------------------------------
+mkdir root
+if gcc -g -O1 -static -DALONE -Wl,--build-id=sha1 -o root/inside uses.c && chroot root /inside </dev/null >/dev/null; [ $? = 2 ]; then
+  chroot root /inside <in >out &
+  pid=$!
+  exec 8>in 9<out
+  read -r line <&9
+  alone inside inside.txt "$pid" || fail "inside: $(cat inside.txt.log)"
+  in_order inside.txt 'inside  waits [+] .* at .*/uses[.]c:11$' 'inside  main [+] .* at .*/uses[.]c:14$'
+  exec 8>&-
+  wait "$pid"
+else
+  say "no static program, or no chroot"
+fi
 ask none.txt "$pid" && fail "a process that has ended was read"
 has none.txt.log 'no such process'
 exit 0

@@ -51,6 +51,11 @@ static size_t plain_bytes(const uint8_t *p, size_t n)
 		if (has_odd(v))
 			break;
 	}
+	if (n >= sizeof(v) && n - i < sizeof(v)) { /* the last eight bytes, some of them again */
+		memcpy(&v, p + n - sizeof(v), sizeof(v));
+		if (!has_odd(v))
+			return n;
+	}
 	while (i < n && is_plain(p[i]))
 		i++;
 	return i;
@@ -72,6 +77,10 @@ int jtext_add(struct buf *b, const char *text)
 	b->n += n;
 	b->p[b->n] = '\0';
 	p += n;
+	if (p == end) { /* there is room, as reserved above */
+		memcpy(b->p + b->n++, "\"", 2);
+		return 0;
+	}
 	while (r == 0 && p < end) {
 		size_t plain = plain_bytes(p, (size_t)(end - p));
 

@@ -238,6 +238,7 @@ void frames_write(struct writing *w, struct symb *s, const struct symb_api *api,
 			else
 				put_frame_v4(w, module, &w->q->frames[i]);
 			p->n = (uint32_t)(w->parts.n - p->at);
+			reply_put(w, PART_BETWEEN);
 			check_time(w);
 		}
 		if (module && module->file && first[m] != NO_PART)

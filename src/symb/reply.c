@@ -21,11 +21,15 @@ static void put_stacks(struct writing *w, const struct asked_job *job)
 		reply_put(w, i ? ", [" : "[");
 		for (size_t f = 0; w->r == 0 && f < s->n; f++) {
 			const struct part *p = &w->part[s->first + f];
+			size_t at = p->at, n = p->n;
 
 			if (f)
-				reply_put(w, ", ");
+				reply_put(w, PART_BETWEEN);
+			/* Frames of one module lie one behind the other, and are copied at once. */
+			for (; f + 1 < s->n && p[1].at == at + n + strlen(PART_BETWEEN); f++, p++)
+				n += strlen(PART_BETWEEN) + p[1].n;
 			if (w->r == 0)
-				w->r = buf_add(w->out, buf_text(&w->parts) + p->at, p->n);
+				w->r = buf_add(w->out, buf_text(&w->parts) + at, n);
 		}
 		reply_put(w, "]");
 	}

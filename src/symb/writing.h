@@ -16,6 +16,7 @@ struct part {
 	size_t at;	 /* the answer is bytes [at, at + n) of writing.parts */
 };
 #define NO_PART UINT32_MAX
+#define PART_BETWEEN ", " /* follows each answer in writing.parts */
 
 struct writing {
 	struct request *q;

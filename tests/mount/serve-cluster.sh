@@ -106,7 +106,7 @@ start_haproxy() {
   for _ in 1 2 3 4 5; do
     front_port=$(free_port)
     {
-      printf 'global\n\tmaxconn 1000\n\tlog stderr local0\n\tstats socket %s/haproxy.sock\n' "$TMP"
+      printf 'global\n\tmaxconn 1000\n\ttune.bufsize 131072\n\tlog stderr local0\n\tstats socket %s/haproxy.sock\n' "$TMP"
       with_servers "$top_srcdir/etc/haproxy/symfs.cfg" '^\tserver [a-z] 10[.]' '	server sN@ 127.0.0.1:P@' \
         '	server sN@ 127.0.0.1:P@ track symfs_by_key/sN@' |
         sed -e "s|/etc/haproxy/symfs/server.pem|$TMP/tls/both.pem|; s|bind :443|bind 127.0.0.1:$front_port|"

@@ -101,6 +101,7 @@ def bare(name):
         if less == name:
             break
         name = less
+    name = re.sub(r"::$", "", name)  # Rust's f::<T>
     if name.endswith("{closure}"):
         return "{closure}"
     depth, out = 0, ""
@@ -200,6 +201,10 @@ def main():
             for place, (what, text) in sorted(one.found.items()):
                 if what.startswith("unexplained") and place < other.seen and place not in other.found:
                     what = "%s differs from symfs and %s, which agree" % (one.oracle, other.oracle)
+                elif what == "the oracle has no line":  # the other one must have the line of symfs
+                    agreed = place < other.seen and place not in other.found
+                    what = "%s has no line, and %s that of symfs" % (one.oracle, other.oracle) if agreed \
+                        else "unexplained: no oracle has the line"
                 found.append("%s: %s: %s" % (what, one.oracle, text))
     print("frames %d" % frames)
     print("\n".join(found))

@@ -2,7 +2,7 @@
 # Breakpad files made by `symfs sym`. GSYM of such a file answers as GSYM of the debug information it was made of;
 # the strict reader symbolic takes every file; records are in order of address and do not overlap; Breakpad's own
 # dump_syms, where it is installed, has the same functions. By hand, with more addresses:
-#	SYMFS_SYM_ADDRESSES=100000 tests/check-sym.sh
+#	SYMFS_SYM_ADDRESSES=100000 SYMFS_SYM_FILES="/usr/lib/debug/x.debug y.debug" tests/check-sym.sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 need gcc g++ objcopy python3
@@ -107,6 +107,23 @@ head -n 1 o2.sym | grep -q ' o2$' || fail "o2: $(head -n 1 o2.sym)"
 grep -q '^FUNC [0-9a-f]* [0-9a-f]* 0 shapes::square::area() const$' o2.sym || fail "o2: no demangled name"
 grep -q '^INLINE_ORIGIN [0-9]* std::vector<shapes::base\*, .*>::~vector()$' o2.sym || fail "o2: no inlined call"
 
+# Lines that begin behind the first instructions of a function, as GCC has them in parts that it moved away: the
+# inlined call before them is found, without a line.
+cat >late.c <<'EOT'
+volatile int sink;
+static inline __attribute__((always_inline)) int inner(int x) { sink = x; sink = x + 1; sink = x + 2; return sink; }
+int outer(int x) { return inner(x); }
+int main(int argc, char **argv) { return outer(argc); }
+EOT
+gcc -g -O2 -fno-var-tracking -ffunction-sections -S late.c || fail "gcc late.c"
+awk '$1 == "outer:" { late = 3 } late && /^\t[a-z]/ { late-- } !late || $1 != ".loc"' late.s >later.s
+gcc -g -Wl,--build-id -o late later.s || fail "gcc later.s"
+at=$(nm late | sed -n 's/^0*\([0-9a-f]*\) T outer$/\1/p')
+both late late
+[ "$("$SYMFS" gsym lookup "0x$at" late.debug.gsym)" = "0x$at	inner < outer@$TMP/late.c:3" ] ||
+  fail "late: $("$SYMFS" gsym lookup "0x$at" late.debug.gsym)"
+grep -qE "^$at [0-9a-f]+ 0 [0-9]+$" late.sym || fail "late: $(grep -A 6 "^FUNC $at " late.sym)"
+
 # Many units: memory of those that were read is given back, also of unpacked sections, and the output stays the same.
 sed 's/^int main/static int once/' prog.cc >unit.cc && echo 'namespace shapes { int run(char **v) { return once(2, v); } }' >>unit.cc
 g++ -g -O2 -fPIC -c -o unit.o unit.cc || fail "g++ unit.cc"
@@ -171,6 +188,11 @@ for pdb in "$SHARED"/fixtures/pdb/fixtures/*.pdb; do
   what=$(basename "$pdb" .pdb)
   "$SYMFS" gsym create -o "$what.gsym" "$pdb" 2>/dev/null || continue
   both "pdb-$what" "$pdb"
+done
+
+# ---- files that the variable names -----------------------------------------------------------------
+for f in ${SYMFS_SYM_FILES:-}; do
+  both "$(basename "$f")" "$f"
 done
 
 # ---- what Breakpad's dump_syms says --------------------------------------------------------------

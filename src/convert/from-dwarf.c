@@ -94,11 +94,33 @@ static int file_number(struct job *j, const struct batch *b, uint32_t i, uint32_
 	return r;
 }
 
+/* Whether inlined calls have addresses before the first row. Compilers begin the lines of some parts of functions, such
+ * as those that they move away ("cold"), behind the part's first instructions. */
+static bool calls_before_rows(const struct batch *b, const struct batch_func *f)
+{
+	uint64_t first = f->n_rows ? b->rows[f->rows].addr : f->addr + f->size;
+
+	for (uint32_t i = f->nodes; first > f->addr && i < f->end_nodes; i++) {
+		const struct batch_node *n = &b->nodes[i];
+
+		for (uint32_t k = n->ranges; n->owner == f->owner && k < n->ranges + n->n_ranges; k++)
+			if (b->ranges.all[k].start >= f->addr && b->ranges.all[k].start < first)
+				return true;
+	}
+	return false;
+}
+
+/* Look-ups find calls only where a row with a file is, so calls before the first row get one with an unnamed file. */
 static int tell_rows(struct job *j, const struct batch *b, const struct batch_func *f)
 {
 	uint32_t file;
 	int r = 0;
 
+	if (calls_before_rows(b, f)) {
+		r = gsym_add_unnamed_file(j->w, &file);
+		if (r == 0)
+			r = gsym_add_row(j->w, f->addr, file, 0);
+	}
 	for (uint32_t i = f->rows; r == 0 && i < f->rows + f->n_rows; i++) {
 		r = file_number(j, b, b->rows[i].file, &file);
 		if (r == 0)

@@ -283,8 +283,8 @@ for version in 4 5; do
     status=$?
     set -- "$dir"/*.dmp
     [ -s "$1" ] || skip "Breakpad writes no minidump here: exit status $status, $(tail -n 1 run.log)"
-    "$SYMFS" symbolicate --json --demangle --no-default-sources --source "gdb@$TMP/up" --cache store "$1" >answer.json \
-      2>symbolicate.log || fail "symbolicate $how"
+    "$SYMFS" symbolicate --json --demangle --no-default-sources --source "gdb@$TMP/up" --cache store "$1" \
+      >answer.json 2>symbolicate.log || fail "symbolicate $how"
     case $how in segv) want=$want_segv ;; *) want=$want_abort ;; esac
     # shellcheck disable=SC2086
     python3 compare.py "$WALK" "$1" answer.json "$want" $libraries >compared 2>&1 ||

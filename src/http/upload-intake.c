@@ -54,7 +54,7 @@ static int wait_for_bucket(struct exchange *x, const struct wait_list *l)
 {
 	int r = wait_list_run(l, x->space->bucket, upload_bucket_ms(BUCKET_WAIT_MS), &x->h->stopping);
 
-	if (r == -ENOMEM)
+	if (l->error)
 		return upload_refuse_errno(x, r, NULL);
 	return r == 0 ? 0 : upload_refuse(x, 503, "the file is stored on this server, but the bucket does not have "
 		"it yet; try again later");

@@ -21,7 +21,7 @@ void wait_list_add(struct wait_list *l, const struct key *k)
 	if (more && text)
 		more[l->n++] = take(text);
 	else
-		l->lacks = true;
+		l->error = l->error ? l->error : -ENOMEM;
 	free(text);
 }
 
@@ -31,7 +31,8 @@ void wait_list_add_all(struct wait_list *l, struct store *st, const struct intak
 		int added = r->what == INTAKE_PRESENT ? store_outbox_add(st, &r->keys[i]) : 0;
 
 		/* Without its queue, which is about to be made anew, the index reports every file as queued. */
-		l->lacks |= added < 0 && added != -ENOTSUP;
+		if (added < 0 && added != -ENOTSUP && !l->error)
+			l->error = added;
 		wait_list_add(l, &r->keys[i]);
 	}
 }
@@ -40,7 +41,7 @@ int wait_list_run(const struct wait_list *l, struct bucket *b, unsigned ms, cons
 {
 	uint64_t until = clock_ms() + ms;
 	struct key k;
-	int r = l->lacks ? -ENOMEM : 0;
+	int r = l->error;
 
 	for (size_t i = 0; r == 0 && i < l->n; i++) {
 		r = key_parse(&k, l->keys[i]) < 0 ? -EINVAL : bucket_wait(b, &k, LOOK_MS);

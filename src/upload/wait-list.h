@@ -12,14 +12,14 @@ struct bucket;
 struct wait_list {
 	char **keys; /* as text: an archive can have thousands */
 	size_t n;
-	bool lacks; /* there was no memory for a key */
+	int error; /* -errno: a key could not be added or queued; the first such error */
 };
 
 void wait_list_add(struct wait_list *l, const struct key *k);
 /* Adds all keys of a part of an upload. Files that were stored before are queued once more: another server may have
  * purged them from the bucket. (waits for the disk) */
 void wait_list_add_all(struct wait_list *l, struct store *st, const struct intake_report *r);
-/* Waits at most `ms` for all keys. 0; -ENOMEM: a key is not on the list; -EINTR: *stop was set. Others: errors of
+/* Waits at most `ms` for all keys. 0; l->error, without a wait; -EINTR: *stop was set. Others: errors of
  * bucket_wait(). (waits) */
 int wait_list_run(const struct wait_list *l, struct bucket *b, unsigned ms, const atomic_bool *stop);
 void wait_list_release(struct wait_list *l);

@@ -6,7 +6,7 @@
 
 static bool no_memory;
 static unsigned asked;
-static int answer;
+static int answer, added;
 
 char *strdup(const char *text)
 {
@@ -20,6 +20,11 @@ int bucket_wait(struct bucket *b, const struct key *k, unsigned ms)
 {
 	asked++;
 	return answer;
+}
+
+int store_outbox_add(struct store *s, const struct key *k)
+{
+	return added;
 }
 
 START_TEST(test_waits)
@@ -65,4 +70,25 @@ START_TEST(test_no_memory)
 }
 END_TEST
 
-UNIT_MAIN("wait-list", test_waits, test_no_memory)
+/* A stored file that could not be queued again: the answer has the error of the index. */
+START_TEST(test_not_queued)
+{
+	struct key k = key_nth(1);
+	struct intake_report r = {.what = INTAKE_PRESENT, .keys = &k, .n_keys = 1};
+	struct wait_list l = {.n = 0};
+	atomic_bool stop = false;
+
+	answer = 0;
+	added = -ENOTSUP; /* the queue is about to be made anew, with all files */
+	wait_list_add_all(&l, NULL, &r);
+	ck_assert_int_eq(wait_list_run(&l, NULL, 1000, &stop), 0);
+	added = -ENOSPC;
+	wait_list_add_all(&l, NULL, &r);
+	added = -EIO;
+	wait_list_add_all(&l, NULL, &r);
+	ck_assert_int_eq(wait_list_run(&l, NULL, 1000, &stop), -ENOSPC);
+	wait_list_release(&l);
+}
+END_TEST
+
+UNIT_MAIN("wait-list", test_waits, test_no_memory, test_not_queued)

@@ -62,7 +62,8 @@ static struct assembly *assembly_of(struct exchange *x)
 	return r < 0 ? NULL : x->space->assembly;
 }
 
-/* On a worker. A space that has had no upload since the server was started can have chunks, too. */
+/* On a worker. A space that has had no upload since the server was started can have chunks, too. The walk needs no
+ * spaces_lock: `next` is atomic and set once, and no space is freed before uploads_free() has ended the workers. */
 void upload_sweep_chunks(struct http *h, bool now)
 {
 	char path[PATH_MAX];

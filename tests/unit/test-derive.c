@@ -5,6 +5,20 @@
 #include "fetches.h"
 #include "unit.h"
 
+#include <sys/mman.h>
+
+/* A few addresses of a Breakpad file are answered without a worker process. */
+bool partial_can_ask(const struct blob *whole)
+{
+	return true;
+}
+
+int partial_make_asked(struct partial *p, int *fd, struct err *e)
+{
+	*fd = memfd_create("asked", MFD_CLOEXEC);
+	return *fd >= 0 && write(*fd, "GSYM", 4) == 4 ? 0 : -EIO;
+}
+
 static struct derive *derive_of(struct world *w)
 {
 	struct derive *d = NULL;
@@ -180,5 +194,86 @@ START_TEST(a_breakpad_file_is_found_by_its_debug_id)
 }
 END_TEST
 
+static void ask_addresses(struct derive *d, const struct artifact *a, struct blob *whole)
+{
+	struct asker by = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+	const uint32_t addrs[] = {0x1000};
+	struct partial *p;
+
+	ck_assert_int_eq(derive_partial(d, a, whole, addrs, 1, on_ready, &by, &p), 0);
+	ck_assert_msg(answer_of(&by) == 0, "%s", by.why);
+	partial_unref(p);
+}
+
+/* How many conversions have begun after `n` requests, and how many files wait until the server is idle. */
+static uint64_t conversions_of(struct derive *d, unsigned n, unsigned *waiting)
+{
+	LOCK_SCOPE(&d->lock);
+
+	while (d->conversions) /* a later request would join it */
+		pthread_cond_wait(&d->idle_change, &d->lock);
+	*waiting = d->n_idle;
+	return d->begun - n;
+}
+
+static void never_idle(struct derive *d, struct partial *busy, bool on)
+{
+	LOCK_SCOPE(&d->lock);
+	struct partial **at = &d->partials;
+
+	if (on) {
+		busy->next = d->partials;
+		d->partials = busy;
+		return;
+	}
+	while (*at != busy)
+		at = &(*at)->next;
+	*at = busy->next;
+}
+
+/* While requests follow each other without a pause, each third one begins a conversion. With less load the file would
+ * wait until the server is idle. A command begins none: it ends after its answer. */
+START_TEST(a_busy_server_converts_after_three_requests)
+{
+	struct artifact sym = nth(1);
+	_cleanup_blob_ struct blob *whole = NULL;
+	struct derive *d, *command;
+	struct partial busy = {.refs = 1};
+	unsigned waiting;
+	struct world w;
+	struct key k;
+	char text[41];
+	uint8_t id[20];
+
+	patient();
+	world_begin(&w);
+	id_nth(1, id, text);
+	debug_id_from_build_id(&sym.m.debug_id, id, sizeof(id), false);
+	sym.type = FILETYPE_BREAKPAD;
+	snprintf(sym.m.debug_file, sizeof(sym.m.debug_file), "prog");
+	ck_assert_int_eq(key_of(&k, &sym), 0);
+	ck_assert_int_eq(publish_facts(w.store, &k, 1, 1000, &FACTS, &whole), 0);
+	d = derive_of(&w);
+	derive_convert_idle(d);
+	never_idle(d, &busy, true);
+	for (unsigned n = 1; n <= 7; n++) {
+		ask_addresses(d, &sym, whole);
+		ck_assert_uint_eq(conversions_of(d, n, &waiting), n / 3);
+		ck_assert_uint_eq(waiting, 1);
+	}
+	never_idle(d, &busy, false);
+	derive_free(d);
+	command = derive_of(&w);
+	for (unsigned n = 1; n <= 7; n++) {
+		ask_addresses(command, &sym, whole);
+		ck_assert_uint_eq(conversions_of(command, n, &waiting), 0);
+		ck_assert_uint_eq(waiting, 0);
+	}
+	derive_free(command);
+	world_end(&w);
+}
+END_TEST
+
 UNIT_MAIN("derive", a_breakpad_file_has_one_name, a_breakpad_file_is_found_by_its_debug_id,
-	a_file_of_another_maker_is_made_anew, a_fault_is_remembered, a_file_ends_with_the_program)
+	a_file_of_another_maker_is_made_anew, a_fault_is_remembered, a_file_ends_with_the_program,
+	a_busy_server_converts_after_three_requests)

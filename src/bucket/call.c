@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define COPY "x-amz-copy-source" /* the header of a copy; its 404 is about the copied object */
+#define MATCH "If-Match" /* 404: the object is gone */
 #define LOOK_MS 100   /* milliseconds between checks of *stop */
 #define CLOCK_MS 2000 /* an answer that took longer says nothing about the store's clock */
 #define CLOCKS_DIFFER 3 /* seconds: a smaller difference is one of rounding and of waiting */
@@ -204,9 +205,10 @@ static int call_once(struct caller *c, struct call *call)
 /* Whether a 404 can only mean that the bucket is missing. */
 static bool needs_bucket(const struct call *call)
 {
-	bool copies = call->header && strncmp(call->header, COPY, strlen(COPY)) == 0;
+	bool object = call->header && (strncmp(call->header, COPY, strlen(COPY)) == 0 ||
+					      strncmp(call->header, MATCH, strlen(MATCH)) == 0);
 
-	return !call->name || (call->method && strcmp(call->method, "PUT") == 0 && !copies);
+	return !call->name || (call->method && strcmp(call->method, "PUT") == 0 && !object);
 }
 
 static int judge(const struct call *call)

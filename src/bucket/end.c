@@ -14,7 +14,6 @@
 #define END_MOST 100 /* bytes of an object e/ */
 #define END_TRIES 5 /* to change it, while other servers change it, too */
 #define ONCE "If-None-Match: *"
-#define CONDITION_MOST 160 /* "If-Match: ETAG" */
 
 /* Reads the end of a file. `condition`: the header under which a write replaces just this end; "": the store named no
  * version. 0; -ENOENT; -EBADMSG: it is malformed. Others: errors of call_run(). */
@@ -85,7 +84,7 @@ static int change_end(struct caller *c, const char *sha256, const struct end_cha
 			return r;
 		if (sure && (r == -EINVAL || r == -EREMOTEIO))
 			conditions = false;
-		else if (r < 0 && r != -EEXIST && r != -EAGAIN)
+		else if (r < 0 && r != -EEXIST && r != -EAGAIN && r != -ENOENT)
 			return r;
 	}
 }

@@ -146,17 +146,33 @@ static int drop_ref(struct put *p, const char *sha256, const char *digest)
 	return call_delete(p->c, bucket_ref_name(sha256, digest, name));
 }
 
+/* Replaces the key object that was read, under the condition that it is still the same one. A store may know
+ * If-None-Match alone; its answer is then 400 or 501. */
+static int replace_key(struct put *p, const char *name, const struct buf *text, const char *condition)
+{
+	struct call call = {.method = "PUT", .name = name, .text = buf_text(text), .size = text->n, .header = condition};
+	int r;
+
+	if (!p->conditions || !condition[0])
+		return call_put_text(p->c, name, text, NULL);
+	r = call_run(p->c, &call);
+	if (r == -ENOENT)
+		return -EEXIST; /* another server has removed it */
+	return call.reply.status == 400 || call.reply.status == 501 ? call_put_text(p->c, name, text, NULL) : r;
+}
+
 /* One try to write a key object. -EEXIST: another server wrote it first, or may have. */
 static int put_key_once(struct put *p, struct put_key *k, const char *digest, const struct buf *text, bool fresh)
 {
+	char name[BUCKET_NAME], condition[CONDITION_MOST];
 	struct bucket_key had;
-	char name[BUCKET_NAME];
+	bool replaces;
 	int r;
 
 	bucket_key_name(digest, name);
 	if (fresh && p->conditions)
 		return call_put_text(p->c, name, text, ONCE);
-	r = get_key_object(p->c, name, &had);
+	r = get_key_version(p->c, name, &had, condition);
 	if (r == 0 && strcmp(had.sha256, p->row->sha256) == 0)
 		return 0;
 	if (r == 0 && !is_better(p, k, &had)) {
@@ -167,14 +183,12 @@ static int put_key_once(struct put *p, struct put_key *k, const char *digest, co
 		return r;
 	if (r == -ENOENT && p->conditions)
 		return call_put_text(p->c, name, text, ONCE);
-	if (r == 0)
-		log_info("%s: this server's file replaces a lesser one in the bucket", name);
-	{
-		bool replaces = r == 0;
-
-		r = call_put_text(p->c, name, text, NULL);
-		return r == 0 && replaces ? drop_ref(p, had.sha256, digest) : r;
-	}
+	replaces = r == 0;
+	r = replace_key(p, name, text, condition);
+	if (r < 0 || !replaces)
+		return r;
+	log_info("%s: this server's file has replaced a lesser one in the bucket", name);
+	return drop_ref(p, had.sha256, digest);
 }
 
 static int put_key(struct put *p, struct put_key *k)

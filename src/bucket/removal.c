@@ -39,11 +39,23 @@ static int parse_key(int r, const struct buf *text, struct bucket_key *out)
 	return r == -EFBIG ? -EBADMSG : r;
 }
 
-int get_key_object(struct caller *c, const char *name, struct bucket_key *out)
+int get_key_version(struct caller *c, const char *name, struct bucket_key *out, char condition[static CONDITION_MOST])
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
+	struct call call = {.name = name, .answer = &text};
+	int r = call_run(c, &call);
 
-	return parse_key(call_get(c, name, &text), &text, out);
+	condition[0] = '\0';
+	if (call.reply.etag[0] == '"') /* a weak version cannot be a condition */
+		snprintf(condition, CONDITION_MOST, "If-Match: %s", call.reply.etag);
+	return parse_key(r, &text, out);
+}
+
+int get_key_object(struct caller *c, const char *name, struct bucket_key *out)
+{
+	char condition[CONDITION_MOST];
+
+	return get_key_version(c, name, out, condition);
 }
 
 /* Removes a key object, and then its reference: no key object may lack one, because clear.c removes bytes without

@@ -133,16 +133,31 @@ static int clear_probes(struct clearing *cl)
 	return r;
 }
 
-/* Removals of keys that were broken off, by servers that did not come back. */
+/* Whether an error says something about one object, not about the store. */
+static bool is_of_object(int r)
+{
+	return r == -EACCES || r == -EAGAIN || r == -EBADMSG || r == -EEXIST || r == -EINVAL || r == -EREMOTEIO;
+}
+
+/* Removals of keys that were broken off, by servers that did not come back. One that cannot be ended holds up neither
+ * the others nor the rest. */
 static int clear_marks(struct clearing *cl)
 {
 	_cleanup_listing_ struct listing l = {0};
 	const struct page_item *it;
 	int r = listing_open(&l, &cl->caller, BUCKET_MARK);
 
-	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it)
-		if (it->second[0] && it->modified <= l.now - MAX(cl->grace, (int64_t)REMOVAL_BROKEN) && !cl->dry_run)
-			r = removal_settle(&cl->caller, it->sha256, it->second);
+	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it) {
+		if (!it->second[0] || it->modified > l.now - MAX(cl->grace, (int64_t)REMOVAL_BROKEN) || cl->dry_run)
+			continue;
+		r = removal_settle(&cl->caller, it->sha256, it->second);
+		if (is_of_object(r)) {
+			log_warn(BUCKET_MARK "%s/%s: the removal of this key cannot be ended: %s; the mark stays", it->sha256,
+				it->second, call_text(r));
+			cl->out->stuck++;
+			r = 0;
+		}
+	}
 	return r;
 }
 

@@ -31,6 +31,7 @@ static int show_json(const struct cleared *r)
 	json_number(&j, "put_back", (long long)r->saved);
 	json_number(&j, "made_removed", (long long)r->made);
 	json_number(&j, "probes_removed", (long long)r->probes);
+	json_number(&j, "removals_stuck", (long long)r->stuck);
 	json_number(&j, "requests", (long long)r->requests);
 	json_end(&j);
 	return json_print(&j);
@@ -38,19 +39,26 @@ static int show_json(const struct cleared *r)
 
 int cache_clear_bucket(struct cache *c, struct sources *so)
 {
-	struct cleared r;
+	struct cleared done;
 	struct err e = {0};
+	int r;
 
-	if (bucket_clear(so, c->dry_run, c->grace, show, c, &r, &e) < 0) {
+	if (bucket_clear(so, c->dry_run, c->grace, show, c, &done, &e) < 0) {
 		fprintf(stderr, "symfs cache: the bucket: %s\n", e.text);
 		return app_exit(-EHOSTUNREACH);
 	}
-	if (c->json)
-		return show_json(&r);
-	printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64 " references, %" PRIu64
-	       " unused files are younger than a day, %" PRIu64 " were put back, %" PRIu64
-	       " GSYM files of removed files %s\n",
-		c->dry_run ? "would remove" : "removed", r.removed, r.files, r.removed_bytes, r.bytes, r.references, r.young,
-		r.saved, r.made, c->dry_run ? "would end" : "ended");
-	return cache_flush();
+	if (c->json) {
+		r = show_json(&done);
+	} else {
+		printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64 " references, %" PRIu64
+		       " unused files are younger than a day, %" PRIu64 " were put back, %" PRIu64
+		       " GSYM files of removed files %s\n",
+			c->dry_run ? "would remove" : "removed", done.removed, done.files, done.removed_bytes, done.bytes,
+			done.references, done.young, done.saved, done.made, c->dry_run ? "would end" : "ended");
+		r = cache_flush();
+	}
+	if (done.stuck)
+		fprintf(stderr, "symfs cache: the bucket: unfinished removals of keys: %" PRIu64 " left; check the right to delete, "
+				"then run the command again\n", done.stuck);
+	return r == EXIT_DONE && done.stuck ? EXIT_UNASKED : r;
 }

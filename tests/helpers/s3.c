@@ -589,6 +589,20 @@ static bool is_listing(const struct request *rq, const char *key)
 	return rq->query && strstr(rq->query, "list-type=2") && !*key;
 }
 
+/* Objects whose names begin with the text of the file .refuse in the root are refused. */
+static bool is_refused(int root, const char *key)
+{
+	int file = openat(root, ".refuse", O_RDONLY | O_CLOEXEC);
+	char text[256];
+	ssize_t n;
+
+	if (file < 0)
+		return false;
+	n = read(file, text, sizeof(text));
+	close(file);
+	return n > 0 && strncmp(key, text, (size_t)n) == 0;
+}
+
 static bool serve(int fd, const struct request *rq)
 {
 	struct answer a = verify(rq);
@@ -599,6 +613,8 @@ static bool serve(int fd, const struct request *rq)
 	/* The bucket is away while a file of this name is in its root. */
 	if (a.status == 200 && (!key || faccessat(root, ".no-bucket", F_OK, 0) == 0))
 		a = (struct answer){404, "NoSuchBucket"};
+	else if (a.status == 200 && is_refused(root, key))
+		a = (struct answer){403, "AccessDenied"};
 	if (a.status != 200 || strstr(key, "..")) {
 		a = a.status != 200 ? a : (struct answer){404, "NoSuchKey"};
 	} else if (is_listing(rq, key)) {

@@ -26,7 +26,9 @@
 #define BACK_TRIES 4 /* to write a key object again */
 #define ONCE "If-None-Match: *"
 #define DATES_DIFFER 2 /* seconds: by so much the difference of two ages can be wrong */
-#define KEYS_MOST 4096 /* of one file */
+#define SLOW_MS 1000 /* an answer that took longer leaves the order of two times open */
+#define LOOKS 3 /* at the age of a reference, until an answer comes soon enough */
+#define PURGE_KEYS 32 /* that a purge removes at the same time: it must not take REMOVAL_MS */
 /* A removal that took longer begins anew later, and does not hold up the uploads: an upload takes an old mark for a
  * broken-off removal. */
 #define REMOVAL_MS 20000
@@ -167,21 +169,37 @@ static int64_t date_of(const char *text)
 	return strptime(text, "%a, %d %b %Y %H:%M:%S", &tm) ? (int64_t)timegm(&tm) : -1;
 }
 
-/* Whether an upload wrote the key's reference after the removal was asked for. 1, 0; others: errors of call_run(). A
- * store without dates has no newer references. */
+/* Whether an upload wrote the key's reference after the removal was asked for. 1, 0; -EAGAIN: the store answers too
+ * slowly to say; others: errors of call_run(). A store without dates has no newer references.
+ *
+ * All times have whole seconds, so each of the two ages is wrong by less than a second, and the own one by the time
+ * until the store answers, too. A reference that is older than the removal never counts as newer. One that is newer by
+ * less than 4 seconds can count as older. Such an upload began before the purge was answered, so it may as well have
+ * come first: upload_delete (http/upload-put.c) answers a purge that is still queued after DELETE_ORDER_MS, not
+ * earlier. An expired file that is uploaded again stays by its end e/. */
 static int is_newer(const struct removal *m)
 {
-	int64_t modified, age = clock_wall() - m->row->ended;
 	char name[BUCKET_NAME];
-	struct call head = {.method = "HEAD", .name = bucket_ref_name(m->had.sha256, m->digest, name)};
-	int r = call_run(m->c, &head);
 
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	modified = date_of(head.reply.modified);
-	if (modified < 0 || head.reply.date < 0)
-		return 0;
-	return age - (head.reply.date - modified) >= DATES_DIFFER;
+	for (unsigned i = 0; i < LOOKS; i++) {
+		struct call head = {.method = "HEAD", .name = bucket_ref_name(m->had.sha256, m->digest, name)};
+		int64_t modified, later, age = clock_wall() - m->row->ended;
+		uint64_t began = clock_ms(), took;
+		int r = call_run(m->c, &head);
+
+		if (r < 0)
+			return r == -ENOENT ? 0 : r;
+		modified = date_of(head.reply.modified);
+		if (modified < 0 || head.reply.date < 0)
+			return 0;
+		later = age - (head.reply.date - modified);
+		took = clock_ms() - began;
+		if (later >= DATES_DIFFER)
+			return 1;
+		if (took <= SLOW_MS || later + (int64_t)(took / 1000) + 1 < DATES_DIFFER)
+			return 0;
+	}
+	return -EAGAIN;
 }
 
 /* ---- an expired key ----------------------------------------------------------------------------- */
@@ -283,44 +301,31 @@ int put_end(struct caller *c, const struct outgone_row *row, int64_t *later, str
 /* ---- a file with all of its keys ------------------------------------------------------------ */
 
 /* A purge. All keys are marked before the first one is removed: an upload in between would be removed with those that
- * follow. */
+ * follow. Then a few keys at a time go, however many the file has. Their marks are written again if they are old. An
+ * upload that has taken an old mark for a broken-off removal is newer than the purge for sure. The key of the row comes
+ * last: by it, a server that was killed finds the others. */
 struct purge {
 	struct caller *c;
+	struct store *store;
 	const struct outgone_row *row;
 	char sha256[SHA256_TEXT], word[SHA256_TEXT];
+	uint64_t marked; /* clock_ms() when the first key was marked; 0: by an earlier purge */
+	bool overtaken;	 /* an upload to this server came before the marks, and has taken the row out of the queue */
+	bool some;	 /* a key was removed */
+	unsigned n;
 	struct purge_key {
 		char digest[SHA256_TEXT];
 		struct outgone_row row; /* that of this key, if it is queued */
-	} *keys; /* the key of the row comes last: by it, a server that was killed finds the others */
-	unsigned n;
+	} keys[PURGE_KEYS];
 };
 
-static int purge_add(struct purge *p, const char *digest)
+static struct purge_key *purge_add(struct purge *p, const char *digest)
 {
-	struct purge_key *more = realloc(p->keys, (p->n + 1) * sizeof(*more));
+	struct purge_key *k = &p->keys[p->n++];
 
-	if (!more)
-		return -ENOMEM;
-	p->keys = more;
-	more[p->n] = (struct purge_key){.row = {.ended = p->row->ended}};
-	snprintf(more[p->n++].digest, SHA256_TEXT, "%.64s", digest);
-	return 0;
-}
-
-/* Adds the keys that refer to the file, or, if an earlier purge was broken off, those that it marked. */
-static int purge_collect(struct purge *p, const char *first, bool resumed)
-{
-	_cleanup_listing_ struct listing l = {0};
-	const struct page_item *it;
-	char what[BUCKET_NAME];
-	int r;
-
-	snprintf(what, sizeof(what), resumed ? BUCKET_MARK : "r/%.64s/", p->sha256);
-	r = listing_open(&l, p->c, what);
-	while (r == 0 && p->n < KEYS_MOST && (r = listing_next(&l, &it)) == 0 && it)
-		if (strcmp(it->sha256, first) != 0 && (!resumed || strcmp(it->second, p->word) == 0))
-			r = purge_add(p, it->sha256);
-	return r == 0 ? purge_add(p, first) : r;
+	*k = (struct purge_key){.row = {.ended = p->row->ended}};
+	snprintf(k->digest, sizeof(k->digest), "%.64s", digest);
+	return k;
 }
 
 /* Looks at a key, and marks it, or with `again`, looks whether it must go. An earlier purge, which was broken off, may
@@ -328,22 +333,49 @@ static int purge_collect(struct purge *p, const char *first, bool resumed)
 static int purge_look(struct purge *p, struct purge_key *k, bool again)
 {
 	char name[BUCKET_NAME], word[SHA256_TEXT];
+	bool there = true;
 	struct removal m;
 	int r;
 
 	removal_init(&m, p->c, p->row, k->digest, word);
 	r = removal_get(&m, bucket_key_name(k->digest, name));
-	if (r == -ENOENT)
+	if (r == -ENOENT) {
+		there = false;
 		r = removal_get(&m, m.mark);
+	}
 	if (r == 0 && strcmp(m.had.sha256, p->sha256) == 0) {
 		key_canon(&m.had.key, k->row.canon);
-		r = again ? is_newer(&m) : removal_mark(&m);
+		r = !again ? removal_mark(&m) : there && p->overtaken ? 1 : is_newer(&m);
 		r = r == 0 ? 1 : MIN(r, 0);
 	}
 	if (r == 0 && again)
 		r = call_delete(p->c, m.mark);
 	removal_release(&m);
 	return r == -ENOENT || r == -EBADMSG ? 0 : r;
+}
+
+/* Marks all keys that refer to the file. The upload of the file to this server takes the row out of the queue, and then
+ * looks for marks. So if the row is still there after the marks, such an upload has seen them. */
+static int purge_mark(struct purge *p, const char *first)
+{
+	_cleanup_listing_ struct listing l = {0};
+	const struct page_item *it;
+	char what[BUCKET_NAME];
+	int r;
+
+	p->marked = clock_ms();
+	snprintf(what, sizeof(what), "r/%.64s/", p->sha256);
+	r = listing_open(&l, p->c, what);
+	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it) {
+		if (strcmp(it->sha256, first) != 0)
+			r = MIN(purge_look(p, purge_add(p, it->sha256), false), 0);
+		p->n = 0;
+	}
+	if (r == 0)
+		r = MIN(purge_look(p, purge_add(p, first), false), 0);
+	p->n = 0;
+	p->overtaken = r == 0 && !store_outgone_lists(p->store, p->row);
+	return r;
 }
 
 static int purge_look_at_all(struct purge *p, bool again)
@@ -361,9 +393,9 @@ static int purge_look_at_all(struct purge *p, bool again)
 	return MIN(r, 0);
 }
 
-/* The end goes and the rows of all keys are done before an upload can go on: else the upload would lose its end, or the
- * next row would remove it. */
-static int purge_run(struct purge *p, struct store *st)
+/* `last`: no keys follow. The end goes and the rows of the keys are done before an upload can go on: else the upload
+ * would lose its end, or the next row would remove it. */
+static int purge_run(struct purge *p, bool last)
 {
 	char name[BUCKET_NAME];
 	int r = 0;
@@ -372,57 +404,93 @@ static int purge_run(struct purge *p, struct store *st)
 		r = call_delete(p->c, bucket_key_name(p->keys[i].digest, name));
 	for (unsigned i = 0; r == 0 && i < p->n; i++)
 		r = call_delete(p->c, bucket_ref_name(p->sha256, p->keys[i].digest, name));
-	if (r == 0)
+	if (r == 0 && last)
 		r = end_drop(p->c, p->sha256);
 	for (unsigned i = 0; r == 0 && i < p->n; i++)
-		r = store_outgone_done(st, &p->keys[i].row);
-	if (r == 0)
-		r = store_outgone_done(st, p->row);
+		r = store_outgone_done(p->store, &p->keys[i].row);
+	if (r == 0 && last && !p->overtaken)
+		r = store_outgone_done(p->store, p->row);
 	for (unsigned i = 0; r == 0 && i < p->n; i++)
 		r = call_delete(p->c, bucket_mark_name(p->keys[i].digest, p->word, name));
+	p->some |= r == 0 && p->n;
+	p->n = 0;
 	return r;
 }
 
-static int purge_file(struct purge *p, struct store *st, const char *first, bool resumed)
+/* Removes the collected keys, except those that stay. */
+static int purge_collected(struct purge *p, bool last)
 {
-	uint64_t began = clock_ms();
-	int r = purge_collect(p, first, resumed);
+	uint64_t began = p->marked;
+	int r = 0;
 
-	if (r == 0)
+	if (clock_ms() - began > REMOVAL_MS / 2) {
+		began = clock_ms();
 		r = purge_look_at_all(p, false);
+	}
 	if (r == 0)
 		r = purge_look_at_all(p, true);
 	if (r == 0 && clock_ms() - began > REMOVAL_MS)
 		return -EAGAIN;
+	return r == 0 ? purge_run(p, last) : r;
+}
+
+/* Removes all keys that this purge has marked, also before the server was killed. */
+static int purge_marked(struct purge *p, const char *first)
+{
+	_cleanup_listing_ struct listing l = {0};
+	const struct page_item *it;
+	int r = listing_open(&l, p->c, BUCKET_MARK);
+
+	while (r == 0 && (r = listing_next(&l, &it)) == 0 && it) {
+		if (strcmp(it->sha256, first) == 0 || strcmp(it->second, p->word) != 0)
+			continue;
+		purge_add(p, it->sha256);
+		if (p->n == PURGE_KEYS)
+			r = purge_collected(p, false);
+	}
+	if (r < 0)
+		return r;
+	purge_add(p, first);
+	return purge_collected(p, true);
+}
+
+static int purge_file(struct purge *p, const char *first, bool resumed)
+{
+	int r = resumed ? 0 : purge_mark(p, first);
+
 	if (r == 0)
-		r = purge_run(p, st);
-	return r == 0 && p->n ? end_all_made(p->c, p->sha256) : r;
+		r = purge_marked(p, first);
+	return r == 0 && p->some ? end_all_made(p->c, p->sha256) : r;
 }
 
 int put_purge(struct caller *c, struct store *st, const struct outgone_row *row, struct err *e)
 {
-	struct purge p = {.c = c, .row = row};
+	_cleanup_free_ struct purge *p = calloc(1, sizeof(*p));
 	char digest[SHA256_TEXT], name[BUCKET_NAME];
 	bool resumed = false;
 	struct removal m;
 	int r;
 
+	if (!p)
+		return err_set(e, -ENOMEM, "a purged key: out of memory");
+	p->c = c;
+	p->store = st;
+	p->row = row;
 	digest_of_row(row, digest);
-	removal_init(&m, c, row, digest, p.word);
+	removal_init(&m, c, row, digest, p->word);
 	r = removal_get(&m, bucket_key_name(digest, name));
 	if (r == -ENOENT) {
 		r = removal_get(&m, m.mark);
 		resumed = r == 0;
 	}
-	memcpy(p.sha256, m.had.sha256, sizeof(p.sha256));
+	memcpy(p->sha256, m.had.sha256, sizeof(p->sha256));
 	if (r == -EBADMSG)
 		r = end_key_object(c, digest, NULL);
 	else if (r == 0)
-		r = purge_file(&p, st, digest, resumed);
-	free(p.keys);
+		r = purge_file(p, digest, resumed);
 	removal_release(&m);
 	if (r == 0 || r == -ENOENT)
-		return p.sha256[0] ? 0 : store_outgone_done(st, row);
+		return p->sha256[0] ? 0 : store_outgone_done(st, row);
 	return e->text[0] ? r : err_set(e, r, "a purged key: %s", call_text(r));
 }
 

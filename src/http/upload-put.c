@@ -8,9 +8,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define DELETE_WAIT_MS 10000 /* for the bucket, before the answer is 202 */
 #define DELETE_LOOK_MS 500 /* between checks whether the server stops */
+#define DELETE_ORDER_MS 5000 /* a later upload is newer than the purge by the store's dates, too: is_newer() */
 #define TEXT "text/plain; charset=utf-8"
 
 static const char *what_text(enum intake_what what)
@@ -78,15 +80,22 @@ static int purge_first(struct exchange *x, struct bucket *b, struct key *found)
 	return r;
 }
 
-static bool is_removed(struct exchange *x, const struct key *k)
+/* 0: the bucket has removed the file. -EINPROGRESS: the removal is queued, and spares uploads from now on, whichever
+ * server they go to. -EINTR: it is queued, and the server stops. */
+static int wait_for_removal(struct exchange *x, const struct key *k)
 {
-	uint64_t until = clock_ms() + upload_bucket_ms(DELETE_WAIT_MS);
+	uint64_t began = clock_ms(), until = began + upload_bucket_ms(DELETE_WAIT_MS);
+	const atomic_bool *stop = &x->h->stopping;
 	int r;
 
 	do
 		r = bucket_wait_end(x->space->bucket, k, DELETE_LOOK_MS);
-	while (r == -ETIMEDOUT && clock_ms() < until && !atomic_load(&x->h->stopping));
-	return r == 0;
+	while (r == -ETIMEDOUT && clock_ms() < until && !atomic_load(stop));
+	while (r != 0 && clock_ms() - began < DELETE_ORDER_MS && !atomic_load(stop)) {
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		r = bucket_wait_end(x->space->bucket, k, 0);
+	}
+	return r == 0 ? 0 : clock_ms() - began < DELETE_ORDER_MS ? -EINTR : -EINPROGRESS;
 }
 
 /* Removes the file that a GET of the path finds in the store, or else in the bucket. Its tombstones name the token. */
@@ -106,8 +115,12 @@ static int delete_done(struct exchange *x)
 		return upload_refuse(x, 404, "Not Found");
 	if (r < 0)
 		return upload_refuse_errno(x, r, NULL);
-	if (!b || is_removed(x, &k))
+	r = b ? wait_for_removal(x, &k) : 0;
+	if (r == 0)
 		return upload_answer(x, 204, TEXT);
+	if (r == -EINTR)
+		return upload_refuse(x, 503, "removed from this server, which is stopping; its removal from the bucket is "
+			"queued; do not upload the file again within %d seconds", DELETE_ORDER_MS / 1000);
 	buf_adds(&x->reply, "removed from this server; its removal from the bucket is queued\n");
 	return upload_answer(x, 202, TEXT);
 }

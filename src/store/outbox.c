@@ -121,6 +121,15 @@ bool store_outgone_has(struct store *s, const struct key *k)
 	return session_counted(&ses) != 0;
 }
 
+bool store_outgone_lists(struct store *s, const struct outgone_row *row)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+
+	while (session_next(&ses))
+		session_count(&ses, index_outgone_has(ses.ix, row->canon));
+	return session_counted(&ses) != 0; /* also after an error */
+}
+
 int store_outbox_count(struct store *s, struct outbox_totals *out)
 {
 	_cleanup_session_ struct session ses = {.s = s};

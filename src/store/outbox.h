@@ -24,6 +24,7 @@ int store_outbox_keep(struct store *s); /* renews the time until which queued fi
 /* A key whose file was purged or expired (store_purge(), store_expire()), and that the bucket may still have: the
  * first one that is due, and whose text sorts after `after`. 0, -ENOENT, -errno. */
 int store_outgone_next(struct store *s, const char *after, struct outgone_row *out);
+bool store_outgone_lists(struct store *s, const struct outgone_row *row); /* whether its key is still queued */
 int store_outgone_done(struct store *s, const struct outgone_row *row);
 int store_outgone_later(struct store *s, const struct outgone_row *row, int64_t due); /* wall clock */
 

@@ -109,7 +109,7 @@ static void combine(struct machine *m, const char *op)
 static void align(struct machine *m)
 {
 	struct item *b = top(m, 0);
-	uint64_t step = b->constant ? 0 - (uint64_t)b->value : 0;
+	uint64_t step = !m->bad && b->constant ? 0 - (uint64_t)b->value : 0;
 
 	if (m->bad || !step || (step & (step - 1)) || step >> 31) {
 		m->bad = true;

@@ -113,6 +113,8 @@ START_TEST(cfa_gaps)
 	AMD64(UNWIND_GAP_CFA, around, 0x0f, 3, 0x77, 8, 0x06, 0x41, 0x0e, 16, 0x41, 0x0c, 7, 16);
 	AMD64(UNWIND_GAP_CFA, around, 0x0f, 3, 0x77, 8, 0x06, 0x41, 0x0d, 6, 0x41, 0x0c, 7, 16);
 	AMD64(UNWIND_GAP_REGISTER, "", 0x0c, 0x80, 0x80, 0x10, 8); /* a register of 18 bits */
+	AMD64(UNWIND_GAP_CFA, "", 0x0f, 1, 0x1a); /* `and` of nothing */
+	AMD64(UNWIND_GAP_CFA, "", 0x0f, 2, 0x38, 0x1a); /* `and` of one number */
 }
 END_TEST
 

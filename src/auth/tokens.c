@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -135,16 +136,8 @@ static bool same_digest(const uint8_t a[static 32], const uint8_t b[static 32])
  * from a digest. */
 static const struct auth_token *search(const struct token_list *l, const uint8_t digest[static 32])
 {
-	unsigned from = 0, to = l->n;
+	unsigned from = (unsigned)search_first(i, 0, l->n, memcmp(l->tokens[i].digest, digest, 32) < 0);
 
-	while (from < to) {
-		unsigned middle = from + (to - from) / 2;
-
-		if (memcmp(l->tokens[middle].digest, digest, 32) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	return from < l->n && same_digest(l->tokens[from].digest, digest) ? &l->tokens[from] : NULL;
 }
 

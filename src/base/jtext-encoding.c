@@ -1,6 +1,7 @@
 /* The encodings that JSON text comes in, and their conversion to UTF-8. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext-private.h"
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -43,28 +44,6 @@ static uint32_t unit_at(const uint8_t *p, const struct encoding *e)
 	return v;
 }
 
-unsigned jtext_put_character(uint32_t c, uint8_t out[static 4])
-{
-	if (c < 0x80)
-		return out[0] = (uint8_t)c, 1;
-	if (c < 0x800) {
-		out[0] = (uint8_t)(0xc0 | c >> 6);
-		out[1] = (uint8_t)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (uint8_t)(0xe0 | c >> 12);
-		out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (uint8_t)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (uint8_t)(0xf0 | c >> 18);
-	out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (uint8_t)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* Converts to UTF-8, and keeps halves of surrogate pairs. -EBADMSG: not text in this encoding. */
 static int to_utf8(struct span t, const struct encoding *e, struct buf *out)
 {
@@ -80,7 +59,7 @@ static int to_utf8(struct span t, const struct encoding *e, struct buf *out)
 			c = utf16_join(c, low);
 			at += 2;
 		}
-		r = c > 0x10ffff ? -EBADMSG : buf_add(out, bytes, jtext_put_character(c, bytes));
+		r = c > 0x10ffff ? -EBADMSG : buf_add(out, bytes, utf8_put(c, bytes));
 	}
 	return r;
 }

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/jtext-private.h"
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ int jtext_string(const struct jtext *j, uint32_t token, char *out, size_t room)
 	while (p < end) {
 		uint32_t c = next_character(&p, end);
 		uint8_t bytes[4];
-		unsigned len = jtext_put_character(c, bytes);
+		unsigned len = utf8_put(c, bytes);
 
 		if (!c || utf16_is_high(c) || utf16_is_low(c) || n + len >= room)
 			return -1;

@@ -1,4 +1,4 @@
-/* Checks the UTF-8 of one character. */
+/* Checks and writes the UTF-8 of one character. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/utf8.h"
 
@@ -18,4 +18,26 @@ unsigned utf8_length(const unsigned char *p)
 		(p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return n;
+}
+
+unsigned utf8_put(uint32_t c, uint8_t out[static 4])
+{
+	if (c < 0x80)
+		return out[0] = (uint8_t)c, 1;
+	if (c < 0x800) {
+		out[0] = (uint8_t)(0xc0 | c >> 6);
+		out[1] = (uint8_t)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (uint8_t)(0xe0 | c >> 12);
+		out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (uint8_t)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (uint8_t)(0xf0 | c >> 18);
+	out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (uint8_t)(0x80 | (c & 0x3f));
+	return 4;
 }

@@ -4,6 +4,7 @@
  * start and its end, and the last one, at the end, has no place. So a FUNC with no asked address between start and end
  * counts only by that last mark. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/search.h"
 #include "base/util.h"
 #include "convert/eliot-private.h"
 
@@ -16,17 +17,7 @@ void eliot_ask(struct eliot *x, const uint32_t *addrs, size_t n)
 /* How many asked addresses are less than `addr`. */
 static size_t asked_before(const struct eliot *x, uint64_t addr)
 {
-	size_t lo = 0, hi = x->n_asked;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (x->asked[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return search_first(i, 0, x->n_asked, x->asked[i] < addr);
 }
 
 bool eliot_needs(const struct eliot *x, const struct eliot_func *f)

@@ -1,6 +1,7 @@
 /* Names the jumps of incremental links after the functions that they lead to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "convert/from-pdb-private.h"
 
@@ -59,16 +60,8 @@ static struct target *all_targets(struct part *parts, unsigned n, size_t *n_all)
  * address. */
 static uint32_t name_at(const struct target *all, size_t n, uint32_t rva)
 {
-	size_t from = 0;
+	size_t from = search_first(i, 0, n, all[i].rva <= rva);
 
-	while (from < n) {
-		size_t mid = from + (n - from) / 2;
-
-		if (all[mid].rva <= rva)
-			from = mid + 1;
-		else
-			n = mid;
-	}
 	return from && rva - all[from - 1].rva < all[from - 1].size ? all[from - 1].name : 0;
 }
 

@@ -10,13 +10,11 @@
 #include "convert/to-breakpad.h"
 #include "convert/worker-private.h"
 #include "convert/worker.h"
-#include "priv/filter.h"
 #include "priv/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 /* A .dwo file. The parent process puts all .dwo files into one input file (struct gsym_work_unit). */
 struct unit {
@@ -41,34 +39,6 @@ struct work {
 	size_t n_lacked, lacked_room;
 	struct worker_word word;
 };
-
-/* Sets the system-call filter, which allows memory, threads, and the open descriptors. Some calls have a
- * second name, for 32-bit processors. */
-static int set_filter(void)
-{
-	static const char *const calls[] = {
-		"read", "write", "pread64", "lseek", "_llseek", "fstat", "fstat64", "close",
-		"mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise", "brk", "futex",
-		"futex_time64", "set_robust_list", "rseq", "sched_yield",
-		"sched_getaffinity", "rt_sigprocmask", "rt_sigaction", "rt_sigreturn",
-		"sigaltstack", "getpid", "gettid", "clock_gettime", "clock_gettime64",
-		"getrandom", "exit", "exit_group"};
-
-	return filter_set(calls, ARRAY_SIZE(calls), true);
-}
-
-/* Sets the filter. If that fails, the worker continues only if its command line says WORKER_MAY. */
-static int set_filter_or_refuse(struct work *w, struct err *e)
-{
-	int r = set_filter();
-
-	if (r == 0)
-		return 0;
-	w->word.bare = strcmp(w->sandbox, WORKER_MAY) == 0;
-	return w->word.bare ? 0 : err_set(e, -EPERM,
-		"is not converted: the worker cannot set a system-call filter (%s); "
-		"allow-unsandboxed = yes converts without one", err_text(r));
-}
 
 static int compare_units(const void *a, const void *b)
 {
@@ -246,8 +216,11 @@ static int convert_part(struct err *e)
 static int work(struct work *w, struct err *e)
 {
 	bool partial = is_form(w, GSYM_WORK_PARTIAL);
+	const struct worker_filter filter = {.more = {"set_robust_list", "rseq", "sched_yield", "sched_getaffinity"},
+		.threads = true, .may_lack = strcmp(w->sandbox, WORKER_MAY) == 0, .done = "converted"};
 	struct span file = {0};
 	int r = partial ? 0 : map_fd(&file, WORKER_IN, e);
+	bool bare;
 
 	if (r < 0)
 		return r;
@@ -258,11 +231,10 @@ static int work(struct work *w, struct err *e)
 	if (!w->threads)
 		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
 	worker_limit((uint64_t)w->seconds * w->threads, 4ull << 30, w->memory);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_set(e, -errno, "%s", err_text(errno));
-	r = set_filter_or_refuse(w, e);
+	r = worker_filter(&filter, &bare, e);
 	if (r < 0)
 		return r;
+	w->word.bare = bare;
 	if (partial)
 		return convert_part(e);
 	r = open_units(w);

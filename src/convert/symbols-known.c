@@ -1,6 +1,7 @@
 /* Collects symbols, without those that debug information describes already. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "convert/symbols-private.h"
 
@@ -41,16 +42,8 @@ int symbols_collect_known(struct symbols *s)
 /* The last function of debug information that begins at or before the address; NULL: no function begins there. */
 static struct known *known_before(const struct symbols *s, uint64_t addr)
 {
-	size_t from = 0, to = s->n_known;
+	size_t from = search_first(i, 0, s->n_known, s->known[i].start <= addr);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (s->known[mid].start <= addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	return from ? &s->known[from - 1] : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include "base/little.h"
 #include "base/path.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "dump/minidump-private.h"
 
@@ -13,8 +14,7 @@
 #define STREAMS_MOST 4096u
 #define NAME_MOST 4096u /* UTF-16 units */
 #define RECORD_MOST 4096u
-
-
+#define UNLOADED_SIZE 24 /* bytes of an unloaded module */
 
 int minidump_broken(struct minidump_file *d, const char *what)
 {
@@ -80,30 +80,6 @@ int minidump_begin(struct minidump_file *d)
 
 /* ---- names -------------------------------------------------------------------------- */
 
-static size_t put_utf8(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 63));
-		out[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 63));
-	out[2] = (char)(0x80 | (c >> 6 & 63));
-	out[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 /* A lone surrogate becomes U+FFFD. */
 static void utf8_of(const uint8_t *p, size_t units, char *out, size_t room)
 {
@@ -121,7 +97,7 @@ static void utf8_of(const uint8_t *p, size_t units, char *out, size_t room)
 				i++;
 			}
 		}
-		n += put_utf8(out + n, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
+		n += utf8_put(c >= 0xd800 && c < 0xe000 ? 0xfffd : c, (uint8_t *)out + n);
 	}
 	out[n] = '\0';
 }
@@ -196,6 +172,21 @@ static void name_pe(struct minidump_file *d, struct module *m, uint32_t time, ui
 	}
 }
 
+/* Reads the addresses and the name of a module, which are in the same place in both lists of modules. */
+static int take_module(struct minidump_file *d, const uint8_t h[static UNLOADED_SIZE], struct dump_module *out)
+{
+	int r;
+
+	out->base = le64(h);
+	if (__builtin_add_overflow(out->base, le32(h + 8), &out->end))
+		out->end = UINT64_MAX;
+	r = minidump_name(d, le32(h + 20), out->path, sizeof(out->path));
+	if (r < 0)
+		return r;
+	name_module(out);
+	return 0;
+}
+
 int minidump_module(struct minidump_file *d, uint64_t at, struct dump_module *out)
 {
 	uint8_t h[MINIDUMP_MODULE_SIZE], record[RECORD_MOST];
@@ -204,13 +195,9 @@ int minidump_module(struct minidump_file *d, uint64_t at, struct dump_module *ou
 
 	if (r < 0)
 		return r;
-	out->base = le64(h);
-	if (__builtin_add_overflow(out->base, le32(h + 8), &out->end))
-		out->end = UINT64_MAX;
-	r = minidump_name(d, le32(h + 20), out->path, sizeof(out->path));
+	r = take_module(d, h, out);
 	if (r < 0)
 		return r;
-	name_module(out);
 	size = le32(h + 76);
 	if (size && size <= sizeof(record)) {
 		r = minidump_bytes(d, "a module's record", le32(h + 80), record, size);
@@ -223,16 +210,12 @@ int minidump_module(struct minidump_file *d, uint64_t at, struct dump_module *ou
 
 int minidump_unloaded(struct minidump_file *d, uint64_t at, struct dump_module *out)
 {
-	uint8_t h[24];
+	uint8_t h[UNLOADED_SIZE];
 	int r = minidump_bytes(d, "its list of unloaded modules", at, h, sizeof(h));
 
 	if (r < 0)
 		return r;
-	out->base = le64(h);
-	if (__builtin_add_overflow(out->base, le32(h + 8), &out->end))
-		out->end = UINT64_MAX;
-	r = minidump_name(d, le32(h + 20), out->path, sizeof(out->path));
-	name_module(out);
+	r = take_module(d, h, out);
 	name_pe(d, &out->m, le32(h + 16), le32(h + 8));
 	return r;
 }

@@ -1,6 +1,7 @@
 /* Reads abbreviation tables: the attributes of each kind of entry, and what the walk does with it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "dwarf/forms.h"
 
@@ -175,18 +176,11 @@ static int read_table(struct dwarf_abbrevs *t)
 
 const struct dwarf_abbrev *dwarf_abbrev_of(const struct dwarf_abbrevs *t, uint64_t code)
 {
-	size_t from = 0, to = t->n;
+	size_t from;
 
 	if (code - 1 < t->n && t->all[code - 1].code == code)
 		return &t->all[code - 1];
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (t->all[mid].code < code)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	from = search_first(i, 0, t->n, t->all[i].code < code);
 	return from < t->n && t->all[from].code == code ? &t->all[from] : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "base/bytes.h"
+#include "base/search.h"
 #include "dwarf/dwarf.h"
 #include "image/relocate.h"
 
@@ -200,16 +201,8 @@ int dwarf_find_units(struct dwarf_file *f)
 
 const struct dwarf_head *dwarf_unit_at(const struct dwarf_file *f, uint64_t off)
 {
-	size_t from = 0, to = f->n_units;
+	size_t from = search_first(i, 0, f->n_units, f->units[i].end <= off);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (f->units[mid].end <= off)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	return from < f->n_units && f->units[from].at <= off ? &f->units[from] : NULL;
 }
 

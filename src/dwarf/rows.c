@@ -1,6 +1,7 @@
 /* Assigns the rows of the line table to functions, and finds the rows outside of every function. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "dwarf/walk.h"
 
@@ -46,16 +47,8 @@ static int add_row(struct walk *k, struct batch_func *f, uint64_t addr, const st
 /* Index of the last of n sorted rows at or before `addr`. 0 if all rows are after `addr`. */
 static size_t row_at(const struct dwarf_row *rows, size_t n, uint64_t addr)
 {
-	size_t from = 0;
+	size_t from = search_first(i, 0, n, rows[i].addr <= addr);
 
-	while (from < n) {
-		size_t mid = from + (n - from) / 2;
-
-		if (rows[mid].addr <= addr)
-			from = mid + 1;
-		else
-			n = mid;
-	}
 	return from ? from - 1 : 0;
 }
 

@@ -1,6 +1,7 @@
 /* Read-ahead for sparse files: the windows, tables and unit heads that readers will want next. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/ahead.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -131,16 +132,8 @@ bool ahead_go_on(struct ahead *a, unsigned i, uint64_t *from, uint64_t *to)
 /* Index of the first head that overlaps [off, end); n_heads: no head does. */
 static unsigned head_in(const struct ahead *a, uint64_t off, uint64_t end)
 {
-	unsigned from = 0, to = a->n_heads;
+	unsigned from = (unsigned)search_first(i, 0, a->n_heads, a->heads[i] + HEAD <= off);
 
-	while (from < to) {
-		unsigned mid = from + (to - from) / 2;
-
-		if (a->heads[mid] + HEAD > off)
-			to = mid;
-		else
-			from = mid + 1;
-	}
 	return from < a->n_heads && a->heads[from] < end ? from : a->n_heads;
 }
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "image/ranges.h"
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 
 enum { SHF_ALLOC = 2, SHF_EXECINSTR = 4, SCN_EXECUTE = 0x20000000 };
@@ -81,15 +82,7 @@ int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 
 const struct text_range *text_range_of(const struct text_range *all, size_t n, uint64_t addr)
 {
-	size_t from = 0, to = n;
+	size_t from = search_first(i, 0, n, all[i].end <= addr);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (all[mid].end <= addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	return from < n && all[from].start <= addr ? &all[from] : NULL;
 }

@@ -1,6 +1,7 @@
 /* Addresses of a PDB: sections, and the OMAP tables of an image that was rearranged after linking. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/pdb-private.h"
 
@@ -140,17 +141,7 @@ bool pdb_section_of(const struct pdb *p, uint32_t source, unsigned *section, uin
 /* The number of the first moved range that begins above `target`. */
 static size_t moved_above(const struct pdb *p, uint64_t target)
 {
-	size_t from = 0, to = p->n_moved;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (p->moved[mid].target <= target)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return search_first(i, 0, p->n_moved, p->moved[i].target <= target);
 }
 
 bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source)
@@ -181,17 +172,10 @@ bool pdb_inserted(const struct pdb *p, uint64_t from, uint64_t to)
 
 void pdb_moves(struct pdb_moves *it, const struct pdb *p, uint32_t start, uint32_t size)
 {
-	size_t from = 0, to = p->n_moved;
+	size_t from;
 
 	*it = (struct pdb_moves){.p = p, .start = start, .end = (uint64_t)start + size, .whole = !p->moved};
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (p->moved_from[mid].source <= start)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	from = search_first(i, 0, p->n_moved, p->moved_from[i].source <= start);
 	/* A piece that begins before `start` can extend into the range. */
 	it->next = from ? from - 1 : 0;
 }

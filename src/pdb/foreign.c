@@ -2,6 +2,7 @@
  * optimization writes them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/names-private.h"
 
@@ -60,7 +61,7 @@ static int compare_names(const void *a, const void *b, void *modules)
 /* The first module of that name. -ENOENT; -ENOMEM. */
 static int module_named(struct pdb_namer *n, const char *name)
 {
-	uint32_t from = 0, to = n->p->n_modules;
+	uint32_t from, to = n->p->n_modules;
 
 	if (!n->by_name) {
 		n->by_name = malloc(((size_t)to + 1) * sizeof(*n->by_name));
@@ -71,14 +72,7 @@ static int module_named(struct pdb_namer *n, const char *name)
 	}
 	if (!n->by_name)
 		return -ENOMEM;
-	while (from < to) {
-		uint32_t mid = from + (to - from) / 2;
-
-		if (strcasecmp(n->p->modules[n->by_name[mid]].name, name) < 0)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	from = (uint32_t)search_first(i, 0, to, strcasecmp(n->p->modules[n->by_name[i]].name, name) < 0);
 	return from < n->p->n_modules && strcasecmp(n->p->modules[n->by_name[from]].name, name) == 0
 			? (int)n->by_name[from] : -ENOENT;
 }
@@ -140,16 +134,8 @@ static int load_exports(struct pdb_namer *n, unsigned module, const struct pdb_e
 
 static int find_export(const struct pdb_exports *x, uint32_t local, uint32_t *id)
 {
-	size_t from = 0, to = x->n;
+	size_t from = search_first(i, 0, x->n, x->at[i].local < local);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (x->at[mid].local < local)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	if (from == x->n || x->at[from].local != local || x->at[from].global & PDB_ID_FOREIGN)
 		return -ENOENT;
 	*id = x->at[from].global;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pdb/frames.h"
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/module-private.h"
 
@@ -71,17 +72,7 @@ static int find_cuts(const struct pdb_func *f, const struct pdb_rows *lines, con
 /* The index of the piece that begins at `off`, which must be one of the cuts. */
 static size_t piece_at(const struct pdb_pieces_of *p, uint32_t off)
 {
-	size_t from = 0, to = p->n;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (p->at[mid].from < off)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return search_first(i, 0, p->n, p->at[i].from < off);
 }
 
 static int make_pieces(const struct pdb_func *f, const struct pdb_rows *lines, struct pdb_pieces_of *out)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/little.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/module-private.h"
 
@@ -113,16 +114,8 @@ uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file)
 
 bool pdb_inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint32_t *line)
 {
-	size_t from = 0, to = c->n_inlinees;
+	size_t from = search_first(i, 0, c->n_inlinees, c->inlinees[i].id < id);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (c->inlinees[mid].id < id)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	if (from == c->n_inlinees || c->inlinees[from].id != id)
 		return false;
 	*file = c->inlinees[from].file;

@@ -3,6 +3,7 @@
 #include "base/expand.h"
 #include "base/inflate.h"
 #include "base/little.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/msf-private.h"
 
@@ -220,16 +221,8 @@ static int load_chunk(const struct msf *m, struct msf_io *io, uint32_t i, const 
 /* The chunk with byte `off` of all decompressed bytes. */
 static uint32_t chunk_at(const struct msf *m, uint64_t off)
 {
-	uint32_t low = 0, high = m->n_chunks;
+	uint32_t low = (uint32_t)search_first(i, 0, m->n_chunks, m->chunks[i].from <= off);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (m->chunks[mid].from <= off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? low - 1 : 0;
 }
 
@@ -259,16 +252,8 @@ static int read_from_chunks(const struct msf *m, struct msf_io *io, uint32_t i, 
 /* The fragment with byte `off` of a stream that has that byte. */
 static const struct msf_fragment *fragment_at(const struct msf *m, const struct msf_stream *s, uint32_t off)
 {
-	uint32_t low = s->first, high = s->end;
+	uint32_t low = (uint32_t)search_first(i, s->first, s->end, m->fragments[i].from <= off);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (m->fragments[mid].from <= off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return &m->fragments[low ? low - 1 : 0];
 }
 

@@ -2,6 +2,7 @@
  * overlap each other. Because a broken file can have many ranges at one address, a search does not visit all of
  * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/module-private.h"
 
@@ -45,17 +46,8 @@ void pdb_ranges_sort(struct pdb_range *all, size_t n)
 
 size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, uint64_t to)
 {
-	size_t from = 0;
-
-	while (from < n) {
-		size_t mid = from + (n - from) / 2;
-
-		if (all[mid].section < section || (all[mid].section == section && all[mid].from < to))
-			from = mid + 1;
-		else
-			n = mid;
-	}
-	return from;
+	return search_first(i, 0, n,
+		all[i].section < section || (all[i].section == section && all[i].from < to));
 }
 
 /* The last range of the tree [a, b) that is in [low, high) of the list, and extends past `from`. SIZE_MAX: there is

@@ -1,6 +1,7 @@
 /* Finds types, ids and file names of a PDB by their numbers, without reading all of them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/pdb-private.h"
 
@@ -87,7 +88,7 @@ int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, 
 /* Finds the last record up to `number` whose offset is known, from the index or else from the marks. */
 static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *at_number, uint32_t *at)
 {
-	uint32_t a = 0, b = from->n_marks, step = (number - from->begin) / PDB_STEP;
+	uint32_t a, step = (number - from->begin) / PDB_STEP;
 
 	*at_number = from->begin;
 	*at = 0;
@@ -96,14 +97,7 @@ static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *
 		*at = from->steps[step];
 		return;
 	}
-	while (a < b) {
-		uint32_t mid = a + (b - a) / 2;
-
-		if (from->marks[mid].number <= number)
-			a = mid + 1;
-		else
-			b = mid;
-	}
+	a = (uint32_t)search_first(i, 0, from->n_marks, from->marks[i].number <= number);
 	if (a) {
 		*at_number = from->marks[a - 1].number;
 		*at = from->marks[a - 1].off;

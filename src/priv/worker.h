@@ -3,7 +3,10 @@
  * called from any thread; the other functions are for the worker, before it starts threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/err.h"
+
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,3 +25,17 @@ int worker_program(const char *name, char path[static PATH_MAX]);
 /* (worker) Limits processor time, the size of written files, and written memory; no core files. A read-only
  * mapping does not count as memory. A sanitized build has no limit of memory. */
 void worker_limit(uint64_t cpu_seconds, uint64_t file_bytes, uint64_t memory);
+
+#define WORKER_CALLS_MOST 6
+
+struct worker_filter {
+	const char *more[WORKER_CALLS_MOST]; /* names of calls that this worker needs besides those of all workers */
+	bool threads;			     /* the worker starts threads */
+	bool may_lack; /* the worker continues without a filter if the system cannot set one */
+	const char *done; /* what is not done without a filter, for the text: "converted" */
+};
+
+/* (worker) Sets the system-call filter (filter.h): it allows memory, signals, the clock, the open descriptors, and
+ * what `w` has. *bare: the worker continues without a filter. 0; -EPERM: no filter can be set, and `e` has the
+ * reason. (worker-filter.c) */
+int worker_filter(const struct worker_filter *w, bool *bare, struct err *e);

@@ -1,6 +1,7 @@
 /* The index of a scanned tree: from a key to the files that have it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "scan/private.h"
 
@@ -133,15 +134,5 @@ void index_build(struct scan *s)
 
 size_t index_from(const struct scan *s, uint64_t number)
 {
-	size_t low = 0, high = s->n_refs;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->refs[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_first(i, 0, s->n_refs, s->refs[i].number < number);
 }

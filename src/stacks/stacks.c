@@ -3,6 +3,7 @@
 #include "stacks/stacks.h"
 #include "base/grow.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -81,18 +82,11 @@ static int sort_modules(struct stacks *s)
 
 uint32_t stacks_module_at(struct stacks *s, uint64_t address)
 {
-	size_t low = 0, high = s->n_modules;
+	size_t low;
 
 	if (!s->order && sort_modules(s) < 0)
 		return STACKS_NO_MODULE;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->module[s->order[mid]].base <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_first(i, 0, s->n_modules, s->module[s->order[i]].base <= address);
 	return low && address < s->module[s->order[low - 1]].end ? s->order[low - 1] : STACKS_NO_MODULE;
 }
 

@@ -4,13 +4,11 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "base/write.h"
-#include "priv/filter.h"
 #include "priv/worker.h"
 #include "unwinder/unwinder.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 static int put(void *ctx, const struct unwinder_record *r)
@@ -46,40 +44,25 @@ static int ask_file(void *ctx, const struct unwinder_ask *ask)
 	return write_all(UNWINDER_SOCKET, ask, sizeof(*ask)) < 0 ? -1 : receive(&f);
 }
 
-/* Sets the system-call filter, which allows memory, the open descriptors, and the receipt of more of them. If that
- * fails, the program continues only if its command line says UNWINDER_MAY. */
-static int set_filter(struct unwinder_word *w, const char *sandbox, struct err *e)
-{
-	static const char *const calls[] = {"read", "write", "pread64", "lseek", "_llseek", "fstat", "fstat64",
-		"newfstatat", "fcntl", "fcntl64", "close", "mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise",
-		"brk", "futex", "futex_time64", "rt_sigprocmask", "rt_sigaction", "rt_sigreturn", "sigaltstack",
-		"getpid", "gettid", "clock_gettime", "clock_gettime64", "getrandom", "recvmsg", "exit",
-		"exit_group"};
-	int r;
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_set(e, -EPERM, "%s", err_text(errno));
-	r = filter_set(calls, ARRAY_SIZE(calls), false);
-	if (r == 0)
-		return 0;
-	w->bare = strcmp(sandbox, UNWINDER_MAY) == 0;
-	return w->bare ? 0 : err_set(e, -EPERM, "is not unwound: the program cannot set a system-call filter (%s); "
-		"allow-unsandboxed = yes unwinds without one", err_text(r));
-}
-
 static int work(struct unwinder_word *w, char **argv, struct err *e)
 {
 	struct unwinder u = {.memory = UNWINDER_MEMORY, .file = ask_file, .put = put};
+	/* libelf calls newfstatat and fcntl; descriptors of files come by recvmsg. */
+	const struct worker_filter filter = {.more = {"newfstatat", "fcntl", "fcntl64", "recvmsg"},
+		.may_lack = strcmp(argv[3], UNWINDER_MAY) == 0, .done = "unwound"};
 	struct span task = {0};
 	int r = map_fd(&task, UNWINDER_TASK, e);
+	bool bare;
 
 	if (r < 0)
 		return r;
 	worker_limit(strtoull(argv[1], NULL, 10), (uint64_t)UNWINDER_FRAMES_MOST * 2 * sizeof(struct unwinder_record),
 		strtoull(argv[2], NULL, 10));
-	r = set_filter(w, argv[3], e);
-	if (r == 0)
-		r = unwinder_task(&u, task.p, task.n);
+	r = worker_filter(&filter, &bare, e);
+	if (r < 0)
+		return r;
+	w->bare = bare;
+	r = unwinder_task(&u, task.p, task.n);
 	return r < 0 ? r : unwinder_run(&u, e);
 }
 

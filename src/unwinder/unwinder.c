@@ -1,6 +1,7 @@
 /* Unwinds the threads of a program: hands registers, memory and files to libdwfl, and takes its frames. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "unwinder/unwinder.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <elf.h>
@@ -50,17 +51,10 @@ int unwinder_task(struct unwinder *u, const void *task, size_t n)
 /* Reads n bytes of one part. Parts are sorted by address. */
 static bool read_bytes(const struct unwinder *u, uint64_t at, void *p, size_t n)
 {
-	size_t low = 0, high = u->head->parts;
+	size_t low;
 	const struct unwinder_part *x;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (u->part[mid].address <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_first(i, 0, u->head->parts, u->part[i].address <= at);
 	if (!low)
 		return false;
 	x = &u->part[low - 1];

@@ -1,6 +1,7 @@
 /* What a stack walk looks at: stack memory, the modules at addresses, and words that look like return addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "walk/private.h"
 
@@ -32,16 +33,8 @@ bool walker_read(void *ctx, uint64_t at, uint64_t *out)
 
 struct walk_module *walk_module_at(struct walk *w, uint64_t address)
 {
-	size_t low = 0, high = w->n_loaded;
+	size_t low = search_first(i, 0, w->n_loaded, w->module[w->order[i]].base <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->module[w->order[mid]].base <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (low && address < w->module[w->order[low - 1]].end)
 		return &w->module[w->order[low - 1]];
 	for (size_t i = w->n_loaded; i < w->n_modules; i++)

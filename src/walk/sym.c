@@ -1,6 +1,7 @@
 /* Reads STACK, FUNC and PUBLIC records of Breakpad files for stack walks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "walk/sym.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <stdio.h>
@@ -280,16 +281,8 @@ void sym_free(struct sym *s)
 /* The last record at or before the address; NULL: none. */
 static const struct record *before(const struct list *l, uint64_t address)
 {
-	size_t low = 0, high = l->n;
+	size_t low = search_first(i, 0, l->n, l->p[i].address <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->p[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low ? &l->p[low - 1] : NULL;
 }
 

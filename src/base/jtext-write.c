@@ -30,8 +30,8 @@ static int add_odd(struct buf *b, const uint8_t **p, const uint8_t *end)
 	return at ? buf_addf(b, "\\%c", to[at - from]) : buf_addf(b, "\\u%04x", c);
 }
 
-/* Whether one of eight bytes may not be plain. A subtraction sets the highest bit of a byte that is less than 0x20, or
- * equal to a quote, a backslash or 0x7f. It may also set that bit of a plain byte behind such a byte. */
+/* Whether one of eight bytes may not be plain. A subtraction sets the highest bit of a byte that is less than 0x20,
+ * or equal to a quote, a backslash or 0x7f. It may also set that bit of a plain byte behind such a byte. */
 static bool has_odd(uint64_t v)
 {
 	const uint64_t ones = 0x0101010101010101, tops = ones << 7;

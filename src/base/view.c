@@ -71,7 +71,8 @@ int view_read(struct view *v, uint64_t off, void *p, size_t n)
 
 const uint8_t *view_at(const struct view *v, uint64_t off, size_t n)
 {
-	if (v->fd >= 0 || !view_holds(v, off, n) || off + n > v->have || (v->has && !v->has(v->ctx, v->base + off, n)))
+	if (v->fd >= 0 || !view_holds(v, off, n) || off + n > v->have ||
+		(v->has && !v->has(v->ctx, v->base + off, n)))
 		return NULL;
 	return v->mem + v->base + off;
 }

@@ -170,12 +170,13 @@ static int bucket_end_key(struct bucket *b, const struct outgone_row *row, struc
 	r = put_end(&b->caller, row, &later, e);
 	if (r < 0)
 		return r;
-	return later && later != INT64_MAX ? store_outgone_later(b->store, row, later) : store_outgone_done(b->store, row);
+	return later && later != INT64_MAX ? store_outgone_later(b->store, row, later)
+		: store_outgone_done(b->store, row);
 }
 
-/* Removes from the bucket the keys that expired or were purged in this store. Keys that the store refuses to remove are
- * left for a later round, and do not hold up the uploads. A round of many keys can take longer than queued files are
- * protected from eviction, so it renews that time. */
+/* Removes from the bucket the keys that expired or were purged in this store. Keys that the store refuses to remove
+ * are left for a later round, and do not hold up the uploads. A round of many keys can take longer than queued files
+ * are protected from eviction, so it renews that time. */
 static void bucket_end_keys(struct bucket *b)
 {
 	struct err e = {0}, refusal = {0};
@@ -197,7 +198,8 @@ static void bucket_end_keys(struct bucket *b)
 		memcpy(after, row.canon, sizeof(after));
 	}
 	if (refused && !b->ends_tries)
-		log_warn("the bucket %s: %s; keys stay in it, and their removal is tried again", b->name, refusal.text);
+		log_warn("the bucket %s: %s; keys stay in it, and their removal is tried again", b->name,
+			refusal.text);
 	if (refused) {
 		b->ends_after = clock_ms() + 1000u * MIN(10u << MIN(b->ends_tries, 10u), ENDS_MOST);
 		b->ends_tries++;
@@ -217,7 +219,8 @@ static void bucket_tell_uses(struct bucket *b)
 	struct use_row use;
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < ROWS && !atomic_load(&b->stop) && store_uses_next(b->store, &use) == 0; i++) {
+	for (unsigned i = 0; r == 0 && i < ROWS && !atomic_load(&b->stop) && store_uses_next(b->store, &use) == 0;
+		i++) {
 		r = put_use(&b->caller, &use, atomic_load(&b->conditions) == 1);
 		if (r == 0 || is_of_key(r))
 			r = store_uses_done(b->store, &use);
@@ -284,7 +287,8 @@ static void *bucket_thread(void *ctx)
 		else if (clock_ms() >= b->paused_until)
 			found = bucket_take(b, u.nth, &row);
 		ends = u.nth == 0 && !probe && clock_ms() >= b->paused_until && has_ended(b);
-		uses = u.nth == 1 && !probe && atomic_load(&b->conditions) >= 0 && clock_ms() >= b->paused_until && has_uses(b);
+		uses = u.nth == 1 && !probe && atomic_load(&b->conditions) >= 0 && clock_ms() >= b->paused_until &&
+			has_uses(b);
 		if (!keep && !probe && !found && !ends && !uses) {
 			bucket_sleep(b);
 			continue;

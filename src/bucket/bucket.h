@@ -21,16 +21,16 @@ int bucket_renew(struct bucket *b, struct sources *so);
 void bucket_stop(struct bucket *b);
 
 /* Waits until the bucket has the stored file of a key. 0; -ETIMEDOUT: not within `ms`; the file stays queued.
- * -EHOSTUNREACH: the store does not answer: the file stays queued, and the call does not wait until the store is tried
- * again. -ECANCELED: the bucket stops. (waits) */
+ * -EHOSTUNREACH: the store does not answer: the file stays queued, and the call does not wait until the store is
+ * tried again. -ECANCELED: the bucket stops. (waits) */
 int bucket_wait(struct bucket *b, const struct key *k, unsigned ms);
 
 /* Removes a file that the bucket may have under a key, and this store does not: the removal is queued as that of a
- * stored file, and goes to all keys of the file. `found`: the key by which the bucket has it. 0: it is queued. -ENOENT:
- * the bucket does not have the key. Others: it does not answer, and nothing is queued. (waits) */
+ * stored file, and goes to all keys of the file. `found`: the key by which the bucket has it. 0: it is queued.
+ * -ENOENT: the bucket does not have the key. Others: it does not answer, and nothing is queued. (waits) */
 int bucket_purge(struct bucket *b, const struct key *k, const char *why, struct key *found);
-/* Waits until the queued removal of a key is done. 0. -ETIMEDOUT: not within `ms`; -EHOSTUNREACH: the bucket does not answer, or refuses:
- * the removal stays queued. (waits) */
+/* Waits until the queued removal of a key is done. 0. -ETIMEDOUT: not within `ms`; -EHOSTUNREACH: the bucket does not
+ * answer, or refuses: the removal stays queued. (waits) */
 int bucket_wait_end(struct bucket *b, const struct key *k, unsigned ms);
 
 struct bucket_stats {

@@ -179,7 +179,8 @@ int64_t call_now(struct caller *c)
 
 static int call_once(struct caller *c, struct call *call)
 {
-	struct waiting w = {.c = c, .call = call, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+	struct waiting w = {.c = c, .call = call, .lock = PTHREAD_MUTEX_INITIALIZER,
+		.over = PTHREAD_COND_INITIALIZER};
 	uint64_t began = clock_ms();
 	int r;
 
@@ -253,13 +254,14 @@ int call_run(struct caller *c, struct call *call)
 
 const char *call_text(int code)
 {
-	return code == -ENXIO ? "the store does not have the bucket (HTTP 404): create it, or correct [bucket]" : err_text(code);
+	return code == -ENXIO ? "the store does not have the bucket (HTTP 404): create it, or correct [bucket]"
+		: err_text(code);
 }
 
 int call_put_text(struct caller *c, const char *name, const struct buf *text, const char *header)
 {
-	struct call call = {.method = "PUT", .name = name, .text = text ? buf_text(text) : "", .size = text ? text->n : 0,
-		.header = header};
+	struct call call = {.method = "PUT", .name = name, .text = text ? buf_text(text) : "",
+		.size = text ? text->n : 0, .header = header};
 
 	return call_run(c, &call);
 }

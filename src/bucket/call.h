@@ -58,8 +58,8 @@ int call_get(struct caller *c, const char *name, struct buf *out);
 int call_get_sure(struct caller *c, const char *name, struct buf *out);
 int call_bucket(struct caller *c); /* 0: the store has the bucket; others: as call_run() for a listing */
 
-/* Seconds by which the store's clock is ahead of the own one, and the time of the store's clock. Small differences count
- * as none. */
+/* Seconds by which the store's clock is ahead of the own one, and the time of the store's clock. Small differences
+ * count as none. */
 int64_t call_ahead(struct caller *c);
 int64_t call_now(struct caller *c);
 

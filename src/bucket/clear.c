@@ -195,8 +195,8 @@ static int clear_one(struct clearing *cl, const struct belongings *b)
 				: call_delete(&cl->caller, bucket_end_name(b->at->sha256, name));
 }
 
-/* Removes what belongs to files that the bucket no longer has. `below`: only to digests before this one; NULL: all that
- * is left. Such objects can be older than the bytes, so young ones stay. */
+/* Removes what belongs to files that the bucket no longer has. `below`: only to digests before this one; NULL: all
+ * that is left. Such objects can be older than the bytes, so young ones stay. */
 static int clear_belongings(struct clearing *cl, struct belongings *b, const char *below)
 {
 	int r = 0;
@@ -220,8 +220,8 @@ static int open_belongings(struct clearing *cl, struct belongings *b, const char
 }
 
 /* The listings are in the order of digests. */
-static int merge_listings(struct clearing *cl, struct listing *files, struct belongings *refs, struct belongings *made,
-	struct belongings *ends)
+static int merge_listings(struct clearing *cl, struct listing *files, struct belongings *refs,
+	struct belongings *made, struct belongings *ends)
 {
 	const struct page_item *file = NULL;
 	int r = 0;

@@ -1,5 +1,5 @@
-/* The ends of files in a team's bucket: e/SHA256 says until when the servers hold a file. The end that counts for all is
- * the latest one. Its time is that of the store's clock, because the clocks of servers differ. */
+/* The ends of files in a team's bucket: e/SHA256 says until when the servers hold a file. The end that counts for all
+ * is the latest one. Its time is that of the store's clock, because the clocks of servers differ. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"

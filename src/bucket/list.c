@@ -36,7 +36,8 @@ static bool element(struct text in, const char *name, struct text *out)
 static int copy(struct text in, char *out, size_t room)
 {
 	static const char *const entities[][2] = {
-		{"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&apos;", "'"}, {"&#34;", "\""}, {"&#39;", "'"}};
+		{"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&apos;", "'"}, {"&#34;", "\""},
+		{"&#39;", "'"}};
 	size_t n = 0;
 
 	for (size_t i = 0; i < in.n;) {
@@ -96,7 +97,8 @@ static int entry(struct text in, struct list_entry *out)
 	struct text name, size, date;
 
 	if (!element(in, "Key", &name) || !element(in, "Size", &size) || !element(in, "LastModified", &date) ||
-		copy(name, out->name, sizeof(out->name)) < 0 || number(size, &out->size) < 0 || when(date, &out->modified) < 0)
+		copy(name, out->name, sizeof(out->name)) < 0 || number(size, &out->size) < 0 ||
+		when(date, &out->modified) < 0)
 		return -EBADMSG;
 	return 0;
 }

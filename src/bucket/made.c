@@ -35,7 +35,8 @@ static int get_bytes(struct caller *c, const struct bucket_key *found, uint64_t 
 	struct net_reply *reply)
 {
 	char name[BUCKET_NAME], is[SHA256_TEXT];
-	struct call call = {.name = bucket_blob_name(found->sha256, name), .sink = take_bytes, .sink_ctx = d, .most = most};
+	struct call call = {.name = bucket_blob_name(found->sha256, name), .sink = take_bytes, .sink_ctx = d,
+		.most = most};
 	int r = call_run(c, &call);
 
 	*reply = call.reply;

@@ -7,7 +7,8 @@
 
 #include <stdatomic.h>
 
-const struct source *bucket_find(const struct sources *so); /* the bucket among these sources; NULL: no bucket is configured */
+/* the bucket among these sources; NULL: no bucket is configured */
+const struct source *bucket_find(const struct sources *so);
 
 /* Gets the file with this key that was made as `url` says ("MAKER of SHA256"), and writes it to `d`, an empty draft.
  * Checks only that the bytes have the digest by which the bucket names them. `most`: the most bytes; 0: no limit.

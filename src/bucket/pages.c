@@ -151,8 +151,8 @@ void listing_close(struct listing *l)
 	free(l->items);
 }
 
-/* The answer is 0 only after the last page: a page can be empty, or begin with an object that symfs did not write, and
- * other objects can still follow. */
+/* The answer is 0 only after the last page: a page can be empty, or begin with an object that symfs did not write,
+ * and other objects can still follow. */
 int listing_any(struct caller *c, const char *what)
 {
 	_cleanup_listing_ struct listing l = {0};

@@ -35,6 +35,7 @@ int listing_open(struct listing *l, struct caller *c, const char *what);
 /* The next object, in the order of names, valid until the next call; NULL: no more. Objects that symfs did not name
  * are left out. 0; others: errors of call_run(). (waits) */
 int listing_next(struct listing *l, const struct page_item **out);
-int listing_any(struct caller *c, const char *what); /* whether there is an object. 1, 0; others: errors of call_run() */
+/* whether there is an object. 1, 0; others: errors of call_run() */
+int listing_any(struct caller *c, const char *what);
 void listing_close(struct listing *l);
 #define _cleanup_listing_ _cleanup_(listing_close)

@@ -1,7 +1,7 @@
 /* Uploads one file into a team's bucket. The end of a held file is written first, because another server may remove
  * its expired key in this moment (removal.c); the references before the bytes, because clear.c removes bytes that no
- * reference names; the key objects last, because they make the file visible. If another server removes one of the keys
- * in this moment, all is written once more when it is done. */
+ * reference names; the key objects last, because they make the file visible. If another server removes one of the
+ * keys in this moment, all is written once more when it is done. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"
@@ -76,7 +76,8 @@ static int put_refs(struct put *p)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < p->n; i++)
-		r = call_put_text(p->c, bucket_ref_name(p->row->sha256, digest_of(&p->keys[i], digest), name), NULL, NULL);
+		r = call_put_text(p->c, bucket_ref_name(p->row->sha256, digest_of(&p->keys[i], digest), name), NULL,
+			NULL);
 	return r;
 }
 

@@ -2,15 +2,15 @@
  *
  * Another server may upload the same file in this moment. The marks x/KEYDIGEST/WORD order both: a removal writes its
  * mark, then looks at the key, and removes the mark last; an upload looks for marks after it has written the key
- * (put.c). So either the removal sees the upload, or the upload sees the mark, and is repeated. The mark has the text of
- * the key object: a removal that was broken off continues from it.
+ * (put.c). So either the removal sees the upload, or the upload sees the mark, and is repeated. The mark has the text
+ * of the key object: a removal that was broken off continues from it.
  *
- * Whether an upload is newer than a purge is decided by ages: that of the reference by the store's dates, and that of the
- * purge by the own clock. No clock is compared with that of another machine.
+ * Whether an upload is newer than a purge is decided by ages: that of the reference by the store's dates, and that of
+ * the purge by the own clock. No clock is compared with that of another machine.
  *
- * An expired key stays while another server holds the file, or has renewed it by a use: e/SHA256 has the end that counts
- * for all. A use only writes that end. So the end is read once more after the removal, and if it is later now, the key is
- * written again. An end that is over stays: `cache gc --bucket` removes it with the bytes. */
+ * An expired key stays while another server holds the file, or has renewed it by a use: e/SHA256 has the end that
+ * counts for all. A use only writes that end. So the end is read once more after the removal, and if it is later now,
+ * the key is written again. An end that is over stays: `cache gc --bucket` removes it with the bytes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -173,9 +173,9 @@ static int64_t date_of(const char *text)
  * slowly to say; others: errors of call_run(). A store without dates has no newer references.
  *
  * All times have whole seconds, so each of the two ages is wrong by less than a second, and the own one by the time
- * until the store answers, too. A reference that is older than the removal never counts as newer. One that is newer by
- * less than 4 seconds can count as older. Such an upload began before the purge was answered, so it may as well have
- * come first: upload_delete (http/upload-put.c) answers a purge that is still queued after DELETE_ORDER_MS, not
+ * until the store answers, too. A reference that is older than the removal never counts as newer. One that is newer
+ * by less than 4 seconds can count as older. Such an upload began before the purge was answered, so it may as well
+ * have come first: upload_delete (http/upload-put.c) answers a purge that is still queued after DELETE_ORDER_MS, not
  * earlier. An expired file that is uploaded again stays by its end e/. */
 static int is_newer(const struct removal *m)
 {
@@ -212,7 +212,8 @@ static int put_back(struct removal *m)
 	int r = call_put_text(m->c, bucket_ref_name(m->had.sha256, m->digest, name), NULL, NULL);
 
 	if (r == 0)
-		r = get_key_object(m->c, bucket_key_name(m->digest, name), &now); /* the store may ignore conditions */
+		/* the store may ignore conditions */
+		r = get_key_object(m->c, bucket_key_name(m->digest, name), &now);
 	if (r != -ENOENT)
 		return r == -EBADMSG ? 0 : r;
 	r = -EAGAIN;
@@ -302,8 +303,8 @@ int put_end(struct caller *c, const struct outgone_row *row, int64_t *later, str
 
 /* A purge. All keys are marked before the first one is removed: an upload in between would be removed with those that
  * follow. Then a few keys at a time go, however many the file has. Their marks are written again if they are old. An
- * upload that has taken an old mark for a broken-off removal is newer than the purge for sure. The key of the row comes
- * last: by it, a server that was killed finds the others. */
+ * upload that has taken an old mark for a broken-off removal is newer than the purge for sure. The key of the row
+ * comes last: by it, a server that was killed finds the others. */
 struct purge {
 	struct caller *c;
 	struct store *store;
@@ -328,8 +329,8 @@ static struct purge_key *purge_add(struct purge *p, const char *digest)
 	return k;
 }
 
-/* Looks at a key, and marks it, or with `again`, looks whether it must go. An earlier purge, which was broken off, may
- * have removed the key object, and left the mark. 1: it goes, 0: it stays. */
+/* Looks at a key, and marks it, or with `again`, looks whether it must go. An earlier purge, which was broken off,
+ * may have removed the key object, and left the mark. 1: it goes, 0: it stays. */
 static int purge_look(struct purge *p, struct purge_key *k, bool again)
 {
 	char name[BUCKET_NAME], word[SHA256_TEXT];
@@ -354,8 +355,8 @@ static int purge_look(struct purge *p, struct purge_key *k, bool again)
 	return r == -ENOENT || r == -EBADMSG ? 0 : r;
 }
 
-/* Marks all keys that refer to the file. The upload of the file to this server takes the row out of the queue, and then
- * looks for marks. So if the row is still there after the marks, such an upload has seen them. */
+/* Marks all keys that refer to the file. The upload of the file to this server takes the row out of the queue, and
+ * then looks for marks. So if the row is still there after the marks, such an upload has seen them. */
 static int purge_mark(struct purge *p, const char *first)
 {
 	_cleanup_listing_ struct listing l = {0};
@@ -513,7 +514,8 @@ int removal_settle(struct caller *c, const char *digest, const char *word)
 	if (r == -ENOENT && m.had.sha256[0]) {
 		held = end_is_held(c, m.had.sha256, &later, &e);
 		held = held == -EBADMSG ? 1 : held; /* a malformed end can be a hold */
-		r = held < 0 ? held : held ? put_back(&m) : call_delete(c, bucket_ref_name(m.had.sha256, digest, name));
+		r = held < 0 ? held : held ? put_back(&m) : call_delete(c,
+			bucket_ref_name(m.had.sha256, digest, name));
 	} else if (r == 0 && strcmp(now.sha256, m.had.sha256) != 0) {
 		r = call_delete(c, bucket_ref_name(m.had.sha256, digest, name));
 	}

@@ -29,7 +29,8 @@ const struct conf_field settings_fields[] = {
 		"space left free on the store's disk"},
 	{"lookup-deadline", CONF_MS, offsetof(struct settings, lookup_deadline_ms), "10s",
 		"longest time to find out if a file exists"},
-	{"connect-timeout", CONF_MS, offsetof(struct settings, connect_ms), "5s", "longest time to connect to a server"},
+	{"connect-timeout", CONF_MS, offsetof(struct settings, connect_ms), "5s",
+		"longest time to connect to a server"},
 	{"stall-timeout", CONF_MS, offsetof(struct settings, stall_ms), "30s", "longest time without a byte"},
 	{"miss-lifetime", CONF_SECONDS, offsetof(struct settings, miss_seconds), "1h",
 		"how long a miss is remembered"},
@@ -87,7 +88,8 @@ static int fill_section(struct app *app, const char *kind, const struct conf_fie
 /* The value of byte-ranges; -1: the word is not "auto", "always" or "never". */
 static int ranges_setting(const struct app *app)
 {
-	static const char *const words[] = {[RANGES_AUTO] = "auto", [RANGES_ALWAYS] = "always", [RANGES_NEVER] = "never"};
+	static const char *const words[] = {[RANGES_AUTO] = "auto", [RANGES_ALWAYS] = "always",
+		[RANGES_NEVER] = "never"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (strcasecmp(app->settings.byte_ranges, words[i]) == 0)
@@ -105,7 +107,8 @@ static int fill_settings(struct app *app, struct err *e)
 		r = conf_value(app->args.set[i].field, app->args.set[i].value, &app->settings,
 			"command line", e);
 	if (r == 0 && ranges_setting(app) < 0)
-		return err_set(e, -EINVAL, "byte-ranges: `%.40s` is not auto, always or never", app->settings.byte_ranges);
+		return err_set(e, -EINVAL, "byte-ranges: `%.40s` is not auto, always or never",
+			app->settings.byte_ranges);
 	if (r == 0 && app->args.cache) {
 		free(app->settings.cache_dir);
 		app->settings.cache_dir = strdup(app->args.cache);
@@ -131,11 +134,12 @@ static int check_names(const struct conf *c, struct err *e)
 		const char *type = conf_get(s, "type");
 
 		if (strcmp(s->name, "bucket") == 0)
-			return err_set(e, -EINVAL, "%.200s:%u: [source \"bucket\"]: this name is taken by the section [bucket]; "
-				"choose another one", s->file, s->line);
+			return err_set(e, -EINVAL, "%.200s:%u: [source \"bucket\"]: this name is taken by the "
+				"section [bucket]; choose another one", s->file, s->line);
 		if (type && strcmp(type, "bucket") == 0)
-			return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"]: the team's bucket has the section [bucket], "
-				"without type; a bucket with another layout has type = s3", s->file, s->line, s->name);
+			return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"]: the team's bucket has the section "
+				"[bucket], without type; a bucket with another layout has type = s3",
+				s->file, s->line, s->name);
 	}
 	return 0;
 }
@@ -192,7 +196,8 @@ static int enter_space(struct app *app, const char *name)
 		return -ENOMEM;
 	free(app->settings.cache_dir);
 	app->settings.cache_dir = dir;
-	for (struct conf_section *s = NULL; r == 0 && (s = (struct conf_section *)conf_next(app->conf, "source", s));) {
+	for (struct conf_section *s = NULL;
+		r == 0 && (s = (struct conf_section *)conf_next(app->conf, "source", s));) {
 		const char *type = conf_get(s, "type"), *had = conf_get(s, "prefix");
 		_cleanup_free_ char *prefix = NULL;
 

@@ -53,12 +53,14 @@ int cache_clear_bucket(struct cache *c, struct sources *so)
 		printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64 " references, %" PRIu64
 		       " unused files are younger than a day, %" PRIu64 " were put back, %" PRIu64
 		       " GSYM files of removed files %s\n",
-			c->dry_run ? "would remove" : "removed", done.removed, done.files, done.removed_bytes, done.bytes,
+			c->dry_run ? "would remove" : "removed", done.removed, done.files, done.removed_bytes,
+			done.bytes,
 			done.references, done.young, done.saved, done.made, c->dry_run ? "would end" : "ended");
 		r = cache_flush();
 	}
 	if (done.stuck)
-		fprintf(stderr, "symfs cache: the bucket: unfinished removals of keys: %" PRIu64 " left; check the right to delete, "
+		fprintf(stderr, "symfs cache: the bucket: unfinished removals of keys: %" PRIu64 " left; check the "
+			"right to delete, "
 				"then run the command again\n", done.stuck);
 	return r == EXIT_DONE && done.stuck ? EXIT_UNASKED : r;
 }

@@ -52,8 +52,8 @@ static int read_class(const struct conf_section *s, struct http_class *classes, 
 	int r;
 
 	if (!hold_class_ok(s->name))
-		return err_set(e, -EINVAL, "[class \"%.60s\"]: a class has lower-case letters, digits and -, at most %d",
-			s->name, HOLD_CLASS - 1);
+		return err_set(e, -EINVAL, "[class \"%.60s\"]: a class has lower-case letters, digits and -, at most "
+			"%d", s->name, HOLD_CLASS - 1);
 	snprintf(where, sizeof(where), "[class \"%s\"]", s->name);
 	r = conf_fill(s, fields, &keys, e);
 	c = find(classes, *n, s->name);

@@ -176,7 +176,8 @@ static int take_words(struct wishes *w, const char *purpose, const char *object,
 	int p = purpose ? best_purpose_find(purpose) : -EINVAL;
 
 	if (p < 0)
-		return best_usage(purpose ? "--for: expected symtab, debug or unwind" : "expected --for symtab, debug or unwind");
+		return best_usage(purpose ? "--for: expected symtab, debug or unwind"
+			: "expected --for symtab, debug or unwind");
 	w->purpose = (enum best_purpose)p;
 	w->object = object ? object_type_find(object) : OBJECT_UNKNOWN;
 	if (object && w->object == OBJECT_UNKNOWN)

@@ -209,7 +209,8 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 /* Calls `change` for stored keys of a word. For a path it changes only the first stored key, because the mount
  * shows that file. For an identifier or a file it changes every stored key. 0; -ENOENT: no key is stored. */
 /* Returns the sum of what `change` returned, or -errno. */
-static int change_word(struct cache *c, const struct cache_word *m, int (*change)(struct store *s, const struct key *k))
+static int change_word(struct cache *c, const struct cache_word *m,
+	int (*change)(struct store *s, const struct key *k))
 {
 	int found = -ENOENT;
 

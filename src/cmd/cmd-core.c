@@ -546,8 +546,8 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 		fprintf(stderr, "symfs core: %s: %s\n", text_shown(core, true, &room), e.text);
 		return r == -ENOMSG || r == -ENODATA || r == -EBADMSG || r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
 	}
-	fprintf(stderr, "symfs core: modules: %u local, %u to be fetched, %u without build id\n", s->local, s->fetched,
-		s->unknown);
+	fprintf(stderr, "symfs core: modules: %u local, %u to be fetched, %u without build id\n", s->local,
+		s->fetched, s->unknown);
 	if (s->unplaced)
 		fprintf(stderr, "symfs core: %u modules are left out: "
 			"their paths conflict with others, or are too long\n", s->unplaced);

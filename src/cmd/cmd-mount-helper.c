@@ -101,7 +101,8 @@ static int run_mount_helper(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	if (argc != 2 || !listen_at) {
-		fprintf(stderr, "symfs mount-helper: expected --listen and one directory; try: symfs mount-helper --help\n");
+		fprintf(stderr, "symfs mount-helper: expected --listen and one directory; try: symfs mount-helper "
+			"--help\n");
 		return EXIT_USAGE;
 	}
 	r = fs_point(argv[1], &point);

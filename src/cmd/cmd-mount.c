@@ -157,8 +157,8 @@ static bool stderr_is_journal(const char *stream)
 
 static int run_mount(int argc, char **argv)
 {
-	struct mounting m = {.up = -1, .log_fd = -1, .notify = -1, .options = BUF_UP_TO(8192), .shown = BUF_UP_TO(8192),
-		.fs_opts = {.uid = getuid(), .gid = getgid()}};
+	struct mounting m = {.up = -1, .log_fd = -1, .notify = -1, .options = BUF_UP_TO(8192),
+		.shown = BUF_UP_TO(8192), .fs_opts = {.uid = getuid(), .gid = getgid()}};
 	_cleanup_buf_ struct buf list = BUF_UP_TO(64 << 10);
 	const char *late = NULL; /* the LIST of `-fo LIST` or `--options LIST` */
 	const struct opt own[] = {

@@ -36,7 +36,8 @@ static int take_url(struct push *p, const char *word)
 	size_t n;
 
 	if (!local && (net_origin(word, origin) < 0 || word[strcspn(word, "?#")]))
-		return usage(p, "%.200s: expected the URL of a server, such as https://symbols.example, or unix:PATH", word);
+		return usage(p, "%.200s: expected the URL of a server, such as https://symbols.example, or unix:PATH",
+			word);
 	p->unix_path = local ? strdup(word + 5) : NULL;
 	p->base = strdup(local ? "http://localhost" : word);
 	if (!p->base || (local && !p->unix_path))
@@ -65,7 +66,8 @@ static int take_token(struct push *p, const char *file)
 			return usage(p, "--token-file %.300s: expected a token in the first line", file);
 	if (!*text)
 		return usage(p, "--token-file %.300s: expected a token in the first line", file);
-	return asprintf(&p->header, "Authorization: Bearer %s", text) < 0 ? push_fail(p, EXIT_LOCAL, "out of memory") : 0;
+	return asprintf(&p->header, "Authorization: Bearer %s", text) < 0 ? push_fail(p, EXIT_LOCAL, "out of memory")
+		: 0;
 }
 
 static int add_query(struct buf *query, const char *name, const char *value)
@@ -154,7 +156,8 @@ static void push_run(struct push *p, int n, char **words)
 	push_show_end(p);
 	sigaction(SIGINT, &was, NULL);
 	if (p->status < EXIT_USAGE || p->added + p->present + p->refused)
-		printf("added %" PRIu64 ", present %" PRIu64 ", refused %" PRIu64 ", skipped %" PRIu64 "; sent %.1f MB\n",
+		printf("added %" PRIu64 ", present %" PRIu64 ", refused %" PRIu64 ", skipped %" PRIu64
+			"; sent %.1f MB\n",
 			p->added, p->present, p->refused, p->skipped, (double)atomic_load(&p->sent) / 1e6);
 }
 

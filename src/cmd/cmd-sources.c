@@ -57,7 +57,8 @@ static int print_text(const struct sources *so)
 
 	/* The output for scripts has only lines of sources. */
 	if (so->n && paint_terminal())
-		printf("    %s%-30s %-10s %-16s %s%s\n", paint_head(), "NAME", "TYPE", "LAYOUT", "WHERE", paint_end());
+		printf("    %s%-30s %-10s %-16s %s%s\n", paint_head(), "NAME", "TYPE", "LAYOUT", "WHERE",
+			paint_end());
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
 

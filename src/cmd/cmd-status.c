@@ -293,7 +293,8 @@ static void print_counters(char *text)
 			continue;
 		*value++ = '\0';
 		buf_clear(&room);
-		printf("%-15s %8s%s", text_shown(line, true, &room), value + strspn(value, " "), ++n % 3 ? "   " : "\n");
+		printf("%-15s %8s%s", text_shown(line, true, &room), value + strspn(value, " "),
+			++n % 3 ? "   " : "\n");
 	}
 	printf("%s", n % 3 ? "\n" : "");
 }
@@ -412,8 +413,8 @@ static void show_mount(struct statuses *s, struct mount *m)
 			shown, ASK_MS / 1000);
 		s->status = EXIT_LOCAL;
 	} else if (is_denied(m)) {
-		fprintf(stderr, "symfs status: %s: only its owner may read it; mount with -o allow_other for other users\n",
-			shown);
+		fprintf(stderr, "symfs status: %s: only its owner may read it; mount with -o allow_other for other "
+			"users\n", shown);
 		s->status = EXIT_UNASKED;
 	} else if (!split_texts(&m->ask.text, texts)) {
 		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n", shown);

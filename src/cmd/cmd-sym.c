@@ -150,12 +150,14 @@ static void report_left_out(const char *path, const struct gsym_made *made)
 
 	text_shown(path, true, &name);
 	if (made->broken)
-		fprintf(stderr, "symfs sym: %s: broken units of debug information: %zu\n", buf_text(&name), made->broken);
+		fprintf(stderr, "symfs sym: %s: broken units of debug information: %zu\n", buf_text(&name),
+			made->broken);
 	if (made->split)
 		fprintf(stderr, "symfs sym: %s: units whose debug information is in other files, not found: %zu\n",
 			buf_text(&name), made->split);
 	if (made->no_alt)
-		fprintf(stderr, "symfs sym: %s: the file with the parts that dwz moved was not found\n", buf_text(&name));
+		fprintf(stderr, "symfs sym: %s: the file with the parts that dwz moved was not found\n",
+			buf_text(&name));
 }
 
 static int write_all(int fd, const uint8_t *p, size_t n)
@@ -414,7 +416,8 @@ static int make_all(struct run *run, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (modules > 1 && (!run->store || run->name))
-		return usage(run->name ? "--name is for the files of one module" : "the files are of several modules: "
+		return usage(run->name ? "--name is for the files of one module"
+			: "the files are of several modules: "
 			"name a directory with --store");
 	for (unsigned i = 0; i < run->n; i++)
 		if (run->inputs[i].module == i) {

@@ -116,7 +116,8 @@ static void show_frame(struct showing *s, uint32_t n, uint32_t frame)
 	function = shown(s, frame, "function");
 	if (function) {
 		printf("  %s", function);
-		show_member(s, frame, jtext_member(s->j, frame, "function_id") ? "module_offset" : "function_offset", " + ");
+		show_member(s, frame, jtext_member(s->j, frame, "function_id") ? "module_offset" : "function_offset",
+			" + ");
 	} else {
 		show_member(s, frame, "function_id", "  method ");
 		show_member(s, frame, "module_offset", " + ");

@@ -59,12 +59,13 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 	int r = 0;
 
 	if (strlen(words[0]) >= sizeof(t.name) || (c->space && strlen(c->space) >= sizeof(t.space)))
-		r = err_set(&e, -EINVAL, "the name of a token has at most %d characters, a namespace %d", AUTH_NAME - 1,
-			AUTH_SPACE - 1);
+		r = err_set(&e, -EINVAL, "the name of a token has at most %d characters, a namespace %d",
+			AUTH_NAME - 1, AUTH_SPACE - 1);
 	snprintf(t.name, sizeof(t.name), "%s", words[0]);
 	snprintf(t.space, sizeof(t.space), "%s", c->space ? c->space : AUTH_PUBLIC);
 	if (r == 0 && c->rights && (r = auth_rights_parse(c->rights, &t.rights)) < 0)
-		err_set(&e, r, "--rights %.100s: expected read, upload, try, purge, with commas between them", c->rights);
+		err_set(&e, r, "--rights %.100s: expected read, upload, try, purge, with commas between them",
+			c->rights);
 	if (r == 0 && c->expires)
 		r = read_age(c->expires, &t.until, &e);
 	if (r == 0)
@@ -146,7 +147,8 @@ static int run_rm(struct token_command *c, char **words, unsigned n)
 /* The file if no option names one; free() it. NULL: there is no home directory, or no memory. */
 static char *usual_file(void)
 {
-	char *path = geteuid() == 0 ? strdup(SYSTEM_FILE) : place_user_file(), *slash = path ? strrchr(path, '/') : NULL;
+	char *path = geteuid() == 0 ? strdup(SYSTEM_FILE) : place_user_file(),
+		*slash = path ? strrchr(path, '/') : NULL;
 
 	if (geteuid() == 0)
 		return path;

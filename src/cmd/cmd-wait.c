@@ -268,8 +268,8 @@ static int wait_for(void *ctx, const struct what *what)
 		printf("%s\n", key_text(&w->key, room));
 		return fflush(stdout) == 0 ? 0 : -EIO;
 	}
-	fprintf(stderr, "symfs wait: %s%s%s\n", r == -ENOENT ? "not there in time" : err_text(r), w->why[0] ? ": " : "",
-		w->why);
+	fprintf(stderr, "symfs wait: %s%s%s\n", r == -ENOENT ? "not there in time" : err_text(r),
+		w->why[0] ? ": " : "", w->why);
 	w->worst = MAX(w->worst, app_exit(r));
 	return 0;
 }
@@ -330,7 +330,8 @@ static int run_wait(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 2) {
-		fprintf(stderr, "symfs wait: expected a path, an identifier, a key or a file; try: symfs wait --help\n");
+		fprintf(stderr, "symfs wait: expected a path, an identifier, a key or a file; try: symfs wait "
+			"--help\n");
 		return EXIT_USAGE;
 	}
 	if (what_type(type_word, &type, &e) < 0) {

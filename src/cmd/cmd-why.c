@@ -158,7 +158,8 @@ static void print_worth(const struct answer *a)
 	if (!worth_suffices(&a->worth, a->key.type))
 		printf("        %s%s; %s\n", a->worth.made ? "another symfs made it" : "no ",
 			a->worth.made ? "" : worth_wanted(a->key.type),
-			a->best ? "no source has a better file" : "the next request asks the sources for a better file");
+			a->best ? "no source has a better file"
+			: "the next request asks the sources for a better file");
 }
 
 /* A file that was here, and expired or was purged. */
@@ -276,7 +277,8 @@ static void find_made(struct app *app, const struct artifact *sym, struct answer
 	else if (r == -EAGAIN && made.m.object != OBJECT_UNKNOWN)
 		snprintf(a->made, sizeof(a->made), "when it is read, from its debug file or program");
 	else if (r == -EAGAIN)
-		snprintf(a->made, sizeof(a->made), "only of a file in a directory source: %s", derive_breakpad_why(&made));
+		snprintf(a->made, sizeof(a->made), "only of a file in a directory source: %s",
+			derive_breakpad_why(&made));
 	else if (!app->settings.synthesize)
 		snprintf(a->made, sizeof(a->made), "no: synthesize = no");
 	blob_unref(f.blob);
@@ -339,7 +341,8 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	int r = a ? what_named(o, word, why_what, &y, &e) : -ENOMEM, status;
 
 	if (r < 0 && r != -ENOENT) {
-		fprintf(stderr, "symfs why: %s: %s\n", text_shown(word, true, &room), e.text[0] ? e.text : err_text(r));
+		fprintf(stderr, "symfs why: %s: %s\n", text_shown(word, true, &room),
+			e.text[0] ? e.text : err_text(r));
 		return what_exit(r);
 	}
 	a->path = word;

@@ -358,7 +358,8 @@ bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download 
 	d->plain = clock_ms();
 	prepare_making(d);
 	while (running || (d->begun < d->n && !interrupted)) {
-		for (; running < AT_ONCE && d->begun < d->n && d->begun - d->told < AHEAD_MOST && !interrupted; running++)
+		for (; running < AT_ONCE && d->begun < d->n && d->begun - d->told < AHEAD_MOST && !interrupted;
+			running++)
 			download_begin(d->list[d->begun++]);
 		running = wait_some(d);
 		if (interrupted && !cancelled)

@@ -123,8 +123,8 @@ static int open_for(struct lookup *l, struct gsym_file *o, struct gsym_run *run,
 	if (status >= 0)
 		return status;
 	if (o->is_pdb)
-		r = gsym_pdb_open(&l->pdb, o->file, run->plain_names, n >= MANY || (run->from_stdin && many_on_stdin()),
-			&e);
+		r = gsym_pdb_open(&l->pdb, o->file, run->plain_names,
+			n >= MANY || (run->from_stdin && many_on_stdin()), &e);
 	else if (run->from_stdin || n >= MANY)
 		r = gsym_prepare(&o->g, &e);
 	return r < 0 ? gsym_fail(l->path, &e) : -1;

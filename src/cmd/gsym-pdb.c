@@ -136,5 +136,6 @@ int gsym_pdb_find(struct gsym_pdb *p, uint64_t addr, struct gsym_hit *out, struc
 		return err_set(e, p->failed, "%s", p->e.text);
 	if (p->converted)
 		return gsym_lookup(&p->g, addr, out, e);
-	return addr > UINT32_MAX ? err_set(e, -ENOENT, "no function has the address") : find(p, (uint32_t)addr, out, e);
+	return addr > UINT32_MAX ? err_set(e, -ENOENT, "no function has the address")
+		: find(p, (uint32_t)addr, out, e);
 }

@@ -89,7 +89,8 @@ static int open_derived(struct fetching *f, const struct key *k)
 	if (r == 0)
 		r = wait_all(w, NULL);
 	if (r == 0)
-		r = q->r < 0 ? err_set(f->e, q->r == -ENOENT ? -ENODATA : q->r, "%s", q->why[0] ? q->why : err_text(q->r))
+		r = q->r < 0 ? err_set(f->e, q->r == -ENOENT ? -ENODATA : q->r, "%s",
+			q->why[0] ? q->why : err_text(q->r))
 			     : map_file(&f->out->file, blob_path(q->blob), f->e);
 	if (r == 0)
 		r = gsym_open(&f->out->g, f->out->file, f->e);
@@ -152,7 +153,8 @@ static int open_fetched(struct gsym_run *run, struct gsym_file *o, const char *w
 	}
 	if (r >= 0) {
 		r = downloads_run(&f->all, fetched_one, f) ? err_set(e, -EINTR, "interrupted") : f->r;
-		*status = r == -EBADMSG ? EXIT_LOCAL : r == -ENODATA || r == -ENOMSG || r == -ENOTSUP ? EXIT_NO : app_exit(r);
+		*status = r == -EBADMSG ? EXIT_LOCAL
+			: r == -ENODATA || r == -ENOMSG || r == -ENOTSUP ? EXIT_NO : app_exit(r);
 	}
 	app_close(&f->app);
 	downloads_release(&f->all);

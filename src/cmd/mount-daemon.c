@@ -94,8 +94,8 @@ static const char *why_unread(const struct mounting *m, int code)
 {
 	if (code != -EACCES || !m->rights.drop)
 		return "";
-	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, and that user must be able to "
-				   "read it)"
+	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, and that user must be "
+		"able to read it)"
 				 : " (the daemon gave up its rights when it started; restart it)";
 }
 

@@ -90,7 +90,8 @@ static int look_at_mount(void *ctx, const struct mount_row *m)
 	char dir[4096];
 	struct stat st;
 
-	if (strncmp(m->type, "fuse.symfs", 10) != 0 || !mount_is_trusted(m) || mount_state(m->point, "config", &config) < 0)
+	if (strncmp(m->type, "fuse.symfs", 10) != 0 || !mount_is_trusted(m) ||
+		mount_state(m->point, "config", &config) < 0)
 		return 0;
 	cache_dir_of(config, dir);
 	if (stat(dir, &st) == 0 && st.st_dev == u->store.st_dev && st.st_ino == u->store.st_ino)

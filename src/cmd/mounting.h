@@ -16,7 +16,8 @@ struct mounting {
 	struct app_args args;
 	struct fs_opts fs_opts;
 	struct serving serving;
-	/* `foreground`: the option -f. `hup_ends`: SIGHUP ends the daemon; otherwise SIGHUP reloads the configuration. */
+	/* `foreground`: the option -f. `hup_ends`: SIGHUP ends the daemon; otherwise SIGHUP reloads the
+	 * configuration. */
 	bool foreground, hup_ends;
 	const char *log_word; /* the value of --log-file; NULL: the option is not given */
 	char *log_path;	      /* `log_word` as an absolute path; NULL: no log file */

@@ -46,7 +46,8 @@ static void child_look(void *ctx, int to)
 	}
 }
 
-/* Puts the child's letters for the directories into `out`, in order. A directory that hangs ends the letters early. */
+/* Puts the child's letters for the directories into `out`, in order. A directory that hangs ends the letters
+ * early. */
 static void look(struct dirs *d, struct buf *out)
 {
 	struct ask a = {.text = BUF_UP_TO(4096)};
@@ -110,7 +111,8 @@ void no_source_advise(FILE *to, const char *command, const char *cache_dir)
 
 static void print_help(const char *command, const char *why)
 {
-	fprintf(stderr, "symfs %s: %s: only stored files will be found; to add one:\n%s", command, why, no_source_help);
+	fprintf(stderr, "symfs %s: %s: only stored files will be found; to add one:\n%s", command, why,
+		no_source_help);
 }
 
 void no_source_warn(const struct sources *so, const char *command)

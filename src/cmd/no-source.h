@@ -15,8 +15,8 @@ extern const char no_source_help[];
 /* Advice for users with a source that refuses. */
 #define NO_SOURCE_REFUSED "a source that refuses wants a token or password; see header in symfs.conf(5)"
 
-/* Prints no_source_help, and how `symfs COMMAND` uses the sources of each mount of the store `cache_dir`. Starts child
- * processes. */
+/* Prints no_source_help, and how `symfs COMMAND` uses the sources of each mount of the store `cache_dir`. Starts
+ * child processes. */
 void no_source_advise(FILE *to, const char *command, const char *cache_dir);
 
 /* Checks that each directory that --source names exists. 0; -EINVAL: a directory does not exist, and `e` names

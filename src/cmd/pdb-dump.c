@@ -101,8 +101,8 @@ static void print_module(struct pdb_dump *d, uint32_t i, uint64_t code)
 
 		if (has)
 			snprintf(stream, sizeof(stream), "%u", m->stream);
-		printf("%5" PRIu32 " %6s %9" PRIu32 " %9" PRIu32 " %9" PRIu64 "  %s\n", i, stream, has ? m->symbols : 0,
-			has ? m->lines : 0, code, pdb_dump_shown(d, m->name));
+		printf("%5" PRIu32 " %6s %9" PRIu32 " %9" PRIu32 " %9" PRIu64 "  %s\n", i, stream,
+			has ? m->symbols : 0, has ? m->lines : 0, code, pdb_dump_shown(d, m->name));
 		return;
 	}
 	json_begin_object(d->json, NULL);
@@ -149,7 +149,8 @@ static void print_public(struct pdb_dump *d, const struct pdb_public *s)
 		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
 	snprintf(place, sizeof(place), "%u:%08" PRIx32, s->section, s->off);
 	if (!d->json) {
-		printf("%s %s %s %s\n", address, place, s->function ? "function" : "code", pdb_dump_shown(d, s->name));
+		printf("%s %s %s %s\n", address, place, s->function ? "function" : "code",
+			pdb_dump_shown(d, s->name));
 		return;
 	}
 	json_begin_object(d->json, NULL);

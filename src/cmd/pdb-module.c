@@ -11,7 +11,8 @@
 #define TEXT_MOST (64u << 10)
 
 static const char *const kinds[] = {
-	[PDB_PROC] = "function", [PDB_THUNK] = "thunk", [PDB_SEPARATED] = "separated", [PDB_TRAMPOLINE] = "trampoline"};
+	[PDB_PROC] = "function", [PDB_THUNK] = "thunk", [PDB_SEPARATED] = "separated",
+	[PDB_TRAMPOLINE] = "trampoline"};
 
 /* ---- frames of a piece --------------------------------------------------------------- */
 

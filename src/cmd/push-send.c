@@ -124,7 +124,8 @@ int push_ask(struct push *p)
 	} else {
 		r = sentry_options_read(&p->server, (struct span){(const uint8_t *)buf_text(&a.body), a.body.n}, &e);
 		if (r < 0) {
-			snprintf(text, sizeof(text), "%s: the answer %s: no server of this protocol", p->base, e.text);
+			snprintf(text, sizeof(text), "%s: the answer %s: no server of this protocol", p->base,
+				e.text);
 			r = push_fail(p, EXIT_UNASKED, text);
 		}
 	}
@@ -200,7 +201,8 @@ static int pour_open(struct pouring *g, struct push *p, const struct piece *piec
 	if (g->fd < 0)
 		return -errno;
 	sha1_text(&piece->f->chunks[piece->nth], g->name);
-	*part = (struct send_part){.name = "file", .file_name = g->name, .read = pour, .rewind = pour_again, .ctx = g};
+	*part = (struct send_part){.name = "file", .file_name = g->name, .read = pour, .rewind = pour_again,
+		.ctx = g};
 	if (!p->server.gzip || g->n < LEVEL_LEAST)
 		return 0;
 	part->name = "file_gzip";
@@ -298,7 +300,8 @@ static void *send_main(void *ctx)
 static int send_all(struct sending *g)
 {
 	struct push *p = g->p;
-	unsigned n = MIN(MIN(p->server.concurrency, PUSH_THREADS), (unsigned)MIN(g->n, (size_t)PUSH_THREADS)), begun = 0;
+	unsigned n = MIN(MIN(p->server.concurrency, PUSH_THREADS), (unsigned)MIN(g->n, (size_t)PUSH_THREADS)),
+		begun = 0;
 	pthread_t threads[PUSH_THREADS];
 
 	for (; begun < n; begun++)
@@ -364,7 +367,8 @@ static void take_result(struct batch *b, struct push_file *f, const struct sentr
 	*(old ? &p->present : &p->added) += 1;
 	if (p->verbose) {
 		push_show_end(p);
-		printf("%s: %s %s %s %s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch, a->dif.debug_id);
+		printf("%s: %s %s %s %s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
+			a->dif.debug_id);
 	}
 }
 
@@ -437,9 +441,11 @@ static int ask_batch(struct batch *b, struct sender *s, const char *url)
 	if (r < 0 || a.status != 200) {
 		r = push_trouble(b->p, r, &a);
 	} else {
-		r = sentry_answers_read((struct span){(const uint8_t *)buf_text(&a.body), a.body.n}, each_answer, b, &e);
+		r = sentry_answers_read((struct span){(const uint8_t *)buf_text(&a.body), a.body.n}, each_answer, b,
+			&e);
 		if (r < 0) {
-			snprintf(text, sizeof(text), "%s: the answer %s", b->p->base, e.text[0] ? e.text : err_text(r));
+			snprintf(text, sizeof(text), "%s: the answer %s", b->p->base,
+				e.text[0] ? e.text : err_text(r));
 			r = push_fail(b->p, r == -ENOMEM ? EXIT_LOCAL : EXIT_UNASKED, text);
 		}
 	}
@@ -458,8 +464,8 @@ static int run_batch(struct batch *b, struct sender *s, const char *url)
 		b->first = false;
 		if (b->sending.n && ++rounds > ROUNDS)
 			return push_fail(b->p, EXIT_UNASKED,
-				"the server asks for the same chunks again and again; behind several servers, requests with "
-				"one token must go to one of them");
+				"the server asks for the same chunks again and again; behind several servers, "
+				"requests with one token must go to one of them");
 		if (clock_ms() > end)
 			return push_fail(b->p, EXIT_UNASKED, "the server has not stored the files in 30 minutes");
 		if (b->sending.n) {

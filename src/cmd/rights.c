@@ -113,7 +113,8 @@ int rights_choose(struct rights *r, const struct settings *s, bool helped, struc
 
 /* ---- Landlock ----------------------------------------------------------------------- */
 
-/* Directories in / that the daemon may not read: they have files of other users, devices, files of the boot loader. */
+/* Directories in / that the daemon may not read: they have files of other users, devices, files of the boot
+ * loader. */
 static const char *const private[] = {"root", "home", "boot", "dev", "lost+found"};
 
 static bool is_private(const char *name)
@@ -232,10 +233,12 @@ static int allow_source(struct landlock *l, const struct source *s)
 /* Whether a directory usually also contains other files of root. */
 static bool is_shared(const char *dir)
 {
-	static const char *const shared[] = {"/var/cache", "/var/lib", "/var/tmp", "/var/log", "/usr/local", "/dev/shm"};
+	static const char *const shared[] = {"/var/cache", "/var/lib", "/var/tmp", "/var/log", "/usr/local",
+		"/dev/shm"};
 	const char *home = getenv("HOME");
 
-	if (strrchr(dir, '/') == dir || (home && strcmp(dir, home) == 0)) /* directories such as "/", "/root", "/tmp" */
+	/* directories such as "/", "/root", "/tmp" */
+	if (strrchr(dir, '/') == dir || (home && strcmp(dir, home) == 0))
 		return true;
 	for (unsigned i = 0; i < ARRAY_SIZE(shared); i++)
 		if (strcmp(dir, shared[i]) == 0)

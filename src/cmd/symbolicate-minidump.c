@@ -65,5 +65,6 @@ int symbolicate_minidump(struct app *app, const char *path, const struct symb_fl
 		return EXIT_INTERRUPTED;
 	if (r < 0)
 		fprintf(stderr, "symfs symbolicate: %s: %s\n", path, e.text);
-	return r == 0 ? EXIT_DONE : r == -EBADMSG || r == -ENODATA || r == -ENOMSG || r == -E2BIG ? EXIT_NO : EXIT_LOCAL;
+	return r == 0 ? EXIT_DONE : r == -EBADMSG || r == -ENODATA || r == -ENOMSG || r == -E2BIG ? EXIT_NO
+		: EXIT_LOCAL;
 }

@@ -9,8 +9,8 @@
 
 struct local_files;
 
-/* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE end the work. SIGPIPE, because the command has files and processes to
- * remove when its output has no reader. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE end the work. SIGPIPE, because the command has files and processes
+ * to remove when its output has no reader. */
 void symbolicate_catch(void);
 /* The last call of the command: after SIGPIPE this process ends by that signal, as if it had not been caught. */
 void symbolicate_end(void);

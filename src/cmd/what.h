@@ -1,5 +1,5 @@
-/* Turns words of the command line into artifacts. All commands use this code, so `get`, `why`, `best`, `warm`, `cache`
- * and `gsym lookup` take the same words. These functions are for one thread. */
+/* Turns words of the command line into artifacts. All commands use this code, so `get`, `why`, `best`, `warm`,
+ * `cache` and `gsym lookup` take the same words. These functions are for one thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -31,7 +31,8 @@ struct what {
 	struct module m;      /* the known identifiers and names of the module */
 	unsigned bits;	      /* 32 or 64, the architecture of a local file; 0: unknown, or not a local file */
 	unsigned n;	      /* the number of `files` */
-	struct artifact files[WHAT_MOST]; /* the word means the first of these that exists; with `every`, all of them */
+	/* the word means the first of these that exists; with `every`, all of them */
+	struct artifact files[WHAT_MOST];
 };
 
 /* Calls `each` once, or for each slice of a fat file. The word is tried as a path of a layout or inside a mount,

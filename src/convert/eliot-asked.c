@@ -1,8 +1,8 @@
 /* Leaves out what look-ups at a few known addresses do not need.
  *
  * The answer to an address is the place of the last mark at or before it. All marks of a FUNC usually lie between its
- * start and its end, and the last one, at the end, has no place. So a FUNC with no asked address between start and end
- * counts only by that last mark. */
+ * start and its end, and the last one, at the end, has no place. So a FUNC with no asked address between start and
+ * end counts only by that last mark. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/search.h"
 #include "base/util.h"
@@ -46,8 +46,8 @@ int eliot_pass(struct eliot *x, const struct eliot_func *f)
 	return eliot_add_mark(x, (uint32_t)(f->addr + f->size), NONE, HOW_END);
 }
 
-/* Keeps each mark that is the last at or before an asked address, and ends its place behind the last such address: the
- * marks between this one and the next are left out. */
+/* Keeps each mark that is the last at or before an asked address, and ends its place behind the last such address:
+ * the marks between this one and the next are left out. */
 int eliot_keep_asked(struct eliot *x)
 {
 	struct mark *kept = malloc((2 * x->n_asked + 1) * sizeof(*kept));

@@ -38,8 +38,8 @@ struct eliot_func {
 int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks);
 void eliot_free(struct eliot *x);			  /* NULL is fine */
 
-/* Only look-ups at these addresses will be made: the writer gets no more than they need, and their answers stay the same.
- * `addrs`, sorted, must outlive `x`. Call it before any record is added. */
+/* Only look-ups at these addresses will be made: the writer gets no more than they need, and their answers stay the
+ * same. `addrs`, sorted, must outlive `x`. Call it before any record is added. */
 void eliot_ask(struct eliot *x, const uint32_t *addrs, size_t n);
 /* After eliot_ask(): whether the names, lines and calls of a FUNC are needed. False: call eliot_pass() instead of
  * eliot_add(), because only the end of the FUNC matters. */

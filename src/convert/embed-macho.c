@@ -54,7 +54,8 @@ static const struct pointers {
 
 struct macho {
 	struct embed *x;
-	struct embed_gap gaps[2]; /* [0]: after the load commands; [1]: where the strings or the segment are inserted */
+	/* [0]: after the load commands; [1]: where the strings or the segment are inserted */
+	struct embed_gap gaps[2];
 	uint64_t commands_end;
 	uint64_t first;	 /* the lowest offset of anything behind the load commands */
 	uint64_t vm_end; /* the end of the highest segment */

@@ -75,7 +75,8 @@ int frames_text(const struct frames_work *w, int in, int *out, struct unwind_cou
 	r = start(w, in, text, word, &pid, e);
 	if (r < 0)
 		return r;
-	r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = seconds, .stop = w->stop, .socket = -1}, &status);
+	r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = seconds, .stop = w->stop, .socket = -1},
+		&status);
 	if (r == -ETIME)
 		return err_set(e, r, "was not read within %u s: the machine is too busy", seconds);
 	if (r < 0)

@@ -76,8 +76,8 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 
-/* Reads a FILE. Writes the path in the form in which Mozilla's service shows it (eliot.h). With `marks`, directory and
- * name stay together, so that look-ups return the path unchanged. */
+/* Reads a FILE. Writes the path in the form in which Mozilla's service shows it (eliot.h). With `marks`, directory
+ * and name stay together, so that look-ups return the path unchanged. */
 int breakpad_read_file(struct breakpad *b, struct text t)
 {
 	_cleanup_free_ char *path = NULL;

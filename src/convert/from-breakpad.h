@@ -28,9 +28,9 @@ void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);
 #define _cleanup_breakpad_ __attribute__((cleanup(cleanup_breakpad)))
 
-/* The output will only be used for look-ups at these addresses, which are sorted. All lines are still checked, but the
- * writer gets only what these look-ups need. Call it before breakpad_feed(), which must then get the whole text at
- * once. Text and addresses must stay until breakpad_finish(). */
+/* The output will only be used for look-ups at these addresses, which are sorted. All lines are still checked, but
+ * the writer gets only what these look-ups need. Call it before breakpad_feed(), which must then get the whole text
+ * at once. Text and addresses must stay until breakpad_finish(). */
 void breakpad_ask(struct breakpad *b, const uint32_t *addrs, size_t n);
 
 /* Reads the next piece. 0; -EBADMSG: the text is not a Breakpad file, or a line is bad and the reader is

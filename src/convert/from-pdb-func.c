@@ -176,7 +176,8 @@ struct place {
 	uint64_t addr;	   /* the address of `from` in the image */
 };
 
-static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, const struct place *at)
+static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut,
+	const struct place *at)
 {
 	size_t low = 0, high = cut->n;
 	int r = 0;

@@ -171,7 +171,8 @@ static int write_module(struct part *p, unsigned module, size_t contrib, struct 
 			r = write_rest(p, &c, k->section, k->off, k->off + k->size);
 	}
 	pdb_code_release(&c);
-	return r == -E2BIG ? err_set(e, -EBADMSG, "is broken: its names take more than %u times its size", TEXTS_EACH) : r;
+	return r == -E2BIG ? err_set(e, -EBADMSG, "is broken: its names take more than %u times its size", TEXTS_EACH)
+		: r;
 }
 
 /* Writes the public symbols of a PDB without section contributions: each reaches up to the next one. */

@@ -68,7 +68,8 @@ static int read_document(struct reader *r, uint32_t row, uint32_t *out)
 	const uint8_t *p = r->documents + (size_t)(row - 1) * 2 * (r->blob + r->guid);
 	struct span blob;
 	uint32_t text;
-	int e = ppdb_blob(r->blobs, read_index(p, r->blob), &blob) ? ppdb_document_name(r->blobs, blob, &name) : -EBADMSG;
+	int e = ppdb_blob(r->blobs, read_index(p, r->blob), &blob) ? ppdb_document_name(r->blobs, blob, &name)
+		: -EBADMSG;
 
 	if (e == 0)
 		e = gsym_text(r->w, buf_text(&name), name.n, &text);

@@ -118,8 +118,8 @@ static bool is_form(const struct work *o, enum gsym_work_form form)
 }
 
 /* Writes a Breakpad file. -ENODATA: it would have no functions. */
-static int write_sym(const struct work *o, const struct gsym_writer *w, const struct gsym_made *made, struct span file,
-	struct err *e)
+static int write_sym(const struct work *o, const struct gsym_writer *w, const struct gsym_made *made,
+	struct span file, struct err *e)
 {
 	struct sym_counts counts;
 	struct sym_head h;

@@ -25,12 +25,13 @@ struct gsym_make_opts {
 	bool eliot;
 	bool shorten; /* shorten names of C++ (shorten.h) */
 	bool plain_names; /* PDBs: names without the types of parameters */
-	/* With `eliot`, of a Breakpad file: sorted addresses; the output is right for these, and has little else. NULL:
-	 * all addresses. */
+	/* With `eliot`, of a Breakpad file: sorted addresses; the output is right for these, and has little else.
+	 * NULL: all addresses. */
 	const uint32_t *asked;
 	size_t n_asked;
 	unsigned threads; /* for DWARF and PDBs; 0: as many as there are processors, up to 8 */
-	/* The map_file() with the input: its pages are given back while it is read. n 0: the input is other memory. */
+	/* The map_file() with the input: its pages are given back while it is read. n 0: the input is other
+	 * memory. */
 	struct span map;
 	/* Finds another file. 0: *out stays valid until gsym_make() returns; -ENOENT: the file was not
 	 * found; -EAGAIN: gsym_make() shall end and return -EAGAIN. If `find` is NULL, no file is found.

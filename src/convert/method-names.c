@@ -63,7 +63,8 @@ static const uint8_t columns[TABLES][COLUMNS] = {
 	[0x1d] = {FOUR, INTO(0x04)},
 	[0x1e] = {FOUR, FOUR},
 	[0x1f] = {FOUR},
-	[0x20] = {FOUR, FOUR, FOUR, FOUR, BLOB, STRING, STRING}, /* of the first four, two stand for four of 2 bytes */
+	/* of the first four, two stand for four of 2 bytes */
+	[0x20] = {FOUR, FOUR, FOUR, FOUR, BLOB, STRING, STRING},
 	[0x21] = {FOUR},
 	[0x22] = {FOUR, FOUR, FOUR},
 	[0x23] = {FOUR, FOUR, FOUR, BLOB, STRING, STRING, BLOB}, /* the first two stand for four of 2 bytes */
@@ -147,7 +148,8 @@ static unsigned columns_size(const struct method_names *n, unsigned table, unsig
 }
 
 /* The value of a column of a row, from 1. The row exists. */
-static uint32_t value_of(const struct method_names *n, const struct table *t, unsigned table, uint32_t row, unsigned column)
+static uint32_t value_of(const struct method_names *n, const struct table *t, unsigned table, uint32_t row,
+	unsigned column)
 {
 	const uint8_t *p = t->rows + (size_t)(row - 1) * t->row + columns_size(n, table, column);
 
@@ -230,7 +232,8 @@ static int read_nested(struct method_names *n, const struct table *nested)
 	if (!n->around)
 		return -ENOMEM;
 	for (uint32_t i = 1; i <= nested->n; i++) {
-		uint32_t inner = value_of(n, nested, NESTED_CLASS, i, 0), outer = value_of(n, nested, NESTED_CLASS, i, 1);
+		uint32_t inner = value_of(n, nested, NESTED_CLASS, i, 0),
+			outer = value_of(n, nested, NESTED_CLASS, i, 1);
 
 		if (inner && inner <= n->types.n && outer && outer <= n->types.n)
 			n->around[inner] = outer;

@@ -97,7 +97,8 @@ static int work_on(struct pages *p, struct gsym_writer *w, const uint32_t *addrs
 	int r;
 
 	/* Memory that is never touched takes no space, whatever the size of the file. */
-	p->bytes = mmap(NULL, (size_t)p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p->bytes = mmap(NULL, (size_t)p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		0);
 	p->present = calloc((size_t)(p->size / PAGE + 1), 1);
 	if (p->bytes == MAP_FAILED || !p->present) {
 		free(p->present);

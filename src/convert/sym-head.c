@@ -1,4 +1,5 @@
-/* Finds what the first records of a Breakpad file say: system, processor, debug id, name and code id of the module. */
+/* Finds what the first records of a Breakpad file say: system, processor, debug id, name and code id of the
+ * module. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/to-breakpad.h"
 #include "base/bytes.h"

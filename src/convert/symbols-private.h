@@ -46,7 +46,8 @@ int symbols_collect_known(struct symbols *s);
  * is cut at the end of its section. 0, -ENOMEM. */
 int symbols_add(struct symbols *s, const struct symbol *x);
 
-/* (symbols-names.c) Adds a symbol at the start of `last`, the last function in s->known with that start. 0, -ENOMEM. */
+/* (symbols-names.c) Adds a symbol at the start of `last`, the last function in s->known with that start. 0,
+ * -ENOMEM. */
 int symbols_add_alias(struct symbols *s, struct known *last, const struct symbol *x);
 /* (symbols-names.c) Gives functions of debug information the names of their symbols. Call it when all symbols
  * were added. 0, -ENOMEM, -EFBIG. */

@@ -1,5 +1,5 @@
-/* Writes Breakpad's text symbol files: the functions, lines and inlined calls of a GSYM writer as records MODULE, INFO,
- * FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC. STACK records are not written here. Any thread; keeps no
+/* Writes Breakpad's text symbol files: the functions, lines and inlined calls of a GSYM writer as records MODULE,
+ * INFO, FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC. STACK records are not written here. Any thread; keeps no
  * state. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -20,8 +20,8 @@ struct sym_head {
  * the base name is used if the file does not contain the name of its module. 0; -ENOMSG: the file has no debug id;
  * -EBADMSG: it is broken. */
 int sym_head_of(struct sym_head *out, struct span file, const char *path, struct err *e);
-/* Adds what only the program `code` has, if it is of the same build: the code id of a PDB's program, and the name in a
- * program whose debug file is `out`. False: it is of another build. */
+/* Adds what only the program `code` has, if it is of the same build: the code id of a PDB's program, and the name in
+ * a program whose debug file is `out`. False: it is of another build. */
 bool sym_head_add_code(struct sym_head *out, struct span code, const char *path);
 /* Adds the program's code id, in lower case, if the head has none, and the program's file name; "": not known. */
 void sym_head_set_code(struct sym_head *out, const char *code_id, const char *code_file);
@@ -31,6 +31,6 @@ struct sym_counts {
 	uint64_t files, origins, funcs, publics, lines, inlines, bytes;
 };
 
-/* Writes the file to a descriptor. `w` NULL: only MODULE and INFO. 0, -ENOMEM, or an error of write(). `counts` may be
- * NULL. */
+/* Writes the file to a descriptor. `w` NULL: only MODULE and INFO. 0, -ENOMEM, or an error of write(). `counts` may
+ * be NULL. */
 int sym_write(const struct sym_head *h, const struct gsym_writer *w, int fd, struct sym_counts *counts);

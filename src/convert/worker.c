@@ -118,7 +118,8 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 
 	if (made < 0 || words < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
-	r = start(o, (const int[]){in, made, words, asked ? o->asked : o->lack ? o->alt.fd : -1, o->lack ? o->package.fd : -1,
+	r = start(o, (const int[]){in, made, words, asked ? o->asked : o->lack ? o->alt.fd : -1,
+		o->lack ? o->package.fd : -1,
 			  o->lack ? o->units.fd : -1}, &pid, e);
 	if (r < 0)
 		return r;

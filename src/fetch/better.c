@@ -93,7 +93,8 @@ bool better_is_possible(const struct flight *fl)
 {
 	bool read = fl->readers.untouched || (fl->readers.part && fl->readers.offer != OFFER_UNPROVEN);
 
-	return fl->f->opts.ask_on && !fl->better.settled && !read && !from_bucket(fl) && (any_other(fl) || fl->better.blob);
+	return fl->f->opts.ask_on && !fl->better.settled && !read && !from_bucket(fl) &&
+		(any_other(fl) || fl->better.blob);
 }
 
 bool better_is_wanted(const struct flight *fl, const struct worth *w)

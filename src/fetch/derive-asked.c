@@ -1,5 +1,5 @@
-/* Answers for a few addresses of a Breakpad file: a worker process checks all lines, and converts only what the addresses
- * need. */
+/* Answers for a few addresses of a Breakpad file: a worker process checks all lines, and converts only what the
+ * addresses need. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/derive-private.h"
@@ -54,7 +54,8 @@ int partial_make_asked(struct partial *p, int *fd, struct err *e)
 	_cleanup_close_ int asked = memfd_create("addresses", MFD_CLOEXEC);
 	size_t n = p->n * sizeof(*p->addrs);
 	struct gsym_work o = {.seconds = SECONDS, .threads = 1, .stop = &p->stop, .form = GSYM_WORK_ASKED,
-		.memory = MEMORY / workers_most(), .unsandboxed = p->d->fetch->opts.allow_unsandboxed, .asked = asked};
+		.memory = MEMORY / workers_most(), .unsandboxed = p->d->fetch->opts.allow_unsandboxed,
+		.asked = asked};
 	int r;
 
 	if (asked < 0)

@@ -13,8 +13,8 @@ static void no_ready(void *ctx, const struct fetched *f)
 {
 }
 
-/* (under lock) Waits at most IDLE_MS. Whether no conversion ran or began in this time. `own`: d->begun after this thread
- * began its last conversion; if no other has begun since, its end is enough. */
+/* (under lock) Waits at most IDLE_MS. Whether no conversion ran or began in this time. `own`: d->begun after this
+ * thread began its last conversion; if no other has begun since, its end is enough. */
 static bool wait_idle(struct derive *d, uint64_t own)
 {
 	struct timespec until = clock_after(CLOCK_MONOTONIC, IDLE_MS);

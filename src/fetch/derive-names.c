@@ -127,8 +127,8 @@ int derive_key_of(const struct artifact *a, enum filetype of, struct key *out)
 	input.m.path[0] = '\0';
 	if (input.m.object == OBJECT_UNKNOWN)
 		input.m.object = filetype_row(of)->object;
-	/* Not every request for a Breakpad file has a code id, but each has the debug id. The code id only decides which
-	 * sources can be asked for the input. */
+	/* Not every request for a Breakpad file has a code id, but each has the debug id. The code id only decides
+	 * which sources can be asked for the input. */
 	if (a->type == FILETYPE_SYM && a->m.debug_id.set)
 		input.m.code_id[0] = '\0';
 	return name_made(&input, derive_form(a), is_by_name(a), out);

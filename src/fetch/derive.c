@@ -43,7 +43,8 @@ static void blob_name(const struct blob *b, char room[static SHA256_TEXT])
 		snprintf(room, SHA256_TEXT, "%c%016llx", IN_PLACE, (unsigned long long)blob_number(b));
 }
 
-/* Names an input, or with a program two inputs: "PROGRAM of INPUT". A better file under the same key has another name. */
+/* Names an input, or with a program two inputs: "PROGRAM of INPUT". A better file under the same key has another
+ * name. */
 static const char *input_name(const struct blob *in, const struct blob *code, char room[static DERIVE_INPUT_NAME])
 {
 	char of[SHA256_TEXT], program[SHA256_TEXT] = "";
@@ -129,8 +130,8 @@ static int stored_input(struct derive *d, const struct artifact *inputs, unsigne
 	return r == -EAGAIN ? r : 0;
 }
 
-/* Finds the stored program whose unwind rules belong into the file. *lacks: no program is stored, and one may have the
- * rules. */
+/* Finds the stored program whose unwind rules belong into the file. *lacks: no program is stored, and one may have
+ * the rules. */
 static struct blob *stored_code(struct derive *d, const struct artifact *a, enum filetype of, bool *lacks)
 {
 	const struct derive_kind *kind = kind_of(a->type);

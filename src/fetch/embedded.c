@@ -16,7 +16,8 @@
 #define PDB_MOST (256u << 20)	/* bytes of a Portable PDB */
 #define SOURCE_MOST (32u << 20) /* bytes of one source */
 #define ID_DIGITS 40		/* a GUID and a stamp */
-#define EMBEDDED "embedded"	/* the source of such files, and of remembered misses; store/index/sql.c has it, too */
+/* the source of such files, and of remembered misses; store/index/sql.c has it, too */
+#define EMBEDDED "embedded"
 #define REMEMBER_SECONDS 86400
 
 /* Makes the key of the Portable PDB that may have the source. False: the id is not that of one. */

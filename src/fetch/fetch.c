@@ -1,4 +1,5 @@
-/* Starts and ends a fetch, replaces its sources, and answers requests at once from the store and remembered misses. */
+/* Starts and ends a fetch, replaces its sources, and answers requests at once from the store and remembered
+ * misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"

@@ -34,8 +34,8 @@ static void flight_found(struct flight *fl)
 	net_timer_stop(fl->f->net, &fl->deadline);
 }
 
-/* Takes SAID_FOUND back, because the bytes are not of the file, or because another process reported the file. Requests
- * wait again to learn whether the file exists. */
+/* Takes SAID_FOUND back, because the bytes are not of the file, or because another process reported the file.
+ * Requests wait again to learn whether the file exists. */
 static void flight_unfound(struct flight *fl)
 {
 	if (fl->found)
@@ -540,8 +540,8 @@ static void flight_fail(struct flight *fl, int error, const char *why)
 	flight_finish(fl, &a);
 }
 
-/* Whether the file of the event is only kept, because it is worth less than wanted. It becomes the answer if no source
- * has a better file. */
+/* Whether the file of the event is only kept, because it is worth less than wanted. It becomes the answer if no
+ * source has a better file. */
 static bool holds(struct flight *fl, const struct event *e)
 {
 	bool sealed = fl->phase == FLIGHT_SEAL;

@@ -201,7 +201,8 @@ static struct names *find(struct folded *fo, const struct stat *st)
 
 		if (d->dev != st->st_dev || d->ino != st->st_ino)
 			continue;
-		if (!d->settled || d->changed.tv_sec != st->st_mtim.tv_sec || d->changed.tv_nsec != st->st_mtim.tv_nsec) {
+		if (!d->settled || d->changed.tv_sec != st->st_mtim.tv_sec ||
+			d->changed.tv_nsec != st->st_mtim.tv_nsec) {
 			drop(fo, i);
 			return NULL;
 		}
@@ -244,7 +245,8 @@ static int names_of(struct fetch *f, int slot, int at, struct names **out)
 		r = names_new(f, slot, take_fd(&fd), &st, &d);
 		if (r < 0)
 			return r;
-		if (fstat(at, &now) < 0 || now.st_mtim.tv_sec != st.st_mtim.tv_sec || now.st_mtim.tv_nsec != st.st_mtim.tv_nsec)
+		if (fstat(at, &now) < 0 || now.st_mtim.tv_sec != st.st_mtim.tv_sec ||
+			now.st_mtim.tv_nsec != st.st_mtim.tv_nsec)
 			d->settled = false; /* it changed while it was read */
 		pthread_mutex_lock(&fo->lock);
 		if (d->settled && !find(fo, &st))
@@ -276,7 +278,8 @@ static int walk_name(struct walk *w, const char *name, const char *rest)
 	int r = buf_addf(&w->path, "%s%s", n ? "/" : "", name);
 
 	if (r == 0)
-		r = *rest ? walk(w, rest) : w->tries++ < FOLDED_TRIES_MOST ? w->each(w->ctx, buf_text(&w->path)) : -ENOENT;
+		r = *rest ? walk(w, rest) : w->tries++ < FOLDED_TRIES_MOST ? w->each(w->ctx, buf_text(&w->path))
+			: -ENOENT;
 	w->path.n = n;
 	if (w->path.p)
 		w->path.p[n] = '\0';
@@ -300,7 +303,8 @@ static int walk_read(struct walk *w, const struct names *d, const char *name, co
 {
 	int r = -ENOENT;
 
-	for (size_t i = hash_of(name) & (d->room - 1); r == -ENOENT && d->room && d->slots[i]; i = (i + 1) & (d->room - 1)) {
+	for (size_t i = hash_of(name) & (d->room - 1); r == -ENOENT && d->room && d->slots[i];
+		i = (i + 1) & (d->room - 1)) {
 		const char *found = d->text.p + d->slots[i] - 1;
 
 		if (same_folded(found, name))

@@ -220,8 +220,8 @@ static int pe_name(struct asking *q, struct artifact *a, const char *name)
 	size_t n = stem(a->m.debug_file);
 	struct artifact named = *a;
 
-	if (strlen(name) >= sizeof(named.m.code_file) || stem(name) != n || strncasecmp(name, a->m.debug_file, n) != 0 ||
-		strcasecmp(name, a->m.debug_file) == 0)
+	if (strlen(name) >= sizeof(named.m.code_file) || stem(name) != n ||
+		strncasecmp(name, a->m.debug_file, n) != 0 || strcasecmp(name, a->m.debug_file) == 0)
 		return -ENOENT;
 	snprintf(named.m.code_file, sizeof(named.m.code_file), "%s", name);
 	return pe_ids(q, &named);
@@ -267,8 +267,8 @@ bool local_tells_ids(const struct source *s, const struct artifact *a)
 	       source_allows(s, a);
 }
 
-int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
-	local_each *each, void *ctx)
+int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base,
+	const struct artifact *a, local_each *each, void *ctx)
 {
 	struct asking q = {.f = f, .slot = slot, .s = s, .facts = facts, .base = base, .each = each, .ctx = ctx};
 

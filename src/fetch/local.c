@@ -473,7 +473,8 @@ static int look_into(struct look *l, const struct artifact *a)
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k, bool exists,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200])
 {
-	struct look l = {.f = f, .s = s, .k = k, .exists = exists, .found = found, .ctx = ctx, .out = out, .why = why};
+	struct look l = {.f = f, .s = s, .k = k, .exists = exists, .found = found, .ctx = ctx, .out = out,
+		.why = why};
 	int r;
 
 	why[0] = '\0';

@@ -34,7 +34,8 @@ static bool decode(const char *text, size_t n, char *out, size_t room)
 		int c = (unsigned char)text[i];
 
 		if (c == '%') {
-			int high = i + 2 < n ? hex_value(text[i + 1]) : -1, low = i + 2 < n ? hex_value(text[i + 2]) : -1;
+			int high = i + 2 < n ? hex_value(text[i + 1]) : -1,
+				low = i + 2 < n ? hex_value(text[i + 2]) : -1;
 
 			if (high < 0 || low < 0)
 				return false;

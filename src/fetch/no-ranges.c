@@ -1,5 +1,5 @@
-/* Remembers sources that answer no byte ranges, or only one at a time, so that symfs avoids such requests for a while.
- * Also decides whether ranges of a file take less time than the whole file. */
+/* Remembers sources that answer no byte ranges, or only one at a time, so that symfs avoids such requests for a
+ * while. Also decides whether ranges of a file take less time than the whole file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -54,7 +54,8 @@ bool ranges_open_ended(const struct query *q)
 {
 	const struct attempt *at = q->attempt;
 
-	return at->flight->f->opts.ranges == RANGES_AUTO && at->source->o.connections != 1 && !at->flight->check.partial;
+	return at->flight->f->opts.ranges == RANGES_AUTO && at->source->o.connections != 1 &&
+		!at->flight->check.partial;
 }
 
 bool ranges_cost_more(const struct flight *fl, bool streams)

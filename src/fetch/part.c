@@ -77,8 +77,8 @@ struct part {
 
 /* ---- lifetime ----------------------------------------------------------------------- */
 
-/* Returns a random number that no other bytes have had, even in an earlier process: the kernel's page cache may outlive
- * a process. */
+/* Returns a random number that no other bytes have had, even in an earlier process: the kernel's page cache may
+ * outlive a process. */
 static uint64_t fresh_number(void)
 {
 	uint64_t n = 0;

@@ -58,7 +58,8 @@ static void early_run(struct job *j)
 		learn_early(fl->f, &slice, &fl->own);
 		b->worth = slice.worth;
 	}
-	b->sure = !b->packing && ((b->r == 1 && slice.size == b->size) || (b->r == -EAGAIN && obj_promises(&v, &fl->own)));
+	b->sure = !b->packing && ((b->r == 1 && slice.size == b->size) ||
+		(b->r == -EAGAIN && obj_promises(&v, &fl->own)));
 	snprintf(b->text, sizeof(b->text), "%.390s", e.text);
 }
 
@@ -181,7 +182,8 @@ static int body_choose(struct attempt *at)
 		return -ECANCELED;
 	at->ranged = false;
 	if (fl->body.sure)
-		net_timer_set(fl->f->net, &fl->ranges.later, 0, say_sure, fl); /* not inside the transfer's callback */
+		/* not inside the transfer's callback */
+		net_timer_set(fl->f->net, &fl->ranges.later, 0, say_sure, fl);
 	return 0;
 }
 
@@ -249,7 +251,8 @@ static void winner_done(void *ctx, const struct net_reply *r)
 		ranges_begin(fl);
 	} else if (b->disk_error) {
 		log_error("%s: the store: %s", fl->canon, err_text(b->disk_error));
-		flight_say(fl, (struct event){SAID_FAILED, .error = b->disk_error, .text = "the store cannot be written"});
+		flight_say(fl, (struct event){SAID_FAILED, .error = b->disk_error,
+			.text = "the store cannot be written"});
 	} else if (r->error == -ESTALE || (fl->readers.part && r->error == 0 &&
 			draft_size(b->draft) != part_size(fl->readers.part))) {
 		winner_fails(fl, -ESTALE, "it has another version of what is being read");

@@ -239,8 +239,8 @@ static void dirs_late(void *ctx)
 	absent(fl, -ETIMEDOUT, "a directory does not answer");
 }
 
-/* A directory has the file in an archive, and did not unpack it. If a request that came meanwhile needs the bytes, the
- * directories are searched again. */
+/* A directory has the file in an archive, and did not unpack it. If a request that came meanwhile needs the bytes,
+ * the directories are searched again. */
 static void say_exists(struct flight *fl)
 {
 	flight_say(fl, (struct event){SAID_FOUND});

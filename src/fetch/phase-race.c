@@ -258,8 +258,8 @@ static enum race_says race_decide(const struct flight *fl, unsigned *which)
 
 		/* A file that another symfs made loses against a published one, for which it waits a little. */
 		el.held |= made && !published && asking;
-		race_see(&el, made && published ? ATTEMPT_MISSING : at->state, at->state == ATTEMPT_ASKING && holds_back(at),
-			worth_rank(&at->worth, fl->own.type));
+		race_see(&el, made && published ? ATTEMPT_MISSING : at->state,
+			at->state == ATTEMPT_ASKING && holds_back(at), worth_rank(&at->worth, fl->own.type));
 	}
 	return race_judge(&el, which);
 }
@@ -309,7 +309,8 @@ static bool is_sending(const struct fetch *f, const char *origin)
 {
 	for (const struct flight *fl = f->flights; fl; fl = fl->next)
 		if (fl->phase == FLIGHT_BODY && fl->body.winner &&
-			(fl->body.winner->transfer || fl->ranges.list) && strcmp(fl->body.winner->source->origin, origin) == 0)
+			(fl->body.winner->transfer || fl->ranges.list) &&
+			strcmp(fl->body.winner->source->origin, origin) == 0)
 			return true;
 	return false;
 }

@@ -256,7 +256,8 @@ static void seal_run(struct job *j)
 static void seal_log(const struct seal_job *s)
 {
 	if (s->beaten) {
-		log_info("%s: another process stored a file that is as good: the download is dropped", s->job.flight->canon);
+		log_info("%s: another process stored a file that is as good: the download is dropped",
+			s->job.flight->canon);
 	} else if (s->r == 0 && s->blob) {
 		atomic_fetch_add(&s->job.flight->f->stats.published, 1);
 		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", s->job.flight->canon,

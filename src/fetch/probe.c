@@ -42,7 +42,8 @@ static void identify(struct probe_job *b)
 		learn_early(fl->f, &slice, &fl->own);
 		p->worth = slice.worth;
 	}
-	p->sure = (p->r == 1 && slice.size == sparse_size(b->sparse)) || (p->r == -EAGAIN && obj_promises(&v, &fl->own));
+	p->sure = (p->r == 1 && slice.size == sparse_size(b->sparse)) ||
+		(p->r == -EAGAIN && obj_promises(&v, &fl->own));
 	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
 	if (p->r >= 0)
 		p->sparse = obj_is_sparse(&v, fl->own.type);

@@ -43,7 +43,8 @@ static int several_head(struct range *rg, const struct net_reply *r)
 	static const char type[] = "multipart/byteranges";
 	bool sends = r->status == 206 || r->status == 200 || r->status == 416;
 
-	if (r->status == 206 && strncasecmp(r->type, type, sizeof(type) - 1) == 0 && same_version(&rg->fl->body.version, r)) {
+	if (r->status == 206 && strncasecmp(r->type, type, sizeof(type) - 1) == 0 &&
+		same_version(&rg->fl->body.version, r)) {
 		rg->parts = (struct multipart){.total = rg->fl->body.size};
 		return 0;
 	}

@@ -13,12 +13,14 @@
 #define AT_ONCE 4		/* the most requests for one file at once */
 #define GAP (128u << 10)	/* downloading a gap up to this size costs less than another request */
 #define HALF_MOST (1u << 20)	/* bytes: the halves of a longer range are requested at once */
-#define SINGLES_MOST 6		/* pieces requested at once from a server that answers only one range for each request */
+/* pieces requested at once from a server that answers only one range for each request */
+#define SINGLES_MOST 6
 #define ERRORS_MOST 3		/* after more errors in a row without a new block, ranges are given up */
 #define AGAIN_MS 100
 #define LOOK_MS 200		/* milliseconds between checks whether other processes want the whole file */
 #define BESIDE_SHARE 16	/* up to 1/16 of a file is fetched while a stream fills it */
-#define SOON_LEAST (1u << 20) /* readers always wait for this many next bytes of a stream, instead of requesting them */
+/* readers always wait for this many next bytes of a stream, instead of requesting them */
+#define SOON_LEAST (1u << 20)
 #define SCATTERED_MOST 1024	/* the most waits of readers that are examined for one queue of pieces */
 #define TOUCHED_PERCENT 35	/* if requests touched this share of the file, all of it is downloaded */
 
@@ -42,7 +44,8 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 {
 	char text[200];
 
-	snprintf(text, sizeof(text), "%.190s", r->text[0] && r->error != -ECANCELED ? r->text : "an odd answer to a range");
+	snprintf(text, sizeof(text), "%.190s",
+		r->text[0] && r->error != -ECANCELED ? r->text : "an odd answer to a range");
 	/* An incomplete block is not progress, because its bytes would be discarded each time. */
 	if (sparse_present(fl->body.file) > fl->ranges.had)
 		fl->ranges.errors = 0;
@@ -337,7 +340,8 @@ static void fill_next(struct flight *fl)
 
 	if (count_ranges(fl, true))
 		return;
-	if (!first_hole(fl, fl->ranges.fill_at, fl->body.size, &from, &stop) && !first_hole(fl, 0, fl->body.size, &from, &stop))
+	if (!first_hole(fl, fl->ranges.fill_at, fl->body.size, &from, &stop) &&
+		!first_hole(fl, 0, fl->body.size, &from, &stop))
 		return;
 	fl->ranges.fill_at = stop;
 	range_start(fl, from, stop, true);
@@ -350,7 +354,8 @@ static void send_wanted(struct flight *fl)
 	queue_scattered(fl);
 	if (fl->ranges.want_len && count_ranges(fl, false) < AT_ONCE)
 		fetch_wanted(fl, fl->ranges.want_off, MIN(fl->ranges.want_off + fl->ranges.want_len, fl->body.size));
-	for (unsigned i = 0; fl->readers.part && count_ranges(fl, false) < AT_ONCE && part_wanted(fl->readers.part, i, &off, &end); i++)
+	for (unsigned i = 0; fl->readers.part && count_ranges(fl, false) < AT_ONCE &&
+		part_wanted(fl->readers.part, i, &off, &end); i++)
 		while (count_ranges(fl, false) < AT_ONCE && fetch_wanted(fl, off, end))
 			;
 	if (fl->readers.part)
@@ -408,7 +413,8 @@ void ranges_go(struct flight *fl)
 		fl->ranges.want_len = 0;
 		probe_file(fl);
 	}
-	if (flight_wants_all(fl) || (fl->linger && flight_is_lonely(fl)) || fl->ranges.touched * 100 > fl->body.size * TOUCHED_PERCENT)
+	if (flight_wants_all(fl) || (fl->linger && flight_is_lonely(fl)) ||
+		fl->ranges.touched * 100 > fl->body.size * TOUCHED_PERCENT)
 		fl->ranges.fill = true;
 	if (!fl->ranges.fill && fl->phase != FLIGHT_PARKED && ranges_waits(fl) && ranges_cost_more(fl, false))
 		fl->ranges.fill = true;
@@ -479,7 +485,8 @@ static void learn_walk(struct flight *fl, const struct probed *p)
 	}
 	if (p->heads && p->sparse == 1 && p->n_heads != -EAGAIN) {
 		fl->ranges.heads = HEADS_KNOWN;
-		ahead_heads(a, p->heads, (unsigned)MAX(p->n_heads, 0)); /* without memory, there is no read-ahead by heads */
+		/* without memory, there is no read-ahead by heads */
+		ahead_heads(a, p->heads, (unsigned)MAX(p->n_heads, 0));
 	}
 }
 

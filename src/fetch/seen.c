@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Hashes the source's name and URL instead of its address in memory: after a reload, a new source may have the address
- * of an old one. */
+/* Hashes the source's name and URL instead of its address in memory: after a reload, a new source may have the
+ * address of an old one. */
 uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask)
 {
 	const char *where = ask->where ? ask->where : "";

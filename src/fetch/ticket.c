@@ -39,8 +39,8 @@ static void ticket_overdue(void *ctx)
 }
 
 /* Whether the ticket may wait for another candidate. Each flight has its own deadline, but all candidates together
- * must not take longer than one deadline. A caller of FETCH_OPEN or more may wait again unless the error was a timeout,
- * because it may have waited for a body that turned out to be wrong. */
+ * must not take longer than one deadline. A caller of FETCH_OPEN or more may wait again unless the error was a
+ * timeout, because it may have waited for a body that turned out to be wrong. */
 static bool ticket_may_wait(struct ticket *t)
 {
 	uint64_t waited = clock_ms() - t->began, most = t->f->opts.lookup_deadline_ms;

@@ -36,7 +36,8 @@ static char *memory_of(const char *store, const struct source *s)
 {
 	char *file;
 
-	return asprintf(&file, "%s/scans/%016llx%s", store, (unsigned long long)hash_mix(s->o.path, strlen(s->o.path)),
+	return asprintf(&file, "%s/scans/%016llx%s", store,
+		(unsigned long long)hash_mix(s->o.path, strlen(s->o.path)),
 		       source_archives(s) ? "" : "-files") < 0
 		? NULL
 		: file;

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define EARLY_INSIDE (1u << 20) /* the unpacked bytes in which packed_early() looks for the identity of another build */
+/* the unpacked bytes in which packed_early() looks for the identity of another build */
+#define EARLY_INSIDE (1u << 20)
 
 const struct packing *packed_as(enum filetype t, const void *head, size_t n)
 {

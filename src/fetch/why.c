@@ -20,7 +20,8 @@ struct probe {
 	pthread_cond_t over;
 	bool done;
 	int started;
-	struct net_reply reply; /* as it was after the head; if no head came or the transfer failed, as it was at the end */
+	/* as it was after the head; if no head came or the transfer failed, as it was at the end */
+	struct net_reply reply;
 	uint8_t first[OBJ_HEAD];
 	size_t first_n;
 };

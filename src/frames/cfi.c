@@ -85,7 +85,8 @@ int cfi_write(const struct tables *t, struct unwind_text *to, struct err *e)
 	int r = dwarf ? rows_open(&w.rows, &t->rows) : 0, eh, debug;
 
 	if (r < 0)
-		return err_set(e, r, "%s", r == -EBADMSG ? "has unwind tables that libdwarf cannot read" : err_text(r));
+		return err_set(e, r, "%s", r == -EBADMSG ? "has unwind tables that libdwarf cannot read"
+			: err_text(r));
 	eh = dwarf ? rows_list(w.rows, ROWS_EH, &w.n[ROWS_EH]) : -ENODATA;
 	debug = dwarf ? rows_list(w.rows, ROWS_DEBUG, &w.n[ROWS_DEBUG]) : -ENODATA;
 	if (eh == 0 || debug == 0 || t->others.n)

@@ -9,8 +9,8 @@
 static int write_tables(const struct tables *t, int (*pass)(void *ctx, const char *p, size_t n), void *ctx,
 	struct unwind_counts *counts, struct err *e)
 {
-	struct unwind_text_opts o = {.arch = t->arch[ROWS_EH], .big = t->rows.big, .base = t->base, .ranges = t->ranges,
-		.n_ranges = t->n_ranges, .pass = pass, .ctx = ctx};
+	struct unwind_text_opts o = {.arch = t->arch[ROWS_EH], .big = t->rows.big, .base = t->base,
+		.ranges = t->ranges, .n_ranges = t->n_ranges, .pass = pass, .ctx = ctx};
 	struct unwind_text *text = NULL;
 	int r;
 

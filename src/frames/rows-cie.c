@@ -1,4 +1,5 @@
-/* What the two files for libdwarf's interfaces call: names of sections, failed calls, and the augmentation of a CIE. */
+/* What the two files for libdwarf's interfaces call: names of sections, failed calls, and the augmentation of a
+ * CIE. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "frames/rows-private.h"

@@ -141,8 +141,8 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 static int explain_helper(const struct fs *fs, int r, struct err *e)
 {
 	if (r == -EACCES || r == -ENOENT)
-		return err_set(e, r, "%s: the daemon's user cannot enter a directory above it, or cannot open /dev/fuse: %s; "
-			"mount elsewhere, or let that user enter (chmod o+x)", fs->point, err_text(r));
+		return err_set(e, r, "%s: the daemon's user cannot enter a directory above it, or cannot open "
+			"/dev/fuse: %s; mount elsewhere, or let that user enter (chmod o+x)", fs->point, err_text(r));
 	return err_set(e, r, "%s: the kernel refused to mount: %s; in a container it takes CAP_SYS_ADMIN and "
 		"/dev/fuse", fs->point, err_text(r));
 }

@@ -180,8 +180,8 @@ static void synthesized_answer(struct waiting *w, const struct fetched *f)
 	entry_reply(w->fs, w->req, synthesized_entry(w->fs, w->cands, f, &e), &e);
 }
 
-/* Makes a Breakpad file that no source has. -ENOENT: the file is of another type, or it cannot be made. The file is made
- * by its LOOKUP, not its OPEN: readers ask for its size before they open it. */
+/* Makes a Breakpad file that no source has. -ENOENT: the file is of another type, or it cannot be made. The file is
+ * made by its LOOKUP, not its OPEN: readers ask for its size before they open it. */
 static int synthesize(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n, struct entry *out)
 {
 	struct fetched f = {0};

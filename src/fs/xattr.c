@@ -73,7 +73,8 @@ static const char *value_synthesized(struct known *t)
 
 	if (!filetype_is(t->a.type, TYPE_MADE))
 		return blob_maker(&t->facts, t->maker);
-	snprintf(t->value, sizeof(t->value), "%.*s", end ? (int)(end - t->facts.url) : 5, end ? t->facts.url : "symfs");
+	snprintf(t->value, sizeof(t->value), "%.*s", end ? (int)(end - t->facts.url) : 5,
+		end ? t->facts.url : "symfs");
 	return t->value;
 }
 

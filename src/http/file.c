@@ -161,7 +161,8 @@ static void add_maker(const struct answer *a, struct MHD_Response *r)
 	const char *url = a->blob ? blob_facts(a->blob)->url : "", *end = strstr(url, " of ");
 
 	if (filetype_is(a->key.type, TYPE_MADE))
-		snprintf(own, sizeof(own), "%.*s", end ? (int)MIN(end - url, BLOB_MAKER - 1) : 5, end ? url : "symfs");
+		snprintf(own, sizeof(own), "%.*s", end ? (int)MIN(end - url, BLOB_MAKER - 1) : 5,
+			end ? url : "symfs");
 	else if (a->part)
 		snprintf(own, sizeof(own), "%s", part_maker(a->part));
 	else if (a->blob)
@@ -383,7 +384,8 @@ static void take_build_id(struct exchange *x)
 			module_set_code_id(&hit->files[i].m, id, strlen(id));
 }
 
-/* Whether the file that no source has is made: then x->answer is replaced, or *out is the result of the wait for it. */
+/* Whether the file that no source has is made: then x->answer is replaced, or *out is the result of the wait for
+ * it. */
 static bool make_missing(struct exchange *x, enum MHD_Result *out)
 {
 	const struct tree_hit *hit = &x->route->hit;

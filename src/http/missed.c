@@ -85,7 +85,8 @@ static int add_day(const struct day *d, struct buf *out)
 		r = buf_addf(out, "%" PRId64 " %" PRIu64 "\n", d->number, d->others);
 	for (unsigned i = 0; r == 0 && i < SLOTS; i++)
 		if (d->slots[i].asked)
-			r = buf_addf(out, "%" PRId64 " %" PRIu64 " %s\n", d->number, d->slots[i].asked, d->slots[i].key);
+			r = buf_addf(out, "%" PRId64 " %" PRIu64 " %s\n", d->number, d->slots[i].asked,
+				d->slots[i].key);
 	return r;
 }
 

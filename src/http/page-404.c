@@ -47,8 +47,8 @@ static void add_body(struct page *p)
 		add_files(p);
 		html_raw(out, "</section>\n");
 	} else {
-		html_raw(out, "<p class=\"note\" id=\"none\">The path has no meaning in any layout: it names neither a build nor "
-			      "a page of this server.</p>\n");
+		html_raw(out, "<p class=\"note\" id=\"none\">The path has no meaning in any layout: it names neither "
+			"a build nor a page of this server.</p>\n");
 	}
 	html_raw(out, "<h2>Look for something else</h2>\n");
 	page_add_form(p);

@@ -23,5 +23,6 @@ void page_address(struct exchange *x, char out[static PAGE_ADDRESS])
 		snprintf(out, PAGE_ADDRESS, "%s://%s", proto && strcasecmp(proto, "https") == 0 ? "https" : "http",
 			host);
 	else
-		snprintf(out, PAGE_ADDRESS, "%s", strncmp(x->h->where, "http", 4) == 0 ? x->h->where : "http://localhost");
+		snprintf(out, PAGE_ADDRESS, "%s", strncmp(x->h->where, "http", 4) == 0 ? x->h->where
+			: "http://localhost");
 }

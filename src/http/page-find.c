@@ -14,8 +14,9 @@ void page_add_form(struct page *p)
 	struct html *out = &p->html;
 
 	html_raw(out, "<form class=\"find\" method=\"post\" action=\"/\">\n"
-		      "<label for=\"path\">A path, a URL, a build id, a debug id, or a whole stack or crash report</label>\n"
-		      "<textarea id=\"path\" name=\"path\" rows=\"3\" spellcheck=\"false\" autocapitalize=\"off\" "
+		      "<label for=\"path\">A path, a URL, a build id, a debug id, or a whole stack or crash "
+		      "report</label>\n<textarea id=\"path\" name=\"path\" rows=\"3\" spellcheck=\"false\" "
+		      "autocapitalize=\"off\" "
 		      "autocomplete=\"off\">");
 	html_text(out, p->text);
 	html_raw(out, "</textarea>\n<button>Find</button>\n</form>\n");
@@ -62,8 +63,9 @@ static void add_of_state(struct page *p, enum page_state state, struct page_answ
 static void add_none(struct page *p)
 {
 	html_raw(&p->html,
-		"<div class=\"note\" id=\"none\"><p>This is neither a path of any layout, a key nor an identifier.</p>\n"
-		"<p>A path names a build: <code>buildid/ID/debuginfo</code>, <code>NAME.pdb/ID/NAME.pdb</code>. "
+		"<div class=\"note\" id=\"none\"><p>This is neither a path of any layout, a key nor an "
+		"identifier.</p>\n<p>A path names a build: <code>buildid/ID/debuginfo</code>, "
+		"<code>NAME.pdb/ID/NAME.pdb</code>. "
 		"A build id is printed by <code>file PROGRAM</code> or <code>symfs id PROGRAM</code>.</p></div>\n");
 }
 
@@ -129,9 +131,9 @@ static void add_pasted(struct page *p, const struct pasted_id *id, struct artifa
 
 static void add_no_ids(struct page *p)
 {
-	html_raw(&p->html, "<div class=\"note\" id=\"none\"><p>This text has no build id, UUID or debug id. Addresses and "
-			   "function names alone do not say which build they belong to.</p>\n<p>These print the modules "
-			   "with their identifiers:</p></div>\n");
+	html_raw(&p->html, "<div class=\"note\" id=\"none\"><p>This text has no build id, UUID or debug id. "
+		"Addresses and function names alone do not say which build they belong to.</p>\n<p>These print the "
+		"modules with their identifiers:</p></div>\n");
 	html_lines(&p->html, "identifiers of a crash",
 		"coredumpctl info PID\neu-unstrip -n --core=CORE\nsymfs parse DUMP\nminidump_stackwalk -m DUMP\n"
 		"lm v        in WinDbg\nimage list  in LLDB");
@@ -156,8 +158,8 @@ static void add_text(struct page *p)
 	}
 	html_addf(out, "<p>%u %s in this text%s</p>\n", n, n == 1 ? "identifier" : "identifiers",
 		n == PASTED_MOST ? ", and perhaps more" : "");
-	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">module</th><th scope=\"col\">identifier</th>"
-		      "<th scope=\"col\">files</th></tr></thead>\n<tbody>\n");
+	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">module</th><th "
+		"scope=\"col\">identifier</th><th scope=\"col\">files</th></tr></thead>\n<tbody>\n");
 	for (unsigned i = 0; i < n && !atomic_load(&p->x->left); i++)
 		add_pasted(p, &ids[i], found, rows);
 	html_raw(out, "</tbody></table>\n");

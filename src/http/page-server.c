@@ -145,12 +145,13 @@ static void add_sources(struct page *p)
 	fetch_sources_text(p->space->fetch, &text);
 	html_raw(out, "<section id=\"sources\" data-live>\n<h2>Sources</h2>\n");
 	if (text.n == 0) {
-		html_raw(out, "<p class=\"note\">No source is configured: only stored files are found.</p></section>\n");
+		html_raw(out, "<p class=\"note\">No source is configured: only stored files are "
+			"found.</p></section>\n");
 		return;
 	}
 	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">name</th><th scope=\"col\">state</th>"
-		      "<th scope=\"col\">answers</th><th scope=\"col\">where</th><th scope=\"col\">kind</th></tr></thead>\n"
-		      "<tbody>\n");
+		      "<th scope=\"col\">answers</th><th scope=\"col\">where</th><th "
+		      "scope=\"col\">kind</th></tr></thead>\n<tbody>\n");
 	rest = text.p;
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
@@ -205,8 +206,8 @@ static void add_downloads(struct page *p)
 		return;
 	}
 	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">state</th>"
-		      "<th scope=\"col\">source</th><th scope=\"col\">progress</th><th scope=\"col\">for</th></tr></thead>\n"
-		      "<tbody>\n");
+		      "<th scope=\"col\">source</th><th scope=\"col\">progress</th><th "
+		      "scope=\"col\">for</th></tr></thead>\n<tbody>\n");
 	rest = text.p;
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
@@ -225,13 +226,14 @@ static void add_use(struct html *out, const struct store_totals *t, uint64_t quo
 	if (quota) {
 		html_addf(out, " of ");
 		html_size(out, quota);
-		html_addf(out, " <meter min=\"0\" max=\"100\" high=\"95\" value=\"%u\" aria-label=\"use of the quota\"></meter> "
-			       "%u %%", (unsigned)MIN(used * 100 / quota, (uint64_t)100), (unsigned)(used * 100 / quota));
+		html_addf(out, " <meter min=\"0\" max=\"100\" high=\"95\" value=\"%u\" aria-label=\"use of the "
+			"quota\"></meter> %u %%",
+			(unsigned)MIN(used * 100 / quota, (uint64_t)100), (unsigned)(used * 100 / quota));
 	} else {
 		html_raw(out, ", without a quota");
 	}
-	html_addf(out, "</p>\n<p>%" PRIu64 " files, %" PRIu64 " of them uploaded or added (", t->artifacts + t->sparse,
-		t->pinned);
+	html_addf(out, "</p>\n<p>%" PRIu64 " files, %" PRIu64 " of them uploaded or added (",
+		t->artifacts + t->sparse, t->pinned);
 	html_size(out, t->pinned_bytes);
 	html_addf(out, "), %" PRIu64 " remembered misses</p>\n", t->misses);
 }
@@ -276,8 +278,8 @@ static void add_bucket(struct page *p)
 		html_raw(out, ", the oldest since ");
 		html_time(out, s.queue.oldest);
 	}
-	html_addf(out, "; %" PRIu64 " of them were refused before</p>\n<p>%" PRIu64 " files uploaded since the start (",
-		s.queue.failed, s.files);
+	html_addf(out, "; %" PRIu64 " of them were refused before</p>\n<p>%" PRIu64 " files uploaded since the start "
+		"(", s.queue.failed, s.files);
 	html_size(out, s.bytes);
 	html_addf(out, "), %" PRIu64 " failures, %" PRIu64 " files lost before the bucket had them</p>\n</section>\n",
 		s.failures, s.queue.lost);
@@ -312,7 +314,8 @@ static void add_errors(struct page *p)
 		return;
 	}
 	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">status</th><th scope=\"col\">request</th>"
-		      "<th scope=\"col\">why</th><th scope=\"col\">by</th><th scope=\"col\">at</th></tr></thead>\n<tbody>\n");
+		      "<th scope=\"col\">why</th><th scope=\"col\">by</th><th "
+		      "scope=\"col\">at</th></tr></thead>\n<tbody>\n");
 	for (unsigned i = 0; i < n; i++)
 		add_error(out, &lines[i]);
 	html_raw(out, n == ERRORS_SHOWN ? "</tbody></table>\n<p><small>and perhaps more</small></p></section>\n"
@@ -335,8 +338,9 @@ static int number_row(void *ctx, const char *name, const char *help, const char 
 
 static void add_numbers(struct page *p)
 {
-	html_raw(&p->html, "<section>\n<h2>Numbers</h2>\n<p>The same for Prometheus: <a href=\"/metrics\">/metrics</a></p>\n"
-			   "<details><summary>All counters</summary>\n<table id=\"numbers\"><tbody>\n");
+	html_raw(&p->html, "<section>\n<h2>Numbers</h2>\n<p>The same for Prometheus: <a "
+		"href=\"/metrics\">/metrics</a></p>\n<details><summary>All counters</summary>\n<table "
+		"id=\"numbers\"><tbody>\n");
 	numbers_each(p->x->h, p->space, number_row, &p->html);
 	html_raw(&p->html, "</tbody></table></details></section>\n");
 }

@@ -71,7 +71,8 @@ void page_setup(struct page *p)
 {
 	bool token = p->x->h->auth;
 
-	html_raw(&p->html, "<section id=\"setup\">\n<h2>Set up your tools</h2>\n<p>These lines are for this server, ");
+	html_raw(&p->html, "<section id=\"setup\">\n<h2>Set up your tools</h2>\n<p>These lines are for this "
+		"server, ");
 	html_element(&p->html, "code", p->address);
 	html_raw(&p->html, token ? ". In place of TOKEN goes your token.</p>\n<div class=\"grid\">\n"
 				 : ".</p>\n<div class=\"grid\">\n");

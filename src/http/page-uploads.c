@@ -119,11 +119,12 @@ static void add_latest(struct page *p)
 		return;
 	}
 	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">result</th>"
-		      "<th scope=\"col\">key</th><th scope=\"col\">by</th><th scope=\"col\">at</th></tr></thead>\n<tbody>\n");
+		      "<th scope=\"col\">key</th><th scope=\"col\">by</th><th "
+		      "scope=\"col\">at</th></tr></thead>\n<tbody>\n");
 	for (unsigned i = 0; i < n; i++)
 		add_upload(out, &lines[i]);
-	html_addf(out, "</tbody></table>\n<p><small>The last %d at most, since the start of this server. The audit log has "
-		       "all.</small></p></section>\n", UPLOADS_SHOWN);
+	html_addf(out, "</tbody></table>\n<p><small>The last %d at most, since the start of this server. The audit "
+		"log has all.</small></p></section>\n", UPLOADS_SHOWN);
 }
 
 /* ---- what is missing -------------------------------------------------------------------------- */
@@ -156,7 +157,8 @@ static bool add_missed(struct page *p, const struct missed_row *row)
 	html_query(out, row->key);
 	html_raw(out, "\"><code>");
 	html_text(out, row->key);
-	html_addf(out, "</code></a></td><td class=\"number\" data-name=\"requests\">%" PRIu64 "</td></tr>\n", row->asked);
+	html_addf(out, "</code></a></td><td class=\"number\" data-name=\"requests\">%" PRIu64 "</td></tr>\n",
+		row->asked);
 	return true;
 }
 
@@ -168,7 +170,8 @@ static void add_day(struct page *p, struct missed_day *d)
 
 	clock_print(d->when, when);
 	html_addf(out, "<h3>%.10s</h3>\n<table class=\"stack\"><thead><tr><th scope=\"col\">type</th>"
-		       "<th scope=\"col\">key</th><th scope=\"col\" class=\"number\">requests</th></tr></thead>\n<tbody>\n", when);
+		       "<th scope=\"col\">key</th><th scope=\"col\" "
+		       "class=\"number\">requests</th></tr></thead>\n<tbody>\n", when);
 	for (i = 0; i < d->n && shown < MISSED_SHOWN; i++)
 		shown += add_missed(p, &d->rows[i]);
 	html_raw(out, "</tbody></table>\n");

@@ -151,8 +151,8 @@ static void add_attempts(struct page *p, const struct page_answer *a)
 	html_addf(out, "<details%s><summary>%s %d %s</summary>\n", a->state == PAGE_STORED ? "" : " open",
 		a->state == PAGE_STORED ? "What the sources would be asked:" : "What the sources were asked:", a->n,
 		a->n == 1 ? "request" : "requests");
-	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">source</th><th scope=\"col\">asked for</th>"
-		      "<th scope=\"col\">answer</th></tr></thead>\n<tbody>\n");
+	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">source</th><th scope=\"col\">asked "
+		"for</th><th scope=\"col\">answer</th></tr></thead>\n<tbody>\n");
 	for (int i = 0; i < a->n; i++)
 		add_attempt(out, &a->rows[i]);
 	html_raw(out, "</tbody></table></details>\n");

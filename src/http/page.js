@@ -35,7 +35,8 @@ async function renew() {
   for (const part of parts) {
     const next = document.getElementById(part.id);
     const now = fresh.getElementById(part.id);
-    if (next && now && next.innerHTML !== now.innerHTML && !next.contains(document.activeElement)) next.replaceWith(now);
+    if (next && now && next.innerHTML !== now.innerHTML && !next.contains(document.activeElement))
+      next.replaceWith(now);
   }
 }
 

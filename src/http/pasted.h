@@ -8,7 +8,8 @@
 
 /* An identifier in a text: a build id, a UUID, or a debug id with or without its age. */
 struct pasted_id {
-	char id[MODULE_ID_TEXT];      /* its hexadecimal digits; the age of a debug id follows in hexadecimal digits */
+	/* its hexadecimal digits; the age of a debug id follows in hexadecimal digits */
+	char id[MODULE_ID_TEXT];
 	char name[MODULE_NAME_MAX];   /* the file name in the same line that most likely belongs to it; "": none */
 };
 

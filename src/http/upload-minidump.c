@@ -1,5 +1,5 @@
-/* POST /symbolicate/minidump: the stacks of a minidump, with names. The body is a form, as crash reporters send it, or
- * the minidump itself. It goes to a draft of the store, which no client sees and which is discarded. */
+/* POST /symbolicate/minidump: the stacks of a minidump, with names. The body is a form, as crash reporters send it,
+ * or the minidump itself. It goes to a draft of the store, which no client sees and which is discarded. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/upload.h"

@@ -98,7 +98,8 @@ static int wait_for_removal(struct exchange *x, const struct key *k)
 	return r == 0 ? 0 : clock_ms() - began < DELETE_ORDER_MS ? -EINTR : -EINPROGRESS;
 }
 
-/* Removes the file that a GET of the path finds in the store, or else in the bucket. Its tombstones name the token. */
+/* Removes the file that a GET of the path finds in the store, or else in the bucket. Its tombstones name the
+ * token. */
 static int delete_done(struct exchange *x)
 {
 	struct bucket *b = x->space->bucket;
@@ -108,8 +109,8 @@ static int delete_done(struct exchange *x)
 	if (r == -ENOENT && b) {
 		r = purge_first(x, b, &k);
 		if (r < 0 && r != -ENOENT)
-			return upload_refuse(x, 503, "this server does not have the file, and the bucket does not answer; "
-				"try again later");
+			return upload_refuse(x, 503, "this server does not have the file, and the bucket does not "
+				"answer; try again later");
 	}
 	if (r == -ENOENT)
 		return upload_refuse(x, 404, "Not Found");

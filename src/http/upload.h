@@ -32,7 +32,8 @@ struct uploads {
 	pthread_mutex_t lock;	 /* for space->assembly, while it is made */
 	atomic_bool sweeping;	 /* a job of chunks_job() is posted */
 	uint64_t swept;		 /* clock_ms() of the last one; of the watching thread */
-	bool (*sweep)(struct uploads *u, struct http *h); /* ends uploads that take too long; whether to call it again */
+	/* ends uploads that take too long; whether to call it again */
+	bool (*sweep)(struct uploads *u, struct http *h);
 };
 
 enum upload_body {
@@ -56,7 +57,8 @@ struct upload_ops {
 	enum upload_body body;
 	uint64_t most; /* bytes of the body; 0: the server's limit for a file */
 	uint64_t file_most; /* bytes of a file; 0: the server's limit */
-	bool answers; /* done() waits for files of sources; nothing is stored, and the route needs no right to upload */
+	/* done() waits for files of sources; nothing is stored, and the route needs no right to upload */
+	bool answers;
 	bool json; /* errors are {"error": TEXT}, as Tecken and Sentry send them; else plain text */
 	bool tecken; /* without a valid token the answer is a 403 with Tecken's text */
 	bool quick; /* done() does not judge files, so it need not wait for requests that do */

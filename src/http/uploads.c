@@ -136,10 +136,11 @@ int upload_numbers(struct http *h, const struct space *s, each_number *each, voi
 	pthread_mutex_unlock(&u->lock);
 	r = each(ctx, "uploads_receiving", "uploads whose bodies are being received", "gauge", taken);
 	if (r == 0)
-		r = each(ctx, "uploads_unwritten", "pieces of uploads that wait for a thread that writes them", "gauge",
-			workers_queued(u->writers));
+		r = each(ctx, "uploads_unwritten", "pieces of uploads that wait for a thread that writes them",
+			"gauge", workers_queued(u->writers));
 	if (r == 0)
 		r = each(ctx, "uploads_queued", "uploads that wait for a thread that stores them", "gauge",
 			workers_queued(u->judges));
-	return r < 0 ? r : each(ctx, "uploads_assembling", "files of chunks that wait or are being stored", "gauge", assembling);
+	return r < 0 ? r : each(ctx, "uploads_assembling", "files of chunks that wait or are being stored", "gauge",
+		assembling);
 }

@@ -237,7 +237,8 @@ static void *watch_main(void *arg)
 
 	while (!atomic_load(&h->stopping) || atomic_load(&h->waiting)) {
 		bool ending = atomic_load(&h->stopping);
-		int got = epoll_wait(h->epoll, events, EVENTS, ending ? ENDING_MS : some ? SWEEP_MS : h->uploads ? IDLE_MS : -1);
+		int got = epoll_wait(h->epoll, events, EVENTS,
+			ending ? ENDING_MS : some ? SWEEP_MS : h->uploads ? IDLE_MS : -1);
 
 		for (int i = 0; i < got; i++) {
 			if (events[i].data.u64 == 0)

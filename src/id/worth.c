@@ -21,8 +21,8 @@ unsigned worth_rank(const struct worth *w, enum filetype t)
 
 	if (!w->known)
 		w = &everything;
-	return (unsigned)!w->made << 7 | (unsigned)(program && w->unwind) << 6 | (unsigned)w->debug << 4 | (unsigned)w->symbols << 2 |
-		(unsigned)w->unwind << 1 | w->sources;
+	return (unsigned)!w->made << 7 | (unsigned)(program && w->unwind) << 6 | (unsigned)w->debug << 4 |
+		(unsigned)w->symbols << 2 | (unsigned)w->unwind << 1 | w->sources;
 }
 
 int worth_compare(const struct worth *a, const struct worth *b, enum filetype t)
@@ -87,8 +87,8 @@ const char *worth_text(const struct worth *w, char out[static WORTH_TEXT])
 		n += snprintf(out + n, WORTH_TEXT - (size_t)n, " symbols=%s", symbols_words[w->symbols]);
 	if (w->debug)
 		n += snprintf(out + n, WORTH_TEXT - (size_t)n, " debug=%s", debug_words[w->debug]);
-	n += snprintf(out + n, WORTH_TEXT - (size_t)n, "%s%s%s", w->unwind ? " unwind" : "", w->sources ? " sources" : "",
-		w->made ? " made" : "");
+	n += snprintf(out + n, WORTH_TEXT - (size_t)n, "%s%s%s", w->unwind ? " unwind" : "",
+		w->sources ? " sources" : "", w->made ? " made" : "");
 	if (n)
 		memmove(out, out + 1, (size_t)n);
 	else

@@ -6,7 +6,8 @@
 
 enum {
 	SHT_NOTE = 7, SHT_NOBITS = 8, SHF_GROUP = 0x200, SHN_XINDEX = 0xffff, PT_LOAD = 1, NT_GNU_BUILD_ID = 3,
-	PE32_PLUS = 0x20b, PE_EXPORTS = 0, PE_UNWIND = 3, LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, LC_SYMTAB = 2, LC_UUID = 0x1b
+	PE32_PLUS = 0x20b, PE_EXPORTS = 0, PE_UNWIND = 3, LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, LC_SYMTAB = 2,
+	LC_UUID = 0x1b
 };
 
 /* Real files have some thousand sections; files built with -ffunction-sections have the most. */

@@ -35,8 +35,10 @@ static const struct rule {
 	{EM_RISCV, 52, 6, SUB}, {EM_RISCV, 53, 6, SET},
 	{EM_RISCV, 54, 8, SET}, {EM_RISCV, 55, 16, SET}, {EM_RISCV, 56, 32, SET},
 	{EM_LOONGARCH, 1, 32, SET}, {EM_LOONGARCH, 2, 64, SET},
-	{EM_LOONGARCH, 47, 8, ADD}, {EM_LOONGARCH, 48, 16, ADD}, {EM_LOONGARCH, 50, 32, ADD}, {EM_LOONGARCH, 51, 64, ADD},
-	{EM_LOONGARCH, 52, 8, SUB}, {EM_LOONGARCH, 53, 16, SUB}, {EM_LOONGARCH, 55, 32, SUB}, {EM_LOONGARCH, 56, 64, SUB},
+	{EM_LOONGARCH, 47, 8, ADD}, {EM_LOONGARCH, 48, 16, ADD}, {EM_LOONGARCH, 50, 32, ADD},
+	{EM_LOONGARCH, 51, 64, ADD},
+	{EM_LOONGARCH, 52, 8, SUB}, {EM_LOONGARCH, 53, 16, SUB}, {EM_LOONGARCH, 55, 32, SUB},
+	{EM_LOONGARCH, 56, 64, SUB},
 };
 
 /* ---- where sections lie ----------------------------------------------------------------- */

@@ -63,7 +63,8 @@ static int heads_by_index(struct elf *elf, struct head_list *l)
 	to = le32(h + 8);
 	if (le32(h) < 4 || le32(h) > 9 || from < INDEX_HEAD || to < from || to > elf->index.size)
 		return -ENOENT;
-	return read_heads(elf, false, elf->index.off + from, MIN((to - from) / INDEX_UNIT, l->most), INDEX_UNIT, 8, l);
+	return read_heads(elf, false, elf->index.off + from, MIN((to - from) / INDEX_UNIT, l->most), INDEX_UNIT, 8,
+		l);
 }
 
 /* .debug_names: only its first table is read; gdb and linkers write only one. */
@@ -84,7 +85,8 @@ static int heads_by_names(struct elf *elf, struct head_list *l)
 	if (length > elf->names_table.size || elf_number(elf, h + 4, 2) != 5 || units > length / 4 ||
 		from + units * 4 > length + 4)
 		return -ENOENT;
-	return read_heads(elf, elf->big, elf->names_table.off + from, (unsigned)MIN(units, (uint64_t)l->most), 4, 4, l);
+	return read_heads(elf, elf->big, elf->names_table.off + from, (unsigned)MIN(units, (uint64_t)l->most), 4, 4,
+		l);
 }
 
 /* .debug_aranges: for each unit with code, the length of the unit's address table and the offset of the

@@ -160,7 +160,8 @@ static int part_contribs(struct pdb *p)
 static bool overlaps(const struct pdb *p)
 {
 	for (size_t i = 1; i < p->n_contribs; i++)
-		if (p->contribs[i].section == p->contribs[i - 1].section && p->contribs[i].off < end_of(&p->contribs[i - 1]))
+		if (p->contribs[i].section == p->contribs[i - 1].section &&
+			p->contribs[i].off < end_of(&p->contribs[i - 1]))
 			return true;
 	return false;
 }

@@ -136,7 +136,8 @@ static int add_frame(struct pdb_namer *names, const struct pdb_code *c, struct p
 
 /* Adds the calls of piece `i`, innermost first, then the function. */
 static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f,
-	struct pdb_kept *kept, size_t i, const struct spot *at, const struct origin *o, struct pdb_found *out, bool *again)
+	struct pdb_kept *kept, size_t i, const struct spot *at, const struct origin *o, struct pdb_found *out,
+	bool *again)
 {
 	_cleanup_buf_ struct buf own = BUF_UP_TO(TEXT_MOST);
 	const struct pdb_pieces_of *cut = &kept->cut;

@@ -37,7 +37,8 @@ void pdb_cut_release(struct pdb_pieces_of *p);
 struct pdb_kept {
 	const struct pdb_func *func;
 	struct pdb_pieces_of cut;
-	uint32_t *starts; /* of each cell: offset of the first byte of its call at or after `from`; NULL: not found yet */
+	/* of each cell: offset of the first byte of its call at or after `from`; NULL: not found yet */
+	uint32_t *starts;
 	uint32_t from;
 };
 void pdb_kept_release(struct pdb_kept *k);

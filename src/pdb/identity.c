@@ -161,7 +161,8 @@ static int read_fronts(const struct blocks *b, struct front *info, struct front 
 			f->size = size;
 			f->word = at;
 			r = read_front(b, f);
-			again = r == -EAGAIN ? r : again; /* continue, to list the other stream's missing bytes, too */
+			/* continue, to list the other stream's missing bytes, too */
+			again = r == -EAGAIN ? r : again;
 			r = r == -EAGAIN ? 0 : r;
 		}
 		at += ((uint64_t)size + b->size - 1) / b->size;

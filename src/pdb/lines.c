@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART_IGNORE = 0x80000000, PART_LINES = 0xf2, PART_CHECKSUMS = 0xf4, PART_INLINEES = 0xf6, PART_IMPORTS = 0xf7 };
+enum { PART_IGNORE = 0x80000000, PART_LINES = 0xf2, PART_CHECKSUMS = 0xf4, PART_INLINEES = 0xf6,
+	PART_IMPORTS = 0xf7 };
 enum { LINES_HEADER = 12, BLOCK_HEADER = 12, LINE_SIZE = 8, COLUMN_SIZE = 4, CHECKSUM_HEADER = 6 };
 enum { HIDDEN_1 = 0xfeefee, HIDDEN_2 = 0xf00f00, LINE_MASK = 0xffffff };
 
@@ -169,13 +170,15 @@ static size_t take_entries(const struct pdb_fragment *f, struct pdb_entry *out)
 
 	while ((h = span_at(f->blocks, at, BLOCK_HEADER))) {
 		uint32_t lines = le32(h + 4), size = le32(h + 8);
-		size_t most = (MIN((size_t)size, f->blocks.n - at) - MIN((size_t)size, (size_t)BLOCK_HEADER)) / LINE_SIZE;
+		size_t most = (MIN((size_t)size, f->blocks.n - at) - MIN((size_t)size, (size_t)BLOCK_HEADER)) /
+			LINE_SIZE;
 
 		for (size_t i = 0; i < lines && i < most; i++) {
 			const uint8_t *l = h + BLOCK_HEADER + i * LINE_SIZE;
 
 			if (!is_hidden(le32(l + 4) & LINE_MASK))
-				out[n] = (struct pdb_entry){le32(l), le32(h), le32(l + 4) & LINE_MASK, (uint32_t)n}, n++;
+				out[n] = (struct pdb_entry){le32(l), le32(h), le32(l + 4) & LINE_MASK, (uint32_t)n},
+					n++;
 		}
 		if (size < BLOCK_HEADER)
 			break;

@@ -106,7 +106,8 @@ static int load_directory(struct msf *m, struct msf_io *io, uint32_t size, struc
 	int r;
 
 	if (MAP_AT + n_map * 4 > m->block_size)
-		return err_set(e, -EBADMSG, "is broken: a directory of %u bytes in blocks of %u", size, m->block_size);
+		return err_set(e, -EBADMSG, "is broken: a directory of %u bytes in blocks of %u", size,
+			m->block_size);
 	r = map_list(m, io, n_map, &map, e);
 	if (r < 0)
 		return r;

@@ -38,7 +38,8 @@ static bool read_public(const struct pdb *p, const struct pdb_symbol *s, struct 
 {
 	const uint8_t *h = s->record.p;
 
-	if (s->kind != S_PUB32 || s->record.n <= RECORD_SIZE || !memchr(h + RECORD_SIZE, 0, s->record.n - RECORD_SIZE))
+	if (s->kind != S_PUB32 || s->record.n <= RECORD_SIZE ||
+		!memchr(h + RECORD_SIZE, 0, s->record.n - RECORD_SIZE))
 		return false;
 	*out = (struct pdb_public){.section = (uint16_t)le16(h + 12), .off = le32(h + 8),
 		.function = le32(h + 4) & FUNCTION, .name = (char *)h + RECORD_SIZE};
@@ -70,7 +71,8 @@ static void keep_best(struct pdb_publics *all)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < all->n; i++)
-		if (!kept || all->at[i].section != all->at[kept - 1].section || all->at[i].off != all->at[kept - 1].off)
+		if (!kept || all->at[i].section != all->at[kept - 1].section ||
+			all->at[i].off != all->at[kept - 1].off)
 			all->at[kept++] = all->at[i];
 	all->n = kept;
 }
@@ -127,8 +129,8 @@ static int record_at(const struct pdb *p, struct msf_io *io, uint32_t at, uint8_
 	return r;
 }
 
-/* Reads the symbol at entry `i` of the list in order of address. `*code`: whether the symbol is in code; if not, `out`
- * has only the address. `*record`: offset of the symbol in its stream; `record` may be NULL. */
+/* Reads the symbol at entry `i` of the list in order of address. `*code`: whether the symbol is in code; if not,
+ * `out` has only the address. `*record`: offset of the symbol in its stream; `record` may be NULL. */
 static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t i, struct pdb_public *out,
 	bool *code, uint32_t *record, struct err *e)
 {
@@ -163,7 +165,8 @@ static void note_more(const struct pdb *p, struct msf_io *io, uint32_t map, uint
 {
 	_cleanup_free_ uint8_t *all = NULL;
 
-	if (n <= MAP_MOST / 4 && msf_load(&p->msf, io, p->publics, map, 4 * (size_t)n, &all, "its order of publics", NULL) < 0)
+	if (n <= MAP_MOST / 4 && msf_load(&p->msf, io, p->publics, map, 4 * (size_t)n, &all, "its order of publics",
+		NULL) < 0)
 		return;
 	for (uint32_t k = 1; k < PIVOTS; k++) {
 		uint32_t i = from + (uint32_t)((uint64_t)(to - from) * k / PIVOTS);
@@ -176,8 +179,8 @@ static void note_more(const struct pdb *p, struct msf_io *io, uint32_t map, uint
 }
 
 /* Counts the entries whose symbols are at or before the address. */
-static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t n, unsigned section, uint32_t off,
-	uint32_t *out, struct err *e)
+static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t n, unsigned section,
+	uint32_t off, uint32_t *out, struct err *e)
 {
 	uint32_t from = 0, to = n;
 

@@ -136,8 +136,8 @@ static int read_length(const struct pdb *p, struct msf_io *io, const struct pdb_
 }
 
 /* Goes from record `i`, which begins at *at, forward to record `number`. */
-static int walk_to(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t i, uint32_t number,
-	uint32_t *at, uint32_t *len, struct window *w, struct err *e)
+static int walk_to(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t i,
+	uint32_t number, uint32_t *at, uint32_t *len, struct window *w, struct err *e)
 {
 	uint32_t first = i;
 
@@ -167,7 +167,8 @@ int pdb_record(const struct pdb *p, struct msf_io *io, const struct pdb_records 
 	if (r == 0 && w.p != w.copy && at - w.at + 2 + len <= w.n)
 		bytes = w.p + (at - w.at) + 2;
 	else if (r == 0)
-		r = msf_borrow(&p->msf, io, from->stream, from->header + at + 2, len, &bytes, &out->bytes, "a type", e);
+		r = msf_borrow(&p->msf, io, from->stream, from->header + at + 2, len, &bytes, &out->bytes, "a type",
+			e);
 	if (r < 0)
 		return r;
 	out->leaf = (uint16_t)le16(bytes);
@@ -186,7 +187,8 @@ int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf
 	int r = 0;
 
 	if (p->name_bytes && number < size && at < size) {
-		const uint8_t *end = number && p->name_bytes[at - 1] ? NULL : memchr(p->name_bytes + at, 0, size - at);
+		const uint8_t *end = number && p->name_bytes[at - 1] ? NULL
+			: memchr(p->name_bytes + at, 0, size - at);
 
 		return end ? buf_add(out, p->name_bytes + at, (size_t)(end - p->name_bytes) - at) : -EBADMSG;
 	}

@@ -86,7 +86,8 @@ static int index_funcs(struct pdb_code *c)
 	pdb_ranges_sort(c->by_func, n);
 	c->next_func[n] = (uint32_t)n;
 	for (size_t i = n; i-- > 0;)
-		c->next_func[i] = c->funcs[c->by_func[i].which].kind == PDB_TRAMPOLINE ? c->next_func[i + 1] : (uint32_t)i;
+		c->next_func[i] = c->funcs[c->by_func[i].which].kind == PDB_TRAMPOLINE ? c->next_func[i + 1]
+			: (uint32_t)i;
 	if (pdb_ranges_first(c->by_func, n, &c->first_func, &c->n_first) < 0)
 		return -ENOMEM;
 	name_separated(c);

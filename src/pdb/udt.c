@@ -1,4 +1,5 @@
-/* Reads records of classes, and finds the definition of a class that a record only declares, by the hash of its name. */
+/* Reads records of classes, and finds the definition of a class that a record only declares, by the hash of its
+ * name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"

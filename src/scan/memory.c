@@ -35,8 +35,8 @@ static int memory_text(const struct scan *s, struct buf *out)
 
 			if (!kind_letters[f->kind])
 				continue;
-			r = buf_addf(out, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", kind_letters[f->kind], f->ino,
-				f->size, f->mtime, f->name);
+			r = buf_addf(out, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", kind_letters[f->kind],
+				f->ino, f->size, f->mtime, f->name);
 			for (; r == 0 && p && *p; p += strcspn(p, "\n") + 1)
 				r = buf_addf(out, "k %.*s\n", (int)strcspn(p, "\n"), p);
 		}
@@ -193,7 +193,8 @@ int scan_saved(const char *memory, char out[static 200])
 	archives = n['a'] + n['b'];
 	at = snprintf(out, 200, "%" PRIu64 " artifacts in %" PRIu64 " files", n['k'], n['f'] + archives);
 	if (archives)
-		at += snprintf(out + at, 200 - (size_t)at, ", %" PRIu64 " archive%s", archives, archives == 1 ? "" : "s");
+		at += snprintf(out + at, 200 - (size_t)at, ", %" PRIu64 " archive%s", archives,
+			archives == 1 ? "" : "s");
 	if (n['b'])
 		snprintf(out + at, 200 - (size_t)at, " (%" PRIu64 " with faults)", n['b']);
 	return 0;

@@ -124,7 +124,8 @@ int look_at(const struct scan *s, const struct scan_dir *before, const struct sc
 /* ---- index.c -------------------------------------------------------------------------- */
 
 void index_build(struct scan *s);
-size_t index_from(const struct scan *s, uint64_t number); /* the first reference with this number, or where it would be */
+/* the first reference with this number, or where it would be */
+size_t index_from(const struct scan *s, uint64_t number);
 void index_bury(struct scan *s); /* frees `dead`; no index may refer to these files any more */
 
 /* ---- walk.c --------------------------------------------------------------------------- */

@@ -130,8 +130,8 @@ static void describe_spelling(const struct plan *p, char out[static 64])
 static uint16_t code_of(const struct spelling *sp)
 {
 	return (uint16_t)(1u << 15 | MIN(sp->shown.row, 63u) << 9 | MIN(sp->shown.tier, 3u) << 7 |
-		(unsigned)sp->casing << 5 | sp->id << 3 | (sp->prefix ? 1u << 2 : 0) | (sp->shown.compressed ? 1u << 1 : 0) |
-		sp->ptr);
+		(unsigned)sp->casing << 5 | sp->id << 3 | (sp->prefix ? 1u << 2 : 0) |
+		(sp->shown.compressed ? 1u << 1 : 0) | sp->ptr);
 }
 
 unsigned source_likeness(const struct source_taught *t, enum filetype type, uint16_t code)
@@ -146,7 +146,8 @@ unsigned source_likeness(const struct source_taught *t, enum filetype type, uint
 		return 16;
 	/* the terms, in this order: compressed, prefix, casing, id, tier, row */
 	return (equal & 2 ? 4 : 0) + (equal & 4 ? 4 : 0) + ((equal & 0x60) == 0x60 ? 3 : 0) +
-		((equal & 0x18) == 0x18 ? 1 : 0) + ((equal & 0x180) == 0x180 ? 1 : 0) + ((equal & 0x7e00) == 0x7e00 ? 2 : 0);
+		((equal & 0x18) == 0x18 ? 1 : 0) + ((equal & 0x180) == 0x180 ? 1 : 0) +
+		((equal & 0x7e00) == 0x7e00 ? 2 : 0);
 }
 
 void source_teach(struct source_taught *t, enum filetype type, const struct source_ask *ask)
@@ -221,7 +222,8 @@ static int name_variant(const struct plan *p, enum plan_casing casing, struct ar
 /* Copies the letters of `like` to the text, up to the first that differs in more than case. */
 static void take_case(char *text, const char *like, size_t n)
 {
-	for (size_t i = 0; i < n && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)like[i]); i++)
+	for (size_t i = 0; i < n && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)like[i]);
+		i++)
 		text[i] = like[i];
 }
 

@@ -242,8 +242,8 @@ int s3_sign(const struct source *s, struct net_req *out)
 	return s3_sign_body(s, NULL, out);
 }
 
-/* Whether a refusal is due to the date of the request, and the next request will have another date: either the skew in
- * use is wrong, and the store's date replaces it, or the request began before the skew was replaced. */
+/* Whether a refusal is due to the date of the request, and the next request will have another date: either the skew
+ * in use is wrong, and the store's date replaces it, or the request began before the skew was replaced. */
 static bool is_skewed(struct s3_opts *o, const struct net_reply *r)
 {
 	long long skew = r->date - clock_wall();

@@ -1,5 +1,5 @@
-/* Finds at which address a module was linked, from its program. A Breakpad file or a PDB has offsets only, and a frame
- * may have an address in the file. */
+/* Finds at which address a module was linked, from its program. A Breakpad file or a PDB has offsets only, and a
+ * frame may have an address in the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/obj.h"
@@ -53,8 +53,8 @@ static int take_now(struct symb *s, struct wanted *w, const struct artifact *can
 	return r;
 }
 
-static int ask_program(struct symb *s, struct wanted *w, const struct artifact *cands, unsigned n, struct waits *waits,
-	struct question **out)
+static int ask_program(struct symb *s, struct wanted *w, const struct artifact *cands, unsigned n,
+	struct waits *waits, struct question **out)
 {
 	*out = question_new(waits);
 	if (!*out)

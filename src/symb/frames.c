@@ -51,7 +51,8 @@ static bool address_of(const struct wanted *w, const struct asked_frame *f, uint
 }
 
 /* Looks up the name of a .NET method, in the file of its program. */
-static void look_up_method(struct writing *w, const struct wanted *module, const struct asked_frame *f, struct answer *a)
+static void look_up_method(struct writing *w, const struct wanted *module, const struct asked_frame *f,
+	struct answer *a)
 {
 	const struct loaded *l = module ? module->names : NULL;
 

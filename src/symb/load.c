@@ -98,8 +98,8 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
-/* The form of the GSYM file that is made of a file. The exact form (eliot.h) is for a Breakpad file, which must give the
- * same answers as at Mozilla, and for a Portable PDB. */
+/* The form of the GSYM file that is made of a file. The exact form (eliot.h) is for a Breakpad file, which must give
+ * the same answers as at Mozilla, and for a Portable PDB. */
 static enum loaded_form form_of(const struct module *m, enum filetype t)
 {
 	if (m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD)
@@ -124,7 +124,8 @@ static int made_of(struct symb *s, const struct module *m, enum filetype t, cons
 /* ---- stored GSYM files -------------------------------------------------------------- */
 
 /* `again` as in is_here(). */
-static bool find_made(struct symb *s, const struct artifact *a, enum loaded_form form, bool *again, struct loaded **out)
+static bool find_made(struct symb *s, const struct artifact *a, enum loaded_form form, bool *again,
+	struct loaded **out)
 {
 	char canon[KEY_TEXT];
 	struct fetched f;
@@ -378,8 +379,8 @@ static bool make_part(struct symb *s, struct loading *l, struct blob *b, const s
 	return r == -EAGAIN && partial_ask_breakpad(s, l->request, l->w, &in, b, l->make);
 }
 
-/* Converts a file of the type l->making. derive/ opens that file again, in the store or in its place on disk. `b`: the
- * file, of which a part may do; NULL: converts the whole. */
+/* Converts a file of the type l->making. derive/ opens that file again, in the store or in its place on disk. `b`:
+ * the file, of which a part may do; NULL: converts the whole. */
 static int make_of(struct symb *s, struct loading *l, struct blob *b, struct waits *w)
 {
 	struct artifact a;

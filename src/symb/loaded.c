@@ -117,8 +117,8 @@ bool loaded_is_stale(struct symb *s, struct loaded *l, const struct artifact *a)
 	return false;
 }
 
-/* Reads the name of the code file. The GSYM file contains it only if it differs from the debug file's. A method of .NET
- * at the same address has another size. */
+/* Reads the name of the code file. The GSYM file contains it only if it differs from the debug file's. A method of
+ * .NET at the same address has another size. */
 static void read_name(struct loaded *l)
 {
 	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));

@@ -1,5 +1,5 @@
-/* Requests a part of a file: of a PDB only the bytes that the frames of one request need, stored or from a server; of a
- * stored Breakpad file only their functions. */
+/* Requests a part of a file: of a PDB only the bytes that the frames of one request need, stored or from a server; of
+ * a stored Breakpad file only their functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/partial.h"
@@ -22,7 +22,8 @@ static size_t addresses_of(const struct request *q, const struct wanted *w, uint
 				const struct asked_frame *frame = &q->frames[s->first + f];
 				uint64_t offset;
 
-				if (frame->module == NO_MODULE || &q->wanted[q->refs[job->modules + frame->module]] != w)
+				if (frame->module == NO_MODULE ||
+					&q->wanted[q->refs[job->modules + frame->module]] != w)
 					continue;
 				if (frame->method || n == most)
 					return 0;

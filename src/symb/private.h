@@ -116,7 +116,8 @@ void request_release(struct request *q);
 enum loaded_form {
 	LOADED_IMAGE, /* an object file: addresses as its symbols have them */
 	LOADED_PDB,   /* offsets from the beginning of a module that was linked at an unknown address */
-	LOADED_EXACT  /* a Breakpad file or a Portable PDB: likewise, and names have marks, which eliot_name() decodes */
+	/* a Breakpad file or a Portable PDB: likewise, and names have marks, which eliot_name() decodes */
+	LOADED_EXACT
 };
 
 /* A mapped GSYM file. Requests share it, and it stays mapped for a while after the last request. */

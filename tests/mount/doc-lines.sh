@@ -166,7 +166,7 @@ done
 # ---- the count ---------------------------------------------------------------------------------------------------------
 say "ran $(cat "$TMP"/lines/*/ran | wc -l) lines, and compared what $(cat "$TMP"/lines/*/compared | wc -l) of them print"
 say "$links links lead somewhere"
-say "marked as not run: $(awk '{ n += $1 } END { print n + 0 }' "$TMP"/lines/*/*.lines /dev/null) lines"
+say "marked as not run: $(cat "$TMP"/lines/*/*.lines 2>/dev/null | awk '{ n += $1 } END { print n + 0 }') lines"
 for reason in "$TMP"/lines/*/*.reason; do
   [ -f "$reason" ] && echo "$(cat "${reason%.reason}.lines") $(cat "$reason")"
 done | awk '{ n = $1; sub(/^[0-9]+ /, ""); lines[$0] += n } END { for (r in lines) printf "%5d  %s\n", lines[r], r }' | sort -rn

@@ -115,7 +115,8 @@ zsh_lacks()
 zsh=$top/etc/completions/_symfs
 lacking=$(zsh_lacks "$(commands_named)")
 [ -z "$lacking" ] || { echo "$lacking"; failed=1; }
-[ "$(zsh_lacks frobnicate | wc -l)" = 2 ] || { echo "zsh_lacks misses nothing, not even what does not exist"; failed=1; }
+[ "$(zsh_lacks frobnicate | wc -l)" = 2 ] ||
+	{ echo "zsh_lacks misses nothing, not even what does not exist"; failed=1; }
 
 # What the tables name, both files name.
 words_lacking() # FILE, and words on stdin

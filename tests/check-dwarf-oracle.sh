@@ -102,7 +102,8 @@ differences() {
 }
 tried=0
 same() { # NAME
-  [ "$(grep -c '^func' want)" -ge 3 ] && [ "$(grep -c '^row' want)" -ge 10 ] || fail "$*: libdwarf finds next to nothing"
+  [ "$(grep -c '^func' want)" -ge 3 ] && [ "$(grep -c '^row' want)" -ge 10 ] ||
+    fail "$*: libdwarf finds next to nothing"
   differences want got >differ || fail "$*: libdwarf <, symfs >: $(head -n 12 differ)"
   say "$*: $(grep -c '^func' want) functions, $(grep -c '^call' want) inlined calls, $(grep -c '^row' want) rows"
   tried=$((tried + 1))

@@ -45,7 +45,8 @@ kinds=$(grep -ohE '\.name = "[a-z0-9]+"' "$top"/src/source/source-*.c | sed 's/.
 for kind in $kinds; do
   sed '/^#type = /q' "$top/etc/symfs.conf" | tac | sed '/^#$/q' | grep '^# ' | grep -qw "$kind" ||
     complain "etc/symfs.conf does not name the type $kind"
-  sed -n '/^\.It Cm type/,/^\.El/p' "$top/man/symfs.conf.5.in" | grep -qw "$kind" || complain "symfs.conf(5) does not name the type $kind"
+  sed -n '/^\.It Cm type/,/^\.El/p' "$top/man/symfs.conf.5.in" | grep -qw "$kind" ||
+    complain "symfs.conf(5) does not name the type $kind"
 done
 [ "$(echo $kinds | wc -w)" -ge 5 ] || complain "only the types $kinds"
 
@@ -55,7 +56,8 @@ shown=0
 for file in "$top"/src/source/source*.c; do
   { sed -nE '/^(static )?void [a-z0-9]*_show\(/,/^}/p' "$file"; cat "$top/src/cmd/secrets.c"; } >"$tmp/shows"
   # The kind "bucket" has the keys of "s3", and shows its own two.
-  case $file in */source-s3.c) sed -n '/^static void bucket_show(/,/^}/p' "${file%s3.c}bucket.c" >>"$tmp/shows" ;; esac
+  case $file in */source-s3.c) sed -n '/^static void bucket_show(/,/^}/p' "${file%s3.c}bucket.c" \
+    >>"$tmp/shows" ;; esac
   case $file in */source.c) cp "$top/src/cmd/app.c" "$tmp/shows" ;; esac
   for key in $(keys_of "$file" | sed 's/^#//; s/ =.*//' | grep -vxE 'kind|headers|types|enabled|url|path'); do
     shown=$((shown + 1))
@@ -66,7 +68,8 @@ done
 [ $shown -ge 35 ] || complain "only $shown keys in .symfs/config"
 
 # The layouts are those of the program, but for those that no server has.
-tr '\n' ' ' <"$top/src/layout/layouts.c" | grep -oE '\{"[a-z_0-9]+", "[a-z_0-9]+", [^{}]*\}' | grep -v LAYOUT_MOUNT_ONLY |
+tr '\n' ' ' <"$top/src/layout/layouts.c" | grep -oE '\{"[a-z_0-9]+", "[a-z_0-9]+", [^{}]*\}' |
+  grep -v LAYOUT_MOUNT_ONLY |
   sed 's/^{"\([a-z_0-9]*\)".*/\1/' | sort >"$tmp/layouts"
 [ "$(wc -l <"$tmp/layouts")" -ge 11 ] || complain "only $(wc -l <"$tmp/layouts") layouts"
 tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*symfs-layouts(7) shows each[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
@@ -74,14 +77,17 @@ tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*symfs-layouts(7) shows each[^:]*:/
 
 # The types of files are those of the program, in the sample and in the manual, but for the three that no
 # request names.
-sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" | grep -vxE 'none|gsym|sym|elf_dwo' | sort >"$tmp/types"
+sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" |
+  grep -vxE 'none|gsym|sym|elf_dwo' | sort >"$tmp/types"
 [ "$(wc -l <"$tmp/types")" -ge 18 ] || complain "only $(wc -l <"$tmp/types") types"
 tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*for these file types only[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
   grep . | sort | diff "$tmp/types" - >"$tmp/out" || complain "the types of etc/symfs.conf: $(cat "$tmp/out")"
-sed -n '/^\.It Cm filetypes/,/^The default/p' "$top/man/symfs.conf.5.in" | sed -n '2,$s/^\.Cm //p' | tr -sc 'a-z0-9_' '\n' |
+sed -n '/^\.It Cm filetypes/,/^The default/p' "$top/man/symfs.conf.5.in" | sed -n '2,$s/^\.Cm //p' |
+  tr -sc 'a-z0-9_' '\n' |
   grep . | sort | diff "$tmp/types" - >"$tmp/out" || complain "the types of symfs.conf(5): $(cat "$tmp/out")"
 printf '[source "x"]\nurl = http://127.0.0.1:1/\nfiletypes = %s\n' "$(tr '\n' ' ' <"$tmp/types")" >"$tmp/types.conf"
-"$symfs" sources --no-default-sources --config "$tmp/types.conf" >"$tmp/out" 2>&1 || complain "all types: $(cat "$tmp/out")"
+"$symfs" sources --no-default-sources --config "$tmp/types.conf" >"$tmp/out" 2>&1 ||
+  complain "all types: $(cat "$tmp/out")"
 
 # Of Samba: every line is one that this Samba knows, in a place where it counts.
 odd() { # FILE: what testparm says against it

@@ -50,7 +50,8 @@ judge ./odd
 grep -q ' gaps 1 ' judged || fail "the expression that has no words is no gap: $(cat judged)"
 grep -q '\.ra: 1$' text || fail "the outermost frame has a caller"
 gcc -O2 -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions -g -o plain odd.c &&
-  objcopy --remove-section=.eh_frame --remove-section=.eh_frame_hdr plain debug-frame 2>/dev/null && judge ./debug-frame
+  objcopy --remove-section=.eh_frame --remove-section=.eh_frame_hdr plain debug-frame 2>/dev/null &&
+  judge ./debug-frame
 rm -f all breakpad
 
 n=${SYMFS_FRAMES_FILES:-12}

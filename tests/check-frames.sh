@@ -88,7 +88,8 @@ if [ -n "$lld" ] && command -v clang >/dev/null; then
     arm64) grep -qE "$init"' \.cfa: x29 16 \+ \.ra: \.cfa -8 \+ \^ .*x29: \.cfa -16 \+ \^$' text ;;
     esac || fail "m.$arch: $(cat text)"
   done
-  # Only __debug_frame, where $esp has number 4. No linker here makes such a program: an object gets its segment's name.
+  # Only __debug_frame, where $esp has number 4. No linker here makes such a program: an object gets its segment's
+  # name.
   clang -target i386-apple-macosx10.6 -O2 -g -fomit-frame-pointer -fno-asynchronous-unwind-tables -c m.c -o m.o &&
     printf __TEXT | dd of=m.o bs=1 seek=36 conv=notrunc 2>/dev/null && records m.o
   grep -qE "$init"' \.cfa: \$esp 4 \+ \.ra: \.cfa -4 \+ \^$' text || fail "__debug_frame of i386: $(cat text)"

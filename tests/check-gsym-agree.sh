@@ -45,7 +45,8 @@ C
 build() { # NAME COMPILER FLAGS...: one/a.cc comes first
   name=$1 compiler=$2
   shift 2
-  (cd one && "$compiler" "$@" -I "$TMP" -c -o "$TMP/a.o" a.cc) && (cd two && "$compiler" "$@" -I "$TMP" -c -o "$TMP/b.o" b.cc) &&
+  (cd one && "$compiler" "$@" -I "$TMP" -c -o "$TMP/a.o" a.cc) && (cd two &&
+    "$compiler" "$@" -I "$TMP" -c -o "$TMP/b.o" b.cc) &&
     "$compiler" "$@" -o "$name" a.o b.o || fail "$compiler $*"
 }
 
@@ -55,7 +56,8 @@ for compiler in g++ clang++; do
   for flags in '-O2 -gdwarf-4' '-O2 -gdwarf-5' '-O1 -g -ffunction-sections -Wl,--gc-sections' '-O0 -g'; do
     # shellcheck disable=SC2086
     build "program$tried" $compiler $flags 2>/dev/null
-    AGREE_ADDRESSES=1000 AGREE_WANTED=98 sh "$agree" "$TMP/program$tried" >"$TMP/said" 2>&1 || fail "$compiler $flags: $(cat "$TMP/said")"
+    AGREE_ADDRESSES=1000 AGREE_WANTED=98 sh "$agree" "$TMP/program$tried" >"$TMP/said" 2>&1 ||
+      fail "$compiler $flags: $(cat "$TMP/said")"
     say "$compiler $flags: $(head -n 1 "$TMP/said")"
     tried=$((tried + 1))
   done
@@ -87,7 +89,8 @@ case $(answer ^_Z6sharedi) in
 *) fail "the shared function: $(answer ^_Z6sharedi)" ;;
 esac
 (cd one && g++ -O2 -g "-fdebug-prefix-map=$TMP=/zzz" -I "$TMP" -c -o "$TMP/a.o" a.cc) &&
-  (cd two && g++ -O2 -g "-fdebug-prefix-map=$TMP=/aaa" -I "$TMP" -c -o "$TMP/b.o" b.cc) && g++ -o named a.o b.o || fail "g++"
+  (cd two && g++ -O2 -g "-fdebug-prefix-map=$TMP=/aaa" -I "$TMP" -c -o "$TMP/b.o" b.cc) && g++ -o named a.o b.o ||
+  fail "g++"
 "$SYMFS" gsym create -o named.gsym named || fail "create"
 case $(answer ^_Z6sharedi) in
 *@/zzz/shared.h:*) ;;

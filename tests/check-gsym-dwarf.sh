@@ -68,7 +68,8 @@ if [ -d "$fixtures/elf" ]; then
     cmp -s a.gsym b.gsym || complain "$name: one thread makes another file"
     # The form in an object file answers the same.
     "$symfs" gsym create --format object -o o.gsym "$fixtures/elf/$name" 2>err || complain "$name: object: $(cat err)"
-    cut -f 1 want | "$symfs" gsym lookup --stdin o.gsym | cmp -s - got || complain "$name: the object answers otherwise"
+    cut -f 1 want | "$symfs" gsym lookup --stdin o.gsym | cmp -s - got ||
+      complain "$name: the object answers otherwise"
     readelf -hS o.gsym 2>&1 | grep -q '[.]gsymstrtab' || complain "$name: readelf sees no section"
     readelf -hS o.gsym 2>&1 | grep -iE 'warning|error' && complain "$name: readelf complains"
     "$symfs" gsym create -o b.gsym o.gsym 2>err && "$symfs" gsym verify b.gsym --against a.gsym >differ ||
@@ -94,7 +95,8 @@ if [ -d "$fixtures/elf" ]; then
           { sub(/^ +/, ""); line = line " < " frame($0) }
           END { if (line) print line }' >theirs
       # LLVM does not look back for the end of a function that reaches over another.
-      [ "$name" = symtab_only ] && paste got theirs | awk -F '\t' '{ print $1 "\t" ($4 == "-" && $2 ~ /^outer@/ ? $2 : $4) }' >t && mv t theirs
+      [ "$name" = symtab_only ] && paste got theirs |
+        awk -F '\t' '{ print $1 "\t" ($4 == "-" && $2 ~ /^outer@/ ? $2 : $4) }' >t && mv t theirs
       cmp -s got theirs || complain "$name: $tool reads something else: $(diff got theirs | head -n 4)"
     done
     seen=$((seen + $(wc -l <want)))
@@ -107,7 +109,8 @@ if [ -d "$fixtures/elf" ]; then
     "$symfs" gsym verify mach.gsym --against "$dsym" >differ
     # LLVM gives the last symbol, which has no size, not all of its bytes.
     # It has the qualified name of debug information for a function of C, which llvm-symbolizer names by its symbol.
-    grep -v -e '__clang_call_terminate$' -e 'google_breakpad::catch_exception_raise@.*	catch_exception_raise@' -e ' addresses compared' differ && complain "dSYM, $tool: $(tail -n 1 differ)"
+    grep -v -e '__clang_call_terminate$' -e 'google_breakpad::catch_exception_raise@.*	catch_exception_raise@' \
+      -e ' addresses compared' differ && complain "dSYM, $tool: $(tail -n 1 differ)"
     grep -q '^[0-9]\{4,\} addresses compared' differ || complain "dSYM, $tool: $(tail -n 1 differ)"
   done
   [ $seen -gt 2500 ] || complain "only $seen addresses were compared with LLVM's"
@@ -151,7 +154,8 @@ check_made() { # FILE: against llvm-symbolizer, at every address of its function
   nm "$1" | awk '$2 ~ /^[tT]$/ { print $1 }' | sort | awk '
     function value(s, n, i) { n = 0; for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
     { v = value($1); for (i = 0; i < 24; i++) printf "0x%x\n", v + i }' | sort -u >addresses
-  "$symfs" gsym lookup --stdin a.gsym <addresses | awk -F '\t' '$2 != "-"' | sed 's/@:0$/@??:0/' >got # llvm-symbolizer has ?? for no file
+  # llvm-symbolizer has ?? for no file
+  "$symfs" gsym lookup --stdin a.gsym <addresses | awk -F '\t' '$2 != "-"' | sed 's/@:0$/@??:0/' >got
   cut -f 1 got | $symbolizer --obj="$1" --output-style=GNU --functions=linkage --inlines --addresses --no-demangle |
     sed 's/ (discriminator [0-9]*)$//; s/ (inlined by) //' | awk '
     /^0x/ { if (line) print line; line = $0 "\t"; first = 1; next }

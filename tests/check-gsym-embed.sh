@@ -6,7 +6,8 @@
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
 need awk od cmp
-CLANG=$(first_of clang) && LLD=$(first_of ld.lld) && OBJDUMP=$(first_of llvm-objdump) && READOBJ=$(first_of llvm-readobj) &&
+CLANG=$(first_of clang) && LLD=$(first_of ld.lld) && OBJDUMP=$(first_of llvm-objdump) &&
+  READOBJ=$(first_of llvm-readobj) &&
   SYMBOLIZER=$(first_of llvm-symbolizer) && DWARFDUMP=$(first_of llvm-dwarfdump) && STRIP=$(first_of llvm-strip) ||
   skip "no clang, lld or LLVM's tools"
 cd "$TMP" || exit 1
@@ -26,9 +27,11 @@ tell() { # WHAT DIR FILE
   uuid) (cd "$2" && "$DWARFDUMP" --uuid "$3") ;;
   symbols) (cd "$2" && "$OBJDUMP" -t "$3") ;;
   text) (cd "$2" && "$OBJDUMP" -d "$3") ;;
-  rows) (cd "$2" && "$SYMBOLIZER" --obj="$3" --output-style=GNU --functions=linkage --inlines --no-demangle <../addresses) ;;
+  rows) (cd "$2" && "$SYMBOLIZER" --obj="$3" --output-style=GNU --functions=linkage --inlines --no-demangle \
+    <../addresses) ;;
   relocations) (cd "$2" && "$READOBJ" --coff-basereloc "$3") ;;
-  exports) (cd "$2" && "$READOBJ" --coff-exports --coff-debug-directory --coff-imports "$3" | sed '/PointerToRawData/d') ;;
+  exports) (cd "$2" && "$READOBJ" --coff-exports --coff-debug-directory --coff-imports "$3" |
+    sed '/PointerToRawData/d') ;;
   macho) (cd "$2" && "$OBJDUMP" --macho --rebase --bind --lazy-bind --exports-trie --function-starts --indirect-symbols "$3") ;;
   esac 2>&1
 }
@@ -45,9 +48,11 @@ embedded() {
   addresses_of v1.gsym
   [ "$(wc -l <addresses)" -ge 20 ] || fail "$name: only $(wc -l <addresses) addresses"
   "$SYMFS" gsym lookup --stdin v1.gsym <addresses >ours
-  "$SYMFS" gsym lookup --stdin "after/$file" <addresses | cmp -s - ours || fail "$name: embedded, it answers otherwise"
+  "$SYMFS" gsym lookup --stdin "after/$file" <addresses | cmp -s - ours ||
+    fail "$name: embedded, it answers otherwise"
   "$SYMFS" gsym verify "after/$file" >err 2>&1 || fail "$name: $(cat err)"
-  "$READOBJ" --file-headers --sections "after/$file" >sections 2>&1 || fail "$name: llvm-readobj: $(tail -n 1 sections)"
+  "$READOBJ" --file-headers --sections "after/$file" >sections 2>&1 ||
+    fail "$name: llvm-readobj: $(tail -n 1 sections)"
   grep -q 'Name: [._]*gsym ' sections || fail "$name: no section: $(cat sections)"
   grep -q "Name: $strings " sections || fail "$name: no section $strings"
   case $strings in
@@ -65,10 +70,12 @@ embedded() {
     [ "$(stat -c %a moded)" = $mode ] || fail "$name: mode $mode became $(stat -c %a moded)"
   done
   "$SYMFS" gsym create --embed -o twice "after/$file" 2>err && fail "$name: it was put in twice"
-  "$SYMFS" gsym create --embed --full-names -o again "before/$file" && cmp -s again "after/$file" || fail "$name: the second time it is another"
+  "$SYMFS" gsym create --embed --full-names -o again "before/$file" && cmp -s again "after/$file" ||
+    fail "$name: the second time it is another"
   # What it is asked for by is the same, but for a PE file's own name, which has its size in memory.
   "$SYMFS" id "before/$file" >said-before && "$SYMFS" id "after/$file" >said-after || fail "$name: symfs id"
-  for said in said-before said-after; do sed -e 's,^[a-z]*/,,' -e '/^    serves  *pe /d' -e '/^    code id /d' $said >$said.id; done
+  for said in said-before said-after; do sed -e 's,^[a-z]*/,,' -e '/^    serves  *pe /d' -e '/^    code id /d' \
+    $said >$said.id; done
   cmp -s said-before.id said-after.id || fail "$name: symfs id: $(diff said-before.id said-after.id)"
   compared=$((compared + $(wc -l <ours))) seen="$seen $name"
 }
@@ -105,7 +112,8 @@ for target in x86_64:i386pep i686:i386pe aarch64:arm64pe; do
   emulation=${target#*:} target=${target%:*}
   entry=DllMainCRTStartup
   "$CLANG" -target $target-w64-windows-gnu -gdwarf-4 -O1 '-DEXPORT=__declspec(dllexport)' -c a.c -o p.obj 2>log &&
-    "$LLD" -m $emulation --shared --entry=$entry -o p.dll p.obj 2>log || { echo "PE of $target: $(head -n 1 log)"; continue; }
+    "$LLD" -m $emulation --shared --entry=$entry -o p.dll p.obj 2>log ||
+    { echo "PE of $target: $(head -n 1 log)"; continue; }
   embedded pe-$target p.dll .debug_str dwarf symbols text rows relocations exports
   if objdump -h before/p.dll >said 2>&1; then
     objdump -h after/p.dll >said 2>&1 && grep -q ' [.]gsym ' said || fail "pe-$target: objdump: $(cat said)"
@@ -154,7 +162,8 @@ if [ -f p.dll ]; then
   done
   [ $((size)) -ge 4094 ] && [ $((size)) -le 4096 ] || fail "PE: $((size)) bytes of strings"
   embedded pe-long long.dll .debug_str dwarf symbols rows relocations exports
-  "$READOBJ" --sections before/long.dll | awk '/Name: [.]debug_str / { found = 1; next } found && /Name: [.]debug/' | grep -q . || fail "PE: nothing is behind the strings"
+  "$READOBJ" --sections before/long.dll | awk '/Name: [.]debug_str / { found = 1; next } found && /Name: [.]debug/' \
+    | grep -q . || fail "PE: nothing is behind the strings"
   follow_each_other pe-long
   # Strings of its own; and the checksum of a file that has one, and a signature that would not hold.
   "$STRIP" -g p.dll -o symbols.dll && embedded pe-symbols symbols.dll .gsymstr symbols text relocations exports
@@ -170,7 +179,8 @@ if [ -f p.dll ]; then
   grep -q certificate after/summed.dll && fail "PE: the bytes of the signature are still there"
   want=$(od -An -v -tu2 -w2 after/summed.dll | awk -v at=$(((head + 24 + 64) / 2)) '
     NR - 1 != at && NR - 2 != at { s += $1; if (s > 65535) s = s % 65536 + 1 } END { print s }')
-  [ "$(number_at after/summed.dll $((head + 24 + 64)))" = $((want + $(wc -c <after/summed.dll))) ] || fail "PE: the checksum is wrong"
+  [ "$(number_at after/summed.dll $((head + 24 + 64)))" = $((want + $(wc -c <after/summed.dll))) ] ||
+    fail "PE: the checksum is wrong"
   # What cannot be.
   "$SYMFS" gsym create --embed -o no p.obj 2>err && fail "a COFF object"
   head=$(number_at roomy.dll 60)
@@ -184,20 +194,23 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
   { sed '/DllMain/,$d' a.c; echo 'int main(void) { return other(2); }'; } >m.c
   for arch in x86_64 arm64; do
     "$CLANG" -target $arch-apple-macos11 -g -O1 -c m.c -o m.o 2>log &&
-      "$LD64" -arch $arch -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -headerpad 0x400 -o "$arch" m.o 2>log &&
+      "$LD64" -arch $arch -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -headerpad 0x400 \
+      -o "$arch" m.o 2>log &&
       "$DSYMUTIL" -o $arch.dSYM $arch 2>log >&2 || { echo "Mach-O of $arch: $(head -n 1 log)"; continue; }
     dsym=$arch.dSYM/Contents/Resources/DWARF/$arch
     embedded macho-dsym-$arch $dsym __debug_str dwarf uuid symbols rows
     # In the place of the one that it was, a debugger takes it.
     if LLDB=$(first_of lldb); then
       at=$("$OBJDUMP" -t $arch | awk '$NF == "_work" { print "0x" $1 }')
-      look() { timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' -o "target create $arch" -o "image lookup -v -a $at" -o 'image dump sections' 2>&1; }
+      look() { timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' \
+        -o "target create $arch" -o "image lookup -v -a $at" -o 'image dump sections' 2>&1; }
       cp $dsym kept
       look | sed '/^0x/d' >said-before
       cp after/$arch $dsym
       look | sed '/^0x/d' >said-after
       grep -q 'LineEntry: .*m\.c:8' said-before || fail "Mach-O of $arch: lldb has no line: $(cat said-before)"
-      grep -q 'LineEntry: .*m\.c:8' said-after && grep -q 'Function: .*name = "work"' said-after || fail "Mach-O of $arch: lldb: $(cat said-after)"
+      grep -q 'LineEntry: .*m\.c:8' said-after && grep -q 'Function: .*name = "work"' said-after ||
+        fail "Mach-O of $arch: lldb: $(cat said-after)"
       cp kept $dsym
       seen="$seen lldb-$arch"
     fi
@@ -210,7 +223,8 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
     # The program itself: __LINKEDIT stays the last.
     embedded macho-program-$arch $arch __gsym_strtab uuid symbols text macho
     "$OBJDUMP" --macho --private-headers after/$arch >said 2>&1 || fail "Mach-O of $arch: $(tail -n 1 said)"
-    [ "$(sed -n 's/^ *segname //p' said | uniq | tail -n 2 | tr '\n' ' ')" = '__GSYM __LINKEDIT ' ] || fail "Mach-O of $arch: $(grep segname said)"
+    [ "$(sed -n 's/^ *segname //p' said | uniq | tail -n 2 | tr '\n' ' ')" = '__GSYM __LINKEDIT ' ] ||
+      fail "Mach-O of $arch: $(grep segname said)"
     # Segments follow each other.
     awk '/^ *segname/ { seg = 1 } seg && $1 == "vmaddr" { at = $2 } seg && $1 == "vmsize" { print at, $2; seg = 0 }' said >places
     next=0
@@ -218,18 +232,23 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
       [ $((at)) -ge $next ] || fail "Mach-O of $arch: a segment begins within the one before, at $at"
       next=$((at + size))
     done <places
-    "$STRIP" -x after/$arch -o stripped 2>log && "$SYMFS" gsym verify stripped >/dev/null || fail "Mach-O of $arch: llvm-strip: $(cat log)"
-    "$LD64" -arch $arch -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -headerpad 0x10 -o narrow m.o
+    "$STRIP" -x after/$arch -o stripped 2>log && "$SYMFS" gsym verify stripped >/dev/null ||
+      fail "Mach-O of $arch: llvm-strip: $(cat log)"
+    "$LD64" -arch $arch -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -headerpad 0x10 \
+      -o narrow m.o
     "$SYMFS" gsym create --embed -o no narrow 2>err || grep -q 'bytes of room behind its load commands' err ||
       fail "Mach-O of $arch: it is not said: $(cat err)"
     "$SYMFS" gsym create --embed -o no m.o 2>err && fail "Mach-O: an object that is not linked"
   done
   # A fat file of both: which part is said.
-  if LIPO=$(first_of llvm-lipo) && "$LIPO" -create -output fat x86_64.dSYM/Contents/Resources/DWARF/x86_64 arm64.dSYM/Contents/Resources/DWARF/arm64 2>log; then
+  if LIPO=$(first_of llvm-lipo) && "$LIPO" -create -output fat x86_64.dSYM/Contents/Resources/DWARF/x86_64 \
+    arm64.dSYM/Contents/Resources/DWARF/arm64 2>log; then
     for arch in x86_64 arm64; do
-      "$SYMFS" gsym create -o part.gsym --arch $arch fat 2>err && "$SYMFS" gsym create -o whole.gsym $arch.dSYM/Contents/Resources/DWARF/$arch &&
+      "$SYMFS" gsym create -o part.gsym --arch $arch fat 2>err &&
+        "$SYMFS" gsym create -o whole.gsym $arch.dSYM/Contents/Resources/DWARF/$arch &&
         cmp -s part.gsym whole.gsym || fail "fat: $arch: $(cat err)"
-      "$SYMFS" gsym create --embed -o part --arch $arch fat 2>err && "$SYMFS" gsym verify part --against "$arch.dSYM/Contents/Resources/DWARF/$arch" >said ||
+      "$SYMFS" gsym create --embed -o part --arch $arch fat 2>err &&
+        "$SYMFS" gsym verify part --against "$arch.dSYM/Contents/Resources/DWARF/$arch" >said ||
         fail "fat: $arch: embedded: $(cat err said)"
     done
     "$SYMFS" gsym create -o no fat 2>err && fail "fat: it was not said which"

@@ -32,12 +32,15 @@ C
 # ---- .gnu_debugdata ------------------------------------------------------------------------
 if gcc -O1 -shared -fPIC -Wl,--build-id=sha1 -o whole.so a.c 2>log && command -v xz >/dev/null; then
   objcopy --only-keep-debug whole.so mini && objcopy -S --keep-symbol=deeper --keep-symbol=cold mini && xz -k mini &&
-    strip -o stripped.so whole.so && objcopy --add-section .gnu_debugdata=mini.xz stripped.so packed.so || complain "objcopy"
+    strip -o stripped.so whole.so && objcopy --add-section .gnu_debugdata=mini.xz stripped.so packed.so ||
+    complain "objcopy"
   create -o stripped.gsym stripped.so && create -o packed.gsym packed.so
   at=0x$(nm whole.so | awk '/ deeper$/ { print $1 }')
   "$symfs" gsym lookup "$at" stripped.gsym | grep -q deeper && complain "the test strips nothing"
-  "$symfs" gsym lookup "$at" packed.gsym | grep -q 'deeper$' || complain "what is packed is not read: $("$symfs" gsym lookup "$at" packed.gsym)"
-  "$symfs" gsym lookup "0x$(nm whole.so | awk '/ other$/ { print $1 }')" packed.gsym | grep -q 'other$' || complain "what is not packed is lost"
+  "$symfs" gsym lookup "$at" packed.gsym | grep -q 'deeper$' ||
+    complain "what is packed is not read: $("$symfs" gsym lookup "$at" packed.gsym)"
+  "$symfs" gsym lookup "0x$(nm whole.so | awk '/ other$/ { print $1 }')" packed.gsym | grep -q 'other$' ||
+    complain "what is not packed is lost"
   # What is broken, or unpacks to more than symbols could, costs only itself.
   head -c 100 mini.xz >cut.xz
   head -c 300000000 /dev/zero | xz -0 >bomb.xz
@@ -52,8 +55,10 @@ else
 fi
 
 # ---- not linked ----------------------------------------------------------------------------
-if gcc -g -O1 -ffunction-sections -c a.c -o a.o 2>log && command -v eu-addr2line >/dev/null && create -o a.gsym a.o; then
-  objcopy --compress-debug-sections a.o z.o && create -o z.gsym z.o && { cmp -s a.gsym z.gsym || complain "compressed, it is another"; }
+if gcc -g -O1 -ffunction-sections -c a.c -o a.o 2>log && command -v eu-addr2line >/dev/null &&
+  create -o a.gsym a.o; then
+  objcopy --compress-debug-sections a.o z.o && create -o z.gsym z.o && { cmp -s a.gsym z.gsym ||
+    complain "compressed, it is another"; }
   "$symfs" gsym verify a.gsym >/dev/null || complain "verify"
   awk 'BEGIN { for (i = 0; i < 160; i++) printf "0x%x\n", i }' >addresses
   "$symfs" gsym lookup --stdin a.gsym <addresses | grep -v -- '-$' >got
@@ -79,7 +84,8 @@ for target in x86_64 i386 aarch64 arm riscv64 riscv32 powerpc64le powerpc; do
     "$symfs" gsym dump $g.gsym | sed -n 's/^\[\(0x[0-9a-f]*\)-.*/\1/p' >starts
     first=$(head -n 1 starts)
     i=0
-    while [ $i -lt 200 ]; do echo $((first + i)); i=$((i + 2)); done | "$symfs" gsym lookup --stdin $g.gsym | cut -f 2 >$g.answers
+    while [ $i -lt 200 ]; do echo $((first + i)); i=$((i + 2)); done | "$symfs" gsym lookup --stdin $g.gsym |
+      cut -f 2 >$g.answers
   done
   grep -q 'inner@.*one.c:2 < .*@.*one.c' r.answers || complain "$target: nothing is inlined: $(head -n 4 r.answers)"
   cmp -s r.answers linked.answers || complain "$target: linked, it answers otherwise: $(diff r.answers linked.answers | head -n 4)"
@@ -100,7 +106,8 @@ embedded() {
     i=0; while [ $i -lt 40 ]; do printf '0x%x\n' $((from + i)); i=$((i + 1)); done
   done >addresses
   "$symfs" gsym lookup --stdin v1.gsym <addresses >ours
-  "$symfs" gsym lookup --stdin "$1.embedded" <addresses | cmp -s - ours || complain "$1: embedded, it answers otherwise"
+  "$symfs" gsym lookup --stdin "$1.embedded" <addresses | cmp -s - ours ||
+    complain "$1: embedded, it answers otherwise"
   "$symfs" gsym verify "$1.embedded" >/dev/null || complain "$1: verify"
   readelf -hSlnW "$2" 2>&1 >/dev/null | sort -u >before
   readelf -hSlnW "$1.embedded" 2>&1 >/dev/null | sort -u >after
@@ -128,7 +135,8 @@ C
   [ $? -le 1 ] || complain "the program with GSYM in it does not run"
   # Its strings are shared: those that are added are few.
   readelf -SW program.embedded | grep -q gsymstrtab && complain "no strings are shared"
-  [ $(($(stat -c %s program.embedded) - $(stat -c %s prog))) -lt $(($(stat -c %s v1.gsym) + 1000)) ] || complain "the copy is much larger"
+  [ $(($(stat -c %s program.embedded) - $(stat -c %s prog))) -lt $(($(stat -c %s v1.gsym) + 1000)) ] ||
+    complain "the copy is much larger"
   strip -g -o symbols prog && embedded symbols symbols
   objcopy --compress-debug-sections prog squeezed && embedded compressed squeezed
   [ -f a.o ] && embedded relocatable a.o
@@ -136,7 +144,8 @@ else
   echo "nothing embedded: $(head -n 1 log)"
 fi
 for target in powerpc i386 aarch64; do
-  "$CLANG" -target $target-linux-gnu -g -O1 -c one.c -o r.o 2>log && "$LLD" -e work -o linked r.o 2>log && embedded $target linked
+  "$CLANG" -target $target-linux-gnu -g -O1 -c one.c -o r.o 2>log && "$LLD" -e work -o linked r.o 2>log &&
+    embedded $target linked
   [ $target = aarch64 ] && embedded clang-object r.o # its .strtab has the names of sections, too
 done
 
@@ -154,7 +163,8 @@ SYMBOLIZER=$(first_of llvm-symbolizer) && STRIP=$(first_of llvm-strip) && NM=$(f
 for target in x86_64:i386pep i686:i386pe aarch64:arm64pe; do
   emulation=${target#*:} target=${target%:*}
   [ "$SYMBOLIZER" != none ] && "$CLANG" -target $target-w64-windows-gnu -gdwarf-4 -O1 -c p.c -o p.obj 2>log &&
-    "$LLD" -m $emulation --shared --entry=DllMainCRTStartup -o p.dll p.obj 2>log || { echo "PE of $target: $(head -n 1 log)"; continue; }
+    "$LLD" -m $emulation --shared --entry=DllMainCRTStartup -o p.dll p.obj 2>log ||
+    { echo "PE of $target: $(head -n 1 log)"; continue; }
   create -o p.gsym p.dll || continue
   "$symfs" gsym verify p.gsym >/dev/null || complain "PE of $target: verify"
   "$symfs" gsym dump p.gsym | sed -n 's/^\[\(0x[0-9a-f]*\)-\(0x[0-9a-f]*\)) .*/\1 \2/p' | while read -r from to; do
@@ -169,7 +179,8 @@ for target in x86_64:i386pep i686:i386pe aarch64:arm64pe; do
   cmp -s ours theirs || complain "PE of $target: $SYMBOLIZER says otherwise: $(diff ours theirs | head -n 4)"
   compared=$((compared + $(wc -l <addresses)))
   # In an object file of the same format.
-  create --format object -o p.o p.dll && "$symfs" gsym lookup --stdin p.o <addresses | cut -f 2 | sed 's/ < /\n/g' | cmp -s - ours ||
+  create --format object -o p.o p.dll && "$symfs" gsym lookup --stdin p.o <addresses | cut -f 2 | sed 's/ < /\n/g' |
+    cmp -s - ours ||
     complain "PE of $target: the object says otherwise"
   llvm_sees p.o COFF .gsymstrtab
   # The symbols alone, and the exports alone.
@@ -177,7 +188,8 @@ for target in x86_64:i386pep i686:i386pe aarch64:arm64pe; do
     "$NM" p.dll | awk '$2 ~ /^[tT]$/ { print "0x" $1, $3 }' | sed "$([ $target = i686 ] && echo 's/ _/ /')" >names
   grep -q ' deeper$' names || complain "PE of $target: no symbols: $(cat names)"
   while read -r at name; do
-    "$symfs" gsym lookup "$at" symbols.gsym | grep -q "	$name\$" || complain "PE of $target: $name at $at: $("$symfs" gsym lookup "$at" symbols.gsym)"
+    "$symfs" gsym lookup "$at" symbols.gsym | grep -q "	$name\$" ||
+      complain "PE of $target: $name at $at: $("$symfs" gsym lookup "$at" symbols.gsym)"
   done <names
   "$STRIP" p.dll -o exports.dll && create -o exports.gsym exports.dll && "$symfs" gsym dump exports.gsym >dump
   grep -q ') work$' dump && grep -q ') a_longer_name$' dump || complain "PE of $target: exports: $(cat dump)"
@@ -188,20 +200,23 @@ done
 [ -f p.obj ] && { grep -q 'is not linked' err || complain "it is not said: $(cat err)"; }
 
 # ---- Mach-O without DWARF ------------------------------------------------------------------
-if LD64=$(first_of ld64.lld) && "$CLANG" -target x86_64-apple-macos11 -O1 -c one.c -o m.o 2>log && [ "$SYMBOLIZER" != none ] &&
+if LD64=$(first_of ld64.lld) && "$CLANG" -target x86_64-apple-macos11 -O1 -c one.c -o m.o 2>log &&
+  [ "$SYMBOLIZER" != none ] &&
   "$LD64" -arch x86_64 -platform_version macos 11.0 11.0 -dylib -undefined dynamic_lookup -o m.dylib m.o 2>log; then
   create -o m.gsym m.dylib
   "$NM" m.dylib | awk '$2 ~ /^[tT]$/ && $3 ~ /^_/ { print "0x" $1, substr($3, 2) }' >names
   create --format object -o m.o m.dylib
   llvm_sees m.o Mach-O __gsym_strtab
-  "$symfs" gsym verify m.gsym >/dev/null && "$symfs" gsym create -o m2.gsym m.o 2>err && "$symfs" gsym verify m2.gsym >/dev/null ||
+  "$symfs" gsym verify m.gsym >/dev/null && "$symfs" gsym create -o m2.gsym m.o 2>err &&
+    "$symfs" gsym verify m2.gsym >/dev/null ||
     complain "Mach-O: $(cat err)"
   while read -r at name; do
     "$symfs" gsym lookup "$at" m.o | grep -q "	$name\$" || complain "Mach-O: the object has no $name"
   done <names
   [ "$(wc -l <names)" -ge 4 ] || complain "Mach-O: no symbols: $(cat names)"
   while read -r at name; do
-    "$symfs" gsym lookup "$at" m.gsym | grep -q "	$name\$" || complain "Mach-O: $name at $at: $("$symfs" gsym lookup "$at" m.gsym)"
+    "$symfs" gsym lookup "$at" m.gsym | grep -q "	$name\$" ||
+      complain "Mach-O: $name at $at: $("$symfs" gsym lookup "$at" m.gsym)"
   done <names
   seen="$seen macho"
 else

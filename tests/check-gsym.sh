@@ -79,7 +79,8 @@ says '^  1 0x[0-9a-f]* 0x[0-9a-f]*$' out
 says '^  [0-9]* /src/dir0/file0.cpp$' out
 functions=$(grep -c '^\[0x' out)
 [ "$functions" -gt 150 ] || complain "dump shows $functions functions"
-[ "$(sed -n '/^address offset/,/^files:/p' out | grep -c '^  ')" = "$functions" ] || complain "dump shows $(grep -c '^  [0-9]' out) offsets"
+[ "$(sed -n '/^address offset/,/^files:/p' out | grep -c '^  ')" = "$functions" ] ||
+  complain "dump shows $(grep -c '^  [0-9]' out) offsets"
 cp out want
 ends 0 --dump a.gsym
 cmp -s want out || complain "--dump is not dump"
@@ -276,7 +277,8 @@ done
 [ $ended -gt 0 ] || complain "nothing was interrupted"
 # How far it is, on a terminal and nowhere else.
 if command -v script >/dev/null; then
-  script -qec "'$symfs' gsym create -o many2.gsym many.sym" /dev/null </dev/null >shown 2>&1 || complain "on a terminal: $(cat shown)"
+  script -qec "'$symfs' gsym create -o many2.gsym many.sym" /dev/null </dev/null >shown 2>&1 ||
+    complain "on a terminal: $(cat shown)"
   grep -q 'many.sym: [1-9]0 %' shown || complain "no progress on a terminal"
 fi
 "$symfs" gsym create -o many2.gsym many.sym >shown 2>&1

@@ -73,7 +73,8 @@ for c in $commands; do
   [ $? = 2 ] || complain "$c --lookup-deadline soon does not end with 2"
   grep -q 'expected a time' "$tmp/err" || complain "$c --lookup-deadline soon: $(cat "$tmp/err")"
 done
-awk 'length($0) > 80 { print FILENAME ": longer than 80 columns: " $0; bad = 1 } END { exit bad }' "$tmp"/help* || bad=1
+awk 'length($0) > 80 { print FILENAME ": longer than 80 columns: " $0; bad = 1 } END { exit bad }' "$tmp"/help* ||
+  bad=1
 
 # --cache and --cache-dir are one option: the last one counts.
 dir() { "$symfs" cache stats --no-default-sources "$@" | sed -n 's/^directory //p'; }
@@ -88,7 +89,8 @@ others='buildid-dir wait' # perf, sentry-cli
   printf '%s\n' $others
 } | sort -u >"$tmp/all"
 manual_options() { # PAGE
-  grep -E '^\.(It |Op |Oo )*.*Fl ' "$1" | grep -oE 'Fl ([a-z] , )?-[a-z][a-z-]+' | sed 's/.*[ -]-//; s/^Fl -//' | sort -u
+  grep -E '^\.(It |Op |Oo )*.*Fl ' "$1" | grep -oE 'Fl ([a-z] , )?-[a-z][a-z-]+' | sed 's/.*[ -]-//; s/^Fl -//' |
+    sort -u
 }
 in_manuals=0
 for page in "$top"/man/*.in; do
@@ -99,12 +101,14 @@ for page in "$top"/man/*.in; do
 done
 [ $in_manuals -ge 60 ] || complain "only $in_manuals options in the manual pages"
 printf '.It Fl -frobnicate Ar file\n.Op Fl q , -quixotic\n' >"$tmp/page"
-[ "$(manual_options "$tmp/page" | tr '\n' ' ')" = "frobnicate quixotic " ] || complain "an invented option is not found"
+[ "$(manual_options "$tmp/page" | tr '\n' ' ')" = "frobnicate quixotic " ] ||
+  complain "an invented option is not found"
 
 # symfs(1) lists the commands that take the common options.
 rm "$tmp/help-options"
 grep -l -- --config "$tmp"/help-* | sed 's|.*/help-||' | sort >"$tmp/takes"
-sed -n '/^Every command that asks sources/,/^All other commands refuse/p' "$top/man/symfs.1.in" | sed -n 's/^\.Cm //p' |
+sed -n '/^Every command that asks sources/,/^All other commands refuse/p' "$top/man/symfs.1.in" |
+  sed -n 's/^\.Cm //p' |
   tr -s ' ,.' '\n' | grep -vx lookup | grep . | sort -u | diff "$tmp/takes" - >"$tmp/out" ||
   complain "OPTIONS of symfs.1 and the commands that take --config: $(cat "$tmp/out")"
 
@@ -120,7 +124,8 @@ sed -n 1p "$tmp"/help-* | grep '[a-z]_[a-z]' && complain "a usage has the name o
 # A typo: what may be meant. What is near to nothing is near to nothing.
 while read -r typo meant; do
   "$symfs" "$typo" >"$tmp/out" 2>"$tmp/err"
-  [ $? = 2 ] && grep -qx "symfs: no such command: $typo; did you mean $meant?" "$tmp/err" || complain "$typo: $(cat "$tmp/err")"
+  [ $? = 2 ] && grep -qx "symfs: no such command: $typo; did you mean $meant?" "$tmp/err" ||
+    complain "$typo: $(cat "$tmp/err")"
   "$symfs" help "$typo" >"$tmp/out" 2>"$tmp/err"
   [ $? = 2 ] && grep -q "did you mean $meant?" "$tmp/err" || complain "help $typo: $(cat "$tmp/err")"
 done <<'END'
@@ -134,7 +139,8 @@ END
 for word in frobnicate x 12345678901234567890123456789012345678901234567890; do
   "$symfs" "$word" 2>&1 | grep -q 'did you mean' && complain "$word is near to something"
 done
-"$symfs" get --ofline 2>&1 | grep -qx 'symfs get: no such option: --ofline; did you mean --offline?' || complain "get --ofline"
+"$symfs" get --ofline 2>&1 | grep -qx 'symfs get: no such option: --ofline; did you mean --offline?' ||
+  complain "get --ofline"
 "$symfs" umount --ofline 2>&1 | grep -q 'did you mean' && complain "umount --ofline: an option that it does not take"
 
 "$symfs" nonsense >"$tmp/out" 2>"$tmp/err"

@@ -37,7 +37,8 @@ missing=$(sort "$tmp/there" | comm -23 - "$tmp/sorted")
 [ -z "$missing" ] || { echo "in no list of Makefile.am:" $missing; exit 1; }
 echo "$(wc -l <"$tmp/listed") names in lists, $(wc -l <"$tmp/there") files seen"
 
-{ cat Makefile.am; printf 'mine = \\\n\tb.c \\\n\ta.c \\\n\tc.c c.h \\\n\tsrc/base/buf.c \\\n\t$(NULL)\n'; } >"$tmp/Makefile.am"
+{ cat Makefile.am; printf 'mine = \\\n\tb.c \\\n\ta.c \\\n\tc.c c.h \\\n\tsrc/base/buf.c \\\n\t$(NULL)\n'; } \
+	>"$tmp/Makefile.am"
 faults_of "$tmp/Makefile.am" >"$tmp/faults"
 for said in 'a.c is not in its place' 'more than one word' 'src/base/buf.c stands in libsymfs_a_SOURCES and in mine'; do
 	grep -qF "$said" "$tmp/faults" || { echo "a bad list passed: $said"; exit 1; }

@@ -16,7 +16,8 @@ for page in "$top"/man/*.in; do
 	said=$(sed -n 's/^\.Dl //p' "$page" | grep -E '.{67}')
 	[ -z "$said" ] || bad "$page: wider than a page; .Bd -literal has no margin: $said"
 	command -v mandoc >/dev/null || continue
-	said=$(mandoc -Tlint -Wwarning "$page" | grep -vE 'unusual Xr order|referenced manual not found|unexpected section: Sh ERRORS')
+	said=$(mandoc -Tlint -Wwarning "$page" |
+		grep -vE 'unusual Xr order|referenced manual not found|unexpected section: Sh ERRORS')
 	[ -z "$said" ] || bad "$said"
 done
 
@@ -43,7 +44,8 @@ commands_without_place()
 {
 	while read -r command; do
 		grep -qE "^\.Cm $command( |\$)" "$man/symfs.1.in" || lacks "the synopsis of symfs.1" "$command"
-		[ -e "$man/symfs-$command.1.in" ] || grep -qE "^\.It Cm $command( |\$)" "$man/symfs.1.in" || lacks symfs.1 "$command"
+		[ -e "$man/symfs-$command.1.in" ] || grep -qE "^\.It Cm $command( |\$)" "$man/symfs.1.in" ||
+			lacks symfs.1 "$command"
 	done
 }
 subcommands_without_place() # COMMAND
@@ -51,20 +53,24 @@ subcommands_without_place() # COMMAND
 	sub_page=$man/symfs-$1.1.in
 	[ -e "$sub_page" ] || sub_page=$man/symfs.1.in
 	while read -r sub; do
-		grep -qE "^\.((It |Op )?Cm|Ss|Nm symfs $1) (.*[^a-z-])?$sub([^a-z-]|\$)" "$sub_page" || lacks "$sub_page" "$1 $sub"
+		grep -qE "^\.((It |Op )?Cm|Ss|Nm symfs $1) (.*[^a-z-])?$sub([^a-z-]|\$)" "$sub_page" ||
+			lacks "$sub_page" "$1 $sub"
 	done
 }
 options_without_place()
 {
-	while read -r key; do grep -qE "^\.(It )?Fl (.* )?-$key( |\$)" "$man/symfs.1.in" || lacks symfs.1 "--$key"; done
+	while read -r key; do grep -qE "^\.(It )?Fl (.* )?-$key( |\$)" "$man/symfs.1.in" ||
+		lacks symfs.1 "--$key"; done
 }
 items_without_place() # PAGE
 {
-	while read -r word; do grep -qE "^\.(It )?Cm (.*[^a-z0-9_-])?$word([^a-z0-9_-]|\$)" "$man/$1.in" || lacks "$1" "$word"; done
+	while read -r word; do grep -qE "^\.(It )?Cm (.*[^a-z0-9_-])?$word([^a-z0-9_-]|\$)" "$man/$1.in" ||
+		lacks "$1" "$word"; done
 }
 layouts_without_place()
 {
-	while read -r word; do grep -qE "^\.(Ss|It|Cm|Pa) .*$word" "$man/symfs-layouts.7.in" || lacks symfs-layouts.7 "$word"; done
+	while read -r word; do grep -qE "^\.(Ss|It|Cm|Pa) .*$word" "$man/symfs-layouts.7.in" ||
+		lacks symfs-layouts.7 "$word"; done
 }
 types_without_place()
 {
@@ -74,7 +80,8 @@ types_without_place()
 attributes_without_place()
 {
 	sed -n '/^\.Sh EXTENDED ATTRIBUTES/,/^\.Sh S/p' "$man/symfs.1.in" >"$tmp/section"
-	while read -r word; do grep -qx "\.It Cm user\.symfs\.$word" "$tmp/section" || lacks symfs.1 "user.symfs.$word"; done
+	while read -r word; do grep -qx "\.It Cm user\.symfs\.$word" "$tmp/section" ||
+		lacks symfs.1 "user.symfs.$word"; done
 }
 asked() { seen=$((seen + $(wc -l <"$tmp/words"))); }
 tmp=$(mktemp -d) || exit 1
@@ -104,12 +111,14 @@ ask 5 source_kinds_named items_without_place symfs.conf.5
 ask 8 xattrs_named attributes_without_place
 ask 15 presets_named items_without_place symfs.conf.5
 for topic in $(grep -o '\[LOG_[A-Z]*\] *= "[a-z]*"' "$top/src/base/log.c" | sed 's/.*"\(.*\)"/\1/'); do
-	grep -qE "^\.Cm conf ,.* $topic( |\$)|^\.Cm $topic ," "$top/man/symfs.1.in" || bad "symfs.1 does not name the topic $topic of SYMFS_DEBUG"
+	grep -qE "^\.Cm conf ,.* $topic( |\$)|^\.Cm $topic ," "$top/man/symfs.1.in" ||
+		bad "symfs.1 does not name the topic $topic of SYMFS_DEBUG"
 	seen=$((seen + 1))
 done
 for page in "$top"/man/symfs-*.1.in; do
 	name=$(basename "$page" .1.in)
-	sed -n '/^\.Sh SEE ALSO/,/^\.Sh C/p' "$top/man/symfs.1.in" | grep -q "^\.Xr $name 1" || bad "symfs.1 does not refer to $name"
+	sed -n '/^\.Sh SEE ALSO/,/^\.Sh C/p' "$top/man/symfs.1.in" | grep -q "^\.Xr $name 1" ||
+		bad "symfs.1 does not refer to $name"
 done
 # Each command has a page of its own, written or made from that of symfs.
 for command in $(commands_named); do

@@ -79,8 +79,8 @@ awk 'BEGIN {
   print "  return r; }"
 }' >clones.c
 
-# build NAME COMPILER SOURCE FLAGS…: makes NAME with each linker that there is, with identical code folded. The compiler
-# may be several words, such as "ccache gcc".
+# build NAME COMPILER SOURCE FLAGS…: makes NAME with each linker that there is, with identical code folded. The
+# compiler may be several words, such as "ccache gcc".
 made=
 build() {
   name=$1 cc=$2 source=$3

@@ -5,7 +5,8 @@
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 need python3
 shared=${top_srcdir:-$(dirname "$0")/..}/../shared
-pdb=$(realpath "$shared/fixtures/pdb/fixtures" 2>/dev/null) && [ -f "$pdb/cl64.pdb" ] || skip "no ../shared/fixtures/pdb"
+pdb=$(realpath "$shared/fixtures/pdb/fixtures" 2>/dev/null) && [ -f "$pdb/cl64.pdb" ] ||
+  skip "no ../shared/fixtures/pdb"
 cd "$TMP" || exit 1
 dump() { "$SYMFS" pdb "$@" 2>said || fail "symfs pdb $*: $(cat said)"; }
 
@@ -26,7 +27,8 @@ dump "$pdb/omap_reorder_funcs.pdb" | grep -q '^rearranged yes' || fail "no OMAP 
 
 # Streams: as many as the summary has, modules with their names, and those of one size in both forms.
 dump --streams "$pdb/basic32.pdb" >streams
-[ "$(($(wc -l <streams) - 1))" = "$(dump "$pdb/basic32.pdb" | sed -n 's/^streams //p')" ] || fail "streams are missing"
+[ "$(($(wc -l <streams) - 1))" = "$(dump "$pdb/basic32.pdb" | sed -n 's/^streams //p')" ] ||
+  fail "streams are missing"
 for use in types ids 'debug information' /names 'public symbols' 'symbol records' 'hashes of types'; do
   grep -q "  $use\$" streams || fail "no stream for $use"
 done
@@ -34,7 +36,8 @@ grep -q 'basic32.obj$' streams || fail "no stream of a module"
 dump --streams --json "$pdb/basic32.pdb" | python3 -c '
 import json, sys
 lines = [l.split(None, 2) for l in list(open("streams"))[1:]]
-assert [(d["stream"], d["size"]) for d in json.load(sys.stdin)] == [(int(l[0]), int(l[1])) for l in lines]' || fail "--streams --json"
+assert [(d["stream"], d["size"]) for d in json.load(sys.stdin)] == [(int(l[0]), int(l[1])) for l in lines]' ||
+  fail "--streams --json"
 
 # Every piece of a module has the frames that a look-up finds there.
 for row in basic32:0 cl64:0 rsapp:0 omap_reorder_funcs:78; do
@@ -71,7 +74,8 @@ dump --module "$linker" "$pdb/basic32.pdb" | awk '$4 == "trampoline" { print $1 
 "$SYMFS" gsym lookup $(awk 'NR % 40 == 0' jumps) "$pdb/basic32.pdb" >direct || fail "lookup in the PDB"
 awk 'NR % 40 == 0' found | sed 's/@:0$//' | cmp - direct || fail "jumps in the PDB and in GSYM differ"
 
-dump --lines 0x2a1de "$pdb/basic32.pdb" | grep -q '^0x2a143 1:00029143 389 function .*type_case_integer' || fail "--lines"
+dump --lines 0x2a1de "$pdb/basic32.pdb" | grep -q '^0x2a143 1:00029143 389 function .*type_case_integer' ||
+  fail "--lines"
 dump --publics "$pdb/cl64.pdb" | grep -q '^0x1000 1:00000000 function ?overload@@YAHH@Z$' || fail "--publics"
 
 # Refusals.

@@ -17,10 +17,12 @@ for file in variants/*; do
   table=$pdb/expected/variants/${name%.*}.tsv letters=none
   [ -f "$table" ] || { table=$pdb/expected/cl64.tsv letters=letters; }
   "$vectors" "$file" "$table" "$letters" >said || fail "$name: $(cat said)"
-  "$top_builddir/symfs" id "$file" | grep -q 'breakpad id 9A0A9A50D48061974C4C44205044422E1$' || fail "$name: another identity"
+  "$top_builddir/symfs" id "$file" | grep -q 'breakpad id 9A0A9A50D48061974C4C44205044422E1$' ||
+    fail "$name: another identity"
   n=$((n + 1))
 done
-"$top_builddir/symfs" id "$pdb/fixtures/crash_with_srcsrv.pdb" | grep -q '^ *breakpad id .*1$' || fail "an age that is not the image's"
+"$top_builddir/symfs" id "$pdb/fixtures/crash_with_srcsrv.pdb" | grep -q '^ *breakpad id .*1$' ||
+  fail "an age that is not the image's"
 [ "$n" -ge 12 ] || fail "only $n variants"
 "$vectors" variants/noipi.pdb "$pdb/expected/crash.tsv" letters >/dev/null && fail "the table of another file passed"
 
@@ -38,7 +40,8 @@ for name in basic32 omap_reorder_funcs rsapp winpty-x64; do
   "$top_builddir/symfs" gsym create -o one.gsym "$file" || fail "$name"
   awk -F '\t' '!/^#/ && NR % 5 == 0 { print "0x" $1 }' "$pdb/expected/$name.tsv" >addresses
   for options in "" --json --plain-names; do
-    [ "$options" != --plain-names ] || "$top_builddir/symfs" gsym create --plain-names -o one.gsym "$file" || fail "$name"
+    [ "$options" != --plain-names ] || "$top_builddir/symfs" gsym create --plain-names -o one.gsym "$file" ||
+      fail "$name"
     # shellcheck disable=SC2046,SC2086
     "$top_builddir/symfs" gsym lookup $options $(head -n 40 addresses) one.gsym >wanted || fail "$name: $options"
     # shellcheck disable=SC2046,SC2086
@@ -67,7 +70,8 @@ for file in damaged/*; do
   esac
 done
 # The same by parts, as from a server with byte ranges.
-timeout 300 "$top_builddir/tests/unit/test-pdb-partial" damaged/* variants/* >said 2>&1 || fail "by parts: $(tail -n 20 said)"
+timeout 300 "$top_builddir/tests/unit/test-pdb-partial" damaged/* variants/* >said 2>&1 ||
+  fail "by parts: $(tail -n 20 said)"
 [ "$(grep -c ' rounds$' said)" -ge 150 ] || fail "by parts: only $(grep -c ' rounds$' said) files"
 echo "$made made, $refused refused"
 [ $((made + refused)) -ge 140 ] || fail "only $((made + refused)) files"

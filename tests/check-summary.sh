@@ -59,7 +59,8 @@ FAIL tests/mount/bad.sh (exit status: 1)
 L
 sh "$summary" "$tmp/b" 1 >"$tmp/got" && { echo "a failure does not show in its exit status"; failed=1; }
 grep -qx 'FAIL: one and one are three' "$tmp/got" || { echo "the log of a failure is not shown"; failed=1; }
-[ "$(tail -n 1 "$tmp/got")" = '3 passed, 2 failed, 5 skipped' ] || { echo "the counts: $(tail -n 1 "$tmp/got")"; failed=1; }
+[ "$(tail -n 1 "$tmp/got")" = '3 passed, 2 failed, 5 skipped' ] ||
+	{ echo "the counts: $(tail -n 1 "$tmp/got")"; failed=1; }
 mkdir "$tmp/empty"
 sh "$summary" "$tmp/empty" >"$tmp/got" && { echo "no test at all is taken for success"; failed=1; }
 exit $failed

@@ -125,7 +125,8 @@ both late late
 grep -qE "^$at [0-9a-f]+ 0 [0-9]+$" late.sym || fail "late: $(grep -A 6 "^FUNC $at " late.sym)"
 
 # Many units: memory of those that were read is given back, also of unpacked sections, and the output stays the same.
-sed 's/^int main/static int once/' prog.cc >unit.cc && echo 'namespace shapes { int run(char **v) { return once(2, v); } }' >>unit.cc
+sed 's/^int main/static int once/' prog.cc >unit.cc &&
+  echo 'namespace shapes { int run(char **v) { return once(2, v); } }' >>unit.cc
 g++ -g -O2 -fPIC -c -o unit.o unit.cc || fail "g++ unit.cc"
 python3 - <<'PY' || fail "copies"
 data = open("unit.o", "rb").read()
@@ -160,7 +161,8 @@ strict table table.sym
 grep '^STACK' o2.sym >stack.want
 [ "$(wc -l <stack.want)" -ge 20 ] || fail "too few unwind rules: $(wc -l <stack.want)"
 grep '^STACK' cfi.sym | cmp -s - stack.want || fail "--cfi-only has other rules"
-! grep -qvE '^(MODULE|INFO|STACK) ' cfi.sym || fail "--cfi-only: $(grep -vE '^(MODULE|INFO|STACK) ' cfi.sym | head -n 3)"
+! grep -qvE '^(MODULE|INFO|STACK) ' cfi.sym ||
+  fail "--cfi-only: $(grep -vE '^(MODULE|INFO|STACK) ' cfi.sym | head -n 3)"
 "$SYMFS" sym --counts --cfi-only stripped/o2 2>counts >counted.sym || fail "--counts"
 same_file cfi.sym counted.sym
 grep -qE '^symfs sym: .*stripped/o2: unwind rules: functions [1-9][0-9]*, rows ([1-9][0-9]*), said \1' counts ||

@@ -23,7 +23,8 @@ told "stored answers" "$AGREE" vectors "$VECTORS"
 
 mkdir up
 "$AGREE" tree "$VECTORS" up >request || fail "tree"
-symbolicate() { "$SYMFS" symbolicate --no-default-sources --source "breakpad@$TMP/up" --cache "$TMP/store" --lookup-deadline 5m "$@" request 2>run.log; }
+symbolicate() { "$SYMFS" symbolicate --no-default-sources --source "breakpad@$TMP/up" --cache "$TMP/store" \
+  --lookup-deadline 5m "$@" request 2>run.log; }
 symbolicate >answer || fail "symbolicate: $(tail -n 3 run.log)"
 told "symbolicate" sh -c '"$0" answers "$1" <answer' "$AGREE" "$VECTORS"
 # What else is found is what was refused.

@@ -32,14 +32,18 @@ for mode in system user; do
 	seen=$((seen + 1))
 done
 
-verify system "$top/etc/systemd/system/symfs-mount.service.in" symfs-mount || { echo "the helper's unit is refused"; exit 1; }
-verify system "$top/etc/systemd/system/symfs-serve.service.in" symfs-serve || { echo "the server's unit is refused"; exit 1; }
-verify system "$top/etc/systemd/system/symfs-serve@.service.in" symfs-serve@8741 || { echo "the unit of one of several servers is refused"; exit 1; }
+verify system "$top/etc/systemd/system/symfs-mount.service.in" symfs-mount ||
+	{ echo "the helper's unit is refused"; exit 1; }
+verify system "$top/etc/systemd/system/symfs-serve.service.in" symfs-serve ||
+	{ echo "the server's unit is refused"; exit 1; }
+verify system "$top/etc/systemd/system/symfs-serve@.service.in" symfs-serve@8741 ||
+	{ echo "the unit of one of several servers is refused"; exit 1; }
 seen=$((seen + 3))
 if systemd-analyze --help | grep -q offline; then
 	for row in symfs-serve:14 symfs-serve@8741:14 symfs:35 symfs-mount:35; do # how exposed each may be, in tenths
 		systemd-analyze security --no-pager --offline=true --threshold="${row#*:}" "$tmp/system/${row%:*}.service" >"$tmp/score" 2>&1 ||
-			{ tail -n 2 "$tmp/score"; echo "${row%:*}.service is more exposed than ${row#*:} tenths"; exit 1; }
+			{ tail -n 2 "$tmp/score"; echo "${row%:*}.service is more exposed than ${row#*:} tenths"
+			exit 1; }
 		sed -n 's/^.*Overall exposure/exposure/p' "$tmp/score"
 	done
 fi
@@ -52,12 +56,15 @@ done
 
 # `Key=` at the start of a line is a setting; the comments may name them.
 namespaces='Protect(System|Home|Proc|KernelTunables|KernelModules|KernelLogs|ControlGroups|Hostname)|ProcSubset|Private(Tmp|Devices|Mounts|IPC|Network|Users)|DynamicUser|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec)Paths|Bind(ReadOnly)?Paths|TemporaryFileSystem|Root(Directory|Image)|(Mount|Extension)(Images|Directories)|MountFlags|MountAPIVFS|LogNamespace'
-if grep -nE "^($namespaces)=" "$top"/etc/systemd/*/symfs.service.in "$top"/etc/systemd/system/symfs-mount.service.in; then
+if grep -nE "^($namespaces)=" "$top"/etc/systemd/*/symfs.service.in \
+	"$top"/etc/systemd/system/symfs-mount.service.in; then
 	echo "these options would hide the mount from all other processes"
 	exit 1
 fi
-grep -q '^User=symfs$' "$top/etc/systemd/system/symfs.service.in" || { echo "the daemon's unit runs as root"; exit 1; }
-grep -qE '^(CapabilityBoundingSet|AmbientCapabilities)=.' "$top/etc/systemd/system/symfs.service.in" && { echo "the daemon's unit has capabilities"; exit 1; }
+grep -q '^User=symfs$' "$top/etc/systemd/system/symfs.service.in" ||
+	{ echo "the daemon's unit runs as root"; exit 1; }
+grep -qE '^(CapabilityBoundingSet|AmbientCapabilities)=.' "$top/etc/systemd/system/symfs.service.in" &&
+	{ echo "the daemon's unit has capabilities"; exit 1; }
 privileges='NoNewPrivileges|RestrictAddressFamilies|SystemCall[A-Za-z]*|LockPersonality|MemoryDenyWriteExecute|Restrict[A-Za-z]*|CapabilityBoundingSet|Protect(Clock|Hostname)'
 if grep -nE "^($privileges)=" "$top/etc/systemd/user/symfs.service.in"; then
 	echo "these would take its setuid bit from fusermount3"

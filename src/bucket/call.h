@@ -39,8 +39,8 @@ struct call {
 };
 
 /* Sends the request and waits. 0: the status is 2xx.
- * -ENOENT	404 to GET, HEAD, DELETE, a copy and a PUT with If-Match: there is no such object, or no such bucket (call_bucket())
- * -ENXIO	404 to a write or to a listing: the store does not have the bucket
+ * -ENOENT	404 to GET, HEAD, DELETE, a copy and a PUT with If-Match: there is no such object, or no such bucket
+ * (call_bucket()) -ENXIO	404 to a write or to a listing: the store does not have the bucket
  * -EEXIST	412: the condition does not hold
  * -EAGAIN	409: another request for the object runs; try again soon
  * -EACCES	401, 403, or there are no credentials

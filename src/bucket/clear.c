@@ -152,8 +152,8 @@ static int clear_marks(struct clearing *cl)
 			continue;
 		r = removal_settle(&cl->caller, it->sha256, it->second);
 		if (is_of_object(r)) {
-			log_warn(BUCKET_MARK "%s/%s: the removal of this key cannot be ended: %s; the mark stays", it->sha256,
-				it->second, call_text(r));
+			log_warn(BUCKET_MARK "%s/%s: the removal of this key cannot be ended: %s; the mark stays",
+				it->sha256, it->second, call_text(r));
 			cl->out->stuck++;
 			r = 0;
 		}

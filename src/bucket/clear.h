@@ -17,13 +17,15 @@ struct cleared {
 	uint64_t saved;		   /* files that were put back, because an upload now refers to them */
 	uint64_t made;		   /* files that symfs made of files that are gone; with `dry_run`: what would end */
 	uint64_t probes;	   /* objects of starts that ended before they removed them */
-	uint64_t stuck;		   /* removals of servers that are gone, which could not be ended: marks x/ that are left */
+	/* removals of servers that are gone, which could not be ended: marks x/ that are left */
+	uint64_t stuck;
 	uint64_t requests;
 };
 
 /* Compares the listings of the files and of the references, page by page, in constant memory. `each` gets the digest
  * and the size of each removed file; NULL is fine. A mark of a removal that
- * cannot be ended is logged and counted, and the rest goes on. `grace` in seconds, by the store's clock. Any thread. 0; -ENOENT:
- * the sources have no bucket that may be written; others: errors of the store, and `e` has a text. (waits) */
+ * cannot be ended is logged and counted, and the rest goes on. `grace` in seconds, by the store's clock. Any thread.
+ * 0; -ENOENT: the sources have no bucket that may be written; others: errors of the store, and `e` has a text.
+ * (waits) */
 int bucket_clear(struct sources *so, bool dry_run, int64_t grace,
 	void (*each)(void *ctx, const char *sha256, uint64_t size), void *ctx, struct cleared *out, struct err *e);

@@ -50,9 +50,10 @@ int end_made(struct caller *c, const char *input, const char *digest);
  * call_run(). */
 int get_key_object(struct caller *c, const char *name, struct bucket_key *out);
 #define CONDITION_MOST 160 /* "If-Match: ETAG" */
-/* removal.c: as get_key_object(). `condition`: the header under which a write replaces just this object; "": the store
- * named no version. */
-int get_key_version(struct caller *c, const char *name, struct bucket_key *out, char condition[static CONDITION_MOST]);
+/* removal.c: as get_key_object(). `condition`: the header under which a write replaces just this object; "": the
+ * store named no version. */
+int get_key_version(struct caller *c, const char *name, struct bucket_key *out,
+	char condition[static CONDITION_MOST]);
 
 /* probe.c: whether the store honours If-None-Match. 1, 0; others: errors of call_run(), with a text in `e`. */
 int probe_conditions(struct caller *c, struct err *e);

@@ -151,7 +151,8 @@ static int drop_ref(struct put *p, const char *sha256, const char *digest)
  * If-None-Match alone; its answer is then 400 or 501. */
 static int replace_key(struct put *p, const char *name, const struct buf *text, const char *condition)
 {
-	struct call call = {.method = "PUT", .name = name, .text = buf_text(text), .size = text->n, .header = condition};
+	struct call call = {.method = "PUT", .name = name, .text = buf_text(text), .size = text->n,
+		.header = condition};
 	int r;
 
 	if (!p->conditions || !condition[0])

@@ -50,8 +50,9 @@ int cache_clear_bucket(struct cache *c, struct sources *so)
 	if (c->json) {
 		r = show_json(&done);
 	} else {
-		printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64 " references, %" PRIu64
-		       " unused files are younger than a day, %" PRIu64 " were put back, %" PRIu64
+		printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64
+		       " references, %" PRIu64 " unused files are younger than a day, %" PRIu64
+		       " were put back, %" PRIu64
 		       " GSYM files of removed files %s\n",
 			c->dry_run ? "would remove" : "removed", done.removed, done.files, done.removed_bytes,
 			done.bytes,

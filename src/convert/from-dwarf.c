@@ -94,8 +94,8 @@ static int file_number(struct job *j, const struct batch *b, uint32_t i, uint32_
 	return r;
 }
 
-/* Whether inlined calls have addresses before the first row. Compilers begin the lines of some parts of functions, such
- * as those that they move away ("cold"), behind the part's first instructions. */
+/* Whether inlined calls have addresses before the first row. Compilers begin the lines of some parts of functions,
+ * such as those that they move away ("cold"), behind the part's first instructions. */
 static bool calls_before_rows(const struct batch *b, const struct batch_func *f)
 {
 	uint64_t first = f->n_rows ? b->rows[f->rows].addr : f->addr + f->size;

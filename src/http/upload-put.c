@@ -120,7 +120,8 @@ static int delete_done(struct exchange *x)
 	if (r == 0)
 		return upload_answer(x, 204, TEXT);
 	if (r == -EINTR)
-		return upload_refuse(x, 503, "removed from this server, which is stopping; its removal from the bucket is "
+		return upload_refuse(x, 503, "removed from this server, which is stopping; its removal from the "
+			"bucket is "
 			"queued; do not upload the file again within %d seconds", DELETE_ORDER_MS / 1000);
 	buf_adds(&x->reply, "removed from this server; its removal from the bucket is queued\n");
 	return upload_answer(x, 202, TEXT);

@@ -11,7 +11,8 @@ unset http_proxy all_proxy ALL_PROXY
 umask 077
 ceph_start
 
-# ---- files of 1 MiB, and four servers: no bucket, one that is only read, one that is written, and a reader of that ---
+# ---- files of 1 MiB, and four servers: no bucket, one that is only read, one that is written, and a reader of that
+# ---
 awk 'BEGIN { for (a = 64; made < 1048576; a += 16) { s = sprintf("PUBLIC %x 0 name_%d\n", a, a); printf "%s", s; made += length(s) } }' >"$TMP/text"
 i=0
 while [ $i -lt "$files" ]; do
@@ -64,18 +65,19 @@ tell "a cold file of 1 MiB without a bucket: median of $files" "$(median_of plai
 tell "a cold file, a bucket that is only read: median of $files" "$(median_of read)" ms
 tell "a cold file, a bucket that is written: median of $files" "$(median_of team)" ms
 tell "what asking the bucket adds: difference of the medians" "$(less "$(median_of read)" "$(median_of plain)")" ms 10
-tell "what a bucket that is written adds: difference of the medians" "$(less "$(median_of team)" "$(median_of plain)")" ms 10
+tell "what a bucket that is written adds: difference of the medians" \
+  "$(less "$(median_of team)" "$(median_of plain)")" ms 10
 tell "what asking the bucket adds: median of the differences" "$(median_of more-read)" ms 10
 tell "what a bucket that is written adds: median of the differences" "$(median_of more-team)" ms 10
 
-# ---- stored files ----------------------------------------------------------------------------------------------------
+# ---- stored files --------------------------------------------------------------------------------------------------
 asked=$(ceph_requests)
 sed "s|.*|url = \"$URL_team/&\"\noutput = /dev/null|" "$TMP/syms" >"$TMP/urls"
 fetch_url --fail -K "$TMP/urls" || fail "a stored file"
 tell "requests of the bucket for $files stored files" $(($(ceph_requests) - asked)) requests
 [ "$(ceph_requests)" = "$asked" ] || fail "stored files cost requests of the bucket"
 
-# ---- an empty server -------------------------------------------------------------------------------------------------
+# ---- an empty server -----------------------------------------------------------------------------------------------
 gets=$(upstream_count "$URL_up" get) asked=$(ceph_requests)
 symfs_serve next --source "breakpad@$URL_up" --config "$TMP/team.conf"
 while read -r sym; do timed next "$sym"; done <"$TMP/syms"
@@ -85,7 +87,7 @@ tell "upstream requests of an empty server" $(($(upstream_count "$URL_up" get) -
 tell "requests of the bucket for $files files of an empty server" $(($(ceph_requests) - asked)) requests
 for name in plain read team next; do symfs_unserve $name; done
 
-# ---- garbage ---------------------------------------------------------------------------------------------------------
+# ---- garbage -------------------------------------------------------------------------------------------------------
 # Every 100th file has no reference.
 made=0 began=$(now_ms) batch=2000
 : >"$TMP/none"
@@ -97,7 +99,8 @@ while [ $made -lt "$keys" ] && [ $(($(now_ms) - began)) -lt $((fill * 1000)) ]; 
       put("b/" sha)
       if (i % 100) put("r/" sha "/" sprintf("%064x", i))
     } }' >"$TMP/puts"
-  signed --fail --parallel --parallel-max 24 -K "$TMP/puts" >"$TMP/out" 2>"$TMP/err" || fail "PUT: $(tail -n 1 "$TMP/err")"
+  signed --fail --parallel --parallel-max 24 -K "$TMP/puts" >"$TMP/out" 2>"$TMP/err" ||
+    fail "PUT: $(tail -n 1 "$TMP/err")"
   made=$((made + batch))
 done
 say "$made keys were made in $(($(now_ms) - began)) ms"
@@ -105,13 +108,15 @@ conf many many no
 gc() { # ARGS...: sets took
   took=$(now_ms)
   # Without `timeout`: the memory of this process is measured.
-  SYMFS_TEST_GRACE=0 "$SYMFS" cache gc --bucket "$@" --no-default-sources --config "$TMP/many.conf" --cache "$TMP/store-gc" \
+  SYMFS_TEST_GRACE=0 "$SYMFS" cache gc --bucket "$@" --no-default-sources --config "$TMP/many.conf" \
+    --cache "$TMP/store-gc" \
     >"$TMP/gc.out" 2>"$TMP/gc.err" &
   gc_pid=$!
   PIDS="$PIDS $gc_pid"
   until gone $gc_pid; do
     [ $(($(now_ms) - took)) -lt 600000 ] || fail "gc takes longer than ten minutes"
-    awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$gc_pid/status" >"$TMP/now" 2>/dev/null && [ -s "$TMP/now" ] && mv "$TMP/now" "$TMP/peak"
+    awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$gc_pid/status" >"$TMP/now" 2>/dev/null && [ -s "$TMP/now" ] &&
+      mv "$TMP/now" "$TMP/peak"
     nap
   done
   wait $gc_pid || fail "gc: $(cat "$TMP/gc.err")"

@@ -12,7 +12,8 @@ need_mount
 need gdb g++ objcopy strip readelf curl
 [ -x "$UPSTREAM" ] || fail "$UPSTREAM is not built: make bench"
 [ -x /usr/bin/time ] || skip "no /usr/bin/time"
-gdb -nx -batch -ex 'show debuginfod enabled' 2>&1 | grep -q 'Debuginfod functionality' || skip "this gdb has no debuginfod client"
+gdb -nx -batch -ex 'show debuginfod enabled' 2>&1 | grep -q 'Debuginfod functionality' ||
+  skip "this gdb has no debuginfod client"
 LIBRARIES=30 rounds=${BENCH_ROUNDS:-5}
 
 # ---- the program, its core, and the server ----------------------------------------------------
@@ -29,9 +30,11 @@ C
 links=
 for i in $(seq $LIBRARIES); do
   # The same debug information under a name and a build id of its own.
-  [ "$i" = 1 ] && { g++ -g -O0 -fPIC -fvisibility=hidden -DNAME=common -c -o "$TMP/src/much.o" "$TMP/src/much.cc" || fail "g++"; }
+  [ "$i" = 1 ] && { g++ -g -O0 -fPIC -fvisibility=hidden -DNAME=common -c -o "$TMP/src/much.o" "$TMP/src/much.cc" ||
+    fail "g++"; }
   printf 'int common(int n);\nextern "C" __attribute__((visibility("default")))\nint f%s(int n) { return common(n) + %s; }\n' "$i" "$i" >"$TMP/src/l$i.cc"
-  g++ -g -O0 -fPIC -fvisibility=hidden -shared -Wl,--build-id=sha1 -o "$TMP/bin/libl$i.so" "$TMP/src/l$i.cc" "$TMP/src/much.o" || fail "g++"
+  g++ -g -O0 -fPIC -fvisibility=hidden -shared -Wl,--build-id=sha1 -o "$TMP/bin/libl$i.so" "$TMP/src/l$i.cc" \
+    "$TMP/src/much.o" || fail "g++"
   links="$links -ll$i"
 done
 {
@@ -42,14 +45,17 @@ done
   echo 'if (n) abort(); return 0; }'
 } >"$TMP/src/main.c"
 # shellcheck disable=SC2086
-gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $links -Wl,-rpath,"$TMP/bin" || fail gcc
+gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $links -Wl,-rpath,"$TMP/bin" ||
+  fail gcc
 bytes=0
 for f in "$TMP/bin"/*; do
   dir=$TMP/www/buildid/$(build_id "$f")
-  mkdir "$dir" && objcopy --only-keep-debug "$f" "$dir/debuginfo" && strip "$f" && cp "$f" "$dir/executable" || fail objcopy
+  mkdir "$dir" && objcopy --only-keep-debug "$f" "$dir/debuginfo" && strip "$f" && cp "$f" "$dir/executable" ||
+    fail objcopy
   bytes=$((bytes + $(stat -c %s "$dir/debuginfo")))
 done
-timeout 120 gdb -nx -batch -iex 'set debuginfod enabled off' -ex run -ex "generate-core-file $TMP/core" "$TMP/bin/main" >"$TMP/core.out" 2>&1
+timeout 120 gdb -nx -batch -iex 'set debuginfod enabled off' -ex run -ex "generate-core-file $TMP/core" \
+  "$TMP/bin/main" >"$TMP/core.out" 2>&1
 [ -s "$TMP/core" ] || skip "gdb cannot run a program here"
 upstream_start far --root "$TMP/www" --delay 20 --rate 50000000 --no-range --no-head
 
@@ -58,10 +64,12 @@ asks=$(for i in $(seq $LIBRARIES); do printf ' -ex "info line f%s"' "$i"; done)
 # gdb_asks FROM...: gdb's words in front; sets took (ms) and cpu (s). A missing line is a failure.
 gdb_asks() {
   began=$(now_ms)
-  eval /usr/bin/time -o "'$TMP/time'" -f '%U' timeout 300 gdb -nx -batch '"$@"' "$asks" "'$TMP/bin/main' '$TMP/core'" >"$TMP/gdb.out" 2>"$TMP/gdb.err"
+  eval /usr/bin/time -o "'$TMP/time'" -f '%U' timeout 300 gdb -nx -batch '"$@"' "$asks" \
+    "'$TMP/bin/main' '$TMP/core'" >"$TMP/gdb.out" 2>"$TMP/gdb.err"
   took=$(($(now_ms) - began)) cpu=$(tail -n 1 "$TMP/time")
   for ga in $(seq $LIBRARIES); do
-    grep -Eq "^Line 3 of \".*l$ga.cc\"" "$TMP/gdb.out" || fail "gdb does not know f$ga: $(tail -n 3 "$TMP/gdb.out" "$TMP/gdb.err")"
+    grep -Eq "^Line 3 of \".*l$ga.cc\"" "$TMP/gdb.out" ||
+      fail "gdb does not know f$ga: $(tail -n 3 "$TMP/gdb.out" "$TMP/gdb.err")"
   done
 }
 by_client() { DEBUGINFOD_URLS=$URL_far DEBUGINFOD_CACHE_PATH=$1 gdb_asks -iex 'set debuginfod enabled on'; }
@@ -87,7 +95,8 @@ for round in $(seq "$rounds"); do
   symfs_mount "warm$round" --source "debuginfod@$URL_far"
   eval "mnt=\$MNT_warm$round"
   began=$(now_ms)
-  "$SYMFS" warm --no-default-sources --cache "$TMP/store-warm$round" --source "debuginfod@$URL_far" "$TMP/core" >"$TMP/warm.out" 2>&1
+  "$SYMFS" warm --no-default-sources --cache "$TMP/store-warm$round" --source "debuginfod@$URL_far" "$TMP/core" \
+    >"$TMP/warm.out" 2>&1
   warmed=$(($(now_ms) - began))
   [ "$(grep -c 'elf_debug [0-9.]* MB' "$TMP/warm.out")" = $((LIBRARIES + 1)) ] || fail "warm: $(cat "$TMP/warm.out")"
   by_symfs "$mnt"

@@ -94,7 +94,8 @@ ours() {
 }
 
 # Where the first segment that is loaded begins: offsets of frames count from there.
-image_base() { readelf -lW "$1" 2>/dev/null | awk '$1 == "LOAD" { sub(/^0x0*/, "0x", $3); print $3 == "0x" ? "0x0" : $3; exit }'; }
+image_base() { readelf -lW "$1" 2>/dev/null |
+  awk '$1 == "LOAD" { sub(/^0x0*/, "0x", $3); print $3 == "0x" ? "0x0" : $3; exit }'; }
 
 through_symbolicate() { # ADDRESSES FILE
   rm -rf "$TMP/tree" "$TMP/agree-store"
@@ -151,7 +152,8 @@ frames_as_lines() {
 gnu() { addr2line -ifa -e "$2" <"$1" 2>/dev/null | as_line; }
 llvm() {
   if [ -n "$LLVM" ]; then
-    $LLVM --obj="$2" --output-style=GNU --functions=linkage --inlines --addresses --no-demangle <"$1" 2>/dev/null | as_line
+    $LLVM --obj="$2" --output-style=GNU --functions=linkage --inlines --addresses --no-demangle <"$1" 2>/dev/null |
+      as_line
   else
     sed 's/$/\tnot here/' "$1"
   fi

@@ -57,7 +57,8 @@ check_made() { # NAME FILE OURS THEIRS
   ours=$("$SYMFS" gsym stats "$3" | awk '$1 == "functions" { print $2 }')
   theirs=$("$SYMFS" gsym stats "$4" | awk '$1 == "functions" { print $2 }')
   [ $((ours * 100)) -ge $((theirs * 99)) ] || fail "$1: $ours functions, and LLVM finds $theirs"
-  AGREE_GSYM=$3 AGREE_ADDRESSES=2000 AGREE_WANTED=99 sh "$top_srcdir/tests/bench/gsym-agree.sh" "$2" >"$TMP/out" 2>&1 ||
+  AGREE_GSYM=$3 AGREE_ADDRESSES=2000 AGREE_WANTED=99 sh "$top_srcdir/tests/bench/gsym-agree.sh" "$2" >"$TMP/out" \
+    2>&1 ||
     fail "$1: $(cat "$TMP/out")"
   say "$1: $ours functions (LLVM $theirs); $(sed -n '1s/.*as one of/agrees with one of/p' "$TMP/out")"
 }
@@ -83,7 +84,8 @@ convert() { # NAME FILE
   done
 }
 
-largest=$(find /usr/lib/debug -name '*.debug' -type f -printf '%s %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d' ' -f2-)
+largest=$(find /usr/lib/debug -name '*.debug' -type f -printf '%s %p\n' 2>/dev/null | sort -n | tail -n 1 |
+  cut -d' ' -f2-)
 [ -z "$largest" ] || convert "$(basename "$largest")" "$largest"
 if command -v g++ >/dev/null; then
   units=${BENCH_UNITS:-40}
@@ -144,7 +146,8 @@ look_up() { # NAME GSYM
   # 150 ns, or a tenth more than LLVM takes on the same machine at the same time.
   bound=${3:-}
   [ -z "$PEER" ] || bound=$(awk -v own="${3:-0}" -v theirs="$(median "$TMP/each.theirs")" 'BEGIN { b = theirs * 1.1; print (b > own ? b : own) }')
-  tell "$1, in process${PEER:+ (LLVM $($PEER --version): $(median "$TMP/each.theirs"))}" "$(median "$TMP/each.ours")" "ns each" "$bound"
+  tell "$1, in process${PEER:+ (LLVM $($PEER --version): $(median "$TMP/each.theirs"))}" \
+    "$(median "$TMP/each.ours")" "ns each" "$bound"
   rm -f "$TMP"/each.*
 }
 look_up "of 120000 functions" "$TMP/many.gsym" 150
@@ -157,7 +160,8 @@ rm -f "$TMP"/ours.* "$TMP"/theirs.*
 for _ in 1 2 3 4 5; do
   timed theirs sh -c "'$LLVM' --addresses-from-stdin <'$TMP/addresses.llvm'"
   timed ours sh -c "'$SYMFS' gsym lookup --stdin '$TMP/many.gsym' <'$TMP/addresses'"
-  [ "$(grep -c ' < ' "$TMP/out")" -gt 10000 ] && [ "$(grep -vc '@' "$TMP/out")" = 0 ] || fail "look-ups without an answer"
+  [ "$(grep -c ' < ' "$TMP/out")" -gt 10000 ] && [ "$(grep -vc '@' "$TMP/out")" = 0 ] ||
+    fail "look-ups without an answer"
 done
 tell "100000 look-ups of the command" "$(median "$TMP/ours.wall")" ms "$(($(median "$TMP/theirs.wall") * 7 / 10))"
 [ $missed = 0 ] || [ "${BENCH_BOUNDS:-}" = no ] || fail "$missed bounds were missed"

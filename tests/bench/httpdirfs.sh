@@ -16,7 +16,8 @@ log=$TMP/nginx-far/access.log file=${BIG#gdb/} whole=$TMP/plain/$BIG
 # httpdirfs overlooks Accept-Ranges in nginx's answer to HEAD, so --no-range-check turns the check off.
 httpdirfs_mount() { # NAME
   mkdir -p "$TMP/$1" "$TMP/cache-$1"
-  httpdirfs -f --no-range-check --cache --cache-location "$TMP/cache-$1" "$URL_far/.build-id/" "$TMP/$1" >"$TMP/$1.log" 2>&1 &
+  httpdirfs -f --no-range-check --cache --cache-location "$TMP/cache-$1" "$URL_far/.build-id/" "$TMP/$1" \
+    >"$TMP/$1.log" 2>&1 &
   hm_pid=$!
   PIDS="$PIDS $hm_pid" MOUNTS="$MOUNTS $TMP/$1"
   wait_for 20 is_mounted "$TMP/$1" || fail "httpdirfs did not mount"
@@ -34,7 +35,8 @@ sent() {
 
 # The bytes must be those of the file.
 piece() { # PATH OFFSET COUNT: of 4 KiB each
-  dd if="$1" bs=4096 skip="$2" count="$3" 2>/dev/null >"$TMP/a" && dd if="$whole" bs=4096 skip="$2" count="$3" 2>/dev/null >"$TMP/b" &&
+  dd if="$1" bs=4096 skip="$2" count="$3" 2>/dev/null >"$TMP/a" &&
+    dd if="$whole" bs=4096 skip="$2" count="$3" 2>/dev/null >"$TMP/b" &&
     cmp -s "$TMP/a" "$TMP/b" || fail "$1: wrong bytes at page $2"
 }
 read_head() { piece "$1" 0 16; }

@@ -103,7 +103,8 @@ make_pdb() { # DIR
   printf '#!/bin/sh\nexec %s "$@"\n' "$clang" >"$TMP/bin/clang-22"
   printf '#!/bin/sh\nexec %s "$@"\n' "$link" >"$TMP/bin/lld-link-22"
   chmod +x "$TMP/bin/clang-22" "$TMP/bin/lld-link-22"
-  PATH=$TMP/bin:$PATH bash "$(realpath "$top_srcdir/../shared/tools/pdb/build/bigpdb.sh")" "$1" >"$TMP/make.log" 2>&1 || fail "bigpdb.sh"
+  PATH=$TMP/bin:$PATH bash "$(realpath "$top_srcdir/../shared/tools/pdb/build/bigpdb.sh")" "$1" >"$TMP/make.log" \
+    2>&1 || fail "bigpdb.sh"
 }
 
 # Four times as many modules: the object files of modules 100 to 159 again, under other names of the same length.
@@ -119,7 +120,8 @@ for n in range(60):
         open(os.path.join(sys.argv[1], 'large/m%s%02d.obj' % (k.decode(), n)), 'wb').write(new)
 P
   (cd "$1/large" && "$TMP/bin/lld-link-22" /nologo /brepro /debug /opt:noref,noicf /pdbaltpath:%_PDB% /nodefaultlib \
-    /entry:mainCRTStartup /subsystem:console ./*.obj ../obj/*.obj /out:../big.exe) >"$TMP/make.log" 2>&1 || fail "lld-link"
+    /entry:mainCRTStartup /subsystem:console ./*.obj ../obj/*.obj /out:../big.exe) >"$TMP/make.log" 2>&1 ||
+    fail "lld-link"
   rm -rf "$1/large"
 }
 

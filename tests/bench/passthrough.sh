@@ -13,7 +13,8 @@ symfs_mount passed --cache "$TMP/store" --offline
 symfs_mount asked -o no_passthrough --cache "$TMP/store" --offline
 passed=passed=$MNT_passed/$BIG asked=asked=$MNT_asked/$BIG plain=$LOCAL=$TMP/plain/$BIG
 "$READS" check "${passed#*=}" "${asked#*=}" || fail "wrong bytes"
-[ "$(stat_of "$MNT_passed" fs_passthrough)" -gt 0 ] || skip "this kernel, this user or this file system does not pass files through"
+[ "$(stat_of "$MNT_passed" fs_passthrough)" -gt 0 ] ||
+  skip "this kernel, this user or this file system does not pass files through"
 [ "$(stat_of "$MNT_asked" fs_passthrough)" = 0 ] || fail "passed through where it should not be"
 
 measured seq-first MB/s "$plain" "$asked" "$passed"

@@ -45,7 +45,8 @@ asked() { # ADDRESSES OFFSET
   printf ']]}'
 }
 asked "$TMP/picked" 9 >"$TMP/request"
-whole() { "$SYMFS" symbolicate --offline --no-default-sources --cache "$TMP/store-whole" "$1" 2>"$TMP/run.log" || fail "the whole PDB"; }
+whole() { "$SYMFS" symbolicate --offline --no-default-sources --cache "$TMP/store-whole" "$1" 2>"$TMP/run.log" ||
+  fail "the whole PDB"; }
 # So many addresses convert the PDB; the answers that follow are from GSYM.
 awk 'NR > 100 && NR <= 700' "$TMP/starts" >"$TMP/many"
 asked "$TMP/many" 9 >"$TMP/request-many"
@@ -70,7 +71,8 @@ for _ in $(seq "$rounds"); do
   upstream_count "$URL_far" get '*/big.pdb' >>"$TMP/requests"
   once memory "$URL_far"
   cat "$TMP/peak" >>"$TMP/memory"
-  curl -gs --noproxy '*' -o /dev/null -w '%{time_total}\n' "$URL_far/$file" | awk '{ print int($1 * 1000) }' >>"$TMP/curl"
+  curl -gs --noproxy '*' -o /dev/null -w '%{time_total}\n' "$URL_far/$file" |
+    awk '{ print int($1 * 1000) }' >>"$TMP/curl"
 done
 middle() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 tell "50 frames in 10 modules: bytes" "$(middle "$TMP/bytes")" bytes "$(cat "$TMP/bound")"
@@ -89,12 +91,15 @@ symfs_serve stored --cache "$TMP/store-whole" --offline
 frames=0
 # shellcheck disable=SC2154
 for i in $(seq "${BENCH_STACKS:-100}"); do
-  awk -v seed="$i" 'BEGIN { srand(seed) } { print rand() "\t" $1 }' "$TMP/starts" | sort -n | head -n 100 | cut -f2 >"$TMP/picked"
+  awk -v seed="$i" 'BEGIN { srand(seed) } { print rand() "\t" $1 }' "$TMP/starts" | sort -n | head -n 100 |
+    cut -f2 >"$TMP/picked"
   asked "$TMP/picked" $((i % 50)) >"$TMP/request"
   for from in "$URL_ranges" "$URL_stored"; do
-    curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/answer.${from##*:}" "$from/symbolicate/v5" || fail "v5"
+    curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/answer.${from##*:}" "$from/symbolicate/v5" ||
+      fail "v5"
   done
-  cmp -s "$TMP/answer.${URL_ranges##*:}" "$TMP/answer.${URL_stored##*:}" || fail "stack $i: another answer than from the whole PDB"
+  cmp -s "$TMP/answer.${URL_ranges##*:}" "$TMP/answer.${URL_stored##*:}" ||
+    fail "stack $i: another answer than from the whole PDB"
   frames=$((frames + 100))
 done
 say "$frames frames as from the whole PDB; $(grep -c 'was made of' "$TMP/ranges.log") conversions"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # PDBs against pdb-addr2line and llvm-symbolizer: 100,000 random addresses, with the conversion, and one address
 # without a conversion. All take turns; what is printed is the median. Memory is RssAnon and RssShmem, so pages of
-# files do not count. BENCH_PDB names a PDB; without it the benchmark makes one with ../shared/tools/pdb/build/bigpdb.sh
-# (of about 60 MB, in a few minutes). BENCH_PDB_LARGE=yes makes one of more than 250 MB; BENCH_FIXTURES=DIR keeps it.
+# files do not count. BENCH_PDB names a PDB; without it the benchmark makes one with
+# ../shared/tools/pdb/build/bigpdb.sh (of about 60 MB, in a few minutes). BENCH_PDB_LARGE=yes makes one of more than
+# 250 MB; BENCH_FIXTURES=DIR keeps it.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A folder of Debian packages as a source, beside debuginfod -U: the ids that both find, the time and the processor time
-# of the first scan and of the scan after a restart, one debug file from each, and the disk space. BENCH_PACKAGES names
-# the folder. Without it, 20 packages are made.
+# A folder of Debian packages as a source, beside debuginfod -U: the ids that both find, the time and the processor
+# time of the first scan and of the scan after a restart, one debug file from each, and the disk space. BENCH_PACKAGES
+# names the folder. Without it, 20 packages are made.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"
@@ -17,7 +17,8 @@ else
   for i in $(seq 20); do
     make_program "$TMP/made" "p$i"
     mkdir -p "$TMP/root/DEBIAN" "$TMP/root/usr/lib/debug"
-    printf 'Package: p%s\nVersion: 1\nArchitecture: amd64\nMaintainer: a <t@example.org>\nDescription: a\n' "$i" >"$TMP/root/DEBIAN/control"
+    printf 'Package: p%s\nVersion: 1\nArchitecture: amd64\nMaintainer: a <t@example.org>\nDescription: a\n' "$i" \
+      >"$TMP/root/DEBIAN/control"
     cp "$TMP/made/bin/p$i" "$TMP/made/debug/p$i.debug" "$TMP/root/usr/lib/debug" || fail "cp"
     dpkg-deb --build "$TMP/root" "$folder/p$i.deb" >/dev/null || fail "dpkg-deb"
     rm -r "$TMP/root"
@@ -33,12 +34,14 @@ cpu_of() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15 + $16 + $17) / hz 
 # ---- debuginfod -------------------------------------------------------------------------------
 port=$(free_port)
 began=$(now_ms)
-(cd "$TMP" && exec env -u DEBUGINFOD_URLS debuginfod -p "$port" -d "$TMP/theirs.sqlite" -U "$folder") >"$TMP/theirs.log" 2>&1 &
+(cd "$TMP" && exec env -u DEBUGINFOD_URLS debuginfod -p "$port" -d "$TMP/theirs.sqlite" -U "$folder") \
+  >"$TMP/theirs.log" 2>&1 &
 theirs=$!
 PIDS="$PIDS $theirs"
 metric() { curl -sf --noproxy '*' "http://127.0.0.1:$port/metrics" | grep -F "$1" | awk '{ print $2 }'; }
 has_scanned() {
-  [ "$(metric 'thread_work_total{role="traverse"}')" = 1 ] && [ "$(metric 'thread_work_pending{role="scan"}')" = 0 ] &&
+  [ "$(metric 'thread_work_total{role="traverse"}')" = 1 ] &&
+    [ "$(metric 'thread_work_pending{role="scan"}')" = 0 ] &&
     [ "$(metric 'thread_busy{role="scan"}')" = 0 ]
 }
 wait_for 1800 has_scanned || fail "debuginfod does not end its scan"
@@ -55,7 +58,8 @@ scan_by_mount() {
   began=$(now_ms)
   symfs_mount "$1" --cache "$TMP/store" --source "scan@$folder"
   eval "mnt=\$MNT_$1 pid=\$PID_$1"
-  wait_for 1800 grep -q '	there, .* archives' "$mnt/.symfs/sources" || fail "the scan does not end: $(cat "$mnt/.symfs/sources")"
+  wait_for 1800 grep -q '	there, .* archives' "$mnt/.symfs/sources" ||
+    fail "the scan does not end: $(cat "$mnt/.symfs/sources")"
   took=$(($(now_ms) - began)) cpu=$(cpu_of "$pid")
 }
 scan_by_mount first
@@ -64,7 +68,8 @@ grep -F 'faults' "$MNT_first/.symfs/sources" && cat "$TMP/first.log"
 wait_for 10 test -s "$TMP"/store/scans/* || fail "no memory file"
 grep -hoE '	elf_(code|debug) [0-9a-f]{40}' "$TMP"/store/scans/* | awk '{ print $2 }' | sort -u >"$TMP/ours.ids"
 echo "build ids: symfs $(wc -l <"$TMP/ours.ids"), debuginfod $(wc -l <"$TMP/theirs.ids")," \
-  "only symfs $(comm -23 "$TMP/ours.ids" "$TMP/theirs.ids" | wc -l), only debuginfod $(comm -13 "$TMP/ours.ids" "$TMP/theirs.ids" | wc -l)"
+  "only symfs $(comm -23 "$TMP/ours.ids" "$TMP/theirs.ids" |
+  wc -l), only debuginfod $(comm -13 "$TMP/ours.ids" "$TMP/theirs.ids" | wc -l)"
 comm -13 "$TMP/ours.ids" "$TMP/theirs.ids" | head -n 20
 echo "memory of the daemon at most: $(awk '/VmHWM/ { print $2 / 1024 }' "/proc/$PID_first/status") MB;" \
   "memory file: $(cat "$TMP"/store/scans/* | wc -c) bytes; debuginfod's index: $(wc -c <"$TMP/theirs.sqlite") bytes"
@@ -80,15 +85,18 @@ for id in $(awk -v n="$(wc -l <"$debug_ids")" 'NR % (int(n / 20) + 1) == 0' "$de
   began=$(now_ms)
   cat "$MNT_first/gdb/$(gdb_path "$id" .debug)" >"$TMP/our.file" || fail "$id through the mount"
   mid=$(now_ms)
-  curl -sf --noproxy '*' "http://127.0.0.1:$port/buildid/$id/debuginfo" >"$TMP/their.file" || fail "$id from debuginfod"
+  curl -sf --noproxy '*' "http://127.0.0.1:$port/buildid/$id/debuginfo" >"$TMP/their.file" ||
+    fail "$id from debuginfod"
   end=$(now_ms)
   n=$((n + 1))
   cmp -s "$TMP/our.file" "$TMP/their.file" && same=$((same + 1)) || echo "$id: other bytes than debuginfod"
   [ "$n" -gt 5 ] || echo "a debug file of $(wc -c <"$TMP/our.file") bytes: symfs $((mid - began)) ms, debuginfod $((end - mid)) ms"
 done
 echo "$n debug files, $same of them with the bytes that debuginfod sends"
-echo "the store: $(find "$TMP/store/blobs" -type f ! -name '*.key' | wc -l) files, $(du -sm "$TMP/store/blobs" | cut -f1) MB"
-find "$TMP/store" -type f -size +7c -exec head -c 7 {} \; -exec echo \; 2>/dev/null | grep -qa '^!<arch>' && fail "a package is in the store"
+echo "the store: $(find "$TMP/store/blobs" -type f ! -name '*.key' | wc -l) files, $(du -sm "$TMP/store/blobs" |
+  cut -f1) MB"
+find "$TMP/store" -type f -size +7c -exec head -c 7 {} \; -exec echo \; 2>/dev/null | grep -qa '^!<arch>' &&
+  fail "a package is in the store"
 
 # ---- after a restart ---------------------------------------------------------------------------
 symfs_umount first

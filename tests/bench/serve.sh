@@ -21,7 +21,8 @@ last=$(awk '$1 == "FUNC" { a = $2 } END { print a }' "$TMP/text")
 i=0
 while [ $i -lt "$modules" ]; do
   mkdir -p "$TMP/up/m$i.so/$(id_of $i)"
-  { echo "MODULE Linux x86_64 $(id_of $i) m$i.so"; sed "s/Class_/Class${i}_/" "$TMP/text"; } >"$TMP/up/m$i.so/$(id_of $i)/m$i.so.sym"
+  { echo "MODULE Linux x86_64 $(id_of $i) m$i.so"
+  sed "s/Class_/Class${i}_/" "$TMP/text"; } >"$TMP/up/m$i.so/$(id_of $i)/m$i.so.sym"
   i=$((i + 1))
 done
 printf 'MODULE Linux x86_64 %s s.so\nPUBLIC 10 0 f\n' "$(id_of 5000)" >"$TMP/small"
@@ -51,7 +52,8 @@ tell "all $modules files ready after" $(($(now_ms) - began)) ms
 # ask NAME CLIENTS BOUND [LUA-LINES] PATH
 ask() {
   printf '%s\n' "$4" >"$TMP/ask.lua"
-  wrk -t 1 -c "$2" -d "${seconds}s" --timeout 60s --latency -s "$TMP/ask.lua" "$U$5" >"$TMP/wrk.out" 2>&1 || fail "wrk: $(cat "$TMP/wrk.out")"
+  wrk -t 1 -c "$2" -d "${seconds}s" --timeout 60s --latency -s "$TMP/ask.lua" "$U$5" >"$TMP/wrk.out" 2>&1 ||
+    fail "wrk: $(cat "$TMP/wrk.out")"
   grep -qE 'Non-2xx|Socket errors' "$TMP/wrk.out" && fail "$1: $(cat "$TMP/wrk.out")"
   of() { # PERCENT: in ms
     awk -v p="$1%" '$1 == p { v = $2; u = 1; if (v ~ /us$/) u = 0.001; else if (v !~ /ms$/) u = 1000; sub(/[a-z]+$/, "", v); print v * u; exit }' "$TMP/wrk.out"

@@ -106,7 +106,8 @@ cell() {
     say "$1, $2 ms, $3 MB/s: left out, its transfer takes $((ce_size / $3 / 1000000)) s (BENCH_SECONDS)"
     return
   fi
-  ce_address=0x$(readelf -sW "$ce_file" | awk '$8 ~ /_function_of_number_/ { print $2 }' | sort | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }')
+  ce_address=0x$(readelf -sW "$ce_file" | awk '$8 ~ /_function_of_number_/ { print $2 }' | sort |
+    awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }')
   ce_want=$(eu-addr2line -e "$ce_file" "$ce_address")
   by_get() {
     bg_file=$("$SYMFS" get --no-default-sources --cache "$TMP/store-get" --source "gdb@$URL_cell" "gdb/$ce_path") &&
@@ -135,7 +136,8 @@ cell() {
 }
 if [ "$table" != no ]; then
   need ld.lld objcopy
-  [ "$(cat "$FX/table/made" 2>/dev/null)" = "$SIZES" ] || { rm -rf "$FX/table" && make_table && echo "$SIZES" >"$FX/table/made"; }
+  [ "$(cat "$FX/table/made" 2>/dev/null)" = "$SIZES" ] || { rm -rf "$FX/table" && make_table &&
+    echo "$SIZES" >"$FX/table/made"; }
   for one in $SIZES; do
     file=$FX/table/${one%%:*}/indexed
     offered "$file" "$(gdb_path "$(build_id "$file")" .debug)"

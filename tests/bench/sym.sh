@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes a Breakpad file of a large debug file, plain and compressed, beside Breakpad's dump_syms: processor time, time,
-# and the highest memory with the pages of files. BENCH_SYM names a debug file; without it g++ makes one of BENCH_SYM_MB.
+# Makes a Breakpad file of a large debug file, plain and compressed, beside Breakpad's dump_syms: processor time,
+# time, and the highest memory with the pages of files. BENCH_SYM names a debug file; without it g++ makes one of
+# BENCH_SYM_MB.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"
@@ -80,7 +81,8 @@ of() {
   name=$1
   shift
   for _ in 1 2 3; do
-    /usr/bin/time -f '%U %S %e %M' -o "$name.time" "$@" >"$name.sym" 2>"$name.log" || fail "$name: $(tail -n 3 "$name.log")"
+    /usr/bin/time -f '%U %S %e %M' -o "$name.time" "$@" >"$name.sym" 2>"$name.log" ||
+      fail "$name: $(tail -n 3 "$name.log")"
     tail -n 1 "$name.time"
   done >"$name.times"
   set -- $(awk '{ c = $1 + $2; if (NR == 1 || c < cpu) cpu = c; if (NR == 1 || $3 < wall) wall = $3; if ($4 > kb) kb = $4 }

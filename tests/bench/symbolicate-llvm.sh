@@ -22,7 +22,8 @@ rounds=${BENCH_ROUNDS:-5} passes=5
 # timed COMMAND...: wall and user milliseconds.
 timed() {
   td_began=$(date +%s%N)
-  td_user=$( { sh -c '"$@" >/dev/null 2>&1; times' sh "$@"; } | awk 'NR == 2 { split($1, t, /[ms]/); print t[1] * 60000 + t[2] * 1000 }')
+  td_user=$( { sh -c '"$@" >/dev/null 2>&1; times' sh "$@"; } |
+    awk 'NR == 2 { split($1, t, /[ms]/); print t[1] * 60000 + t[2] * 1000 }')
   echo "$((($(date +%s%N) - td_began) / 1000)) $td_user" | awk '{ print $1 / 1000, $2 }'
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
@@ -33,7 +34,8 @@ for file; do
   base=$(readelf -lW "$file" 2>/dev/null | awk '$1 == "LOAD" { print $3; exit }')
   set -- $(readelf -SW "$file" | awk '{ sub(/^ *\[ *[0-9]+\] */, "") } $1 == ".text" { print "0x" $3, "0x" $5 }')
   for frames in 1000 10000; do
-    awk -v n=$frames -v first=$(($1 - base)) -v size=$(($2)) 'BEGIN { srand(7); for (i = 0; i < n; i++) print first + int(rand() * size) }' >"$TMP/offsets"
+    awk -v n=$frames -v first=$(($1 - base)) -v size=$(($2)) \
+      'BEGIN { srand(7); for (i = 0; i < n; i++) print first + int(rand() * size) }' >"$TMP/offsets"
     while read -r offset; do printf '0x%x\n' $((offset + base)); done <"$TMP/offsets" >"$TMP/addresses"
     # 10 jobs at most, 50 frames a stack.
     awk -v id="$(build_id "$file")" -v n=$frames '
@@ -56,9 +58,11 @@ for file; do
     sed 's/{"frame": /\n&/g' "$TMP/answer" | sed 1d | awk '
       { at = index($0, "\"function\": \""); n = index($0, ", \"inlines\""); if (!at || (n && at > n)) { print "??"; next }
         s = substr($0, at + 13); print substr(s, 1, index(s, "\"") - 1) }' >"$TMP/names"
-    "$LLVM" --obj="$file" --output-style=GNU --functions=linkage --inlines --no-demangle --addresses <"$TMP/addresses" |
+    "$LLVM" --obj="$file" --output-style=GNU --functions=linkage --inlines --no-demangle --addresses \
+      <"$TMP/addresses" |
       awk '/^0x[0-9a-f]+$/ { if (at) print name; at = 1; name = "??"; next } { name = $0; getline } END { print name }' >"$TMP/names.llvm"
-    [ "$(wc -l <"$TMP/names")" = $frames ] && [ "$(wc -l <"$TMP/names.llvm")" = $frames ] || fail "frames: $(wc -l "$TMP/names" "$TMP/names.llvm")"
+    [ "$(wc -l <"$TMP/names")" = $frames ] && [ "$(wc -l <"$TMP/names.llvm")" = $frames ] ||
+      fail "frames: $(wc -l "$TMP/names" "$TMP/names.llvm")"
     paste "$TMP/names" "$TMP/names.llvm" | awk -F '\t' -v what="$name ($size MiB), $frames frames" '
       $1 == $2 { same++ } $1 != "??" { named++ } $2 != "??" { theirs++ }
       END { printf "%s: named %d, by llvm-symbolizer %d, alike %.2f %%\n", what, named, theirs, 100 * same / NR }'
@@ -71,7 +75,8 @@ for file; do
     done
     of() { awk -v w="$1" -v f="$2" '$1 == w { print $f }' "$TMP/all" | median; }
     ready=$(of ready 2) more=$(awk -v a="$(of llvm-all 2)" -v b="$(of llvm-start 2)" -v n=$passes 'BEGIN { print (a - b) / n }')
-    awk -v what="$name, $frames frames" -v a="$(of start 2)" -v b="$(of llvm-start 2)" -v ua="$(of start 3)" -v ub="$(of llvm-start 3)" -v r="$ready" -v m="$more" 'BEGIN {
+    awk -v what="$name, $frames frames" -v a="$(of start 2)" -v b="$(of llvm-start 2)" -v ua="$(of start 3)" \
+      -v ub="$(of llvm-start 3)" -v r="$ready" -v m="$more" 'BEGIN {
       printf "%s, a new process: %.1f ms, llvm-symbolizer %.1f: %.2f of it; user %.0f and %.0f ms\n", what, a, b, a / b, ua, ub
       printf "%s, ready: %.2f ms, llvm-symbolizer %.2f: %.3f of it\n", what, r, m, (m > 0 ? r / m : 0) }'
   done

@@ -34,7 +34,8 @@ request 1 1 1000 1 >"$TMP/one"
 request 10 20 50 "$modules" >"$TMP/many"
 
 began=$(now_ms)
-"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "breakpad@$TMP/up" "$TMP/many" >"$TMP/answer" 2>"$TMP/run.log" || fail "cold"
+"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "breakpad@$TMP/up" "$TMP/many" \
+  >"$TMP/answer" 2>"$TMP/run.log" || fail "cold"
 tell "$modules modules of $mib MiB, cold" $(($(now_ms) - began)) ms
 [ "$(grep -o '"function_offset"' "$TMP/answer" | wc -l)" = 10000 ] || fail "frames without a function"
 # The command converts no large file as a whole, and a server does so when it is idle.
@@ -46,7 +47,8 @@ all_made() { [ "$(grep -c 'was made of' "$TMP/ready.log")" = "$modules" ]; }
 wait_for 600 all_made || fail "not all files are ready"
 symfs_unserve ready
 for what in one many; do
-  case $what in one) name="1000 frames of one module" bound=2 ;; *) name="10000 frames of $modules modules" bound= ;; esac
+  case $what in one) name="1000 frames of one module" bound=2 ;; *) name="10000 frames of $modules modules" bound= \
+    ;; esac
   for threads in 1 4; do
     set -- $("$ANSWER" "$TMP/store-ready" "$TMP/$what" 40 $threads)
     [ "${5:-}" = 200 ] || fail "$what: $*"

@@ -1,4 +1,5 @@
-/* Fuzzes the key objects and the ends of a bucket: parsing terminates, and what it returns is valid and can be written again. */
+/* Fuzzes the key objects and the ends of a bucket: parsing terminates, and what it returns is valid and can be
+ * written again. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "source/bucket-key.h"

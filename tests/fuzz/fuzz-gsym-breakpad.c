@@ -46,7 +46,8 @@ static int make(const uint8_t *p, size_t n, unsigned strict, size_t piece, struc
 /* Asks for the ends of some functions of the whole file. */
 static void check_asked(const char *text, size_t n)
 {
-	struct buf whole = BUF_UP_TO(64 << 20), part = BUF_UP_TO(64 << 20), x = BUF_UP_TO(1 << 20), y = BUF_UP_TO(1 << 20);
+	struct buf whole = BUF_UP_TO(64 << 20), part = BUF_UP_TO(64 << 20), x = BUF_UP_TO(1 << 20),
+		y = BUF_UP_TO(1 << 20);
 	uint32_t addrs[16];
 	size_t n_addrs = 0;
 	struct gsym g, p;
@@ -62,7 +63,8 @@ static void check_asked(const char *text, size_t n)
 		addrs[i] = MAX(addrs[i], addrs[i - 1]);
 	must(asked_make(text, n, addrs, n_addrs, &part, &p) == r, "a part is judged otherwise");
 	for (size_t i = 0; r == 0 && i < n_addrs; i++)
-		must(strcmp(asked_text(&g, addrs[i], &x), asked_text(&p, addrs[i], &y)) == 0, "a part answers otherwise");
+		must(strcmp(asked_text(&g, addrs[i], &x), asked_text(&p, addrs[i], &y)) == 0,
+			"a part answers otherwise");
 	buf_release(&whole);
 	buf_release(&part);
 	buf_release(&x);

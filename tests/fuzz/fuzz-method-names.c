@@ -1,4 +1,5 @@
-/* Fuzzes the names of methods in the metadata of .NET programs. A name has a bounded length, and reading all names ends. */
+/* Fuzzes the names of methods in the metadata of .NET programs. A name has a bounded length, and reading all names
+ * ends. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "convert/method-names.h"

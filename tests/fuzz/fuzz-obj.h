@@ -45,8 +45,8 @@ static inline int fuzz_ask(const uint8_t *p, size_t have, uint64_t size, const s
 
 static inline bool fuzz_same(const struct obj_slice *a, const struct obj_slice *b)
 {
-	return a->kind == b->kind && a->code == b->code && memcmp(&a->worth, &b->worth, sizeof(a->worth)) == 0 && a->n_types == b->n_types &&
-		strcmp(a->arch, b->arch) == 0 && a->module.object == b->module.object &&
+	return a->kind == b->kind && a->code == b->code && memcmp(&a->worth, &b->worth, sizeof(a->worth)) == 0 &&
+		a->n_types == b->n_types && strcmp(a->arch, b->arch) == 0 && a->module.object == b->module.object &&
 		strcmp(a->module.code_id, b->module.code_id) == 0 &&
 		strcmp(a->module.debug_file, b->module.debug_file) == 0 &&
 		strcmp(a->module.checksum, b->module.checksum) == 0 &&

@@ -1,7 +1,8 @@
 /* Each kind of stream of a PDB with any bytes, in a container that is whole. The first byte of an input chooses the
- * stream. Patches of a good stream follow: an offset of 16 bits, a length of 8 bits, and the bytes; offset 0xffff ends
- * the stream at the next 16 bits. So each input reaches the reader of its stream: the PDB is identified, made into
- * GSYM and asked for addresses with all of its bytes and with half of them. It ends, and what is made is whole. */
+ * stream. Patches of a good stream follow: an offset of 16 bits, a length of 8 bits, and the bytes; offset 0xffff
+ * ends the stream at the next 16 bits. So each input reaches the reader of its stream: the PDB is identified, made
+ * into GSYM and asked for addresses with all of its bytes and with half of them. It ends, and what is made is
+ * whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/make.h"
@@ -224,7 +225,8 @@ static void record(struct bytes *b, unsigned leaf, const uint32_t *words, size_t
 
 static void make_types(struct bytes *b)
 {
-	static const uint32_t declared[] = {0x80 << 16, 0, 0, 0}, pointer[] = {0x1000, 0x1000c}, array[] = {0x1000, 0x23},
+	static const uint32_t declared[] = {0x80 << 16, 0, 0, 0}, pointer[] = {0x1000, 0x1000c},
+		array[] = {0x1000, 0x23},
 		modifier[] = {0x1001, 1}, list[] = {3, 0x1003, 0x1002, 0x670}, procedure[] = {0x74, 3 << 16, 0x1004},
 		member[] = {3, 0x1000, 0x1001, 3 << 16, 0x1004, 0}, defined[] = {0, 0, 0, 0};
 
@@ -255,8 +257,8 @@ static void make_ids(struct bytes *b)
 
 static void make_dbi(struct bytes *b, size_t symbols, size_t lines)
 {
-	static const uint16_t slots[] = {0xffff, 0xffff, 0xffff, OMAP, 0xffff, SECTIONS, 0xffff, 0xffff, 0xffff, 0xffff,
-		SECTIONS};
+	static const uint16_t slots[] = {0xffff, 0xffff, 0xffff, OMAP, 0xffff, SECTIONS, 0xffff, 0xffff, 0xffff,
+		0xffff, SECTIONS};
 	size_t modules, contribs;
 
 	add(b, UINT32_MAX, 4);

@@ -17,7 +17,8 @@ static void must(bool what)
 /* Gives each frame the same answer, as symb/ would. */
 static void answer_all(struct recognized *r)
 {
-	static const char reply[] = "{\"function\": \"f\\u001b\", \"function_offset\": \"0x1\", \"file\": \"a\\\\b\", \"line\": 7,"
+	static const char reply[] = "{\"function\": \"f\\u001b\", \"function_offset\": \"0x1\", \"file\": "
+		"\"a\\\\b\", \"line\": 7,"
 		" \"inlines\": [{\"function\": \"g\\u0007\"}]}";
 
 	must(jtext_read(&r->j, span_text(reply), 100, NULL) == 0);

@@ -38,7 +38,8 @@ static void check_request(struct span in)
 		r = sentry_request_read(&again, (struct span){(const uint8_t *)buf_text(&text), text.n}, &e);
 		must(r == 0 && again.n_files == q.n_files && again.n_chunks == q.n_chunks, "a request changed");
 		for (uint32_t i = 0; i < q.n_files; i++)
-			must(strcmp(again.files[i].name, q.files[i].name) == 0 || !q.files[i].name[0], "a name changed");
+			must(strcmp(again.files[i].name, q.files[i].name) == 0 || !q.files[i].name[0],
+				"a name changed");
 		sentry_request_release(&again);
 	}
 	sentry_request_release(&q);

@@ -1,5 +1,5 @@
-/* Fuzzes the reader of STACK records and the evaluator of their expressions. The first two bytes are an address, the rest
- * is a Breakpad file. What the index finds can be read, and the expressions end. */
+/* Fuzzes the reader of STACK records and the evaluator of their expressions. The first two bytes are an address, the
+ * rest is a Breakpad file. What the index finds can be read, and the expressions end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 /* Fuzzes the reader of the records that the program libexec/symfs/unwind writes. The first byte is the number of
- * threads, the second has flags: crashed, cut, and which threads have no registers. The rest is records. Each thread is
- * there once and in order, frames are those of records or of registers, and a cut has a place. */
+ * threads, the second has flags: crashed, cut, and which threads have no registers. The rest is records. Each thread
+ * is there once and in order, frames are those of records or of registers, and a cut has a place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dump/state.h"

@@ -1,6 +1,7 @@
 /* archive-write OUT FORMAT FILTER [NAME FILE]...: makes an archive for tests, by libarchive. FORMAT is tar, pax, 7z,
- * deb, rpm or raw (one member, and no archive); FILTER is none, gz, xz, bz2 or zst. NAME can have any bytes. FILE `-` is empty, `+N` are N zeros, and
- * `>NAME` is a hard link to an earlier member, `@NAME` a symbolic link. An rpm has a lead and empty headers. */
+ * deb, rpm or raw (one member, and no archive); FILTER is none, gz, xz, bz2 or zst. NAME can have any bytes. FILE `-`
+ * is empty, `+N` are N zeros, and `>NAME` is a hard link to an earlier member, `@NAME` a symbolic link. An rpm has a
+ * lead and empty headers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <archive.h>
 #include <archive_entry.h>
@@ -128,7 +129,8 @@ static void make_deb(const char *path, const char *filter, char **members)
 
 	snprintf(data, sizeof(data), "%s.data", path);
 	snprintf(binary, sizeof(binary), "%s.binary", path);
-	snprintf(name, sizeof(name), "data.tar%s%s", strcmp(filter, "none") ? "." : "", strcmp(filter, "none") ? filter : "");
+	snprintf(name, sizeof(name), "data.tar%s%s", strcmp(filter, "none") ? "." : "",
+		strcmp(filter, "none") ? filter : "");
 	a = begin(data, "tar", filter);
 	for (; members[0] && members[1]; members += 2)
 		add(a, members[0], members[1]);

@@ -160,8 +160,8 @@ static bool postfix(const char *text, uint64_t cfa, uint64_t pc, uint64_t *out)
 static void binary(struct stack *s, const char *op)
 {
 	uint64_t b = pop(s), a = pop(s);
-	static const char *const names[] = {"and", "or", "xor", "plus", "minus", "mul", "shl", "shr", "shra", "ge", "gt",
-		"le", "lt", "eq", "ne", NULL};
+	static const char *const names[] = {"and", "or", "xor", "plus", "minus", "mul", "shl", "shr", "shra", "ge",
+		"gt", "le", "lt", "eq", "ne", NULL};
 	unsigned i = 0;
 
 	while (names[i] && strcmp(names[i], op) != 0)
@@ -250,8 +250,8 @@ static bool dwarf(const char *ops, bool with_cfa, uint64_t cfa, uint64_t pc, uin
 /* Whether the records can say the expression at all; the table of a linker, too. */
 static bool can_say(const char *ops)
 {
-	static const char *const never[] = {"deref_size", "xor", "_or", "shr", "shra", "_eq", "_ne", "_gt", "_le", "_lt",
-		"bra", "skip", "abs", "neg", "not", "div", "mod", "pick", "rot", "call_frame_cfa", "addr"};
+	static const char *const never[] = {"deref_size", "xor", "_or", "shr", "shra", "_eq", "_ne", "_gt", "_le",
+		"_lt", "bra", "skip", "abs", "neg", "not", "div", "mod", "pick", "rot", "call_frame_cfa", "addr"};
 
 	if (strstr(ops, "DW_OP_lit15; DW_OP_and; DW_OP_lit1"))
 		return true;

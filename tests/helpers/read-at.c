@@ -20,7 +20,8 @@ int main(int argc, char **argv)
 		return 2;
 	off = strtoll(argv[1], NULL, 10);
 	for (left = strtoll(argv[2], NULL, 10); left > 0;) {
-		ssize_t n = pread(STDIN_FILENO, room, left < (long long)sizeof(room) ? (size_t)left : sizeof(room), off);
+		ssize_t n = pread(STDIN_FILENO, room, left < (long long)sizeof(room) ? (size_t)left : sizeof(room),
+			off);
 
 		if (n < 0) {
 			fprintf(stderr, "read-at: %s\n", strerror(errno));

@@ -1,8 +1,10 @@
 /* An HTTP client that misbehaves, for tests of servers:
  *
- *	rude-client PORT idle N [LINE]	opens N connections, on each sends the head of a request with the request LINE,
+ *	rude-client PORT idle N [LINE]	opens N connections, on each sends the head of a request with the request
+ *LINE,
  *					prints `open`, and holds them until stdin ends
- *	rude-client PORT slow		sends a byte of a head every 100 ms until the server ends the connection: `closed`
+ *	rude-client PORT slow		sends a byte of a head every 100 ms until the server ends the connection:
+ *`closed`
  *	rude-client PORT drip [LINE]	the same with a body, of a POST or of the request LINE: `closed`
  *	rude-client PORT endless	sends a GET with a body that has no end: `closed`
  *	rude-client PORT silent		sends nothing until the server ends the connection: `closed`
@@ -155,7 +157,8 @@ static int upload(size_t n)
 		return 2;
 	memset(body, ' ', n);
 	body[n] = '\0';
-	snprintf(head, sizeof(head), "POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n", n);
+	snprintf(head, sizeof(head), "POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+		"%zu\r\n\r\n", n);
 	if (put(fd, head) && put(fd, body) && (r = read(fd, room, sizeof(room) - 1)) > 0) {
 		room[r] = '\0';
 		room[strcspn(room, "\r")] = '\0';

@@ -78,7 +78,8 @@ static const char *header_of(const struct request *rq, const char *name)
 
 static int hex(char c)
 {
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+		: -1;
 }
 
 static bool decode(const char *in, char *out, size_t room)
@@ -247,8 +248,10 @@ static struct answer verify(const struct request *rq)
 
 	if (!auth)
 		return o.public ? (struct answer){200, NULL} : (struct answer){403, "AccessDenied"};
-	if (strncmp(auth, prefix, strlen(prefix)) != 0 || !field(auth, "Credential=", credential, sizeof(credential)) ||
-		!field(auth, "SignedHeaders=", names, sizeof(names)) || !field(auth, "Signature=", given, sizeof(given)))
+	if (strncmp(auth, prefix, strlen(prefix)) != 0 || !field(auth, "Credential=", credential,
+		sizeof(credential)) ||
+		!field(auth, "SignedHeaders=", names, sizeof(names)) ||
+		!field(auth, "Signature=", given, sizeof(given)))
 		return (struct answer){400, "AuthorizationHeaderMalformed"};
 	if (!payload)
 		return (struct answer){400, "InvalidRequest"};
@@ -314,10 +317,11 @@ static bool send_error(int fd, struct answer a, bool no_body)
 {
 	char body[512], head[1024], date[64];
 	int n = snprintf(body, sizeof(body),
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>no</Message></Error>\n", a.code);
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>no</Message></Error>\n",
+		a.code);
 
-	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\nContent-Type: application/xml\r\n%s\r\nContent-Length: %d\r\n\r\n%s",
-		a.status, date_line(date), n, no_body ? "" : body);
+	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\nContent-Type: application/xml\r\n%s\r\nContent-Length: "
+		"%d\r\n\r\n%s", a.status, date_line(date), n, no_body ? "" : body);
 	return send_all(fd, head, strlen(head));
 }
 
@@ -333,7 +337,8 @@ static void run_hook(const char *method, const char *key)
 		fprintf(stderr, "s3: %s failed\n", line);
 }
 
-/* A small object has an ETag of its bytes, as in S3. That of a larger one does not show that its bytes were damaged. */
+/* A small object has an ETag of its bytes, as in S3. That of a larger one does not show that its bytes were
+ * damaged. */
 static void etag_of(int file, uint64_t size, char out[static 65])
 {
 	char text[129] = "";
@@ -355,7 +360,8 @@ static bool send_object(int fd, const struct request *rq, int file, uint64_t siz
 	struct tm tm;
 
 	fstat(file, &st);
-	strftime(modified, sizeof(modified), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&(time_t){st.st_mtime + o.clock}, &tm));
+	strftime(modified, sizeof(modified), "%a, %d %b %Y %H:%M:%S GMT",
+		gmtime_r(&(time_t){st.st_mtime + o.clock}, &tm));
 	if (to >= size)
 		to = size ? size - 1 : 0;
 	etag_of(file, size, etag);
@@ -364,8 +370,8 @@ static bool send_object(int fd, const struct request *rq, int file, uint64_t siz
 		"%s\r\nLast-Modified: %s\r\nContent-Length: %llu\r\n", part ? "206 Partial Content" : "200 OK",
 		etag, date_line(date), modified, (unsigned long long)(size ? to - from + 1 : 0));
 	if (part)
-		snprintf(head + strlen(head), sizeof(head) - strlen(head), "Content-Range: bytes %llu-%llu/%llu\r\n", from, to,
-			(unsigned long long)size);
+		snprintf(head + strlen(head), sizeof(head) - strlen(head), "Content-Range: bytes %llu-%llu/%llu\r\n",
+			from, to, (unsigned long long)size);
 	strcat(head, "\r\n");
 	if (!send_all(fd, head, strlen(head)))
 		return false;
@@ -386,8 +392,8 @@ static bool send_text(int fd, int status, const char *text)
 {
 	char head[256], date[64];
 
-	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\n%s\r\nContent-Length: %zu\r\n\r\n", status, date_line(date),
-		strlen(text));
+	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\n%s\r\nContent-Length: %zu\r\n\r\n", status,
+		date_line(date), strlen(text));
 	return send_all(fd, head, strlen(head)) && send_all(fd, text, strlen(text));
 }
 
@@ -565,9 +571,10 @@ static bool list(int fd, const struct request *rq, int root)
 			break;
 		n++;
 		last = all.list[i];
-		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S.000Z", gmtime_r(&(time_t){st.st_mtime + o.clock}, &tm));
-		fprintf(out, "<Contents><Key>%s</Key><LastModified>%s</LastModified><Size>%lld</Size></Contents>", all.list[i],
-			date, (long long)st.st_size);
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S.000Z",
+			gmtime_r(&(time_t){st.st_mtime + o.clock}, &tm));
+		fprintf(out, "<Contents><Key>%s</Key><LastModified>%s</LastModified><Size>%lld</Size></Contents>",
+			all.list[i], date, (long long)st.st_size);
 	}
 	fprintf(out, "<IsTruncated>%s</IsTruncated>", more ? "true" : "false");
 	if (more)
@@ -635,8 +642,8 @@ static bool serve(int fd, const struct request *rq)
 		a = (struct answer){405, "MethodNotAllowed"};
 	}
 	if (o.log >= 0)
-		dprintf(o.log, "%s %s%s%s %d %s\n", rq->method, rq->raw, rq->query ? "?" : "", rq->query ? rq->query : "", a.status,
-			a.code ? a.code : "-");
+		dprintf(o.log, "%s %s%s%s %d %s\n", rq->method, rq->raw, rq->query ? "?" : "",
+			rq->query ? rq->query : "", a.status, a.code ? a.code : "-");
 	if (!sent)
 		ok = a.code ? send_error(fd, a, strcmp(rq->method, "HEAD") == 0) : send_text(fd, a.status, "");
 	close(root);
@@ -743,8 +750,10 @@ static bool options_read(int argc, char **argv)
 {
 	static const struct option list[] = {{"root", 1, NULL, 'r'}, {"bucket", 1, NULL, 'b'},
 		{"access-key", 1, NULL, 'a'}, {"secret-key", 1, NULL, 's'}, {"region", 1, NULL, 'R'},
-		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'}, {"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
-		{"empty-page", 0, NULL, 'e'}, {"no-delete", 0, NULL, 'd'}, {"hook", 1, NULL, 'H'}, {"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
+		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'},
+		{"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
+		{"empty-page", 0, NULL, 'e'}, {"no-delete", 0, NULL, 'd'}, {"hook", 1, NULL, 'H'},
+		{"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)

@@ -1,12 +1,13 @@
-/* Compares the answers of a GSYM file that was made of debug information with those of the Breakpad file that symfs made
- * of the same debug information. The Breakpad file is read as Mozilla's symbolication service reads it (eliot.h).
+/* Compares the answers of a GSYM file that was made of debug information with those of the Breakpad file that symfs
+ * made of the same debug information. The Breakpad file is read as Mozilla's symbolication service reads it
+ * (eliot.h).
  *
  *	sym-agree DEBUG.gsym FILE.sym N SEED [SHOWN]
  *
  * Looks N random addresses up that lie in functions of the first file, and a tenth as many anywhere between its first
- * and its last function. Prints one line with counts, and above it the first SHOWN differences (5). Names of the first
- * file are demangled, and its paths are written as readers of Breakpad files show them. Where the first file has no
- * function, the second may have a PUBLIC, which has no end. Exit status 1: an answer differs. */
+ * and its last function. Prints one line with counts, and above it the first SHOWN differences (5). Names of the
+ * first file are demangled, and its paths are written as readers of Breakpad files show them. Where the first file
+ * has no function, the second may have a PUBLIC, which has no end. Exit status 1: an answer differs. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/map.h"
@@ -87,7 +88,8 @@ static bool equal(const struct gsym_hit *a, const struct gsym_hit *b)
 	if (a->n != b->n)
 		return false;
 	for (unsigned i = 0; i < a->n; i++)
-		if (strcmp(name_shown(a->frame[i].name, true, &room), name_shown(b->frame[i].name, false, NULL)) != 0 ||
+		if (strcmp(name_shown(a->frame[i].name, true, &room),
+			name_shown(b->frame[i].name, false, NULL)) != 0 ||
 			strcmp(path_shown(&a->frame[i], one), path_shown(&b->frame[i], two)) != 0 ||
 			a->frame[i].line != b->frame[i].line)
 			return false;
@@ -99,7 +101,8 @@ static void show(uint64_t addr, const struct gsym_hit *hit, bool debug)
 	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 	static char path[PATH_MOST];
 
-	printf("  %s %" PRIx64 ", function at %" PRIx64 " size %x:", debug ? "debug" : "sym", addr, hit->start, hit->size);
+	printf("  %s %" PRIx64 ", function at %" PRIx64 " size %x:", debug ? "debug" : "sym", addr, hit->start,
+		hit->size);
 	for (unsigned i = 0; i < hit->n; i++)
 		printf(" [%s %s:%u]", name_shown(hit->frame[i].name, debug, &room), path_shown(&hit->frame[i], path),
 			hit->frame[i].line);

@@ -916,7 +916,8 @@ static void fault_long_header(struct conn *c, const char *arg)
 /* All of it, and then lines that never end. */
 static void fault_trailers(struct conn *c, const char *arg)
 {
-	static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n";
+	static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+		"chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n";
 	char line[1000];
 
 	(void)arg;
@@ -1504,9 +1505,11 @@ static bool options_read(struct options *o, int argc, char **argv)
 {
 	static const struct option list[] = {{"port", 1, NULL, 'p'}, {"root", 1, NULL, 'r'},
 		{"log", 1, NULL, 'l'}, {"heads", 1, NULL, 'e'}, {"ready", 1, NULL, 'f'}, {"delay", 1, NULL, 'd'},
-		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'}, {"one-range", 0, NULL, 'O'},
+		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'},
+		{"one-range", 0, NULL, 'O'},
 		{"no-validators", 0, NULL, 'V'}, {"gzip", 0, NULL, 'z'}, {"no-accept", 0, NULL, 'A'},
-		{"stdin", 0, NULL, 'i'}, {"virtual", 1, NULL, 'v'}, {"link", 1, NULL, 'L'}, {"help", 0, NULL, 'h'}, {0}};
+		{"stdin", 0, NULL, 'i'}, {"virtual", 1, NULL, 'v'}, {"link", 1, NULL, 'L'}, {"help", 0, NULL, 'h'},
+		{0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)

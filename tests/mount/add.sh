@@ -22,7 +22,8 @@ same_file "$TMP/p/debug/foo.debug" "$debug"
 same_file "$TMP/p/bin/foo" "$code"
 # The name that it was added by is the one that symstore lists.
 same_file "$TMP/p/bin/foo" "$MNT_m/symstore/foo/elf-buildid-$id/foo"
-[ "$(ls "$MNT_m/symstore")" = "$(printf '%s\n' 000Admin _.debug foo pingme.txt | sort)" ] || fail "ls: $(ls "$MNT_m/symstore")"
+[ "$(ls "$MNT_m/symstore")" = "$(printf '%s\n' 000Admin _.debug foo pingme.txt | sort)" ] ||
+  fail "ls: $(ls "$MNT_m/symstore")"
 
 out=$("$SYMFS" add --cache "$TMP/store" "$TMP/p/bin/foo")
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 1, not placed 0" ] || fail "again: $out"
@@ -66,10 +67,13 @@ upstream_start up --root "$TMP/up"
 bar=gdb/$(gdb_path "$(build_id "$TMP/r/full/bar")" .debug)
 symfs_mount q --quota 60000 --source "gdb@$URL_up"
 store=$TMP/store-q
-"$SYMFS" add --cache "$store" --quota 60000 "$TMP/r/debug/bar.debug" >"$TMP/out" 2>"$TMP/err" || fail "add: $(cat "$TMP/err")"
+"$SYMFS" add --cache "$store" --quota 60000 "$TMP/r/debug/bar.debug" >"$TMP/out" 2>"$TMP/err" ||
+  fail "add: $(cat "$TMP/err")"
 [ ! -s "$TMP/err" ] || fail "a warning within the quota: $(cat "$TMP/err")"
-"$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/r/full/bar").*add  pinned\$" || fail "cache ls: $("$SYMFS" cache ls --cache "$store")"
-"$SYMFS" cache ls --json --cache "$store" | grep -q '"pinned": *true' || fail "cache ls --json: $("$SYMFS" cache ls --json --cache "$store")"
+"$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/r/full/bar").*add  pinned\$" ||
+  fail "cache ls: $("$SYMFS" cache ls --cache "$store")"
+"$SYMFS" cache ls --json --cache "$store" | grep -q '"pinned": *true' ||
+  fail "cache ls --json: $("$SYMFS" cache ls --json --cache "$store")"
 downloads() {
   for f in 1 2 3 4; do same_file "$TMP/n$f" "$MNT_q/gdb/$(gdb_path "$(build_id "$TMP/n$f")" .debug)"; done
 }
@@ -84,8 +88,10 @@ stored || fail "the index was made anew, and four downloads evicted what was add
 stored || fail "cache gc evicted what was added"
 
 # More than the quota: it is stored, and a warning says what follows and what to do.
-"$SYMFS" add --cache "$store" --quota 60000 "$TMP/n1" "$TMP/n2" >"$TMP/out" 2>"$TMP/err" || fail "add: $(cat "$TMP/err")"
-grep -q "$store: pinned files take [0-9]* bytes, the quota is 60000: .*symfs cache unpin" "$TMP/err" || fail "no warning: $(cat "$TMP/out" "$TMP/err")"
+"$SYMFS" add --cache "$store" --quota 60000 "$TMP/n1" "$TMP/n2" >"$TMP/out" 2>"$TMP/err" ||
+  fail "add: $(cat "$TMP/err")"
+grep -q "$store: pinned files take [0-9]* bytes, the quota is 60000: .*symfs cache unpin" "$TMP/err" ||
+  fail "no warning: $(cat "$TMP/out" "$TMP/err")"
 pinned=$("$SYMFS" cache stats --cache "$store" | sed -n 's/^pinned //p')
 [ "$pinned" = 3 ] || fail "pinned: $pinned"
 downloads
@@ -102,15 +108,18 @@ for f in 1 2; do "$SYMFS" cache rm --cache "$store" "gdb/$(gdb_path "$(build_id 
 
 # What was downloaded before, and the members of an archive, are the user's once he adds them.
 downloads
-kept() { "$SYMFS" get --offline --no-default-sources --cache "$store" "gdb/$(gdb_path "$(build_id "$TMP/n4")" .debug)"; }
+kept() { "$SYMFS" get --offline --no-default-sources --cache "$store" \
+  "gdb/$(gdb_path "$(build_id "$TMP/n4")" .debug)"; }
 wait_for 10 kept || fail "what was downloaded is not stored"
 out=$("$SYMFS" add --cache "$store" "$TMP/n4") || fail "add: $out"
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 1, not placed 0" ] || fail "present: $out"
-"$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/n4").*pinned\$" || fail "what was present is not pinned"
+"$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/n4").*pinned\$" ||
+  fail "what was present is not pinned"
 if command -v zip >/dev/null; then
   (cd "$TMP" && zip -q a.zip n1 n2) || fail zip
   "$SYMFS" add --cache "$store" "$TMP/a.zip" >/dev/null || fail "add a.zip"
-  [ "$("$SYMFS" cache stats --cache "$store" | sed -n 's/^pinned //p')" = 3 ] || fail "members of an archive are not pinned"
+  [ "$("$SYMFS" cache stats --cache "$store" | sed -n 's/^pinned //p')" = 3 ] ||
+    fail "members of an archive are not pinned"
 fi
 "$SYMFS" cache verify --cache "$store" || fail verify
 symfs_umount q
@@ -126,7 +135,8 @@ for n in one two; do
     "$SYMFS" symbolicate --offline --no-default-sources --cache "$store" >/dev/null 2>&1 || fail "symbolicate, $n"
   [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 1, present 0, not placed 0" ] || fail "$n.so.sym: $out"
 done
-out=$("$SYMFS" add --no-default-sources --cache "$store" "$TMP/two.so.sym" "$TMP/one.so.sym") || fail "add again: $out"
+out=$("$SYMFS" add --no-default-sources --cache "$store" "$TMP/two.so.sym" "$TMP/one.so.sym") ||
+  fail "add again: $out"
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 2, not placed 0" ] || fail "again: $out"
 named() {
   printf '{"memoryMap": [["one.so", "%s"], ["two.so", "%s"], ["TWO.so", "%s"], ["three.so", "%s"]], "stacks": [[[0, 20], [1, 20], [2, 20], [3, 20]]]}' $id $id $id $id |
@@ -140,9 +150,11 @@ made=$("$SYMFS" cache ls --cache "$store" | grep -c 'breakpad.exact')
 [ "$made" = 2 ] || fail "made for look-ups: $made files, not one for each"
 symfs_mount n --no-default-sources --cache "$store"
 for pair in one:one two:two TWO:two three:one; do
-  tail -n 1 "$MNT_n/breakpad/${pair%:*}.so/$id/${pair%:*}.so.sym" | grep -q "of_${pair#*:}\$" || fail "in the mount: $pair"
+  tail -n 1 "$MNT_n/breakpad/${pair%:*}.so/$id/${pair%:*}.so.sym" | grep -q "of_${pair#*:}\$" ||
+    fail "in the mount: $pair"
 done
-[ "$(stat -c %i "$MNT_n/breakpad/one.so/$id/one.so.sym")" != "$(stat -c %i "$MNT_n/breakpad/two.so/$id/two.so.sym")" ] ||
+[ "$(stat -c %i "$MNT_n/breakpad/one.so/$id/one.so.sym")" != \
+  "$(stat -c %i "$MNT_n/breakpad/two.so/$id/two.so.sym")" ] ||
   fail "two files have one inode number"
 listed=$(ls "$MNT_n/breakpad" | tr '\n' ' ')
 [ "$listed" = "one.so two.so " ] || fail "listed: $listed"
@@ -175,7 +187,9 @@ same_file "$TMP/mine" "$TMP/got"
 # ---- a pinned file that the disk lost does not go without a word -----------------------------------------
 blob=$("$SYMFS" get --offline --no-default-sources --cache "$store" "$name") || fail "it is not stored"
 truncate -s 100 "$blob" || fail truncate
-"$SYMFS" get --offline --no-default-sources --cache "$store" "$name" >"$TMP/out" 2>&1 && fail "100 bytes of it are an answer"
+"$SYMFS" get --offline --no-default-sources --cache "$store" "$name" >"$TMP/out" 2>&1 &&
+  fail "100 bytes of it are an answer"
 "$SYMFS" cache gc --cache "$store" >>"$TMP/out" 2>&1 || fail gc
-grep -q "$store: elf_debug .* was pinned, and its file has another size now: add it again" "$TMP/out" || fail "no word: $(cat "$TMP/out")"
+grep -q "$store: elf_debug .* was pinned, and its file has another size now: add it again" "$TMP/out" ||
+  fail "no word: $(cat "$TMP/out")"
 exit 0

@@ -55,7 +55,8 @@ says "$TMP/none.zip: not placed: an archive without a file that can be placed" "
 
 # Packages, with what the project's own fixtures have; a source bundle is an archive that stays whole.
 zip_write "$TMP/a.1.0.snupkg" lib/net8.0/a.pdb "$DATA/ppdb/good" a.nuspec "$TMP/words"
-zip_write "$TMP/a.1.0.nupkg" lib/net8.0/a.dll "$DATA/pe/good" a.pdb "$DATA/pdb/good" '[Content_Types].xml' "$TMP/words"
+zip_write "$TMP/a.1.0.nupkg" lib/net8.0/a.dll "$DATA/pe/good" a.pdb "$DATA/pdb/good" '[Content_Types].xml' \
+  "$TMP/words"
 zip_write "$TMP/all.zip" -0 packages/a.1.0.nupkg "$TMP/a.1.0.nupkg" packages/A.1.0.SNUPKG "$TMP/a.1.0.snupkg" \
   src/x.src.zip "$DATA/sourcebundle/good" lib/x.jar "$TMP/none.zip"
 out=$(add "$TMP/all.zip") || fail "packages: $out"
@@ -66,7 +67,8 @@ says "sourcebundle: added 1" "$out"
 says "$TMP/all.zip!packages/a.1.0.nupkg![Content_Types].xml: not placed: of no format" "$out"
 says "$TMP/all.zip!lib/x.jar: not placed: a zip archive not named .zip, .nupkg or .snupkg" "$out"
 last_is "added 4, present 0, not placed 3" "$out"
-grep -rqF "$TMP/all.zip!packages/a.1.0.nupkg!lib/net8.0/a.dll" "$TMP/store/blobs" || fail "the store does not record where a.dll came from"
+grep -rqF "$TMP/all.zip!packages/a.1.0.nupkg!lib/net8.0/a.dll" "$TMP/store/blobs" ||
+  fail "the store does not record where a.dll came from"
 # One more level is not gone into.
 zip_write "$TMP/more.zip" all.zip "$TMP/all.zip"
 out=$(add "$TMP/more.zip")

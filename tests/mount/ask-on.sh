@@ -80,23 +80,28 @@ done
 # That no source has a better file is remembered: the second request asks no server.
 got "remembered" "$TMP/poor.debug" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges"
 before=$(upstream_count "$URL_none_ranges" get) before2=$(upstream_count "$URL_poor_ranges" get)
-"$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges" \
+"$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" \
+  --source "gdb@$URL_none_ranges" \
   "gdb/$path" >"$TMP/said" || fail "again: $(cat "$TMP/said")"
 [ "$(upstream_count "$URL_none_ranges" get)" = "$before" ] || fail "asked again for a better file"
 [ "$(upstream_count "$URL_poor_ranges" get)" = "$before2" ] || fail "fetched again"
-"$SYMFS" why --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges" \
-  "gdb/$path" | grep -q '^        no debug information; no source has a better file' || fail "why does not say what is lacking"
+"$SYMFS" why --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" \
+  --source "gdb@$URL_none_ranges" \
+  "gdb/$path" | grep -q '^        no debug information; no source has a better file' ||
+  fail "why does not say what is lacking"
 # With another source there may be one.
 "$SYMFS" why --no-default-sources --cache "$TMP/store" --source "gdb@$URL_good_ranges" "gdb/$path" |
   grep -q 'no debug information; the next request asks' || fail "why does not say that there may be a better one"
-"$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges" \
+"$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" \
+  --source "gdb@$URL_none_ranges" \
   --source "gdb@$URL_good_ranges" -o "$TMP/out" "gdb/$path" >"$TMP/said" || fail "one more source: $(cat "$TMP/said")"
 same_file "$TMP/out" "$full"
 
 # A source that does not answer holds the poor file back until the lookup deadline, not for ever.
 upstream_fault "$URL_good_ranges" '*' silent
 began=$(now_ms)
-got "a silent source" "$TMP/poor.debug" --lookup-deadline 3s --source "gdb@$URL_poor_ranges" --source "gdb@$URL_good_ranges"
+got "a silent source" "$TMP/poor.debug" --lookup-deadline 3s --source "gdb@$URL_poor_ranges" \
+  --source "gdb@$URL_good_ranges"
 took=$(($(now_ms) - began))
 [ $took -lt 9000 ] || fail "a silent source: $took ms"
 upstream_clear "$URL_good_ranges"

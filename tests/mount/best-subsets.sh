@@ -81,7 +81,8 @@ check() { # PLATFORM MODULE-FILE PURPOSES TYPES...
         eval "ch_serves=\$serves_${t}_$p"
         case "$ch_there" in *" $t "*) [ -z "$ch_serves" ] || [ -n "$ch_wanted" ] || ch_wanted=$t ;; esac
       done
-      "$SYMFS" best --no-default-sources --cache "$TMP/store" --source "unified@$TMP/one" --source "unified@$TMP/two" \
+      "$SYMFS" best --no-default-sources --cache "$TMP/store" --source "unified@$TMP/one" \
+        --source "unified@$TMP/two" \
         --for "$p" --json "$ch_module" >"$TMP/best" 2>"$TMP/err"
       ch_got=$(sed -n 's/^ *"chosen": *"\([a-z_]*\)".*/\1/p' "$TMP/best")
       [ "$ch_got" = "$ch_wanted" ] ||
@@ -105,7 +106,8 @@ if [ -d "$shared" ]; then
   cp "$shared/built/macho/m.x86_64" "$TMP/macho/mach_code"
   "$SYMFS" add --cache "$TMP/store-slice" "$shared/built/macho/m.fat.dwarf" >/dev/null || fail "add of the dSYM"
   uuid=$("$SYMFS" id "$TMP/macho/mach_code" | awk '/code id/ { print $3; exit }')
-  f=$("$SYMFS" get --offline --cache "$TMP/store-slice" "unified/$(printf %.2s "$uuid")/${uuid#??}/debuginfo") || fail "a slice"
+  f=$("$SYMFS" get --offline --cache "$TMP/store-slice" "unified/$(printf %.2s "$uuid")/${uuid#??}/debuginfo") ||
+    fail "a slice"
   cp "$f" "$TMP/macho/mach_debug"
   breakpad_of macho "$TMP/macho/mach_code" mac
   check macho "$TMP/macho/mach_code" "symtab debug unwind" mach_debug mach_code breakpad

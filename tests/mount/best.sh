@@ -46,7 +46,8 @@ row() {
     one "$purpose of $module, $# files" "${first:-none}" "$purpose" "$module"
     [ $# -gt 0 ] || break
     # The others are told of, too.
-    [ "$(grep -c ': no source has it$\|chosen: \|not needed: ' "$TMP/out")" -ge $# ] || fail "$purpose of $module: $(cat "$TMP/out")"
+    [ "$(grep -c ': no source has it$\|chosen: \|not needed: ' "$TMP/out")" -ge $# ] ||
+      fail "$purpose of $module: $(cat "$TMP/out")"
     rm "$(head -n 1 "$TMP/placed")" && sed -i 1d "$TMP/placed" || fail "rm"
     shift
   done
@@ -153,10 +154,12 @@ fi
 } >"$TMP/f/net.pdb"
 row debug "$TMP/f/net.pdb" "portablepdb=$TMP/f/net.pdb"
 one "no table for it" none unwind "$TMP/f/net.pdb"
-grep -q 'no file type of this platform serves this purpose' "$TMP/out" || fail ".NET has no unwinding: $(cat "$TMP/out")"
+grep -q 'no file type of this platform serves this purpose' "$TMP/out" ||
+  fail ".NET has no unwinding: $(cat "$TMP/out")"
 
 # The checksum that its program would have of it: of all of it, with zeros for its 20 bytes of identity.
-sum=$({ head -c 64 "$TMP/f/net.pdb" && head -c 20 /dev/zero && tail -c +85 "$TMP/f/net.pdb"; } | sha256sum | cut -d' ' -f1)
+sum=$({ head -c 64 "$TMP/f/net.pdb" && head -c 20 /dev/zero && tail -c +85 "$TMP/f/net.pdb"; } | sha256sum |
+  cut -d' ' -f1)
 "$SYMFS" id --json "$TMP/f/net.pdb" >"$TMP/out" || fail "id"
 grep -q "\"checksum\": *\"SHA256:$sum\"" "$TMP/out" || fail "not SHA256:$sum: $(cat "$TMP/out")"
 grep -q '"type": *"pe_dotnet"' "$TMP/out" || fail "no type pe_dotnet: $(cat "$TMP/out")"
@@ -167,7 +170,8 @@ if [ -d "$PDBS" ]; then
     "$SYMFS" id --json "$PDBS/$f" | sed -n 's/.*"\(checksum\|type\)": *\("[^"]*"\).*/\2/p' | tr '\n' ' ' >>"$TMP/sums"
     echo >>"$TMP/sums"
   done
-  [ "$(sort -u "$TMP/sums" | wc -l)" = 1 ] && grep -q '^"pe_dotnet" "SHA256:[0-9a-f]\{64\}" $' "$TMP/sums" || fail "checksums: $(cat "$TMP/sums")"
+  [ "$(sort -u "$TMP/sums" | wc -l)" = 1 ] && grep -q '^"pe_dotnet" "SHA256:[0-9a-f]\{64\}" $' "$TMP/sums" ||
+    fail "checksums: $(cat "$TMP/sums")"
   row debug "$PDBS/$NET-embedded-ppdb.dll" "pe=$PDBS/$NET-embedded-ppdb.dll"
   one "a PDB inside is not symbols" none symtab "$PDBS/$NET-embedded-ppdb.dll"
 fi
@@ -180,7 +184,8 @@ best --for fun "$TMP/f/prog" >/dev/null 2>&1
 best --for debug "$TMP/f/m.c" >/dev/null 2>"$TMP/err"
 [ $? = 1 ] || fail "a text does not end with 1: $(cat "$TMP/err")"
 rm -rf "$TMP/store"
-"$SYMFS" best --no-default-sources --cache "$TMP/store" --source native@http://127.0.0.1:9 --for unwind "$TMP/f/prog" >"$TMP/out" 2>/dev/null
+"$SYMFS" best --no-default-sources --cache "$TMP/store" --source native@http://127.0.0.1:9 --for unwind \
+  "$TMP/f/prog" >"$TMP/out" 2>/dev/null
 [ $? = 3 ] || fail "a dead server does not end with 3: $(cat "$TMP/out")"
 say "$rows rows"
 [ $rows -ge 4 ]

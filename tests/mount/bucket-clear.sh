@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc curl sha256sum
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 mkdir -p "$TMP/root"
@@ -30,10 +31,12 @@ symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf" --upload
 code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
 path() { echo "buildid/$(id "$1")/executable"; }
-gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "${3:-$TMP/conf}" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
+gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 \
+  --no-default-sources --config "${3:-$TMP/conf}" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
 objects() { find "$TMP/root/team/$1" -type f 2>/dev/null | wc -l; }
 
-# ---- an upload is in the bucket when it is answered, and other servers find it, also after a miss -------------------
+# ---- an upload is in the bucket when it is answered, and other servers find it, also after a miss
+# -------------------
 [ "$(code "$URL_b/$(path 1)")" = 404 ] || fail "a missing file"
 put() { code -T "$TMP/prog$1" "$URL_a/debuginfod/$(path "$1")"; } # NUMBER
 got=$(put 1)
@@ -47,7 +50,7 @@ took=$(($(now_ms) - start))
 same_file "$TMP/got" "$TMP/prog1"
 say "an upload is found on another server after $took ms, where a miss was remembered"
 
-# ---- without the bucket, an upload is not acknowledged, and nothing is lost -----------------------------------------
+# ---- without the bucket, an upload is not acknowledged, and nothing is lost ----------------------------------------
 kill -STOP $s3_pid
 put 2 >"$TMP/put2" &
 put_pid=$!
@@ -58,7 +61,7 @@ kill -CONT $s3_pid
 wait $put_pid
 [ "$(cat "$TMP/put2")" = 201 ] || fail "the upload after the pause: $(cat "$TMP/put2")"
 
-# ---- gc: nothing to do; a purged key; the grace; what an ended run left ---------------------------------------------
+# ---- gc: nothing to do; a purged key; the grace; what an ended run left --------------------------------------------
 gc 0 || fail "gc: $(cat "$TMP/err")"
 [ "$(objects b)" = 2 ] || fail "gc removed a file in use: $(cat "$TMP/out")"
 got=$(code -X DELETE "$URL_a/debuginfod/$(path 1)")
@@ -74,8 +77,8 @@ grep -q "would remove $sha" "$TMP/out" && [ -e "$TMP/root/team/b/$sha" ] || fail
 gc 0 || fail "gc: $(cat "$TMP/err")"
 [ ! -e "$TMP/root/team/b/$sha" ] && [ "$(objects b)" = 1 ] || fail "gc did not remove it: $(cat "$TMP/out")"
 [ "$(objects t)" = 0 ] || fail "gc left something aside"
-# A reference appeared while an ended run had moved the file aside. Its listing can begin with an empty page, or with an
-# object of another program.
+# A reference appeared while an ended run had moved the file aside. Its listing can begin with an empty page, or with
+# an object of another program.
 keep=$(sha256sum <"$TMP/prog2" | cut -d' ' -f1)
 mkdir -p "$TMP/root/team/t"
 put_back() { # WHAT [CONF]
@@ -101,12 +104,13 @@ done
 gc 0 --dry-run || fail "gc of many: $(cat "$TMP/err")"
 grep -q '^would remove 500 of 2501 files' "$TMP/out" || fail "gc of many: $(tail -n 1 "$TMP/out")"
 
-timeout 20 "$SYMFS" cache gc --bucket --no-default-sources --cache "$TMP/store-gc" >"$TMP/out" 2>&1 && fail "gc without a bucket"
+timeout 20 "$SYMFS" cache gc --bucket --no-default-sources --cache "$TMP/store-gc" >"$TMP/out" 2>&1 &&
+  fail "gc without a bucket"
 grep -q '\[bucket\]' "$TMP/out" || fail "gc without a bucket: $(cat "$TMP/out")"
 symfs_unserve a
 symfs_unserve b
 
-# ---- sym_upload: after "try again later" the last request can be repeated -------------------------------------------
+# ---- sym_upload: after "try again later" the last request can be repeated ------------------------------------------
 export SYMFS_TEST_BUCKET_WAIT=500
 symfs_serve e --config "$TMP/conf" --upload
 unset SYMFS_TEST_BUCKET_WAIT
@@ -141,12 +145,14 @@ for n in 2 3; do
   got=$(code -X DELETE "$URL_d/debuginfod/$(path $n)")
   [ "$got" = 202 ] || fail "DELETE of file $n: $got"
 done
-refused() { [ "$(grep '^DELETE /symbols/team/k/.* 403 ' "$TMP/keeping.requests" | cut -d' ' -f2 | sort -u | wc -l)" -ge 2 ]; }
+refused() { [ "$(grep '^DELETE /symbols/team/k/.* 403 ' "$TMP/keeping.requests" | cut -d' ' -f2 | sort -u |
+  wc -l)" -ge 2 ]; }
 wait_for 30 refused || fail "the first refused key blocks the second: $(grep DELETE "$TMP/keeping.requests")"
 got=$(code -T "$TMP/prog1" "$URL_d/debuginfod/$(path 1)")
 [ "$got" = 201 ] || fail "an upload after a refused DELETE: $got $(cat "$TMP/got")"
 grep -q 'uploads are retried' "$TMP/d.log" && fail "a refused DELETE pauses uploads: $(cat "$TMP/d.log")"
 wait_for 10 grep -q 'their removal is tried again' "$TMP/d.log"
-[ "$(grep -c 'their removal is tried again' "$TMP/d.log")" = 1 ] || fail "the refusals are not logged once: $(cat "$TMP/d.log")"
+[ "$(grep -c 'their removal is tried again' "$TMP/d.log")" = 1 ] ||
+  fail "the refusals are not logged once: $(cat "$TMP/d.log")"
 symfs_unserve d
 exit 0

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Faults of a team's bucket, and of the queue for it: a bucket that vanishes loses no upload and no removal, and a file
-# that the server cannot read holds up no other file.
+# Faults of a team's bucket, and of the queue for it: a bucket that vanishes loses no upload and no removal, and a
+# file that the server cannot read holds up no other file.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 ROOT=$TMP/root
@@ -40,8 +41,10 @@ put() { # STATUS URL NUMBER
 put 201 "$URL_a" 1
 : >"$ROOT/.no-bucket"
 put 503 "$URL_a" 2
-[ "$(number "$URL_a" queued_files)" = 1 ] || fail "an upload has left the queue: $(fetch_url "$URL_a/metrics" | grep bucket)"
-wait_for 20 grep -q 'the store does not have the bucket' "$TMP/a.log" || fail "no word of the missing bucket: $(cat "$TMP/a.log")"
+[ "$(number "$URL_a" queued_files)" = 1 ] ||
+  fail "an upload has left the queue: $(fetch_url "$URL_a/metrics" | grep bucket)"
+wait_for 20 grep -q 'the store does not have the bucket' "$TMP/a.log" ||
+  fail "no word of the missing bucket: $(cat "$TMP/a.log")"
 # A removal of a file, while there is no bucket: the 404 of its key is no miss.
 code -X DELETE "$URL_a/$(path 1)" >/dev/null
 listed() { grep -q '^GET /symbols/?list-type=2&max-keys=1.* 404 ' "$TMP/s3.requests"; }
@@ -67,7 +70,8 @@ truncate -s 100 "$cut_off" || fail truncate
 rm "$ROOT/.no-bucket"
 wait_for 60 is_in_bucket 5 || fail "a broken file holds up the others: $(cat "$TMP/a.log")"
 for n in 3 4; do
-  wait_for 20 grep -q "$(sha $n) cannot be put into the bucket.*stays queued" "$TMP/a.log" || fail "no word of file $n: $(cat "$TMP/a.log")"
+  wait_for 20 grep -q "$(sha $n) cannot be put into the bucket.*stays queued" "$TMP/a.log" ||
+    fail "no word of file $n: $(cat "$TMP/a.log")"
   [ ! -e "$ROOT/b/$(sha $n)" ] || fail "file $n is in the bucket"
 done
 [ "$(number "$URL_a" queued_files)" = 2 ] && [ "$(number "$URL_a" refused_files)" = 2 ] ||
@@ -78,7 +82,8 @@ put 201 "$URL_a" 6
 mkdir -p "$ROOT/probe"
 : >"$ROOT/probe/0123456789abcdef0123456789abcdef"
 : >"$ROOT/probe/note"
-gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
+gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "$TMP/conf" \
+  --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
 gc 86400 || fail "gc: $(cat "$TMP/err")"
 [ -e "$ROOT/probe/0123456789abcdef0123456789abcdef" ] || fail "gc removed a young probe"
 gc 0 --dry-run || fail "gc: $(cat "$TMP/err")"

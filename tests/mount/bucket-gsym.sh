@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy curl
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 make_program "$TMP/p" prog
@@ -20,7 +21,8 @@ wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "up"]\nurl = %s\ntype = debuginfod\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_up" >"$TMP/conf"
 server() { SYMFS_DEBUG=fetch symfs_serve "$1" --config "$TMP/conf"; }
-gsym() { fetch_url -o "$TMP/$2.gsym" "$1/gsym/gdb/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug.gsym"; } # URL NAME
+gsym() { fetch_url -o "$TMP/$2.gsym" "$1/gsym/gdb/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" |
+  cut -c3-).debug.gsym"; } # URL NAME
 drained() { fetch_url "$1/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
 
 server a
@@ -59,7 +61,8 @@ fetch_url -o "$TMP/got" "$URL_d/debuginfod/buildid/$id/debuginfo" || fail "the d
 purge() { fetch_url -o "$TMP/got" -w '%{http_code}' -X DELETE "$URL_d/debuginfod/buildid/$id/debuginfo"; }
 got=$(purge)
 [ "$got" = 204 ] || fail "DELETE: $got"
-all_ended() { [ -z "$(made)$(marks)" ] && ! [ -e "$TMP/root/r/$sha" ] || [ -z "$(made)$(marks)$(ls "$TMP/root/r/$sha")" ]; }
+all_ended() { [ -z "$(made)$(marks)" ] && ! [ -e "$TMP/root/r/$sha" ] ||
+  [ -z "$(made)$(marks)$(ls "$TMP/root/r/$sha")" ]; }
 wait_for 20 all_ended || fail "the GSYM of a purged file is still in the bucket: $(find "$TMP/root")"
 
 # The tombstone of the GSYM on the server that purged both.
@@ -76,7 +79,8 @@ grep -q 'purged by' "$TMP/why" || fail "why does not tell of the purge: $(cat "$
 gsym "$URL_d" f || fail "no GSYM after the purge"
 wait_for 30 drained "$URL_d" || fail "the queue does not drain"
 for mark in "$TMP"/root/m/*; do rm "$TMP/root/b/${mark##*/}"; done
-gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>&1; }
+gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" \
+  --cache "$TMP/store-gc" >"$TMP/out" 2>&1; }
 gc 86400 && [ -n "$(made)" ] || fail "gc removed a young mark: $(cat "$TMP/out")"
 gc 0 && grep -q '1 GSYM files of removed files ended' "$TMP/out" || fail "gc: $(cat "$TMP/out")"
 [ -z "$(made)$(marks)" ] || fail "gc left a GSYM: $(find "$TMP/root")"

@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc strip curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 ROOT=$TMP/root
@@ -98,7 +99,7 @@ wait_for 100 settled || fail "the purge stays queued: $(cat "$TMP/other.requests
 wait_for 20 no_marks
 is_whole 2 || fail "an upload after the answer to a purge is lost: $(find "$ROOT" -type f)"
 
-# ---- a better file takes a key, and a still better one comes in between ---------------------------------------------
+# ---- a better file takes a key, and a still better one comes in between --------------------------------------------
 strip -o "$TMP/least" "$TMP/prog4"
 strip -g -o "$TMP/middle" "$TMP/prog4"
 put 201 "$URL_a" 4 "$TMP/least"
@@ -107,7 +108,7 @@ put 201 "$URL_a" 4 "$TMP/middle"
 uploaded_beside
 is_whole 4 || fail "a better file lost its key: $(grep -l . "$ROOT"/k/*; cat "$ROOT"/k/*; cat "$TMP/main.requests")"
 
-# ---- a file with more keys than a purge removes at once -------------------------------------------------------------
+# ---- a file with more keys than a purge removes at once ------------------------------------------------------------
 put 201 "$URL_a" 5
 for k in $(keys_of 5); do
   what=$(sed -n "s/^v1	\([a-z_]* $(id 5)\).*/\1/p" "$k")
@@ -127,8 +128,9 @@ purged() { no_trace 5; }
 wait_for 200 purged || fail "a purge leaves $(count 5) keys: $(find "$ROOT/r/$(sha 5)" "$ROOT/x" -type f | head)"
 is_whole 1 && is_whole 2 || fail "the purge removed other files"
 
-# ---- a removal of a dead server that cannot be settled --------------------------------------------------------------
-gc() { timeout 60 "$SYMFS" cache gc --bucket $1 --no-default-sources --config "$TMP/main.conf" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
+# ---- a removal of a dead server that cannot be settled -------------------------------------------------------------
+gc() { timeout 60 "$SYMFS" cache gc --bucket $1 --no-default-sources --config "$TMP/main.conf" \
+  --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
 for n in 6 7; do
   put 201 "$URL_a" $n
   for k in $(keys_of $n); do
@@ -144,7 +146,8 @@ printf %s "$first" >"$ROOT/.refuse"
 gc
 status=$?
 [ $status = 3 ] || fail "gc with a mark that cannot be settled: $status $(cat "$TMP/out" "$TMP/err")"
-grep -q "$first: the removal" "$TMP/err" && grep -q 'unfinished removals of keys: 1 left' "$TMP/err" && grep -q '^removed 0 of' "$TMP/out" ||
+grep -q "$first: the removal" "$TMP/err" && grep -q 'unfinished removals of keys: 1 left' "$TMP/err" &&
+  grep -q '^removed 0 of' "$TMP/out" ||
   fail "gc with a mark that cannot be settled: $(cat "$TMP/out" "$TMP/err")"
 [ "$(find "$ROOT/x" -type f)" = "$ROOT/$first" ] || fail "gc settled: $(find "$ROOT/x" -type f)"
 gc --json

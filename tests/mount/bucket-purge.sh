@@ -1,11 +1,12 @@
 #!/bin/sh
-# Purges of files in a team's bucket beside uploads by another server: which of both wins does not depend on clocks, an
-# upload in the moment of a removal stays, a removal that was broken off ends completely or not at all, and DELETE also
-# removes a file that only the bucket has.
+# Purges of files in a team's bucket beside uploads by another server: which of both wins does not depend on clocks,
+# an upload in the moment of a removal stays, a removal that was broken off ends completely or not at all, and DELETE
+# also removes a file that only the bucket has.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 echo 'int main(void) { return 0; }' >"$TMP/p.c"
@@ -133,7 +134,8 @@ kill -9 $PID_a
 printf 'e1\t9223372036854775807\t0\n' >"$TMP/end" && mv "$TMP/end" "$ROOT/e/$(sha 5)"
 END
   sql a "UPDATE objects SET ends = 1000 WHERE ends > 0"
-  timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 || fail "expire: $(cat "$TMP/out")"
+  timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 ||
+    fail "expire: $(cat "$TMP/out")"
   wait_gone "$PID_a" 20
   hook_ran
   ! is_whole 5 || fail "$store: the server was not killed in between"
@@ -155,11 +157,13 @@ END
   echo malformed >"$ROOT/e/$(sha 9)" # can be a hold
   put 200 "$URL_b" 6
   is_whole 6 || fail "$store: an upload behind a mark of a dead server: $(find "$ROOT" -type f)"
-  timeout 60 "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" >"$TMP/out" 2>&1 || fail "gc: $(cat "$TMP/out")"
+  timeout 60 "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" \
+    >"$TMP/out" 2>&1 || fail "gc: $(cat "$TMP/out")"
   no_trace 7 || fail "$store: gc leaves a removal of a dead server: $(find "$ROOT" -type f)"
   is_whole 9 || fail "$store: gc removes a key whose file may be held: $(find "$ROOT" -type f)"
 
-  # The bucket is away: a purge of a stored file is queued and done later; of a file that only the bucket has it is refused.
+  # The bucket is away: a purge of a stored file is queued and done later; of a file that only the bucket has it is
+  # refused.
   put 201 "$URL_a" 8
   : >"$ROOT/.no-bucket"
   delete 202 "$URL_a" 8

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Classes of uploads in a team's bucket: a use on another server renews an upload, the last of several holds decides
-# when a key ends, also where two servers change the bucket in the same moment, and a bucket that does not answer refuses
-# uploads at once.
+# when a key ends, also where two servers change the bucket in the same moment, and a bucket that does not answer
+# refuses uploads at once.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 ROOT=$TMP/root
@@ -89,14 +90,16 @@ echo 'e1 and so on' >"$ROOT/e/$(sha 2)"
 printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 6)"
 hook 6 DELETE "k/*" 9223372036854775807 0
 sql a "UPDATE objects SET ends = 1000 WHERE ends > 0"
-timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 || fail "expire: $(cat "$TMP/out")"
+timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 ||
+  fail "expire: $(cat "$TMP/out")"
 grep -q '5' "$TMP/out" || fail "expire: $(cat "$TMP/out")"
 not_in_bucket() { ! is_in_bucket "$1"; }
 logged() { grep -q "e/$(sha 2) is malformed.*tried again" "$TMP/a.log"; }
 wait_for 20 logged || fail "no word of the malformed end: $(cat "$TMP/a.log")"
 is_in_bucket 2 || fail "a file whose end is malformed left the bucket"
 printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 2)"
-wait_for 30 not_in_bucket 2 || fail "an expired file stays in the bucket: $(grep -v PUT "$TMP/s3.requests" | tail -60)"
+wait_for 30 not_in_bucket 2 || fail "an expired file stays in the bucket: $(grep -v PUT "$TMP/s3.requests" |
+  tail -60)"
 referred() { [ -n "$(ls "$ROOT/r/$(sha "$1")" 2>/dev/null)" ]; } # NUMBER
 unreferred() { ! referred "$1"; }
 wait_for 20 unreferred 2 || fail "the reference of an expired file stays: $(find "$ROOT")"

@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc strip curl sha256sum
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 
@@ -13,7 +14,8 @@ store_start() { # NAME [ARGS...]: sets S3 and S3_PID
   mkdir -p "$TMP/root-$1"
   ss_name=$1
   shift
-  "$top_builddir/tests/helpers/s3" --root "$TMP/root-$ss_name" --bucket symbols --access-key $ACCESS --secret-key $SECRET \
+  "$top_builddir/tests/helpers/s3" --root "$TMP/root-$ss_name" --bucket symbols --access-key $ACCESS \
+    --secret-key $SECRET \
     --log "$TMP/$ss_name.requests" "$@" >"$TMP/$ss_name.out" 2>"$TMP/$ss_name.log" &
   S3_PID=$!
   PIDS="$PIDS $S3_PID"
@@ -27,7 +29,8 @@ moto_start() {
   done
   [ -n "$PYTHON" ] || skip "no python3 here has moto: Debian has it since 13 (python3-moto, python3-flask-cors)"
   ms_port=$(free_port)
-  # moto decodes the query before it checks the signature, and so refuses a listing of names with a slash, also by boto3.
+  # moto decodes the query before it checks the signature, and so refuses a listing of names with a slash, also by
+  # boto3.
   cat >"$TMP/serve.py" <<'END'
 import sys
 from urllib.parse import quote, unquote
@@ -107,7 +110,8 @@ scenario() { # NAME
   server b
   for n in 1 2 3 4 5; do gets "$URL_b" $n "$1: an empty server"; done
   [ "$(upstream_gets)" = 5 ] || fail "$1: an empty server asked upstream"
-  [ "$(number "$URL_b" queued_files)" = 0 ] && [ "$(number "$URL_b" files)" = 0 ] || fail "$1: files of the bucket are queued"
+  [ "$(number "$URL_b" queued_files)" = 0 ] && [ "$(number "$URL_b" files)" = 0 ] ||
+    fail "$1: files of the bucket are queued"
 
   # The store stops. Stored files are served, cold ones come from upstream after one bounded wait.
   kill -STOP "$S3_PID"
@@ -124,7 +128,8 @@ scenario() { # NAME
   wait_gone "$PID_a" 10
   server a
   gets "$URL_a" 8 "$1: after kill -9"
-  [ "$(number "$URL_a" queued_files)" = 3 ] || fail "$1: $(number "$URL_a" queued_files) files are queued after kill -9"
+  [ "$(number "$URL_a" queued_files)" = 3 ] ||
+    fail "$1: $(number "$URL_a" queued_files) files are queued after kill -9"
   kill -CONT "$S3_PID"
   wait_for 60 drained "$URL_a" || fail "$1: the queue has $(number "$URL_a" queued_files) files"
   [ "$(number "$URL_a" lost_files)" = 0 ] || fail "$1: $(number "$URL_a" lost_files) files were lost"
@@ -135,9 +140,11 @@ scenario() { # NAME
 
   # A better file takes the key, on whichever server it appears; a lesser one does not.
   strip -o "$TMP/lesser" "$TMP/prog9"
-  timeout 60 "$SYMFS" add --cache "$TMP/store-a" "$TMP/lesser" >/dev/null 2>"$TMP/err" || fail "$1: add: $(cat "$TMP/err")"
+  timeout 60 "$SYMFS" add --cache "$TMP/store-a" "$TMP/lesser" >/dev/null 2>"$TMP/err" ||
+    fail "$1: add: $(cat "$TMP/err")"
   wait_for 30 drained "$URL_a" || fail "$1: a file of symfs add is not uploaded"
-  timeout 60 "$SYMFS" add --cache "$TMP/store-b" "$TMP/prog9" >/dev/null 2>"$TMP/err" || fail "$1: add: $(cat "$TMP/err")"
+  timeout 60 "$SYMFS" add --cache "$TMP/store-b" "$TMP/prog9" >/dev/null 2>"$TMP/err" ||
+    fail "$1: add: $(cat "$TMP/err")"
   wait_for 30 drained "$URL_b" || fail "$1: a better file is not uploaded"
   before=$(upstream_gets)
   gets "$URL_c" 9 "$1: the better of two files"

@@ -37,7 +37,8 @@ NAMELESS=$UUID/$UUID.dSYM/Contents/Resources/DWARF/$UUID
 NAMED=$UUID/Demo.dSYM/Contents/Resources/DWARF/Demo
 
 # ---- commands take the bundle for what is in it ---------------------------------------------------
-(cd "$TMP/w" && "$SYMFS" id --json "$DSYM" >"$TMP/want" && "$SYMFS" id --json Demo.dSYM/ | sed "s,Demo.dSYM/C,$TMP/w/&,") >"$TMP/got" ||
+(cd "$TMP/w" && "$SYMFS" id --json "$DSYM" >"$TMP/want" && "$SYMFS" id --json Demo.dSYM/ |
+  sed "s,Demo.dSYM/C,$TMP/w/&,") >"$TMP/got" ||
   fail "id of a bundle"
 sed -i 's,\\/,/,g' "$TMP/want" "$TMP/got"
 same_file "$TMP/want" "$TMP/got"
@@ -63,10 +64,12 @@ for way in Demo.dSYM "-r $TMP/w/Demo.dSYM/" "-r $TMP/w"; do
   grep -q 'Info.plist' "$TMP/add.log" && fail "add $way: $(cat "$TMP/add.log")"
 done
 if command -v zip >/dev/null; then
-  zip -qr "$TMP/bundle.zip" Demo.dSYM && "$SYMFS" add --cache "$TMP/store-add" "$TMP/bundle.zip" >"$TMP/add.log" || fail "add of an archive"
+  zip -qr "$TMP/bundle.zip" Demo.dSYM && "$SYMFS" add --cache "$TMP/store-add" "$TMP/bundle.zip" >"$TMP/add.log" ||
+    fail "add of an archive"
   grep -q 'Info.plist' "$TMP/add.log" && fail "an archive: $(cat "$TMP/add.log")"
 fi
-"$SYMFS" add --cache "$TMP/store-add" Demo.dSYM/Contents/Info.plist >"$TMP/add.log" && fail "an Info.plist that was named"
+"$SYMFS" add --cache "$TMP/store-add" Demo.dSYM/Contents/Info.plist >"$TMP/add.log" &&
+  fail "an Info.plist that was named"
 grep -q 'Info.plist: not placed' "$TMP/add.log" || fail "named: $(cat "$TMP/add.log")"
 
 mkdir -p "$TMP/far/$(dirname "$PLACE")"
@@ -105,10 +108,12 @@ for path in "native/$PLACE" "$PLACE" "dsym/$NAMELESS" "dsym/$NAMED" "$DIR/debugi
 done
 [ "$(asked get)" = 2 ] || fail "other spellings asked"
 wait_for 10 [ -e "$M/$DIR/debuginfo.meta" ] || fail "no .meta of what was fetched"
-[ "$(cat "$M/$DIR/debuginfo.meta")" = '{"arch":"x86_64","file_format":"macho"}' ] || fail "$(cat "$M/$DIR/debuginfo.meta")"
+[ "$(cat "$M/$DIR/debuginfo.meta")" = '{"arch":"x86_64","file_format":"macho"}' ] ||
+  fail "$(cat "$M/$DIR/debuginfo.meta")"
 symfs_umount cold
 
-# What no source has is not there: no link that leads nowhere, no bundle; and that is one question in each letter case.
+# What no source has is not there: no link that leads nowhere, no bundle; and that is one question in each letter
+# case.
 upstream_reset "$URL_up"
 symfs_mount none --source "lldb@$URL_up"
 M=$MNT_none
@@ -135,7 +140,8 @@ if command -v curl >/dev/null; then
   got=$(over "$URL_http/$DIR/debuginfo.meta") # fetches the file
   [ "$got" = '200 application/json' ] && grep -q '"arch":"x86_64","file_format":"macho"}$' "$TMP/http.body" ||
     fail ".meta over HTTP: $got $(cat "$TMP/http.body")"
-  for path in "dsym/$OTHER/Demo.dSYM/Contents/Info.plist" "unified/$(lower "$OTHER" | tr -d - | sed 's,^..,&/,')/debuginfo.meta"; do
+  for path in "dsym/$OTHER/Demo.dSYM/Contents/Info.plist" "unified/$(lower "$OTHER" | tr -d - |
+    sed 's,^..,&/,')/debuginfo.meta"; do
     got=$(over "$URL_http/$path")
     [ "${got%% *}" = 404 ] || fail "$path of what no source has: $got"
   done
@@ -150,26 +156,30 @@ grep -q 'No such file' "$TMP/down.out" && fail "no server means: there is no suc
 symfs_umount down
 
 # ---- stored, with a name -------------------------------------------------------------------------
-"$SYMFS" add --cache "$TMP/store" -r "$TMP/w/Demo.dSYM" "$TMP/w/Demo" >"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
+"$SYMFS" add --cache "$TMP/store" -r "$TMP/w/Demo.dSYM" "$TMP/w/Demo" >"$TMP/add.log" ||
+  fail "add: $(cat "$TMP/add.log")"
 upstream_reset "$URL_up"
 symfs_mount warm --cache "$TMP/store" --source "lldb@$URL_up"
 M=$MNT_warm
 leads "$NAMED" "lldb/$PLACE"
 n=0
-for path in "lldb/$PLACE" "lldb/$(lower "$PLACE")" "LLDB/$PLACE" "lldb/$(printf %s "$PLACE" | sed 's/C/c/; s/5$/5/')"; do
+for path in "lldb/$PLACE" "lldb/$(lower "$PLACE")" "LLDB/$PLACE" \
+  "lldb/$(printf %s "$PLACE" | sed 's/C/c/; s/5$/5/')"; do
   leads "$NAMED" "$path"
   same_file "$DSYM" "$M/$path"
   [ "$(stat -c %i "$M/$path")" = "$(stat -c %i "$M/lldb/$PLACE")" ] || fail "$path is another link"
   n=$((n + 1))
 done
-for path in "$NAMED" "$(lower "$NAMED")" "$(upper "$NAMED")" "$(printf %s "$NAMED" | sed "s/$UUID/$(printf %s "$UUID" | tr -d -)/")" \
+for path in "$NAMED" "$(lower "$NAMED")" "$(upper "$NAMED")" \
+  "$(printf %s "$NAMED" | sed "s/$UUID/$(printf %s "$UUID" | tr -d -)/")" \
   "$NAMELESS" "$(lower "$NAMELESS")" "$UUID/Demo.app.dSYM/Contents/Resources/DWARF/Demo"; do
   same_file "$DSYM" "$M/dsym/$path"
   [ "$(stat -c %i "$M/dsym/$path")" = "$(stat -Lc %i "$M/lldb/$PLACE")" ] || fail "dsym/$path has another inode"
   n=$((n + 1))
 done
 [ "$(asked requests)" = 0 ] || fail "what is stored was asked for"
-for path in "dsym/$UUID/Demo" "dsym/$UUID/Demo.dSYM/Info.plist" "dsym/$UUID/Demo.dSYM/Contents/Resources/$UUID.plist" \
+for path in "dsym/$UUID/Demo" "dsym/$UUID/Demo.dSYM/Info.plist" \
+  "dsym/$UUID/Demo.dSYM/Contents/Resources/$UUID.plist" \
   "dsym/$UUID/Demo.dSYM/Contents/MacOS" "dsym/nothing/Demo.dSYM/Contents/Info.plist"; do
   [ -e "$M/$path" ] && fail "$path is there"
 done
@@ -177,7 +187,8 @@ done
 
 # The bundle can be listed and copied, as one that dsymutil made.
 [ "$(find "$M/dsym" ! -type d | sed "s,^$M/dsym/,,; s,$UUID,U,g" | sort | tr '\n' ' ')" = \
-  "U/Demo.dSYM/Contents/Info.plist U/Demo.dSYM/Contents/Resources/DWARF/Demo " ] || fail "dsym lists $(find "$M/dsym")"
+  "U/Demo.dSYM/Contents/Info.plist U/Demo.dSYM/Contents/Resources/DWARF/Demo " ] ||
+  fail "dsym lists $(find "$M/dsym")"
 [ "$(find "$M/lldb" -type l)" = "$M/lldb/$PLACE" ] || fail "lldb lists $(find "$M/lldb")"
 [ "$(find "$M/lldb" -type f)" = "$M/lldb/$PLACE.app" ] || fail "lldb lists $(find "$M/lldb")"
 cp -r "$M/dsym/$UUID/Demo.dSYM" "$TMP/copy.dSYM" || fail "the bundle cannot be copied"
@@ -223,10 +234,12 @@ for how in cold warm; do
   if LLDB=$(first_of lldb); then
     out=$(timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' -o 'target create Demo' \
       -o 'image lookup -n work' -o "target symbols add $M/lldb/$PLACE" -o 'image lookup -v -n work' 2>&1)
-    expect "lldb, $how" "$out" 'symbol file .*has been (loaded|added)' 'LineEntry: .*/m\.c:2' 'Function: .*name = "work"'
+    expect "lldb, $how" "$out" 'symbol file .*has been (loaded|added)' 'LineEntry: .*/m\.c:2' \
+      'Function: .*name = "work"'
     out=$(timeout 120 "$LLDB" -x -b -o "$create" -o 'image lookup -v -n work' 2>&1)
     expect "lldb --symfile, $how" "$out" 'LineEntry: .*/m\.c:2'
-    refuse "lldb alone" "$(timeout 120 "$LLDB" -x -b -o 'target create Demo' -o 'image lookup -v -n work' 2>&1)" 'LineEntry'
+    refuse "lldb alone" "$(timeout 120 "$LLDB" -x -b -o 'target create Demo' -o 'image lookup -v -n work' 2>&1)" \
+      'LineEntry'
     tried=$((tried + 1))
   fi
   if SYMBOLIZER=$(first_of llvm-symbolizer); then

@@ -42,7 +42,8 @@ for layout in scan gdb native debuginfod unified perf symstore symstore_index2 s
   [ $layout != symstore_index2 ] || echo two >"$TMP/$layout/index2.txt"
 done
 [ -f "$TMP/files/crash.exe" ] && for old in 5AB380779001 5AB38077a000; do # other builds of the same name
-  mkdir -p "$TMP/symstore/crash.exe/$old" && head -c 300 "$TMP/files/crash.exe" >"$TMP/symstore/crash.exe/$old/crash.exe"
+  mkdir -p "$TMP/symstore/crash.exe/$old" &&
+    head -c 300 "$TMP/files/crash.exe" >"$TMP/symstore/crash.exe/$old/crash.exe"
 done
 
 found=0

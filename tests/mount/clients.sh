@@ -54,7 +54,8 @@ far_mounts() {
         wait_for 60 fetch_url -f -o /dev/null "$URL_stock/buildid/$(build_id "$fm_file")/debuginfo" ||
           fail "debuginfod did not find $fm_file"
         fm_id=$(build_id "${fm_file%.debug}")
-        wait_for 60 fetch_url -f -o /dev/null "$URL_stock/buildid/$fm_id/executable" || fail "debuginfod did not find $fm_id"
+        wait_for 60 fetch_url -f -o /dev/null "$URL_stock/buildid/$fm_id/executable" ||
+          fail "debuginfod did not find $fm_id"
       done
       symfs_mount debuginfod --source "debuginfod@$URL_stock"
     fi
@@ -107,7 +108,8 @@ mixed() {
 tool() {
   TOOL=$TOOLS/bin/$1
   [ -x "$TOOL" ] || TOOL=$(command -v "$1") ||
-    skip "$1 is neither in PATH nor in $TOOLS/bin: $(cat "$TOOLS/$1.failed" 2>/dev/null || echo "scripts/setup clients fetches it")"
+    skip "$1 is neither in PATH nor in $TOOLS/bin: $(cat "$TOOLS/$1.failed" 2>/dev/null ||
+    echo "scripts/setup clients fetches it")"
 }
 
 # path_in LAYOUT FILE: where the layout has the file, in its first spelling.

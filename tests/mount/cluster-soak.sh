@@ -11,7 +11,8 @@ ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99:quarant
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl nginx openssl sha256sum
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 SECONDS_LONG=${SYMFS_SOAK_SECONDS:-60} KILL_EVERY=${SYMFS_SOAK_KILL:-6} FILES=60
 umask 077
@@ -41,7 +42,8 @@ gateway_start() {
     store_port=${S3##*:}
   else
     rm -f "$TMP"/c/run/client.rgw*.pid
-    radosgw -c "$TMP/c/ceph.conf" -n client.rgw.a --no-mon-config >"$TMP/rgw.out" 2>&1 || fail "radosgw: $(cat "$TMP/rgw.out")"
+    radosgw -c "$TMP/c/ceph.conf" -n client.rgw.a --no-mon-config >"$TMP/rgw.out" 2>&1 ||
+      fail "radosgw: $(cat "$TMP/rgw.out")"
     wait_for 60 gateway_named
     S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
     PIDS="$PIDS $S3_PID"
@@ -57,7 +59,8 @@ store_start() {
   mkdir -p "$TMP/bucket"
   for _ in 1 2 3 4 5; do
     st_port=${store_port:-$(free_port)}
-    "$top_builddir/tests/helpers/s3" --root "$TMP/bucket" --bucket symbols --access-key AKSYMFS --secret-key SKSYMFSSECRET \
+    "$top_builddir/tests/helpers/s3" --root "$TMP/bucket" --bucket symbols --access-key AKSYMFS \
+      --secret-key SKSYMFSSECRET \
       --port "$st_port" >"$TMP/s3.out" 2>"$TMP/s3.log" &
     store_pid=$!
     PIDS="$PIDS $store_pid"
@@ -94,7 +97,8 @@ server() { # NUMBER
 for s in 1 2 3; do server $s; done
 mkdir -p "$TMP/nginx-ng" "$TMP/tls"
 (cd "$TMP/tls" && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=symbols.example.net \
-  -addext subjectAltName=IP:127.0.0.1 -keyout server.key -out server.pem) >"$TMP/openssl.out" 2>&1 || fail "openssl: $(cat "$TMP/openssl.out")"
+  -addext subjectAltName=IP:127.0.0.1 -keyout server.key -out server.pem) >"$TMP/openssl.out" 2>&1 ||
+  fail "openssl: $(cat "$TMP/openssl.out")"
 front_port=
 front() {
   for _ in 1 2 3 4 5; do
@@ -105,7 +109,8 @@ front() {
       echo "fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
       # shellcheck disable=SC2154 # set by server()
       sed -e "s|10.0.0.1:8737|127.0.0.1:$port_1|; s|10.0.0.2:8737|127.0.0.1:$port_2|; s|10.0.0.3:8737|127.0.0.1:$port_3|" \
-        -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$fr_port ssl|" "$top_srcdir/etc/nginx/symfs-cluster.conf"
+        -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$fr_port ssl|" \
+        "$top_srcdir/etc/nginx/symfs-cluster.conf"
       echo "}"
     } >"$TMP/nginx-ng/conf"
     nginx_run ng "$fr_port" && break
@@ -115,7 +120,8 @@ front() {
 }
 front
 FRONT=https://127.0.0.1:$front_port
-status() { curl -gsS --noproxy '*' --cacert "$TMP/tls/server.pem" --max-time 60 -w '%{http_code}\n' "$@" 2>>"$TMP/curl.out"; }
+status() { curl -gsS --noproxy '*' --cacert "$TMP/tls/server.pem" --max-time 60 -w '%{http_code}\n' "$@" \
+  2>>"$TMP/curl.out"; }
 
 # ---- clients: they run until $TMP/stop is there ---------------------------------------------------------------
 # A download is right, or fails visibly: with an error, or with fewer bytes than announced.
@@ -125,7 +131,8 @@ downloader() { # NUMBER
     do_code=$(status -o "$TMP/got$1" "$FRONT/$do_sym")
     do_rc=$?
     case $do_rc:$do_code in
-    0:200) cmp -s "$TMP/got$1" "$TMP/up/$do_sym" && echo right || { echo "WRONG $do_sym"; cp "$TMP/got$1" "$TMP/wrong$1"; } ;;
+    0:200) cmp -s "$TMP/got$1" "$TMP/up/$do_sym" && echo right ||
+      { echo "WRONG $do_sym"; cp "$TMP/got$1" "$TMP/wrong$1"; } ;;
     0:404) echo "MISSING $do_sym" ;;
     *) echo "failed $do_rc:$do_code" ;;
     esac
@@ -158,7 +165,8 @@ keeper() {
     for ke_s in 1 2 3; do
       "$SYMFS" cache expire --no-default-sources --config "$TMP/conf" --cache "$TMP/store-s$ke_s"
       "$SYMFS" cache gc --no-default-sources --config "$TMP/conf" --quota 16M --cache "$TMP/store-s$ke_s"
-      [ -z "$ke_bucket" ] || "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-s$ke_s"
+      [ -z "$ke_bucket" ] || "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" \
+        --cache "$TMP/store-s$ke_s"
       nap
     done
   done >"$TMP/keeper" 2>&1
@@ -174,7 +182,7 @@ keeper &
 clients="$clients $!"
 PIDS="$PIDS $clients"
 
-# ---- faults: server 3 is never killed, so its memory can be compared ------------------------------------------------
+# ---- faults: server 3 is never killed, so its memory can be compared -----------------------------------------------
 rss() { awk '/^VmRSS/ { print $2 }' "/proc/$PID_s3/status"; }
 descriptors() { find "/proc/$PID_s3/fd" -mindepth 1 2>/dev/null | wc -l; }
 kill_server() { # NUMBER
@@ -184,7 +192,8 @@ kill_server() { # NUMBER
   wait "$ks_pid" 2>/dev/null
   server "$1"
 }
-end=$(($(now_ms) + SECONDS_LONG * 1000)) next=$(($(now_ms) + KILL_EVERY * 1000)) fifth=$(($(now_ms) + SECONDS_LONG * 200))
+end=$(($(now_ms) + SECONDS_LONG * 1000)) next=$(($(now_ms) + KILL_EVERY * 1000)) \
+  fifth=$(($(now_ms) + SECONDS_LONG * 200))
 first_rss=0 first_fds=0 faults=0 stopped=0
 while [ "$(now_ms)" -lt $end ]; do
   now=$(now_ms)
@@ -231,17 +240,19 @@ say "removed or evicted by the keeper: $(awk '/^removed/ { n += $2 } END { print
 grep -q '^WRONG' "$TMP/all-downloads" && fail "wrong bytes: $(grep -m 3 '^WRONG' "$TMP/all-downloads")"
 grep -q '^MISSING' "$TMP/all-downloads" && fail "called missing: $(grep -m 3 '^MISSING' "$TMP/all-downloads")"
 grep -q '^REFUSED' "$TMP/all-uploads" && fail "refused: $(grep -m 3 '^REFUSED' "$TMP/all-uploads")"
-[ "$(grep -c '^right' "$TMP/all-downloads")" -ge 20 ] && [ "$(grep -c '^keep' "$TMP/all-uploads")" -ge 5 ] || fail "too little happened"
+[ "$(grep -c '^right' "$TMP/all-downloads")" -ge 20 ] && [ "$(grep -c '^keep' "$TMP/all-uploads")" -ge 5 ] ||
+  fail "too little happened"
 [ $faults -ge 4 ] || [ "$SECONDS_LONG" -lt 40 ] || fail "only $faults faults"
 
-# ---- no acknowledged upload is lost: when the queues are empty, every server has each -----------------------------------
+# ---- no acknowledged upload is lost: when the queues are empty, every server has each ------------------------------
 queued() { fetch_url "$1/metrics" | sed -n 's/^symfs_bucket_queued_files //p'; }
 drained() { for dr_s in 1 2 3; do eval "[ \"\$(queued \"\$URL_s$dr_s\")\" = 0 ]" || return 1; done; }
 wait_for 120 drained || fail "the queues do not drain: $(queued "$URL_s1") $(queued "$URL_s2") $(queued "$URL_s3")"
 # The keeper and the servers remove what has expired, and either can be first. A listing counts as no use.
 briefs_here() { # prints the acknowledged uploads of the class "brief" that a server still has
   for bh_s in 1 2 3; do
-    "$SYMFS" cache ls --no-default-sources --cache "$TMP/store-s$bh_s" 2>"$TMP/ls.err" || fail "cache ls: $(cat "$TMP/ls.err")"
+    "$SYMFS" cache ls --no-default-sources --cache "$TMP/store-s$bh_s" 2>"$TMP/ls.err" ||
+      fail "cache ls: $(cat "$TMP/ls.err")"
   done >"$TMP/ls"
   while read -r _ bh_path _; do grep -qF " ${bh_path%%/*}" "$TMP/ls" && echo "$bh_path"; done <"$TMP/briefs"
 }
@@ -260,13 +271,16 @@ for s in 1 2 3; do
   "$SYMFS" cache rm --misses --no-default-sources --cache "$TMP/store-s$s" >"$TMP/rm.out" 2>&1
 done
 grep '^keep ' "$TMP/all-uploads" >"$TMP/kept"
-# Asks server $1 for the uploads of the list $2, over few connections. Prints those that it does not have, or has wrong.
-# $TMP/again gets those whose download failed visibly: a loaded machine can let it time out, so they are asked for again.
+# Asks server $1 for the uploads of the list $2, over few connections. Prints those that it does not have, or has
+# wrong.
+# $TMP/again gets those whose download failed visibly: a loaded machine can let it time out, so they are asked for
+# again.
 lost_of() {
   rm -rf "$TMP/final"
   mkdir "$TMP/final"
   eval "lo_url=\$URL_s$1"
-  awk -v url="$lo_url" -v dir="$TMP/final" '{ print "url = \"" url "/" $2 "\"\noutput = \"" dir "/" NR "\"" }' "$2" >"$TMP/final.conf"
+  awk -v url="$lo_url" -v dir="$TMP/final" '{ print "url = \"" url "/" $2 "\"\noutput = \"" dir "/" NR "\"" }' "$2" \
+    >"$TMP/final.conf"
   curl -gsS --noproxy '*' --max-time 300 -Z --parallel-max 8 -K "$TMP/final.conf" \
     -w '%{exitcode} %{http_code} %{filename_effective}\n' >"$TMP/final.out" 2>"$TMP/final.err"
   sed -n "s|^0 200 $TMP/final/||p" "$TMP/final.out" | sort >"$TMP/final.whole"
@@ -297,16 +311,18 @@ for part in "$TMP"/part-*; do
   for s in 1 2 3; do
     : >"$TMP/lost"
     cp "$part" "$TMP/rest"
-    wait_for 120 none_failed $s "$TMP/rest" || fail "server $s: downloads fail: $(head -n 2 "$TMP/rest" "$TMP/final.err")"
+    wait_for 120 none_failed $s "$TMP/rest" ||
+      fail "server $s: downloads fail: $(head -n 2 "$TMP/rest" "$TMP/final.err")"
     [ -s "$TMP/lost" ] || continue
     lost=$((lost + $(wc -l <"$TMP/lost")))
-    say "server $s: $(wc -l <"$TMP/lost") of $(basename "$part") are missing or wrong: $(head -n 3 "$TMP/lost" | tr '\n' ' ')"
+    say "server $s: $(wc -l <"$TMP/lost") of $(basename "$part") are missing or wrong: $(head -n 3 "$TMP/lost" |
+      tr '\n' ' ')"
   done
 done
 [ $lost = 0 ] || fail "$lost of $(($(wc -l <"$TMP/kept") * 3)) acknowledged uploads are lost"
 say "$(wc -l <"$TMP/kept") acknowledged uploads are on all three servers"
 
-# ---- memory and descriptors of the server that was not killed ----------------------------------------------------------
+# ---- memory and descriptors of the server that was not killed ------------------------------------------------------
 fds_few() { [ "$(descriptors)" -le $((first_fds + 40)) ]; }
 wait_for 30 fds_few || fail "descriptors: $first_fds after a fifth, $(descriptors) at the end"
 last_rss=$(rss)

@@ -90,12 +90,14 @@ printf '[source "mine"]\nurl = http://127.0.0.1:1/mine\nlayout = symstore\n[sour
   >"$TMP/conf"
 DEBUGINFOD_URLS="http://127.0.0.1:1/env ima:enforcing http://127.0.0.1:1/env2"
 export DEBUGINFOD_URLS
-symfs sources --config "$TMP/conf" --source gdb@http://127.0.0.1:1/cli --source gdb@"$TMP/dir" || fail "sources: $(cat "$TMP/err")"
+symfs sources --config "$TMP/conf" --source gdb@http://127.0.0.1:1/cli --source gdb@"$TMP/dir" ||
+  fail "sources: $(cat "$TMP/err")"
 # What a machine has under /etc may stand between the user's and the environment's.
 order=$(names | tr ' ' '\n' | sed "s|gdb@$TMP/dir.*|DIR|; s|gdb@http.*cli.*|CLI|; s|debuginfod@.*env2.*|ENV2|; s|debuginfod@.*env.*|ENV|" |
   grep -xE 'CLI|DIR|mine|both|user|ENV2?' | tr '\n' ' ')
 [ "$order" = "CLI DIR mine both user ENV ENV2 " ] || fail "order of priority: $order"
-grep -q 'by-config' "$TMP/out" && ! grep -q 'by-user' "$TMP/out" || fail "an equal name does not replace: $(cat "$TMP/out")"
+grep -q 'by-config' "$TMP/out" && ! grep -q 'by-user' "$TMP/out" ||
+  fail "an equal name does not replace: $(cat "$TMP/out")"
 grep -q 'ima' "$TMP/out" && fail "ima:enforcing is no source"
 grep -q '/off' "$TMP/out" && fail "a source that is off"
 
@@ -122,7 +124,8 @@ DEBUGINFOD_URLS='ima:permissive	 garbage ::// http://127.0.0.1:1/good ftp:/x ' s
   fail "nonsense in DEBUGINFOD_URLS: $(cat "$TMP/err")"
 grep -q '127.0.0.1:1/good' "$TMP/out" || fail "the good word among nonsense is lost: $(cat "$TMP/out")"
 grep -q 'DEBUGINFOD_URLS.*garbage' "$TMP/err" || fail "nonsense in DEBUGINFOD_URLS is not reported"
-DEBUGINFOD_URLS='' _NT_SYMBOL_PATH="srv*c:\\sym*http://127.0.0.1:1/nt;cache*;;\\\\server\\share;$TMP/dir;srv*;*" symfs sources ||
+DEBUGINFOD_URLS='' _NT_SYMBOL_PATH="srv*c:\\sym*http://127.0.0.1:1/nt;cache*;;\\\\server\\share;$TMP/dir;srv*;*" \
+  symfs sources ||
   fail "nonsense in _NT_SYMBOL_PATH: $(cat "$TMP/err")"
 grep -q '127.0.0.1:1/nt' "$TMP/out" && grep -q "$TMP/dir" "$TMP/out" || fail "_NT_SYMBOL_PATH: $(cat "$TMP/out")"
 DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/" symfs sources

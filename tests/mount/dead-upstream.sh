@@ -51,14 +51,16 @@ for which in deaf silent; do
   [ $took -le 1000 ] || fail "$which: the next fifty lookups took $took ms"
   [ "$(grep -c 'No route to host' "$TMP/fifty.err")" = 50 ] || fail "$which: $(sort "$TMP/fifty.err" | head -n 3)"
 
-  grep -q 'failing, retry in .* s: .' "$mnt/.symfs/sources" || fail "$which: not to be seen in sources: $(cat "$mnt/.symfs/sources")"
+  grep -q 'failing, retry in .* s: .' "$mnt/.symfs/sources" ||
+    fail "$which: not to be seen in sources: $(cat "$mnt/.symfs/sources")"
   grep -q 'skipped (failing, retry in' "$mnt/.symfs/why/debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" ||
     fail "$which: not to be seen in why"
   [ "$(wc -l <"$mnt/.symfs/missing")" = 1 ] || fail "$which: remembered as missing: $(cat "$mnt/.symfs/missing")"
   # `why --ask` reports the failure, too, and ends.
   from=$(now_ms)
   "$SYMFS" why --ask --no-default-sources --cache "$TMP/store-$which" --source "debuginfod@$url" \
-    --connect-timeout 2s --stall-timeout 2s "debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" >"$TMP/why.out" || fail "$which: why --ask"
+    --connect-timeout 2s --stall-timeout 2s "debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" >"$TMP/why.out" ||
+    fail "$which: why --ask"
   grep -q 'failed.*:' "$TMP/why.out" || fail "$which: why --ask says $(cat "$TMP/why.out")"
   [ $(($(now_ms) - from)) -le 15000 ] || fail "$which: why --ask took $(($(now_ms) - from)) ms"
 done

@@ -69,7 +69,8 @@ refuse "gdb without the mount" "$(line_of empty)" 'prog\.c' 'prog_entry'
 if command -v valgrind >/dev/null && valgrind -q true >"$TMP/valgrind.out" 2>&1; then
   check_wrong() { with "$1" valgrind -q "$NEAR/bin/wrong"; }
   for via in debuginfod nginx; do
-    expect "valgrind, $via" "$(check_wrong "$via")" 'Invalid read of size 4' ': main \(wrong\.c:5\)' ': main \(wrong\.c:4\)'
+    expect "valgrind, $via" "$(check_wrong "$via")" 'Invalid read of size 4' ': main \(wrong\.c:5\)' \
+      ': main \(wrong\.c:4\)'
   done
   none=$(check_wrong empty)
   expect "valgrind without the mount" "$none" 'Invalid read of size 4'

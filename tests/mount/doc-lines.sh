@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs each command line in the fences of README.md and doc/ as a reader would: with the servers that the pages name, on
-# loopback, and a real mount. Compares what a line prints with what the page shows. Prints how many lines ran, and how
-# many are marked as not run, with the reasons. `doc-lines.sh PAGE...` runs these pages only; with SYMFS_DOC_SHOW=yes it
-# also prints what each line prints.
+# Runs each command line in the fences of README.md and doc/ as a reader would: with the servers that the pages name,
+# on loopback, and a real mount. Compares what a line prints with what the page shows. Prints how many lines ran, and
+# how many are marked as not run, with the reasons. `doc-lines.sh PAGE...` runs these pages only; with
+# SYMFS_DOC_SHOW=yes it also prints what each line prints.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 top=$(cd "$top_srcdir" && pwd) || exit 1
@@ -35,7 +35,7 @@ breaks '```console\n$ true\n'
 breaks '- x\n  ```console\n  $ true\n  ```\n'
 rm -rf "$TMP/lines/bad"
 
-# ---- links of a page lead to a file, and to a heading ------------------------------------------------------------------
+# ---- links of a page lead to a file, and to a heading --------------------------------------------------------------
 links=0
 for page; do
   for link in $(grep -oE '\]\([^)]*\)' "$page" | sed 's/^](//; s/)$//' | grep -v '://'); do
@@ -52,10 +52,11 @@ done
 need_mount
 need gcc gdb lldb nginx openssl curl unshare setpriv ip eu-addr2line debuginfod-find llvm-symbolizer readelf objcopy
 [ "$(id -u)" = 0 ] || skip "only root can make namespaces with a loopback of their own"
-case $TMP in /home/* | /root/* | /run/* | /srv/* | /usr/local/*) skip "TMPDIR is below a directory that the pages change" ;; esac
+case $TMP in /home/* | /root/* | /run/* | /srv/* | /usr/local/*) skip \
+  "TMPDIR is below a directory that the pages change" ;; esac
 why=$($apart true 2>&1) || skip "no namespaces here: $why"
 
-# ---- what every machine of the pages has ------------------------------------------------------------------------------
+# ---- what every machine of the pages has ---------------------------------------------------------------------------
 MADE=$TMP/made
 mkdir -p "$MADE/home/build" "$MADE/debian/buildid" "$MADE/team" "$MADE/world"
 chmod 755 "$TMP" "$MADE"
@@ -147,7 +148,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=symfs -keyout key -o
   2>"$TMP/openssl.log" || fail openssl
 cd "$TMP" || exit 1
 
-# ---- run ---------------------------------------------------------------------------------------------------------------
+# ---- run -----------------------------------------------------------------------------------------------------------
 # Where the program looks for the presets.
 datadir=$(sed -n 's/^prefix = //p' "$top_builddir/Makefile" 2>/dev/null)
 datadir=${datadir:-/usr/local}/share
@@ -163,8 +164,9 @@ for page; do
   [ -f "$dir/ran" ] || fail "no line of $page was run: $(cat "$dir/world")"
 done
 
-# ---- the count ---------------------------------------------------------------------------------------------------------
-say "ran $(cat "$TMP"/lines/*/ran | wc -l) lines, and compared what $(cat "$TMP"/lines/*/compared | wc -l) of them print"
+# ---- the count -----------------------------------------------------------------------------------------------------
+say "ran $(cat "$TMP"/lines/*/ran | wc -l) lines, and compared what $(cat "$TMP"/lines/*/compared |
+  wc -l) of them print"
 say "$links links lead somewhere"
 say "marked as not run: $(cat "$TMP"/lines/*/*.lines 2>/dev/null | awk '{ n += $1 } END { print n + 0 }') lines"
 for reason in "$TMP"/lines/*/*.reason; do

@@ -27,7 +27,8 @@ size=$(stat -c %s "$TMP/a.zip")
 grep -qi "^content-length: $size" "$TMP/head" || fail "the length is $size: $(cat "$TMP/head")"
 fetch_url -f -I "$URL_up/dsym/$U.zip" >"$TMP/head" || fail "HEAD"
 grep -qi "^content-length: $size" "$TMP/head" || fail "HEAD: $(cat "$TMP/head")"
-fetch_url -f -o "$TMP/b.zip" "$URL_up/dsym/$(printf '%s' "$U" | tr -d - | tr '[:upper:]' '[:lower:]').zip" || fail "lower case"
+fetch_url -f -o "$TMP/b.zip" "$URL_up/dsym/$(printf '%s' "$U" | tr -d - | tr '[:upper:]' '[:lower:]').zip" ||
+  fail "lower case"
 same_file "$TMP/a.zip" "$TMP/b.zip"
 unzip -qt "$TMP/a.zip" >"$TMP/out" 2>&1 || fail "unzip: $(cat "$TMP/out")"
 python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print("\n".join(z.namelist()))' \
@@ -58,7 +59,8 @@ mac() {
   env -i HOME="$TMP/home" PATH="$PATH" ${servers:-} ${sh:-sh} "$SCRIPT" "$@" >"$TMP/plist" 2>"$TMP/err"
   m_rc=$?
   [ $m_rc = "$m_want" ] || fail "${sh:-sh} $* ends with $m_rc: $(cat "$TMP/plist" "$TMP/err")"
-  [ "$m_want" = 2 ] || python3 "$top_srcdir/tests/helpers/plist.py" "$TMP/plist" >"$TMP/list" || fail "$*: $(cat "$TMP/plist")"
+  [ "$m_want" = 2 ] || python3 "$top_srcdir/tests/helpers/plist.py" "$TMP/plist" >"$TMP/list" ||
+    fail "$*: $(cat "$TMP/plist")"
 }
 value() { awk -F '\t' -v u="$1" -v k="$2" '$1 == u && $2 == k { print $3 }' "$TMP/list"; } # UUID KEY
 
@@ -73,20 +75,24 @@ for sh in sh dash 'bash --posix' 'zsh --emulate sh' 'busybox sh' ksh; do
   command -v "${sh%% *}" >/dev/null || continue
   shells=$((shells + 1))
   rm -rf "$TMP/home/.cache"
-  mac 1 --ignoreNegativeCache --copyExecutable "$U" "$OTHER" "$(echo "$A" | tr '[:upper:]' '[:lower:]')" 'a <word>' "$U"
-  [ "$(cut -f 1 "$TMP/list" | uniq)" = "$(printf '%s\n' "$U" "$OTHER" "$A" 'a <word>')" ] || fail "$sh: keys: $(cat "$TMP/list")"
+  mac 1 --ignoreNegativeCache --copyExecutable "$U" "$OTHER" "$(echo "$A" | tr '[:upper:]' '[:lower:]')" 'a <word>' \
+    "$U"
+  [ "$(cut -f 1 "$TMP/list" | uniq)" = "$(printf '%s\n' "$U" "$OTHER" "$A" 'a <word>')" ] ||
+    fail "$sh: keys: $(cat "$TMP/list")"
   same_file "$(value "$U" DBGDSYMPath)" "$MACHO/m.x86_64.dSYM/$DWARF/m.x86_64"
   same_file "$(value "$U" DBGSymbolRichExecutable)" "$TMP/far/m.x86_64"
   same_file "$(value "$A" DBGDSYMPath)" "$MACHO/m.arm64.dSYM/$DWARF/m.arm64"
   [ "$(value "$U" DBGArchitecture) $(value "$A" DBGArchitecture)" = "x86_64 arm64" ] || fail "$sh: $(cat "$TMP/list")"
   [ "$(value "$OTHER" DBGError)" = "no server has the dSYM" ] || fail "$sh: missing: $(cat "$TMP/list")"
   [ -n "$(value 'a <word>' DBGError)" ] || fail "$sh: a word: $(cat "$TMP/list")"
-  [ -z "$(find "$TMP/home/.cache/symfs-dsym" -maxdepth 1 -name '.*' -type d)" ] || fail "$sh: $(ls -a "$TMP/home/.cache/symfs-dsym")"
+  [ -z "$(find "$TMP/home/.cache/symfs-dsym" -maxdepth 1 -name '.*' -type d)" ] ||
+    fail "$sh: $(ls -a "$TMP/home/.cache/symfs-dsym")"
 done
 sh=
 say "$shells shells"
 # The same list as that of the command, but for the paths.
-"$SYMFS" dsym --no-default-sources --cache "$TMP/store" --source "scan@$TMP/far" "$U" | grep -v 'string>/' >"$TMP/want"
+"$SYMFS" dsym --no-default-sources --cache "$TMP/store" --source "scan@$TMP/far" "$U" |
+  grep -v 'string>/' >"$TMP/want"
 mac 0 "$U"
 grep -v 'string>/' "$TMP/plist" >"$TMP/got"
 same_file "$TMP/want" "$TMP/got"

@@ -15,7 +15,8 @@ plist() { python3 "$top_srcdir/tests/helpers/plist.py" "$@"; }
 printf '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">\n' >"$TMP/head"
 for broken in '<plist version="1.0"><dict><key>a</key></dict></plist>' '<plist version="1.0"><dict/><dict/></plist>' \
   '<plist version="1.0"><dict><key>a</key><string>b</string><key>a</key><string>b</string></dict></plist>' \
-  '<plist version="1.0"><dict><string>b</string></dict></plist>' '<plist><dict/></plist>' '<plist version="1.0"><dict>'; do
+  '<plist version="1.0"><dict><string>b</string></dict></plist>' '<plist><dict/></plist>' \
+  '<plist version="1.0"><dict>'; do
   (cat "$TMP/head" && echo "$broken") >"$TMP/broken"
   plist "$TMP/broken" >"$TMP/out" 2>"$TMP/err" && fail "the reader accepts $broken"
 done
@@ -52,7 +53,8 @@ done
 debug=$(value "$U" DBGDSYMPath) program=$(value "$U" DBGSymbolRichExecutable)
 same_file "$debug" "$MACHO/m.x86_64.dSYM/$DWARF/m.x86_64"
 same_file "$program" "$TMP/far/m.x86_64"
-case $debug in "$TMP/store-dsym/$U/"*.dSYM/Contents/Resources/DWARF/*) ;; *) fail "the path of the dSYM: $debug" ;; esac
+case $debug in "$TMP/store-dsym/$U/"*.dSYM/Contents/Resources/DWARF/*) ;; *) fail \
+  "the path of the dSYM: $debug" ;; esac
 case $program in "$TMP/store-dsym/$U/"*) ;; *) fail "the path of the program: $program" ;; esac
 plist "${debug%/Resources/*}/Info.plist" >"$TMP/info" || fail "Info.plist"
 grep -qx 'CFBundlePackageType	dSYM' "$TMP/info" || fail "Info.plist: $(cat "$TMP/info")"
@@ -61,7 +63,8 @@ grep -qx 'CFBundlePackageType	dSYM' "$TMP/info" || fail "Info.plist: $(cat "$TMP
 # Several, of which one is missing: the list has them all, and the status says it.
 # shellcheck disable=SC2086
 dsym 1 $with --into "$TMP/into & more" "$U" "$OTHER" "$A" "$U" no-such-word
-[ "$(cut -f 1 "$TMP/list" | uniq)" = "$(printf '%s\n' "$U" "$OTHER" "$A" no-such-word)" ] || fail "keys: $(cat "$TMP/list")"
+[ "$(cut -f 1 "$TMP/list" | uniq)" = "$(printf '%s\n' "$U" "$OTHER" "$A" no-such-word)" ] ||
+  fail "keys: $(cat "$TMP/list")"
 same_file "$(value "$A" DBGDSYMPath)" "$MACHO/m.arm64.dSYM/$DWARF/m.arm64"
 [ "$(value "$A" DBGArchitecture)" = arm64 ] || fail "$(cat "$TMP/list")"
 case $(value "$A" DBGDSYMPath) in "$TMP/into & more/"*) ;; *) fail "--into: $(cat "$TMP/list")" ;; esac
@@ -87,13 +90,16 @@ while read -r bundle; do
   fi
   [ -n "$file" ] && "$UUIDS" --uuid "$file" 2>/dev/null | grep '^UUID' >"$TMP/want" || continue
   fixtures=$((fixtures + 1))
-  "$SYMFS" dsym --no-default-sources --cache "$TMP/store" --source "scan@$(dirname "$file")" --into "$TMP/all" "$bundle" \
+  "$SYMFS" dsym --no-default-sources --cache "$TMP/store" --source "scan@$(dirname "$file")" --into "$TMP/all" \
+    "$bundle" \
     >"$TMP/plist" 2>"$TMP/err"
   plist "$TMP/plist" >"$TMP/list" || fail "$bundle: $(cat "$TMP/plist")"
   while read -r _ uuid arch _; do
     parts=$((parts + 1))
-    [ "$(value "$uuid" DBGArchitecture)" = "$(echo "$arch" | tr -d '()')" ] || fail "$bundle $uuid: $(cat "$TMP/list" "$TMP/err")"
-    [ "$bundle" = "$MACHO/m.fat" ] || [ -f "$(value "$uuid" DBGDSYMPath)" ] || fail "$bundle $uuid: $(cat "$TMP/list" "$TMP/err")"
+    [ "$(value "$uuid" DBGArchitecture)" = "$(echo "$arch" | tr -d '()')" ] ||
+      fail "$bundle $uuid: $(cat "$TMP/list" "$TMP/err")"
+    [ "$bundle" = "$MACHO/m.fat" ] || [ -f "$(value "$uuid" DBGDSYMPath)" ] ||
+      fail "$bundle $uuid: $(cat "$TMP/list" "$TMP/err")"
   done <"$TMP/want"
 done <"$TMP/bundles"
 [ $fixtures -ge 4 ] || fail "only $fixtures fixtures"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# source/ID/PATH of a stored Portable PDB: the sources that are embedded in it, in the mount, over HTTP and by symfs get.
-# Their digests are those that the compiler noted in the PDB. Links to sources are not followed.
+# source/ID/PATH of a stored Portable PDB: the sources that are embedded in it, in the mount, over HTTP and by symfs
+# get. Their digests are those that the compiler noted in the PDB. Links to sources are not followed.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -18,14 +18,16 @@ for path in sys.argv[1:]:
 EOC
 cp "$PDBS/EmbeddedSource.pdbx" "$TMP/EmbeddedSource.pdb"
 cp "$PDBS/SourceLink.pdbx" "$TMP/SourceLink.pdb"
-PYTHONPATH=$TOOLS PYTHONDONTWRITEBYTECODE=1 python3 "$TMP/documents.py" "$TMP/EmbeddedSource.pdb" >"$TMP/documents" || fail "documents"
+PYTHONPATH=$TOOLS PYTHONDONTWRITEBYTECODE=1 python3 "$TMP/documents.py" "$TMP/EmbeddedSource.pdb" \
+  >"$TMP/documents" || fail "documents"
 id=$(sed -n '1s/ .*//p' "$TMP/documents")ffffffff
 [ ${#id} = 40 ] || fail "id: $(cat "$TMP/documents")"
 
 symfs_mount m --cache "$TMP/store" --offline
 M=$MNT_m
 [ -e "$M/source/$id/C:/EmbeddedSource.cs" ] && fail "a source of a PDB that is not stored"
-"$SYMFS" add --cache "$TMP/store" "$TMP/EmbeddedSource.pdb" "$TMP/SourceLink.pdb" >"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
+"$SYMFS" add --cache "$TMP/store" "$TMP/EmbeddedSource.pdb" "$TMP/SourceLink.pdb" >"$TMP/add.log" ||
+  fail "add: $(cat "$TMP/add.log")"
 there() { [ -e "$M/source/$id/C:/EmbeddedSource.cs" ]; }
 wait_for 10 there || fail "no source: $(cat "$M/.symfs/why/source/$id/C:/EmbeddedSource.cs")"
 found=0
@@ -42,7 +44,8 @@ for path in C:/EmbeddedSource.cs.cs C:/embeddedsource.cs EmbeddedSource.cs C:/ab
   [ -e "$M/source/$id/$path" ] && fail "$path exists"
 done
 # The stamp of the PDB is accepted in the place of ffffffff. Listings show what was asked for.
-stamp=$("$SYMFS" id --json "$TMP/EmbeddedSource.pdb" | sed -n 's/.*"debug_id":"\([^"]*\)".*/\1/p' | tr -d - | tr '[:upper:]' '[:lower:]')
+stamp=$("$SYMFS" id --json "$TMP/EmbeddedSource.pdb" | sed -n 's/.*"debug_id":"\([^"]*\)".*/\1/p' | tr -d - |
+  tr '[:upper:]' '[:lower:]')
 same_file "$M/source/$id/C:/EmbeddedSource.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "source/$stamp/C:/EmbeddedSource.cs")"
 # A source that the PDB does not have is remembered as missing: the PDB is not read again for it.
 "$SYMFS" cache ls --misses --cache "$TMP/store" >"$TMP/misses" || fail "cache ls --misses"
@@ -54,9 +57,11 @@ mkdir "$TMP/none" && upstream_start up --root "$TMP/none"
 symfs_serve http --cache "$TMP/store" --source "debuginfod@$URL_up"
 fetch_url -f -o "$TMP/source.cs" "$URL_http/source/$id/C:/EmbeddedSource.cs" || fail "over HTTP"
 same_file "$M/source/$id/C:/EmbeddedSource.cs" "$TMP/source.cs"
-PYTHONPATH=$TOOLS PYTHONDONTWRITEBYTECODE=1 python3 "$TMP/documents.py" "$TMP/SourceLink.pdb" >"$TMP/links" || fail "links"
+PYTHONPATH=$TOOLS PYTHONDONTWRITEBYTECODE=1 python3 "$TMP/documents.py" "$TMP/SourceLink.pdb" >"$TMP/links" ||
+  fail "links"
 while read -r link path _; do
-  [ "$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_http/source/${link}ffffffff/$path")" = 404 ] || fail "$path of a link"
+  [ "$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_http/source/${link}ffffffff/$path")" = 404 ] ||
+    fail "$path of a link"
 done <"$TMP/links"
 
 # The sources go with their PDB.
@@ -68,10 +73,12 @@ same_file "$TMP/source.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "sourc
 symfs_umount m
 
 # A team's bucket gets the PDB, and not the sources: other servers take them from the PDB.
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 mkdir "$TMP/root"
-"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T >"$TMP/s3.out" 2>"$TMP/s3.log" &
+"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
+  >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
 wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 umask 077

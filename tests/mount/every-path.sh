@@ -56,8 +56,8 @@ for dir; do find "$dir" -type f | tr / '\001' | LC_ALL=C sort | tr '\001' /; don
 xargs -d '\n' sha256sum <"$TMP/files" | sed 's/^\\//; s/^\([0-9a-f]*\)  /\1\t/' >"$TMP/hashes"
 xargs -d '\n' "$SYMFS" id <"$TMP/files" >"$TMP/ids" 2>/dev/null
 
-# FILE SLICE HASH TYPE ID KEY RANK: what each file answers to, and how much it is worth for that. A PE file also has a key by its debug id, and
-# what goes by the debug id of an ELF file one by that which follows from its build id.
+# FILE SLICE HASH TYPE ID KEY RANK: what each file answers to, and how much it is worth for that. A PE file also has a
+# key by its debug id, and what goes by the debug id of an ELF file one by that which follows from its build id.
 awk -F '\t' -v OFS='\t' '
   function pairs(text, from, to) { # of digits, the last one first
     for (pairs_of = ""; to > from; to -= 2) pairs_of = pairs_of substr(text, to - 1, 2)
@@ -221,7 +221,8 @@ while :; do
   rm -rf "$TMP/store-$round"
   round=$((round + 1))
   symfs_mount m --cache "$TMP/store-$round"
-  xargs -d '\n' "$SYMFS" add --cache "$TMP/store-$round" <"$TMP/now" >"$TMP/add.out" 2>&1 || fail "add: $(cat "$TMP/add.out")"
+  xargs -d '\n' "$SYMFS" add --cache "$TMP/store-$round" <"$TMP/now" >"$TMP/add.out" 2>&1 ||
+    fail "add: $(cat "$TMP/add.out")"
 done
 
 count() { awk -F '\t' -v from="$1" -v none="$2" '$2 == from && ($1 == "!") == none' "$TMP/done" | wc -l; }

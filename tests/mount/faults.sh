@@ -106,7 +106,8 @@ poll_end() {
 # ---- the table ---------------------------------------------------------------------------------
 : >"$TMP/table"
 table_row() { # FAULT REMEMBERED
-  printf '%-36s  %-12s %5d  %-12s %5d  %-4s  %s\n' "$1" "$stat_error" "$stat_took" "$open_error" "$open_took" "$cc_exit" "$2" \
+  printf '%-36s  %-12s %5d  %-12s %5d  %-4s  %s\n' "$1" "$stat_error" "$stat_took" "$open_error" "$open_took" \
+    "$cc_exit" "$2" \
     >>"$TMP/table"
 }
 

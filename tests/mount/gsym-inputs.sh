@@ -13,7 +13,8 @@ checked=
 # create FILE: what is wanted, in $TMP/want.gsym and $TMP/want.gsym.o
 create() {
   "$SYMFS" gsym create -o "$TMP/want.gsym" "$1" 2>"$TMP/said" || fail "create $1: $(cat "$TMP/said")"
-  "$SYMFS" gsym create --format object -o "$TMP/want.gsym.o" "$1" 2>"$TMP/said" || fail "create $1: $(cat "$TMP/said")"
+  "$SYMFS" gsym create --format object -o "$TMP/want.gsym.o" "$1" 2>"$TMP/said" ||
+    fail "create $1: $(cat "$TMP/said")"
 }
 # both PATH: in the mount M
 both() {
@@ -46,7 +47,8 @@ if command -v dwz >/dev/null; then
     done; echo "int use$n(struct shared1 *s, struct shared2 *t) { return twice1(s) + twice2(t); } int main(void) { return use$n(0, 0); }"; } >z$n.c
     gcc -g -O1 -Wl,--build-id=sha1 -o z$n z$n.c || fail "gcc"
   done
-  dwz -m common.debug -M "$TMP/w/common.debug" z1 z2 2>dwz.log && [ -s common.debug ] && [ -n "$(build_id common.debug)" ] && dwz=1
+  dwz -m common.debug -M "$TMP/w/common.debug" z1 z2 2>dwz.log && [ -s common.debug ] &&
+    [ -n "$(build_id common.debug)" ] && dwz=1
   [ -n "$dwz" ] || say "dwz shares nothing: $(cat dwz.log)"
 fi
 if [ -n "$dwz" ]; then
@@ -83,7 +85,8 @@ fi
 
 # ---- a dSYM ---------------------------------------------------------------------------------
 uuid=
-if CLANG=$(first_of clang) && LINKER=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil) && UUIDS=$(first_of llvm-dwarfdump) && NM=$(first_of llvm-nm); then
+if CLANG=$(first_of clang) && LINKER=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil) &&
+  UUIDS=$(first_of llvm-dwarfdump) && NM=$(first_of llvm-nm); then
   printf 'static int deeper(int n) { return n * 3; }\nint work(int n) { return deeper(n) + 1; }\nint main(void) { return work(4); }\n' >m.c
   "$CLANG" -target x86_64-apple-macos11 -g -c m.c -o m.o &&
     "$LINKER" -arch x86_64 -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -o Mach m.o &&
@@ -98,7 +101,8 @@ if [ -n "$uuid" ]; then
 fi
 
 upstream_start up --root "$TMP/up"
-symfs_mount m --source "gdb@$URL_up/gdb" --source "lldb@$URL_up/lldb" --source "breakpad@$URL_up/breakpad" --source "symstore@$URL_up/symstore"
+symfs_mount m --source "gdb@$URL_up/gdb" --source "lldb@$URL_up/lldb" --source "breakpad@$URL_up/breakpad" \
+  --source "symstore@$URL_up/symstore"
 M=$MNT_m
 
 create "$TMP/p/debug/Prog.debug"
@@ -120,7 +124,8 @@ if [ -n "$uuid" ]; then
   create "$DSYM"
   both "lldb/$place" macho
   both "dsym/$uuid/Mach.dSYM/Contents/Resources/DWARF/Mach" macho
-  "$SYMFS" gsym lookup "0x$("$NM" "$DSYM" | awk '/ _work$/ { print $1 }')" "$M/gsym/lldb/$place.gsym" | grep -q 'work@.*m.c:2' ||
+  "$SYMFS" gsym lookup "0x$("$NM" "$DSYM" | awk '/ _work$/ { print $1 }')" "$M/gsym/lldb/$place.gsym" |
+    grep -q 'work@.*m.c:2' ||
     fail "the dSYM's does not answer"
 fi
 if [ -n "$dwz" ]; then
@@ -130,7 +135,8 @@ if [ -n "$dwz" ]; then
   create "$TMP/w/z1.debug"
   [ -s "$TMP/said" ] && fail "create does not find what dwz moved: $(cat "$TMP/said")"
   both "$z1" dwz
-  [ "$(upstream_count "$URL_up" get "*$common")" = 1 ] || fail "the alternate file was got $(upstream_count "$URL_up" get "*$common") times"
+  [ "$(upstream_count "$URL_up" get "*$common")" = 1 ] ||
+    fail "the alternate file was got $(upstream_count "$URL_up" get "*$common") times"
   # While it cannot be asked for, nothing is made that would stay without it.
   "$SYMFS" cache rm --cache "$TMP/store-m" "$common" >/dev/null || fail "cache rm"
   upstream_fault "$URL_up" "*$common" status 500
@@ -156,7 +162,8 @@ fi
 # ---- split debug information -----------------------------------------------------------------
 printf 'static inline int inner(int x) { return x * 3; }\nint outer(int x) { return inner(x) + 1; }\nint main(void) { return outer(2); }\n' >s.c
 if command -v llvm-dwp >/dev/null && clang -g -gdwarf-5 -gsplit-dwarf -O1 -c s.c 2>split.log &&
-  gcc -Wl,--build-id=sha1 -o s s.o 2>>split.log && timeout 10 llvm-dwp s.dwo -o s.dwp 2>>split.log && [ -s s.dwp ]; then
+  gcc -Wl,--build-id=sha1 -o s s.o 2>>split.log && timeout 10 llvm-dwp s.dwo -o s.dwp 2>>split.log &&
+  [ -s s.dwp ]; then
   mkdir -p away && mv ./*.dwo away/
   create "$TMP/w/s"
   grep -q 'not found' "$TMP/said" && fail "create does not find the package: $(cat "$TMP/said")"
@@ -200,13 +207,16 @@ for compiler in gcc clang; do
   for version in 4 5; do
     name=$compiler$version
     command -v $compiler >/dev/null && rm -rf build tree here3 && mkdir -p build tree/deep here3 && (cd build &&
-      $compiler -g -gdwarf-$version -gsplit-dwarf -O1 -c ../s.c && $compiler -g -gdwarf-$version -gsplit-dwarf -O1 -c ../t.c &&
-      gcc -Wl,--build-id=sha1 -o prog s.o t.o) 2>split.log || { say "no split units of $name: $(cat split.log)"; continue; }
+      $compiler -g -gdwarf-$version -gsplit-dwarf -O1 -c ../s.c &&
+      $compiler -g -gdwarf-$version -gsplit-dwarf -O1 -c ../t.c &&
+      gcc -Wl,--build-id=sha1 -o prog s.o t.o) 2>split.log ||
+      { say "no split units of $name: $(cat split.log)"; continue; }
     create "$TMP/w/build/prog"
     grep -q 'not found' "$TMP/said" && fail "$name: create does not find the units: $(cat "$TMP/said")"
     cp build/prog whole && id=$(build_id whole)
     mv build/s.dwo tree/deep/called-otherwise && mv build/t.dwo added.dwo && rm -r build
-    "$SYMFS" gsym create -o without.gsym whole 2>/dev/null && cmp -s without.gsym "$TMP/want.gsym" && fail "$name: the units are found without the mount"
+    "$SYMFS" gsym create -o without.gsym whole 2>/dev/null && cmp -s without.gsym "$TMP/want.gsym" &&
+      fail "$name: the units are found without the mount"
     put_gdb here3 whole
     rm -rf "$TMP/store-$name"
     "$SYMFS" add --cache "$TMP/store-$name" added.dwo >"$TMP/said" || fail "$name: add: $(cat "$TMP/said")"

@@ -58,8 +58,10 @@ wait_for 30 sh -c "pgrep -P $PID_one -x convert || pgrep -P $PID_two -x convert"
 [ "$( { workers_of "$PID_one"; workers_of "$PID_two"; } | wc -l)" = 1 ] || fail "more than one works"
 # The worker has its streams and what it was given, and nothing of the environment.
 worker=$({ workers_of "$PID_one"; workers_of "$PID_two"; })
-[ "$(ls "/proc/$worker/fd" | sort -n | tr '\n' ' ')" = "0 1 2 3 4 5 " ] || fail "descriptors of a worker: $(ls -l "/proc/$worker/fd")"
-[ "$(tr '\0' '\n' <"/proc/$worker/environ" | wc -c)" = 0 ] || fail "the environment of a worker: $(tr '\0' '\n' <"/proc/$worker/environ")"
+[ "$(ls "/proc/$worker/fd" | sort -n | tr '\n' ' ')" = "0 1 2 3 4 5 " ] ||
+  fail "descriptors of a worker: $(ls -l "/proc/$worker/fd")"
+[ "$(tr '\0' '\n' <"/proc/$worker/environ" | wc -c)" = 0 ] ||
+  fail "the environment of a worker: $(tr '\0' '\n' <"/proc/$worker/environ")"
 : >"$TMP/gate-many"
 for r in $readers; do
   wait "$r" || fail "a reader did not get what create makes"
@@ -133,7 +135,8 @@ cat "$MNT_two/$stuck" >/dev/null 2>&1 && fail "the other process does not know"
 [ "$(grep -c 'was ended by signal' "$TMP/two.log")" = 0 ] || fail "the other process tried it, too"
 # A worker that reached its limit: the file is not remembered as damaged.
 refused fat 'Cannot allocate memory'
-grep -q 'more memory than the .* MiB that a worker may have' "$TMP/one.log" || fail "the log does not say that memory was short"
+grep -q 'more memory than the .* MiB that a worker may have' "$TMP/one.log" ||
+  fail "the log does not say that memory was short"
 : >"$TMP/one.log"
 refused fat 'Cannot allocate memory'
 grep -q 'more memory' "$TMP/one.log" && fail "what needs more memory than there is was tried again at once"

@@ -17,7 +17,8 @@ done
 ID=$(build_id "$TMP/p/bin/Prog") LIB=$(build_id "$TMP/p/bin/libProg.so")
 # A library with debug information and without functions.
 echo 'int x;' >"$TMP/none.c"
-(cd "$TMP" && gcc -g -shared -nostdlib -Wl,--build-id=0x1111222233334444555566667777888899990000 -o none.so none.c) || fail "gcc"
+(cd "$TMP" && gcc -g -shared -nostdlib -Wl,--build-id=0x1111222233334444555566667777888899990000 -o none.so none.c) \
+  || fail "gcc"
 put_gdb "$TMP/up" "$TMP/none.so" .debug
 NONE=1111222233334444555566667777888899990000
 
@@ -31,7 +32,8 @@ ls -l "$MNT_m/gsym" >/dev/null || fail "ls gsym"
 path=$MNT_m/gsym/$(gdb_path "$ID" .debug.gsym)
 [ -f "$path" ] || fail "$path is not there"
 stat "$path" >/dev/null || fail "stat"
-[ -e "$MNT_m/gsym/$(gdb_path 00112233445566778899aabbccddeeff00112233 .debug.gsym)" ] && fail "what no source has is there"
+[ -e "$MNT_m/gsym/$(gdb_path 00112233445566778899aabbccddeeff00112233 .debug.gsym)" ] &&
+  fail "what no source has is there"
 [ -e "$MNT_m/gsym/$(gdb_path "$ID" .debug)" ] && fail "gsym/ has what is not GSYM"
 [ -e "$MNT_m/gsym/gsym" ] && fail "gsym/ is in itself"
 [ "$(made)" = 0 ] || fail "looking made something: $(grep 'was made of' "$TMP/m.log")"
@@ -69,7 +71,8 @@ cat "$none" >/dev/null 2>"$TMP/said" && fail "a file was made of nothing"
 grep -q 'No such file' "$TMP/said" || fail "of nothing: $(cat "$TMP/said")"
 grep -q 'cannot be made of .*has no functions' "$TMP/m.log" || fail "the reason is not in the log"
 [ -e "$none" ] && fail "it is there after it could not be made"
-grep -q "$(printf %.30s "$NONE")\|gsym" "$MNT_m/.symfs/missing" || fail "the miss is not remembered: $(ls "$MNT_m/.symfs")"
+grep -q "$(printf %.30s "$NONE")\|gsym" "$MNT_m/.symfs/missing" ||
+  fail "the miss is not remembered: $(ls "$MNT_m/.symfs")"
 same_file "$path" "$TMP/Prog.gsym"
 
 symfs_umount m

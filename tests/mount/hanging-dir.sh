@@ -55,7 +55,8 @@ grep -q 'has not answered for' "$MNT_m/.symfs/sources" || fail "sources: $(cat "
 rm "$TMP/flag"
 answers() { grep -F "$TMP/far" "$MNT_m/.symfs/sources" | grep -q 'there$'; }
 wait_for 30 answers || fail "answers again: $(cat "$MNT_m/.symfs/sources")"
-stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such file' || fail "a miss that no source reported"
+stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such file' ||
+  fail "a miss that no source reported"
 
 # The mount ends while a lookup hangs in a directory.
 : >"$TMP/flag"

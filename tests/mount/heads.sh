@@ -20,7 +20,8 @@ done
 echo 'int main(void) { return 0; }' >"$TMP/w/main.c"
 (cd "$TMP/w" && printf '%s\n' ./*.c | xargs -P2 -n4 gcc -g -fno-eliminate-unused-debug-types -c &&
   gcc -o prog -Wl,--build-id=sha1 ./*.o && gdb-add-index prog) >"$TMP/w.log" 2>&1 || fail "the program"
-(cd "$TMP/w" && gcc -o plain -Wl,--build-id=0x1234567890123456789012345678901234567890 ./*.o && cp plain names && gdb-add-index -dwarf-5 names) \
+(cd "$TMP/w" && gcc -o plain -Wl,--build-id=0x1234567890123456789012345678901234567890 ./*.o && cp plain names &&
+  gdb-add-index -dwarf-5 names) \
   >"$TMP/w.log" 2>&1 || fail "the same without an index"
 put_gdb "$TMP/far" "$TMP/w/prog" .debug
 put_gdb "$TMP/far" "$TMP/w/plain"
@@ -73,12 +74,14 @@ FILE=$indexed
 
 # The same over HTTP, and through a symfs whose source is another symfs.
 at_section() { readelf -SW "$1" | awk '{ sub(/^ *\[ *[0-9]*\] */, "") } $1 == ".debug_info" { print $4 }'; }
-heads_of() { readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null | sed -n 's/.*Compilation Unit @ offset \(0x\)\{0,1\}\([0-9a-f]*\):.*/\2/p'; }
+heads_of() { readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null |
+  sed -n 's/.*Compilation Unit @ offset \(0x\)\{0,1\}\([0-9a-f]*\):.*/\2/p'; }
 info=$(at_section "$TMP/w/prog")
 symfs_serve hop --byte-ranges always --source "gdb@$URL_several"
 for head in $(heads_of "$TMP/w/prog"); do
   at=$(((0x$info + 0x$head) / 4096 * 4096))
-  fetch_url -r $at-$((at + 4095)) -o "$TMP/page" "$URL_hop/buildid/$(build_id "$TMP/w/prog")/debuginfo" || fail "the page at $at"
+  fetch_url -r $at-$((at + 4095)) -o "$TMP/page" "$URL_hop/buildid/$(build_id "$TMP/w/prog")/debuginfo" ||
+    fail "the page at $at"
   tail -c +$((at + 1)) "$TMP/w/prog" | head -c 4096 | cmp -s - "$TMP/page" || fail "the bytes at $at"
 done
 asked through "$URL_hop"

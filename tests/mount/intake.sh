@@ -10,7 +10,8 @@ add() { "$SYMFS" add --no-default-sources --cache "$TMP/store" "$@" 2>"$TMP/add.
 last_is() { [ "$(printf '%s\n' "$2" | tail -n 1)" = "$1" ] || fail "last line: $2; $(cat "$TMP/add.log")"; }
 says() { printf '%s\n' "$2" | grep -qF -- "$1" || fail "not said: $1; but: $2"; }
 no_drafts() {
-  [ -z "$(find "${1:-$TMP/store}/partial" -type f 2>/dev/null)" ] || fail "drafts stay behind: $(ls "${1:-$TMP/store}/partial")"
+  [ -z "$(find "${1:-$TMP/store}/partial" -type f 2>/dev/null)" ] ||
+    fail "drafts stay behind: $(ls "${1:-$TMP/store}/partial")"
 }
 stored() { "$SYMFS" get --offline --no-default-sources --cache "$TMP/store" "gdb/$(gdb_path "$id" .debug)"; }
 fresh() { rm -rf "$TMP/store"; }
@@ -58,7 +59,8 @@ fresh
 out=$(add -r "$TMP/pk") || fail "packed: $out"
 says "$TMP/pk/words.xz: not placed: of no format" "$out"
 last_is "added 2, present 0, not placed 1" "$out"
-"$SYMFS" cache ls --cache "$TMP/store" | grep -q 'libfoo.so$\|libfoo.so ' || "$SYMFS" cache ls --json --cache "$TMP/store" | grep -q libfoo.so ||
+"$SYMFS" cache ls --cache "$TMP/store" | grep -q 'libfoo.so$\|libfoo.so ' ||
+  "$SYMFS" cache ls --json --cache "$TMP/store" | grep -q libfoo.so ||
   fail "the file of libfoo.so.bz2 is not called libfoo.so: $("$SYMFS" cache ls --cache "$TMP/store")"
 out=$(add "$TMP/pk/words.xz") && fail "words.xz does not end with 1: $out"
 [ "$(printf '%s\n' "$out" | grep -c 'not placed: ')" = 1 ] || fail "words.xz is refused twice: $out"
@@ -145,7 +147,8 @@ if [ "$(id -u)" = 0 ] && mkdir "$TMP/disk" && mount -t tmpfs -o size=12m none "$
 
   make_program "$TMP/q" bar
   objcopy --add-section .noise="$TMP/noise" "$TMP/q/debug/bar.debug" "$TMP/larger.debug" || fail objcopy
-  make_archive "$TMP/full.tar" tar none foo.debug "$debug" large.debug "$TMP/large.debug" larger.debug "$TMP/larger.debug" \
+  make_archive "$TMP/full.tar" tar none foo.debug "$debug" large.debug "$TMP/large.debug" larger.debug \
+    "$TMP/larger.debug" \
     last "$lib"
   out=$("$SYMFS" add --no-default-sources --min-free none --cache "$TMP/disk/store" "$TMP/full.tar" 2>"$TMP/add.log")
   rc=$?
@@ -218,6 +221,7 @@ for i in 1 2 3 4 5 6 7 8; do
   added=$((added + $(tail -n 1 "$TMP/out$i" | sed 's/^added \([0-9]*\),.*/\1/')))
 done
 say "eight at once: added $added"
-[ "$("$SYMFS" cache stats --cache "$TMP/store" | sed -n 's/^artifacts //p')" = 3 ] || fail "not three files: $("$SYMFS" cache stats --cache "$TMP/store")"
+[ "$("$SYMFS" cache stats --cache "$TMP/store" | sed -n 's/^artifacts //p')" = 3 ] ||
+  fail "not three files: $("$SYMFS" cache stats --cache "$TMP/store")"
 "$SYMFS" cache verify --cache "$TMP/store" || fail "verify after eight at once"
 no_drafts

@@ -23,7 +23,8 @@ within() {
   tries=0
   while :; do
     cold
-    took=$("$KILL_TIME" "$MNT_m" "$2" "$3" "$4" "$path") || { [ "$took" = survived ] && took=9999; } || fail "$2 x $3, SIG$4: $took"
+    took=$("$KILL_TIME" "$MNT_m" "$2" "$3" "$4" "$path") || { [ "$took" = survived ] && took=9999; } ||
+      fail "$2 x $3, SIG$4: $took"
     say "$2 x $3, SIG$4: gone after $took ms"
     tries=$((tries + 1))
     [ "$took" -le "$1" ] && break

@@ -41,7 +41,8 @@ while [ $round -lt "$ROUNDS" ] || { [ $early = 0 ] && [ $round -lt $((ROUNDS * 3
   [ $read_all = no ] && early=$((early + 1))
   umount -l "$MNT_m"
 
-  "$SYMFS" cache verify --cache "$store" >"$TMP/verify.out" 2>&1 || fail "round $round, killed at $at: $(cat "$TMP/verify.out")"
+  "$SYMFS" cache verify --cache "$store" >"$TMP/verify.out" 2>&1 ||
+    fail "round $round, killed at $at: $(cat "$TMP/verify.out")"
   mounted
   cmp "$TMP/big.debug" "$MNT_m/$path" || fail "round $round, killed at $at: wrong bytes"
   "$SYMFS" cache verify --cache "$store" >"$TMP/verify.out" 2>&1 || fail "round $round: $(cat "$TMP/verify.out")"

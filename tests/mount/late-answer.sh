@@ -15,7 +15,8 @@ late() {
   stat "$MNT_m/gdb/$1" >/dev/null 2>"$TMP/late.log" && return 1
   grep -q 'timed out' "$TMP/late.log"
 }
-stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store-m" "gdb/$1" >"$TMP/where" 2>/dev/null; }
+stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store-m" "gdb/$1" >"$TMP/where" \
+  2>/dev/null; }
 closed() { ! find "/proc/$PID_m/fd" -lname '*/sparse/*' 2>/dev/null | grep -q .; }
 
 # No reader comes.

@@ -14,7 +14,8 @@ windows() # DIR: Prog.pdb and Prog.exe of code that has DIR's name
     lld-link /nologo /debug "/pdb:$1/Prog.pdb" /Brepro /nodefaultlib /entry:start \
       /subsystem:console "/out:$1/Prog.exe" "$1/x.obj" >"$1/lld.log" 2>&1 || fail "lld-link"
 }
-did() { "$SYMFS" id --json "$1" | sed -n 's/^ *"debug_id": *"\(.*\)",\{0,1\}$/\1/p' | head -n 1 | tr -d - | tr '[:lower:]' '[:upper:]'; }
+did() { "$SYMFS" id --json "$1" | sed -n 's/^ *"debug_id": *"\(.*\)",\{0,1\}$/\1/p' | head -n 1 | tr -d - |
+  tr '[:lower:]' '[:upper:]'; }
 for d in one other third; do windows "$TMP/$d"; done
 ONE=$(did "$TMP/one/Prog.pdb") OTHER=$(did "$TMP/other/Prog.pdb") THIRD=$(did "$TMP/third/Prog.pdb")
 lower() { printf %s "$1" | tr '[:upper:]' '[:lower:]'; }
@@ -39,7 +40,8 @@ rm -rf "$TMP/store-m"
 symfs_mount m --config "$TMP/conf"
 same_file "$(path "$THIRD")" "$TMP/third/Prog.pdb"
 symfs_umount m
-get() { timeout 60 "$SYMFS" get "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" 2>"$TMP/err"; }
+get() { timeout 60 "$SYMFS" get "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" \
+  2>"$TMP/err"; }
 rm -rf "$TMP/store/pROG.pdb"
 get "symstore/PROG.PDB/$THIRD/PROG.PDB" && fail "what was removed is found: $(cat "$TMP/out")"
 

@@ -28,7 +28,8 @@ TOOLS=${SYMFS_TEST_TOOLS:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/symfs-
 HOME=$TMP/home XDG_CACHE_HOME=$TMP/home/cache XDG_CONFIG_HOME=$TMP/home/config
 mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
 export HOME XDG_CACHE_HOME XDG_CONFIG_HOME
-unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
+unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE \
+  _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
 # Leak checks count, also when a test ends the daemon on purpose.
 ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
@@ -71,7 +72,8 @@ cleanup() {
     wait_gone "$p" 5 || kill -KILL "$p" 2>/dev/null
   done
   # A report of a sanitizer is a failure, whatever the result of the test.
-  if grep -lE 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log >/dev/null 2>&1; then
+  if grep -lE 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log >/dev/null \
+    2>&1; then
     say "a sanitizer complained:"
     grep -hE -A 12 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log | head -n 60
     [ "$status" = 0 ] && status=1
@@ -276,7 +278,8 @@ copy_symfs() {
   done
 }
 
-# with_broken_worker: from here on, $SYMFS is a copy whose conversions obey their input (tests/helpers/broken-worker.c).
+# with_broken_worker: from here on, $SYMFS is a copy whose conversions obey their input
+# (tests/helpers/broken-worker.c).
 with_broken_worker() {
   copy_symfs "$TMP/broken"
   cp "$top_builddir/tests/helpers/broken-worker" "$TMP/broken/libexec/convert" || fail "cannot copy the broken worker"
@@ -374,14 +377,15 @@ symfs_unserve() {
   wait "$su_pid" || fail "the server $1 ended with $?"
 }
 
-# ceph_start: one node of Ceph with a gateway and the bucket "symbols", below $TMP/c; sets S3, S3_PID, ACCESS and SECRET.
-# Ceph's ports are chosen here, so that several tests can have a cluster at the same time.
+# ceph_start: one node of Ceph with a gateway and the bucket "symbols", below $TMP/c; sets S3, S3_PID, ACCESS and
+# SECRET. Ceph's ports are chosen here, so that several tests can have a cluster at the same time.
 ACCESS=AKSYMFS SECRET=SKSYMFSSECRET
 ceph_start() {
   need radosgw radosgw-admin ceph-mon ceph-osd ceph-mgr bc
   [ -f "$top_srcdir/../shared/tools/ceph/ceph-up.sh" ] || skip "no script here that starts a Ceph gateway"
   cs_port=$(free_port)
-  sed "s/23300/$((cs_port + 1))/g; s/23301/$((cs_port + 2))/g" "$top_srcdir/../shared/tools/ceph/ceph-up.sh" >"$TMP/ceph-up"
+  sed "s/23300/$((cs_port + 1))/g; s/23301/$((cs_port + 2))/g" "$top_srcdir/../shared/tools/ceph/ceph-up.sh" \
+    >"$TMP/ceph-up"
   timeout 240 bash "$TMP/ceph-up" "$TMP/c" "$cs_port" >"$TMP/ceph.log" 2>&1
   cs_status=$?
   for cs_file in "$TMP"/c/run/*.pid; do
@@ -390,7 +394,8 @@ ceph_start() {
   [ $cs_status = 0 ] || fail "ceph: $(tail -n 5 "$TMP/ceph.log")"
   S3=http://127.0.0.1:$cs_port
   S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
-  [ "$(signed -X PUT -o "$TMP/ceph.said" -w '%{http_code}' "$S3/symbols")" = 200 ] || fail "no bucket: $(cat "$TMP/ceph.said")"
+  [ "$(signed -X PUT -o "$TMP/ceph.said" -w '%{http_code}' "$S3/symbols")" = 200 ] ||
+    fail "no bucket: $(cat "$TMP/ceph.said")"
 }
 # A signed request: arguments of curl.
 signed() {

@@ -9,7 +9,8 @@ COUNT=150 SAME=40
 
 # sym NUMBER: a symbol file of its own name and id.
 sym() {
-  printf 'MODULE Linux x86_64 %08X%024X0 module-%d\nFUNC 1000 10 0 main\n' $((($1 * 2654435761) % 4294967296)) "$1" "$1"
+  printf 'MODULE Linux x86_64 %08X%024X0 module-%d\nFUNC 1000 10 0 main\n' $((($1 * 2654435761) % 4294967296)) "$1" \
+    "$1"
 }
 mkdir "$TMP/syms" "$TMP/more"
 i=0
@@ -33,7 +34,8 @@ names | sort >"$TMP/want"
 "$SEEK" "$MNT_m/breakpad" >"$TMP/have" || fail "seeking in breakpad"
 sort "$TMP/have" | cmp -s - "$TMP/want" || fail "breakpad: $(sort "$TMP/have" | diff - "$TMP/want" | head -n 5)"
 "$SEEK" "$MNT_m/breakpad/same.so" >"$TMP/have" || fail "seeking in a name"
-[ "$(sort -u "$TMP/have" | wc -l)" = $SAME ] && [ "$(wc -l <"$TMP/have")" = $SAME ] || fail "same.so: $(wc -l <"$TMP/have")"
+[ "$(sort -u "$TMP/have" | wc -l)" = $SAME ] && [ "$(wc -l <"$TMP/have")" = $SAME ] ||
+  fail "same.so: $(wc -l <"$TMP/have")"
 for dir in breakpad/SAME.SO unified native symstore symstore2 unified/00; do
   "$SEEK" "$MNT_m/$dir" >"$TMP/have" || fail "seeking in $dir"
   [ "$(sort "$TMP/have" | uniq -di | wc -l)" = 0 ] || fail "$dir: $(sort "$TMP/have" | uniq -di | head -n 3)"
@@ -44,12 +46,14 @@ done
 # a path without its name means no file.
 find "$MNT_m/breakpad" "$MNT_m/unified" "$MNT_m/native" -type f ! -name '*.meta' >"$TMP/files"
 [ "$(wc -l <"$TMP/files")" -ge $(((COUNT + SAME) * 2)) ] || fail "$(wc -l <"$TMP/files") files"
-xargs grep -L '^MODULE' <"$TMP/files" >"$TMP/others" 2>&1 && [ ! -s "$TMP/others" ] || fail "$(head -n 3 "$TMP/others")"
+xargs grep -L '^MODULE' <"$TMP/files" >"$TMP/others" 2>&1 && [ ! -s "$TMP/others" ] ||
+  fail "$(head -n 3 "$TMP/others")"
 grep -q '/breakpad/module-0/' "$TMP/files" || fail "an id of zeros is not listed"
 grep -Eq '/unified/00/0{30}/' "$TMP/files" && fail "an id of zeros is listed without its name"
 find "$MNT_m" -type f -exec stat -c %i {} + >"$TMP/stat" 2>"$TMP/gone" || fail "$(head -n 3 "$TMP/gone")"
 head -n 20 "$TMP/files" | while read -r file; do
-  [ "$(stat -c %i "$file")" = "$(ls -i "${file%/*}" | sed -n "s|^ *\([0-9]*\) ${file##*/}\$|\1|p")" ] || fail "$file: inode"
+  [ "$(stat -c %i "$file")" = "$(ls -i "${file%/*}" | sed -n "s|^ *\([0-9]*\) ${file##*/}\$|\1|p")" ] ||
+    fail "$file: inode"
 done || exit 1
 
 # While it is read, names come and go: one that stays is listed once.

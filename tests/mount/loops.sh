@@ -53,7 +53,8 @@ works "the daemon's own environment" "$MNT_env"
 bounded "debuginfod's spelling" stat "$MNT_env/debuginfod/buildid/$(build_id "$TMP/made/full/late")/debuginfo"
 [ $status = 0 ] || fail "debuginfod's spelling: $(cat "$TMP/words")"
 bounded "a name" stat "$MNT_env/symstore/foo.pdb/497B72F6390A44FC878E5A2D63B6CC4B1/foo.pdb"
-[ "$(grep -c 'skipped: inside a symfs mount' "$MNT_env/.symfs/sources")" -ge 1 ] || fail "sources do not tell of the loop"
+[ "$(grep -c 'skipped: inside a symfs mount' "$MNT_env/.symfs/sources")" -ge 1 ] ||
+  fail "sources do not tell of the loop"
 grep -q 'skipped (.*inside a symfs mount' "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo" ||
   fail "why does not tell of the loop: $(cat "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo")"
 told "the environment" "$TMP/env.log" 2

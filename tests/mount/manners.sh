@@ -24,7 +24,8 @@ while IFS='|' read -r what kind arg times status requests; do
   upstream_clear "$up"
   upstream_reset "$up"
   upstream_fault "$up" "*" "$kind" "$arg" "$times"
-  timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$up" "$file" >"$TMP/out" 2>"$TMP/err"
+  timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$up" "$file" >"$TMP/out" \
+    2>"$TMP/err"
   r=$?
   [ $r = "$status" ] || fail "$what: exit $r, wanted $status: $(cat "$TMP/err")"
   [ $r != 0 ] || same_file "$(cat "$TMP/out")" "$TMP/p/big"
@@ -71,8 +72,10 @@ symfs_mount d --source "gdb@$down" --source "gdb@$up"
 for x in "$TMP"/x[0-9]*; do
   same_file "$TMP/d/gdb/$(gdb_path "$(build_id "$x")")" "$x"
 done
-grep -q 'failing.*HTTP 503' "$TMP/d/.symfs/sources" || fail "it is not known to be down: $(cat "$TMP/d/.symfs/sources")"
-[ "$(upstream_count "$down" get)" -le 8 ] || fail "the server that is down was asked $(upstream_count "$down" get) times"
+grep -q 'failing.*HTTP 503' "$TMP/d/.symfs/sources" ||
+  fail "it is not known to be down: $(cat "$TMP/d/.symfs/sources")"
+[ "$(upstream_count "$down" get)" -le 8 ] ||
+  fail "the server that is down was asked $(upstream_count "$down" get) times"
 symfs_umount d
 
 # ---- Retry-After -----------------------------------------------------------------------------------
@@ -102,7 +105,8 @@ for form in seconds date; do
   [ $took -ge $((WANTED - 1500)) ] || fail "asked again after $took ms ($form)"
   # Once more; how many ranges it takes is another matter.
   [ "$(upstream_count "$up" get)" -ge 2 ] || fail "asked $(upstream_count "$up" get) times ($form)"
-  [ "$(upstream_count "$up" bytes)" -le $(($(stat -c %s "$TMP/p/big") + 4096)) ] || fail "$(upstream_count "$up" bytes) bytes ($form)"
+  [ "$(upstream_count "$up" bytes)" -le $(($(stat -c %s "$TMP/p/big") + 4096)) ] ||
+    fail "$(upstream_count "$up" bytes) bytes ($form)"
   symfs_umount m
 done
 exit 0

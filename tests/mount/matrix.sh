@@ -11,7 +11,8 @@
 #
 # Each layout is also stored in four casings, in a directory and on a server, and asked in four.
 #
-# SYMFS_MATRIX=all: every pair of casings, and every packing in every casing; otherwise packings and casings take turns.
+# SYMFS_MATRIX=all: every pair of casings, and every packing in every casing; otherwise packings and casings take
+# turns.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -42,7 +43,8 @@ CLANG=$(first_of clang) LINK=$(first_of lld-link) LD64=$(first_of ld64.lld) DSYM
 windows() { # NAME: NAME.dll, NAME.pdb
   echo "int f(int n) { return n + sizeof(\"$1\"); }" >"$TMP/$1.c"
   "$CLANG" --target=x86_64-pc-windows-msvc -g -gcodeview -c "$TMP/$1.c" -o "$TMP/$1.obj" &&
-    (cd "$FILES" && "$LINK" -dll -noentry -debug "-out:$1.dll" "-pdb:$1.pdb" -export:f "$TMP/$1.obj") >"$TMP/lld.log" 2>&1
+    (cd "$FILES" && "$LINK" -dll -noentry -debug "-out:$1.dll" "-pdb:$1.pdb" -export:f "$TMP/$1.obj") \
+    >"$TMP/lld.log" 2>&1
 }
 mkdir -p "$TMP/teach"
 if windows OwnLib && windows OwnPdb && windows OwnMod && windows OwnSrc; then
@@ -53,7 +55,8 @@ if windows OwnLib && windows OwnPdb && windows OwnMod && windows OwnSrc; then
   mv "$FILES/OwnSrc.dll" "$TMP/teach"
   printf '{"files":{},"debug_id":"%s","code_id":"%s","arch":"x86_64","object_name":"OwnSrc.pdb"}' \
     "$(field debug_id "$TMP/teach/OwnSrc.dll")" "$(field code_id "$TMP/teach/OwnSrc.dll")" >"$TMP/manifest.json"
-  (cd "$TMP" && zip -q0X bundle.zip manifest.json && { printf 'SYSB\2\0\0\0' && cat bundle.zip; } >"$FILES/OwnSrc.dll" &&
+  (cd "$TMP" && zip -q0X bundle.zip manifest.json && { printf 'SYSB\2\0\0\0' &&
+    cat bundle.zip; } >"$FILES/OwnSrc.dll" &&
     zip -qA "$FILES/OwnSrc.dll") && have OwnSrc.dll sourcebundle "$TMP/teach/OwnSrc.dll"
 fi
 rm -f "$FILES"/*.lib "$FILES/OwnLib.pdb" "$FILES/OwnPdb.dll" "$FILES/OwnMod.pdb" "$FILES/OwnSrc.pdb"
@@ -72,8 +75,10 @@ fi
 # one that has code.
 printf 'BSJB\1\0\1\0\0\0\0\0\014\0\0\0PDB v1.0\0\0\0\0\0\0\1\0\060\0\0\0\040\0\0\0#Pdb\0\0\0\0Portable PDB id-\140\115\123\152\0\0\0\0\0\0\0\0\0\0\0\0' \
   >"$FILES/OwnPortable.pdb" && have OwnPortable.pdb portablepdb
-printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly code\012\4\1\2\0\013' >"$FILES/own-code.wasm" && have own-code.wasm wasm_code
-printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly data' >"$FILES/own-debug.wasm" && have own-debug.wasm wasm_debug
+printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly code\012\4\1\2\0\013' >"$FILES/own-code.wasm" &&
+  have own-code.wasm wasm_code
+printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly data' >"$FILES/own-debug.wasm" &&
+  have own-debug.wasm wasm_debug
 
 shared=$top_srcdir/../shared/fixtures
 windows=symbolic/symbolic-testutils/fixtures/windows
@@ -129,7 +134,8 @@ while IFS='	' read -r file type teacher; do
         printf "%s\t%s\t%s\t%s\t%s\t%s\n", file, type, l, path[l], (l in packed) ? packed[l] : path[l], need[l]
       }
       exit bad
-    }' "$TMP/needs" "$TMP/paths" >>"$TMP/ways.all" 2>"$TMP/awk.err" || fail "$file as $type: $(cat "$TMP/awk.err" "$TMP/paths")"
+    }' "$TMP/needs" "$TMP/paths" >>"$TMP/ways.all" 2>"$TMP/awk.err" ||
+      fail "$file as $type: $(cat "$TMP/awk.err" "$TMP/paths")"
 done <"$TMP/list"
 sort "$TMP/ways.all" >"$TMP/ways"
 cut -f3 "$TMP/list" | grep -v '^-$' >"$TMP/teachers"
@@ -157,7 +163,8 @@ pack() { # PACKING FILE TO
 }
 for packing in $PACKINGS; do
   mkdir -p "$TMP/packed/$packing"
-  while IFS='	' read -r file type teacher; do pack "$packing" "$FILES/$file" "$TMP/packed/$packing/$file"; done <"$TMP/list"
+  while IFS='	' read -r file type teacher; do pack "$packing" "$FILES/$file" "$TMP/packed/$packing/$file"; done \
+    <"$TMP/list"
 done
 
 # ---- the server --------------------------------------------------------------------------------
@@ -248,7 +255,8 @@ expected=0 cells=0 failures=0 cold=0 taught=0 half=0 own=0
 # put_up LAYOUT PACKING CASING: the upstream's disk, and its configuration.
 put_up() {
   up=$2-$1-$3
-  awk -F'\t' -v layout="$1" -v packing="$2" -v casing="$3" -v root="$WWW/$up/$(below "$1")" -v from="$TMP/packed/$2/" '
+  awk -F'\t' -v layout="$1" -v packing="$2" -v casing="$3" -v root="$WWW/$up/$(below "$1")" \
+    -v from="$TMP/packed/$2/" '
     function quoted(s) { gsub(/\047/, "\047\\\047\047", s); return "\047" s "\047" }
     $3 == layout {
       to = (packing == "cab" || packing == "lzx") ? $5 : $4
@@ -342,7 +350,8 @@ case_put() {
   done <"$TMP/case.stored"
 }
 
-# case_ask LAYOUT STORED ASKED KIND: adds a line for each file to $TMP/case.cells: LAYOUT KIND STORED ASKED FILE RESULT.
+# case_ask LAYOUT STORED ASKED KIND: adds a line for each file to $TMP/case.cells: LAYOUT KIND STORED ASKED FILE
+# RESULT.
 case_ask() {
   cut -f2 "$TMP/case.ways" | recase "$3" | sed "s#^#$(folder "$1")#" | paste "$TMP/case.stored" - >"$TMP/case.asked"
   rm -rf "$TMP/store-case"
@@ -417,7 +426,8 @@ say "$case_expected cells of casing, $(wc -l <"$TMP/case.cells") asked: $case_fo
 # ---- it can fail: of one upstream one file is another, and one is not there ---------------------
 
 put_up symstore none default
-pdb=$(awk -F'\t' '$2 == "breakpad" || $2 == "portablepdb"' "$TMP/ways" | awk -F'\t' '$3 == "symstore" { print $4; exit }')
+pdb=$(awk -F'\t' '$2 == "breakpad" || $2 == "portablepdb"' "$TMP/ways" |
+  awk -F'\t' '$3 == "symstore" { print $4; exit }')
 elf=$(awk -F'\t' '$2 == "elf_debug" && $3 == "symstore" { print $4; exit }' "$TMP/ways")
 rm "$WWW/$up/$pdb"
 rm "$WWW/$up/$elf" && head -c 100 "$FILES/Prog" >"$WWW/$up/$elf"
@@ -451,6 +461,7 @@ for layout in $(cut -f3 "$TMP/ways" | sort -u); do
     done
   done
 done
-say "files: $(wc -l <"$TMP/list"), of $(cut -f2 "$TMP/list" | sort -u | wc -l) types; layouts: $(cut -f3 "$TMP/ways" | sort -u | wc -l); packings: $PACKINGS; upstreams: $turn"
+say "files: $(wc -l <"$TMP/list"), of $(cut -f2 "$TMP/list" | sort -u |
+  wc -l) types; layouts: $(cut -f3 "$TMP/ways" | sort -u | wc -l); packings: $PACKINGS; upstreams: $turn"
 say "$expected cells expected, $cells read: $cold cold in two other layouts, $taught so when another file taught, $half cold in one and stored in another, $own in its own and stored in two others; $failures failures"
 [ $failures = 0 ] && [ $cells = $expected ] && [ $cells -ge 100 ] || fail "$(head -n 20 "$TMP/failures")"

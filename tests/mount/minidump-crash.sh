@@ -66,7 +66,8 @@ struct square : shape { int area(int n) override { int r = sorted(n); HERE; retu
 static inline int inlined(shape *s, int n) { int r = s->area(n) * 2; HERE; return r; }
 int main(int argc, char **) { signal(SIGUSR1, handler); square s; int r = inlined(&s, argc); HERE; return r; }
 EOT
-g++ -g -O2 -fomit-frame-pointer -fcf-protection=none -no-pie -Wl,-z,lazy -Wl,--build-id=sha1 -o walk walk.cc || fail "g++"
+g++ -g -O2 -fomit-frame-pointer -fcf-protection=none -no-pie -Wl,-z,lazy -Wl,--build-id=sha1 -o walk walk.cc ||
+  fail "g++"
 PLT=0x$(objdump -d -j .plt walk | sed -n '/<raise@plt>:/,/^$/s/^ *\([0-9a-f]*\):.*push .*/\1/p' | head -n 1)
 [ "$PLT" != 0x ] || fail "no PLT: $(objdump -d -j .plt walk | head -n 20)"
 NEXT=$(printf '0x%x' $((PLT + 5))) # behind the push, where the CFA is 8 bytes further away
@@ -118,7 +119,8 @@ walk!_start
 EOT
 sed -n 's/^\(walk![A-Za-z:_]*\).*/\1/p' crash.ours | cmp -s - want || fail "the crash: $(cat crash.ours)"
 sed 1,2d want >want.plt
-sed -n 's/^\(walk![A-Za-z:_]*\).*/\1/p' plt.ours | grep -v '^walk!$' | tail -n 7 | cmp -s - want.plt || fail "the PLT: $(cat plt.ours)"
+sed -n 's/^\(walk![A-Za-z:_]*\).*/\1/p' plt.ours | grep -v '^walk!$' | tail -n 7 | cmp -s - want.plt ||
+  fail "the PLT: $(cat plt.ours)"
 for dump in crash plt; do
   grep -E 'scanning|frame pointer' $dump.ours && fail "$dump: not by unwind rules"
   say "$dump: $(wc -l <$dump.ours) frames, all by unwind rules or inline records"
@@ -131,15 +133,18 @@ for f in json.load(sys.stdin)['threads'][0]['frames']:
     print(f['address'], f['found'])
 PY
 for dump in crash plt; do
-  "$SYMFS" symbolicate --no-default-sources --source "gdb@$TMP/up" --cache "$TMP/walked" $dump.dmp >$dump.text 2>$dump.log ||
+  "$SYMFS" symbolicate --no-default-sources --source "gdb@$TMP/up" --cache "$TMP/walked" $dump.dmp >$dump.text \
+    2>$dump.log ||
     fail "symbolicate $dump.dmp"
   sed -n 's/^ *[0-9][0-9]*  walk  \([A-Za-z:_]*\).*/walk!\1/p' $dump.text >$dump.names
-  "$SYMFS" symbolicate --no-default-sources --source "gdb@$TMP/up" --cache "$TMP/walked" --json $dump.dmp 2>$dump.log |
+  "$SYMFS" symbolicate --no-default-sources --source "gdb@$TMP/up" --cache "$TMP/walked" --json $dump.dmp \
+    2>$dump.log |
     python3 addresses.py >$dump.found
   grep -vE ' (context|cfi)$' $dump.found && fail "symbolicate $dump.dmp: not by unwind rules: $(cat $dump.text)"
   timeout 300 "$WALK" $dump.dmp "$MNT_m/breakpad" 2>/dev/null | sed -n '/^Thread 0/,/^Thread 1/p' |
     grep -o 'rip = 0x[0-9a-f]*' | sed 's/rip = 0x0*/0x/' | uniq >$dump.rips
-  sed 's/ .*//' $dump.found | cmp -s - $dump.rips || fail "symbolicate $dump.dmp: other frames: $(cat $dump.text $dump.rips)"
+  sed 's/ .*//' $dump.found | cmp -s - $dump.rips ||
+    fail "symbolicate $dump.dmp: other frames: $(cat $dump.text $dump.rips)"
   say "symbolicate $dump.dmp: $(wc -l <$dump.found) frames, as minidump_stackwalk finds them"
 done
 sort -u want >want.sorted
@@ -147,7 +152,8 @@ sort -u crash.names | cmp -s - want.sorted || fail "symbolicate crash.dmp: $(cat
 
 # ---- made beforehand -------------------------------------------------------------------------------
 upstream_start up --root "$TMP/up"
-"$SYMFS" warm --breakpad --no-default-sources --source "gdb@$URL_up" --cache "$TMP/store-warm" crash.dmp >warm.out 2>warm.err ||
+"$SYMFS" warm --breakpad --no-default-sources --source "gdb@$URL_up" --cache "$TMP/store-warm" crash.dmp >warm.out \
+  2>warm.err ||
   fail "warm --breakpad: $(cat warm.err)"
 grep -q '/walk	.*sym [0-9.]* [KM]B' warm.out || fail "warm --breakpad: $(cat warm.out)"
 symfs_mount warmed --cache "$TMP/store-warm" --offline

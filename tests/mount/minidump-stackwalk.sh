@@ -88,7 +88,8 @@ for dump in "$DUMPS"/*.dmp; do
   */minidump2.dmp)
     cmp -s "$TMP/want" "$TMP/none" && fail "symbols make no difference"
     walk "$dump" "$TMP/cold/breakpad" | cmp -s - "$DUMPS/minidump2.stackwalk.out" ||
-      fail "not what Breakpad expects: $(walk "$dump" "$TMP/cold/breakpad" | diff - "$DUMPS/minidump2.stackwalk.out" | head -n 20)"
+      fail "not what Breakpad expects: $(walk "$dump" "$TMP/cold/breakpad" |
+      diff - "$DUMPS/minidump2.stackwalk.out" | head -n 20)"
     say "minidump2.dmp: $(grep -c '^ *[0-9][0-9]*  .*!' "$TMP/got") frames named, as in Breakpad's expected output"
     ;;
   esac

@@ -40,7 +40,8 @@ works() {
   w_pid=$(stat_of "$TMP/mnt" pid)
   PIDS="$PIDS $w_pid"
   cmp "$TMP/mnt/$prog" "$TMP/root/$prog" || fail "$1: read"
-  grep -q " $TMP/mnt .* - fuse.symfs ${2:-symfs} " /proc/self/mountinfo || fail "$1: $(grep " $TMP/mnt " /proc/self/mountinfo)"
+  grep -q " $TMP/mnt .* - fuse.symfs ${2:-symfs} " /proc/self/mountinfo ||
+    fail "$1: $(grep " $TMP/mnt " /proc/self/mountinfo)"
   grep -q "^quota = ${3:-0}\$" "$TMP/mnt/.symfs/config" || fail "$1: $(cat "$TMP/mnt/.symfs/config")"
   umount "$TMP/mnt" || fail "$1: umount"
   wait_gone "$w_pid" 20 || fail "$1: the daemon outlives its mount"
@@ -62,7 +63,8 @@ EOF
   mount -a --fstab "$TMP/fstab" || fail "mount -a"
   mountpoint -q "$TMP/mnt" && fail "noauto was mounted"
 
-  mount -t $type symfs "$TMP/mnt" -o "$options,frobnicate=1" 2>"$TMP/err" && fail "$type: an option that does not exist"
+  mount -t $type symfs "$TMP/mnt" -o "$options,frobnicate=1" 2>"$TMP/err" &&
+    fail "$type: an option that does not exist"
   grep -q 'frobnicate' "$TMP/err" || fail "$type: an option that does not exist: $(cat "$TMP/err")"
   mountpoint -q "$TMP/mnt" && fail "$type: mounted in spite of a mistake"
   mount -f -t $type symfs "$TMP/mnt" -o "$options" || fail "mount -f"

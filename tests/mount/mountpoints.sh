@@ -16,7 +16,8 @@ refused() {
     timeout 60 "$SYMFS" mount --no-default-sources --cache "$TMP/store" ${rf_how#--} "$@" >"$TMP/out" 2>"$TMP/err"
     rf_got=$?
     [ $rf_got = "$rf_want" ] || fail "mount $rf_how $*: exit $rf_got, wanted $rf_want: $(cat "$TMP/err")"
-    grep -q "^symfs mount: .*$rf_words" "$TMP/err" || fail "mount $rf_how $*: no word of '$rf_words': $(cat "$TMP/err")"
+    grep -q "^symfs mount: .*$rf_words" "$TMP/err" ||
+      fail "mount $rf_how $*: no word of '$rf_words': $(cat "$TMP/err")"
     [ ! -s "$TMP/out" ] || fail "mount $rf_how $*: says on stdout: $(cat "$TMP/out")"
   done
 }

@@ -18,7 +18,8 @@ for command in get warm why mount "serve --listen 127.0.0.1:0"; do
   [ "$command" = "${command#serve}" ] || operand=
   for word in /nosuchdir scan@/nosuchdir ./nosuchdir gdb@/dev/null/x; do
     # shellcheck disable=SC2086 # words
-    timeout 20 "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "$word" $operand >"$TMP/out" 2>"$TMP/err"
+    timeout 20 "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "$word" $operand >"$TMP/out" \
+      2>"$TMP/err"
     [ $? = 2 ] && grep -q -- "--source ${word#*@}: there is no such directory" "$TMP/err" ||
       fail "$command --source $word: $(cat "$TMP/out" "$TMP/err")"
   done
@@ -27,17 +28,20 @@ done
 mkdir -p "$TMP/files" "$TMP/ids/.build-id" "$TMP/server/buildid"
 for word in files:scan ids:gdb server:debuginfod; do
   "$SYMFS" sources --no-default-sources --source "$TMP/${word%:*}" >"$TMP/out" || fail "sources"
-  grep -q "${word#*:}@$TMP/${word%:*} " "$TMP/out" || fail "--source $TMP/${word%:*} is not ${word#*:}: $(cat "$TMP/out")"
+  grep -q "${word#*:}@$TMP/${word%:*} " "$TMP/out" ||
+    fail "--source $TMP/${word%:*} is not ${word#*:}: $(cat "$TMP/out")"
 done
 # In a configuration it may be an automount.
 printf '[source "later"]\npath = %s/later\n' "$TMP" >"$TMP/conf"
-"$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" gdb/.build-id/aa/bbcc.debug >"$TMP/out" 2>"$TMP/err"
+"$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" gdb/.build-id/aa/bbcc.debug >"$TMP/out" \
+  2>"$TMP/err"
 [ $? = 1 ] || fail "a directory of the configuration: $(cat "$TMP/err")"
 
 # ---- no source ----------------------------------------------------------------------------------------
 "$SYMFS" sources --no-default-sources >"$TMP/out" || fail "sources"
 helps "$TMP/out" sources
-"$SYMFS" sources presets --no-default-sources --config "$top_srcdir/etc/sources.d/debian.conf" >"$TMP/out" || fail "presets"
+"$SYMFS" sources presets --no-default-sources --config "$top_srcdir/etc/sources.d/debian.conf" >"$TMP/out" ||
+  fail "presets"
 grep -qx 'debian  *https://debuginfod.debian.net/' "$TMP/out" || fail "presets: $(cat "$TMP/out")"
 "$SYMFS" sources presets --json --no-default-sources --config "$top_srcdir/etc/sources.d/debian.conf" | tr -d ' \n' |
   grep -qF '[{"name":"debian","url":"https://debuginfod.debian.net/","enabled":false}' || fail "presets --json"
@@ -63,13 +67,15 @@ for command in get warm; do
   "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "$URL_empty" $id >"$TMP/out" 2>"$TMP/err"
   grep -q "^symfs $command: --source $URL_empty: asked in the layout native; .*debuginfod@URL" "$TMP/err" ||
     fail "$command does not name the layout: $(cat "$TMP/out" "$TMP/err")"
-  "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "debuginfod@$URL_empty" $id >"$TMP/out" 2>"$TMP/err"
+  "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "debuginfod@$URL_empty" $id >"$TMP/out" \
+    2>"$TMP/err"
   grep -q "layout native" "$TMP/err" && fail "$command: a hint about a source with a layout: $(cat "$TMP/err")"
 done
 
 # ---- config init --------------------------------------------------------------------------------------
 conf=$XDG_CONFIG_HOME/symfs/symfs.conf
-DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/ http://127.0.0.1:2" _NT_SYMBOL_PATH='srv*http://127.0.0.1:3/symbols' \
+DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/ http://127.0.0.1:2" \
+  _NT_SYMBOL_PATH='srv*http://127.0.0.1:3/symbols' \
   "$SYMFS" config init >"$TMP/out" 2>"$TMP/err" || fail "config init: $(cat "$TMP/err")"
 grep -qxF "symfs config: wrote $conf" "$TMP/err" || fail "config init says $(cat "$TMP/err")"
 grep -q secret "$TMP/out" && fail "config init shows a password"
@@ -80,7 +86,8 @@ for n in 1 2 3; do grep -q "127\.0\.0\.1:$n" "$TMP/out" || fail "source $n is no
 # A file is never replaced unasked.
 before=$(cksum <"$conf")
 "$SYMFS" config init >"$TMP/out" 2>"$TMP/err"
-[ $? = 1 ] && [ ! -s "$TMP/out" ] && grep -q "$conf exists; --force replaces it" "$TMP/err" || fail "config init again: $(cat "$TMP/err")"
+[ $? = 1 ] && [ ! -s "$TMP/out" ] && grep -q "$conf exists; --force replaces it" "$TMP/err" ||
+  fail "config init again: $(cat "$TMP/err")"
 [ "$(cksum <"$conf")" = "$before" ] || fail "config init replaced the file"
 ln -s nowhere "$TMP/dangling"
 "$SYMFS" config init -o "$TMP/dangling" 2>/dev/null && fail "config init replaces a link"
@@ -91,7 +98,8 @@ id=$(sed -n 's/^ID="*\([a-z]*\).*/\1/p' /etc/os-release)
 case $id in
 debian | ubuntu | fedora)
   url=$(sed -n 's/^url = //p' "$top_srcdir/etc/sources.d/$id.conf")
-  grep -qF "[source \"$id\"]" "$conf" || grep -qF "url = ${url%/}" "$conf" || fail "config init does not know $id: $(cat "$conf")"
+  grep -qF "[source \"$id\"]" "$conf" || grep -qF "url = ${url%/}" "$conf" ||
+    fail "config init does not know $id: $(cat "$conf")"
   DEBUGINFOD_URLS=${url%/} "$SYMFS" config init -o "$TMP/two" >"$TMP/out" 2>/dev/null || fail "config init -o"
   [ "$(grep -c '^url = ' "$TMP/out")" = 1 ] || fail "config init names one server twice: $(cat "$TMP/out")" ;;
 esac
@@ -109,7 +117,8 @@ helps "$TMP/m.log" mount
 helps "$TMP/out" status
 symfs_umount m
 symfs_mount m --config "$TMP/conf"
-grep -q "source $TMP/later: there is no such directory" "$TMP/m.log" || fail "mount does not warn: $(cat "$TMP/m.log")"
+grep -q "source $TMP/later: there is no such directory" "$TMP/m.log" ||
+  fail "mount does not warn: $(cat "$TMP/m.log")"
 helps "$TMP/m.log" "mount of a directory that is not there"
 "$SYMFS" status "$MNT_m" >"$TMP/out" || fail "status"
 helps "$TMP/out" "status of a directory that is not there"

@@ -142,7 +142,8 @@ done
 ends 0 '"code_file":"a\\\\xff"' parse symstore "$(printf 'a\377/5AB380779000/a\377')"
 
 # ---- a fat file whose slices are each nearly all of it ---------------------------------------------------
-octal() { printf '\\%03o\\%03o\\%03o\\%03o' $(($1 >> 24 & 255)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) $(($1 & 255)); }
+octal() { printf '\\%03o\\%03o\\%03o\\%03o' $(($1 >> 24 & 255)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) \
+  $(($1 & 255)); }
 # shellcheck disable=SC2059
 fat() { # BYTES: three slices, which end so many bytes behind their first 64
   printf "\312\376\272\276$(octal 3)"
@@ -164,7 +165,8 @@ ends 1 'over: not placed: is broken: its slices overlap' add --cache "$TMP/over-
 # ---- a store that is too small -------------------------------------------------------------------------
 ends 0 "pinned files take $(stat -c %s prog) bytes, the quota is 4096" add --cache "$TMP/small" --quota 4096 prog
 i=0
-for i in 1 2 3 4 5 6; do echo "int f(void) { return $i; }" | gcc -g -shared -fPIC -Wl,--build-id=sha1 -x c -o "dir/l$i.so" -; done
+for i in 1 2 3 4 5 6; do echo "int f(void) { return $i; }" |
+  gcc -g -shared -fPIC -Wl,--build-id=sha1 -x c -o "dir/l$i.so" -; done
 size=$(stat -c %s dir/l1.so)
 ends 0 'cache unpin' add -r --cache "$TMP/small" --quota $((size * 3)) dir
 ends 0 'added 6' add -r --cache "$TMP/large" --quota $((size * 10)) dir

@@ -96,7 +96,8 @@ pack stored "$TMP/root/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" "$TMP/root/nested-
 "$top_builddir/tests/helpers/zip-write" "$TMP/names.zip" "../../../../../../../../$TMP/escaped" "$PDB" &&
   mv "$TMP/names.zip" "$TMP/root/names/Prog.pdb/$DID/Prog.pdb" || fail zip-write
 # Cabinets cannot be as small as they would have to be for the ratio; they say how long their file is.
-{ cat "$PDB" && head -c 300000000 /dev/zero; } >"$TMP/zeros300" && gcab -c -z -n "$TMP/root/cab-bomb/Prog.pdb/$DID/Prog.pdb" "$TMP/zeros300" &&
+{ cat "$PDB" && head -c 300000000 /dev/zero; } >"$TMP/zeros300" &&
+  gcab -c -z -n "$TMP/root/cab-bomb/Prog.pdb/$DID/Prog.pdb" "$TMP/zeros300" &&
   rm "$TMP/zeros300" || fail gcab
 head -c 500 "$TMP/root/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" >"$TMP/root/cut/Prog.pdb/$DID/Prog.pdb"
 

@@ -20,7 +20,8 @@ for source in "symstore@$TMP/$ID" "symstore@$TMP/$PADDED" "symstore@$URL_u"; do
   symfs_mount m$n --source "$source"
   cmp "$EXE" "$TMP/m$n/symstore/crash.exe/$PADDED/crash.exe" || fail "$source by $PADDED"
   cmp "$EXE" "$TMP/m$n/symstore/crash.exe/$ID/crash.exe" || fail "$source by $ID"
-  [ "$(stat -c %i "$TMP/m$n/symstore/crash.exe/$PADDED/crash.exe")" = "$(stat -c %i "$TMP/m$n/symstore2/cr/crash.exe/$ID/crash.exe")" ] ||
+  [ "$(stat -c %i "$TMP/m$n/symstore/crash.exe/$PADDED/crash.exe")" = \
+    "$(stat -c %i "$TMP/m$n/symstore2/cr/crash.exe/$ID/crash.exe")" ] ||
     fail "$source: two inodes"
   symfs_umount m$n
 done
@@ -28,7 +29,8 @@ done
 
 # A server that files by padded ids is asked for one when the request has it.
 upstream_start p --root "$TMP/$PADDED"
-"$SYMFS" get --no-default-sources --cache "$TMP/store-p" --source "symstore@$URL_p" "symstore/crash.exe/$PADDED/crash.exe" \
+"$SYMFS" get --no-default-sources --cache "$TMP/store-p" --source "symstore@$URL_p" \
+  "symstore/crash.exe/$PADDED/crash.exe" \
   >"$TMP/got" 2>"$TMP/get.err" || fail "get: $(cat "$TMP/get.err")"
 cmp "$EXE" "$(cat "$TMP/got")" || fail "get: other bytes"
 
@@ -41,5 +43,6 @@ grep -q 'cannot be made of .*which has no functions' "$TMP/symbolicate.err" ||
   fail "symbolicate: the file is not found: $(cat "$TMP/answer" "$TMP/symbolicate.err")"
 
 "$SYMFS" parse symstore "foo.exe/542D5742000f2000/foo.exe" | grep -q '"code_id": *"542d5742f2000"' || fail parse
-[ "$("$SYMFS" paths --layout symstore --type pe --object-type pe --code-file foo.exe --code-id 542D5742000f2000 | cut -f3 | head -n 1)" = \
+[ "$("$SYMFS" paths --layout symstore --type pe --object-type pe --code-file foo.exe --code-id 542D5742000f2000 |
+  cut -f3 | head -n 1)" = \
   foo.exe/542D5742f2000/foo.exe ] || fail paths

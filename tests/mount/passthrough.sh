@@ -20,7 +20,8 @@ passed() { stat_of "$1" fs_passthrough; }
 ours_alone() { [ "$(stat_of "$MNT_pass" fs_bytes)" -lt "$(stat -c %s "$TMP/www/$path_one")" ]; }
 
 # ---- a mount that may pass files through --------------------------------------------------------
-"$SYMFS" get --no-default-sources --cache "$TMP/store-pass" --source "gdb@$URL_up" "gdb/$path_one" >/dev/null || fail "get"
+"$SYMFS" get --no-default-sources --cache "$TMP/store-pass" --source "gdb@$URL_up" "gdb/$path_one" >/dev/null ||
+  fail "get"
 symfs_mount pass --source "gdb@$URL_up"
 same_file "$MNT_pass/gdb/$path_one" "$TMP/www/$path_one"
 if [ "$(passed "$MNT_pass")" = 0 ]; then
@@ -40,7 +41,8 @@ early=$!
 hammer() {
   for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     for h_path in "$path_one" "$path_two" "$path_three"; do
-      cmp -s "$MNT_pass/gdb/$h_path" "$TMP/www/$h_path" && cmp -s "$MNT_pass/debuginfod/buildid/$1/debuginfo" "$TMP/www/$path_one" ||
+      cmp -s "$MNT_pass/gdb/$h_path" "$TMP/www/$h_path" &&
+        cmp -s "$MNT_pass/debuginfod/buildid/$1/debuginfo" "$TMP/www/$path_one" ||
         { echo "$h_path"; return; }
       readelf -SW "$MNT_pass/gdb/$h_path" >/dev/null 2>&1 || { echo "mapped $h_path"; return; }
     done
@@ -105,9 +107,11 @@ same_file "$MNT_own/gdb/$path_one" "$TMP/www/$path_one"
 symfs_umount own
 
 # ---- no permission: the kernel refuses the first open, and symfs does not try again --------------
-if [ $can = yes ] && "$top_srcdir/scripts/apart" true 2>/dev/null && command -v setpriv >/dev/null && command -v fusermount3 >/dev/null; then
+if [ $can = yes ] && "$top_srcdir/scripts/apart" true 2>/dev/null && command -v setpriv >/dev/null &&
+  command -v fusermount3 >/dev/null; then
   chmod 755 "$TMP"
-  mkdir "$TMP/user" && cp "$SYMFS" "$TMP/user/symfs" && chown -R 65534:65534 "$TMP/user" && mkdir -m 777 "$TMP/user/mnt"
+  mkdir "$TMP/user" && cp "$SYMFS" "$TMP/user/symfs" && chown -R 65534:65534 "$TMP/user" &&
+    mkdir -m 777 "$TMP/user/mnt"
   export TMP path_one path_three URL_up
   "$top_srcdir/scripts/apart" sh -c '
     mknod "$TMP/fuse" c 10 229 && chmod 666 "$TMP/fuse" && mount --bind "$TMP/fuse" /dev/fuse || exit 77

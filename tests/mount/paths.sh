@@ -16,7 +16,8 @@ id=abcdef0123456789abcdef0123456789abcdef01
 guid=497B72F6390A44FC878E5A2D63B6CC4B
 
 quiet() { # WHAT: no server was asked
-  [ "$(upstream_count "$URL_plain" requests)" = 0 ] || fail "$1: the server was asked: $(upstream_count "$URL_plain" requests)"
+  [ "$(upstream_count "$URL_plain" requests)" = 0 ] ||
+    fail "$1: the server was asked: $(upstream_count "$URL_plain" requests)"
 }
 
 # ---- leaves that cannot be -----------------------------------------------------------------------
@@ -56,7 +57,8 @@ for store in "" symstore/ SymStore2/; do
     [ -f "$m/$store$name" ] || fail "$store$name is not there"
   done
   [ "$(cat "$m/$store"PingMe.txt)" = symfs ] || fail "$store""PingMe.txt"
-  [ "$(ls "$m/$store"000Admin | tr '\n' ' ')" = "history.txt server.txt " ] || fail "$store""000Admin: $(ls "$m/$store"000Admin)"
+  [ "$(ls "$m/$store"000Admin | tr '\n' ' ')" = "history.txt server.txt " ] ||
+    fail "$store""000Admin: $(ls "$m/$store"000Admin)"
   [ -s "$m/$store"000Admin/server.txt ] && fail "a transaction was made"
 done
 [ -f "$m/symstore2/Index2.TXT" ] || fail "Index2.TXT"
@@ -107,7 +109,8 @@ cat "$m"/.symfs/version "$m"/.symfs/config "$m"/.symfs/sources "$m"/.symfs/stats
   "$m"/.symfs/activity "$m"/.symfs/missing "$m/.symfs/why/gdb/$(gdb_path $id .debug)" >/dev/null || fail ".symfs"
 quiet "the fixed files"
 # Some of these names are directories already, as every first name of a path of some layout is.
-for what in "touch $m/new" "mkdir $m/new" "rm -rf $m/symstore" "ln -s x $m/new" "mv $m/gdb $m/new" "truncate -s 0 $m/pingme.txt" "chmod 0 $m/gdb"; do
+for what in "touch $m/new" "mkdir $m/new" "rm -rf $m/symstore" "ln -s x $m/new" "mv $m/gdb $m/new" \
+  "truncate -s 0 $m/pingme.txt" "chmod 0 $m/gdb"; do
   $what 2>"$TMP/err" && fail "$what: done"
   grep -qE 'Read-only|File exists|Not a directory|No such file' "$TMP/err" || fail "$what: $(cat "$TMP/err")"
 done

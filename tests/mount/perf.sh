@@ -57,7 +57,8 @@ none=0123456789abcdef0123456789abcdef01234567
 link=$MNT_nginx/perf/.build-id/01/${none#01}
 [ "$(readlink "$link")" = "../../01/${none#01}" ] || fail "readlink: $(readlink "$link")"
 [ -d "$link/." ] || fail "the link leads nowhere"
-[ "$before" = "$(stat_of "$MNT_nginx" fetch_requests; stat_of "$MNT_nginx" requests)" ] || fail "a link causes traffic"
+[ "$before" = "$(stat_of "$MNT_nginx" fetch_requests; stat_of "$MNT_nginx" requests)" ] ||
+  fail "a link causes traffic"
 [ -e "$link/elf" ] && fail "a program that is nowhere"
 
 for dir in "$TMP/empty/perf" "$TMP/nothing"; do

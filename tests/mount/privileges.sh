@@ -37,7 +37,8 @@ wait "$server" || fail "the server ended with $?"
 
 # ---- root, by hand ------------------------------------------------------------------------------
 told() { # PID: rights, as /proc/PID/status has them
-  sed -n 's/^\(CapInh\|CapPrm\|CapEff\|CapBnd\|CapAmb\|NoNewPrivs\):[[:space:]]*\(0*\([0-9a-f]\)\)/\1=\3/p' "/proc/$1/status" | tr '\n' ' '
+  sed -n 's/^\(CapInh\|CapPrm\|CapEff\|CapBnd\|CapAmb\|NoNewPrivs\):[[:space:]]*\(0*\([0-9a-f]\)\)/\1=\3/p' \
+    "/proc/$1/status" | tr '\n' ' '
 }
 uids() { sed -n 's/^Uid:[[:space:]]*//p' "/proc/$1/status" | tr '\t' '\n' | sort -u; }
 NOTHING="CapInh=0 CapPrm=0 CapEff=0 CapBnd=0 CapAmb=0 NoNewPrivs=1 "
@@ -64,7 +65,8 @@ helper=$(helper_of "$PID_hand") || fail "no helper"
 [ "$(told "$PID_hand")" = "$NOTHING" ] || fail "the daemon has $(told "$PID_hand")"
 [ "$(told "$helper")" = "$ADMIN" ] || fail "the helper has $(told "$helper")"
 grep -q '^Seccomp:[[:space:]]*2' "/proc/$helper/status" || fail "the helper has no filter"
-[ "$(ls "/proc/$helper/fd" | sort -n | tr '\n' ' ')" = "0 1 2 3 4 " ] || fail "the helper has open: $(ls -l "/proc/$helper/fd")"
+[ "$(ls "/proc/$helper/fd" | sort -n | tr '\n' ' ')" = "0 1 2 3 4 " ] ||
+  fail "the helper has open: $(ls -l "/proc/$helper/fd")"
 cat "$MNT_hand/$inside" "$MNT_hand/$outside" >/dev/null || fail "conversion"
 [ -e "$TMP/deep/store/inside" ] || fail "the store cannot be written to"
 if landlock; then
@@ -82,11 +84,13 @@ printf '[symfs]\nrun-as = nobody\n[source "one"]\npath = %s\nlayout = gdb\n' "$T
 chmod 600 "$TMP/conf"
 symfs_mount mine --config "$TMP/conf" -o allow_other
 helper=$(helper_of "$PID_mine")
-[ "$(uids "$PID_mine")" = 65534 ] && [ "$(uids "$helper")" = 65534 ] || fail "users: $(uids "$PID_mine") $(uids "$helper")"
+[ "$(uids "$PID_mine")" = 65534 ] && [ "$(uids "$helper")" = 65534 ] ||
+  fail "users: $(uids "$PID_mine") $(uids "$helper")"
 [ "$(told "$PID_mine") $(told "$helper")" = "$NOTHING $ADMIN" ] || fail "$(told "$PID_mine") $(told "$helper")"
 [ "$(stat -c %u "$TMP/store-mine")" = 65534 ] || fail "whose store? $(stat -c %u "$TMP/store-mine")"
 cmp "$MNT_mine/$one" "$TMP/made/debug/one.debug" 2>/dev/null && fail "a directory of root alone was read"
-grep -q "source one: the daemon, user nobody, cannot read $TMP/rootonly" "$TMP/mine.log" || fail "the log does not say that it cannot be read"
+grep -q "source one: the daemon, user nobody, cannot read $TMP/rootonly" "$TMP/mine.log" ||
+  fail "the log does not say that it cannot be read"
 # What is in the store is passed to the kernel, by the helper.
 setpriv --reuid=65534 --regid=65534 --clear-groups "$TMP/symfs" add --no-default-sources --cache "$TMP/store-mine" \
   "$TMP/made/debug/libone.so.debug" >/dev/null 2>"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
@@ -96,7 +100,8 @@ passed=$(stat_of "$MNT_mine" fs_passthrough)
 reloads() { grep -c 'nothing reloaded' "$TMP/mine.log"; }
 kill -HUP "$PID_mine"
 wait_for 20 reloads || fail "no word of a reload"
-grep -q "nothing reloaded: $TMP/conf: .*Permission denied.*run-as" "$TMP/mine.log" || fail "the log does not say why: $(cat "$TMP/mine.log")"
+grep -q "nothing reloaded: $TMP/conf: .*Permission denied.*run-as" "$TMP/mine.log" ||
+  fail "the log does not say why: $(cat "$TMP/mine.log")"
 symfs_umount mine
 chown 65534 "$TMP/conf"
 symfs_mount all --config "$TMP/conf" --read-all yes --cache "$TMP/store-mine"
@@ -105,14 +110,17 @@ case $(told "$PID_all") in "CapInh=0 CapPrm=4 CapEff=4 CapBnd=0 CapAmb=0 NoNewPr
 symfs_umount all
 
 # What the kernel remembers of a dead mount still seems to be there.
-replaced() { wait_for 20 cmp -s "$MNT_lame/$lib" "$TMP/made/debug/libone.so.debug" || fail "the dead mount was not replaced"; }
+replaced() { wait_for 20 cmp -s "$MNT_lame/$lib" "$TMP/made/debug/libone.so.debug" ||
+  fail "the dead mount was not replaced"; }
 
 # ---- a helper that is killed --------------------------------------------------------------------
 symfs_mount lame --source "gdb@$TMP/own" --cache "$TMP/store-lame"
 helper=$(helper_of "$PID_lame")
 kill -KILL "$helper"
-wait_for 20 grep -q 'the helper of this mount has ended' "$TMP/lame.log" || fail "nothing is said of a helper that was killed"
-"$TMP/symfs" add --no-default-sources --cache "$TMP/store-lame" "$TMP/made/debug/libone.so.debug" >/dev/null || fail add
+wait_for 20 grep -q 'the helper of this mount has ended' "$TMP/lame.log" ||
+  fail "nothing is said of a helper that was killed"
+"$TMP/symfs" add --no-default-sources --cache "$TMP/store-lame" "$TMP/made/debug/libone.so.debug" >/dev/null ||
+  fail add
 same_file "$MNT_lame/$lib" "$TMP/made/debug/libone.so.debug"
 kill "$PID_lame"
 wait_gone "$PID_lame" 20 || fail "a daemon without a helper does not end"
@@ -146,14 +154,16 @@ chown -R 65534 "$TMP/closed" && chmod 700 "$TMP/closed"
 HOME=$TMP/closed
 symfs_mount far --source "gdb@$TMP/closed/source" --cache "$TMP/store-far"
 HOME=$TMP/home
-wait_for 20 grep -q "cannot read $TMP/closed/source: .*read-all" "$TMP/far.log" || fail "the log does not say that a source is closed"
+wait_for 20 grep -q "cannot read $TMP/closed/source: .*read-all" "$TMP/far.log" ||
+  fail "the log does not say that a source is closed"
 symfs_umount far
 # A store of which nothing is there yet, and a home that run-as cannot enter.
 chmod 700 "$TMP/home"
 symfs_mount buried --run-as nobody --source "gdb@$TMP/own" --cache "$TMP/new/deep/store"
 [ "$(stat -c %u "$TMP/new/deep/store")" = 65534 ] || fail "whose store? $(stat -c %u "$TMP/new/deep/store")"
 kill -HUP "$PID_buried"
-wait_for 20 grep -q 'configuration reloaded' "$TMP/buried.log" || fail "run-as: nothing is reloaded: $(cat "$TMP/buried.log")"
+wait_for 20 grep -q 'configuration reloaded' "$TMP/buried.log" ||
+  fail "run-as: nothing is reloaded: $(cat "$TMP/buried.log")"
 symfs_umount buried
 chmod 755 "$TMP/home"
 # A configuration named from the working directory.

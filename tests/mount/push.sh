@@ -82,7 +82,8 @@ wait_gone "$PID_two" 10
 kill -INT $PUSH
 wait $PUSH
 status=$?
-[ $status = 130 ] || [ $status = 3 ] || [ $status = 0 ] || fail "an interrupted push ends with $status: $(cat "$TMP/err")"
+[ $status = 130 ] || [ $status = 3 ] || [ $status = 0 ] ||
+  fail "an interrupted push ends with $status: $(cat "$TMP/err")"
 had=$(chunks)
 [ "$had" -ge 1 ] || fail "no chunk is left"
 port=${URL_two##*:}
@@ -137,7 +138,7 @@ push 0 "unix:$TMP/socket" "$F/prog"
 prints '^added 1'
 symfs_unserve socket
 
-# ---- what no client should send --------------------------------------------------------------------------------------
+# ---- what no client should send ------------------------------------------------------------------------------------
 C=/api/0/organizations/o/chunk-upload/ A=/api/0/projects/o/p/files/difs/assemble/
 had=$(chunks)
 hello=$(printf hello | sha1sum | cut -d' ' -f1)
@@ -179,7 +180,7 @@ says "\"state\":\"not_found\",\"missingChunks\":\[\"$zeros\"\]"
 symfs_unserve two
 symfs_unserve one
 
-# ---- classes and labels ----------------------------------------------------------------------------------------------
+# ---- classes and labels --------------------------------------------------------------------------------------------
 symfs_serve held --upload
 U=$URL_held
 push 0 --class try --expires 3d --label commit=1f2e "$U" "$F/prog"

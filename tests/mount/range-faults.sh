@@ -58,7 +58,8 @@ places() {
 # whole: all of it, through the mount, is the file, and is stored so.
 whole() {
   timeout 60 cmp "$1/gdb/$name" "$file" || fail "$row: the whole"
-  timeout 60 "$SYMFS" get --no-default-sources --cache "$2" --source "gdb@$URL_two" "gdb/$name" >"$TMP/where" 2>>"$TMP/get.log" ||
+  timeout 60 "$SYMFS" get --no-default-sources --cache "$2" --source "gdb@$URL_two" "gdb/$name" >"$TMP/where" \
+    2>>"$TMP/get.log" ||
     fail "$row: symfs get: $(cat "$TMP/get.log")"
   same_file "$(cat "$TMP/where")" "$file"
 }
@@ -156,7 +157,8 @@ wait_for 30 anew || fail "the new version is not read"
 row='a wrong file'
 new_file
 shoff=$(readelf -h "$file" | sed -n 's/.*Start of section headers: *\([0-9]*\).*/\1/p')
-head -c "$((size - shoff))" /dev/urandom | dd of="$ONE/$name" bs=65536 seek="$shoff" oflag=seek_bytes conv=notrunc 2>/dev/null
+head -c "$((size - shoff))" /dev/urandom | dd of="$ONE/$name" bs=65536 seek="$shoff" oflag=seek_bytes conv=notrunc \
+  2>/dev/null
 timeout 60 cat "$MNT_m1/gdb/$name" >"$TMP/all" 2>/dev/null # by luck to its end, or with an error
 stored() { "$SYMFS" get --offline --no-default-sources --cache "$TMP/store-m1" "gdb/$name" >/dev/null 2>&1; }
 stored && fail "$row is in the store"

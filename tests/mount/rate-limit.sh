@@ -36,10 +36,12 @@ for status in 429 503; do
     fi
   done
   [ $late -gt 0 ] || fail "$status: the server delayed no request: this proves nothing"
-  [ "$(grep -c '^elf' "$mnt/.symfs/missing")" = 0 ] || fail "$status: remembered as missing: $(cat "$mnt/.symfs/missing")"
+  [ "$(grep -c '^elf' "$mnt/.symfs/missing")" = 0 ] ||
+    fail "$status: remembered as missing: $(cat "$mnt/.symfs/missing")"
   for i in $(seq $FILES); do
     eval "file=\$mnt/\$path_$i"
-    wait_for 60 cmp -s "$file" "$TMP/p$i/debug/prog.debug" || fail "$status: it does not come: $(cat "$file" 2>&1 >/dev/null)"
+    wait_for 60 cmp -s "$file" "$TMP/p$i/debug/prog.debug" ||
+      fail "$status: it does not come: $(cat "$file" 2>&1 >/dev/null)"
   done
   say "$status: $late of $FILES were put off, all came"
 done

@@ -14,7 +14,8 @@ unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY
 
 ip link set lo up || skip "no loopback device"
 # 198.51.100.0/24 is documentation's, and stands for the public Internet.
-for a in 10.0.0.1 10.200.0.2 172.16.0.1 172.31.0.2 192.168.1.1 192.168.200.2 198.51.100.1 100.64.0.1 169.254.169.254 169.254.1.1; do
+for a in 10.0.0.1 10.200.0.2 172.16.0.1 172.31.0.2 192.168.1.1 192.168.200.2 198.51.100.1 100.64.0.1 \
+  169.254.169.254 169.254.1.1; do
   ip addr add "$a/32" dev lo || skip "cannot add addresses"
 done
 six=yes
@@ -25,7 +26,8 @@ mount --bind "$TMP/hosts" /etc/hosts || skip "cannot mount a file"
 make_program "$TMP/p" prog
 put_gdb "$TMP/www" "$TMP/p/full/prog"
 file=gdb/$(gdb_path "$(build_id "$TMP/p/full/prog")")
-openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=test -days 2 -keyout "$TMP/key.pem" -out "$TMP/cert.pem" 2>/dev/null ||
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=test -days 2 -keyout "$TMP/key.pem" -out "$TMP/cert.pem" \
+  2>/dev/null ||
   fail openssl
 mkdir "$TMP/nginx-n"
 cat >"$TMP/nginx-n/conf" <<EOF
@@ -49,7 +51,8 @@ try() {
   shift
   [ $# = 0 ] || printf '%s\n' "$@" >>"$TMP/conf"
   rm -rf "$TMP/store" && : >"$TMP/served"
-  timeout 60 "$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" "$file" >"$TMP/out" 2>"$TMP/err"
+  timeout 60 "$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" "$file" >"$TMP/out" \
+    2>"$TMP/err"
 }
 led() { # URL [LINES...]
   try "$@" || fail "refused: $*: $(cat "$TMP/err")"
@@ -129,7 +132,8 @@ led http://10.0.0.1/via/10.200.0.2/www 'proxy = http://10.0.0.1:80'
 led https://10.0.0.1/tls/10.0.0.1 'accept-invalid-certs = yes'
 led http://10.0.0.1/tls/10.0.0.1 'accept-invalid-certs = yes'
 refused 'from https to http (allow-http-redirects)' https://10.0.0.1/to/10.0.0.1 'accept-invalid-certs = yes'
-refused 'from https to http (allow-http-redirects)' https://10.0.0.1/to/198.51.100.1 'accept-invalid-certs = yes' 'allow-private = yes'
+refused 'from https to http (allow-http-redirects)' https://10.0.0.1/to/198.51.100.1 'accept-invalid-certs = yes' \
+  'allow-private = yes'
 led https://10.0.0.1/to/10.0.0.1 'accept-invalid-certs = yes' 'allow-http-redirects = yes'
 refused 'a private address' https://10.0.0.1/to/127.0.0.1 'accept-invalid-certs = yes' 'allow-http-redirects = yes'
 exit 0

@@ -19,7 +19,8 @@ look() {
     fail "$row: at $1: $(cat "$TMP/look.log")"
   tail -c "+$(($1 + 1))" "$TMP/large" | head -c 5000 | cmp - "$TMP/got" || fail "$row: wrong bytes at $1"
 }
-symfs_in() { "$SYMFS" "$@" --cache "$TMP/store-$row" "$what" >"$TMP/taken.log" 2>&1 || fail "$row: $* $(cat "$TMP/taken.log")"; }
+symfs_in() { "$SYMFS" "$@" --cache "$TMP/store-$row" "$what" >"$TMP/taken.log" 2>&1 ||
+  fail "$row: $* $(cat "$TMP/taken.log")"; }
 
 for row in rm add rm_late add_late; do
   symfs_mount "$row" --byte-ranges always --source "gdb@$URL_up"
@@ -33,7 +34,8 @@ for row in rm add rm_late add_late; do
     committed() {
       looks=$((looks + 1)) # each is a request; too many, and all of the file is wanted
       [ $((looks % 20)) = 0 ] && more=$((more + 70000)) && look "$more"
-      [ "$("$SYMFS" cache stats --json --cache "$TMP/store-$row" | tr -d ' \n' | sed -n 's/.*"sparse_bytes":\([0-9]*\).*/\1/p')" -gt 0 ]
+      [ "$("$SYMFS" cache stats --json --cache "$TMP/store-$row" | tr -d ' \n' |
+        sed -n 's/.*"sparse_bytes":\([0-9]*\).*/\1/p')" -gt 0 ]
     }
     wait_for 30 committed || fail "$row: nothing is kept: $("$SYMFS" cache stats --json --cache "$TMP/store-$row")"
     ;;
@@ -54,7 +56,8 @@ for row in rm add rm_late add_late; do
   timeout 60 cmp "$TMP/large" - <&5 || fail "$row: the whole, for the reader that had it open"
   exec 5<&-
   symfs_umount "$row"
-  "$SYMFS" cache verify --cache "$TMP/store-$row" >"$TMP/verify.log" 2>&1 || fail "$row: the store: $(cat "$TMP/verify.log")"
+  "$SYMFS" cache verify --cache "$TMP/store-$row" >"$TMP/verify.log" 2>&1 ||
+    fail "$row: the store: $(cat "$TMP/verify.log")"
   grep -q 'cannot be written' "$TMP/$row.log" && fail "$row: $(cat "$TMP/$row.log")"
 done
 exit 0

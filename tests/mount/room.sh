@@ -62,7 +62,8 @@ say "read another file $(($(now_ms) - began)) ms after the close"
 
 # ---- cache gc, of another process ------------------------------------------------------------------------
 part_of 1
-gc() { "$SYMFS" cache gc --cache "$store" --quota 1000000 >"$TMP/gc.out" 2>&1 || fail "cache gc: $(cat "$TMP/gc.out")"; }
+gc() { "$SYMFS" cache gc --cache "$store" --quota 1000000 >"$TMP/gc.out" 2>&1 ||
+  fail "cache gc: $(cat "$TMP/gc.out")"; }
 gc
 look 1 10000000 300000
 exec 5<&-

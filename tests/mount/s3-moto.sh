@@ -10,7 +10,8 @@ for python in python3 /usr/bin/python3; do
   $python -c 'import boto3, moto.server' 2>/dev/null && PYTHON=$python && break
 done
 [ -n "$PYTHON" ] || skip "no python3 here has moto: Debian has it since 13 (python3-moto, python3-flask-cors), npm does not"
-unset http_proxy https_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+unset http_proxy https_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN \
+  AWS_PROFILE \
   AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 make_program "$TMP/p" prog
@@ -44,7 +45,8 @@ boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id=
     Bucket="symbols", Key=key, Body=open(name, "rb").read(), ContentType="application/octet-stream")
 print(k["AccessKeyId"], k["SecretAccessKey"])
 END
-keys=$(timeout 60 "$PYTHON" "$TMP/prepare.py" "$url" "$TMP/p/full/prog" "${prog#*/}" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
+keys=$(timeout 60 "$PYTHON" "$TMP/prepare.py" "$url" "$TMP/p/full/prog" "${prog#*/}" 2>"$TMP/err") ||
+  fail "prepare: $(cat "$TMP/err")"
 access=${keys% *} secret=${keys#* }
 [ "$(fetch_url -o /dev/null -w '%{http_code}' "$url/symbols/${prog#*/}")" = 403 ] || fail "moto serves anybody"
 conf() { # NAME ACCESS SECRET

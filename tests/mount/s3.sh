@@ -5,7 +5,8 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
 need gcc objcopy strip curl
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 make_program "$TMP/p" prog
@@ -28,7 +29,8 @@ s3_start() { # NAME ARGS...: sets URL_NAME
   ss_name=$1
   shift
   rm -f "$TMP/$ss_name.out" "$TMP/$ss_name.requests"
-  "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key AKIDEXAMPLE --secret-key "$secret" \
+  "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key AKIDEXAMPLE \
+    --secret-key "$secret" \
     --log "$TMP/$ss_name.requests" "$@" >"$TMP/$ss_name.out" 2>"$TMP/$ss_name.log" &
   PIDS="$PIDS $!"
   wait_for 10 grep -q 'listening on' "$TMP/$ss_name.out" || fail "s3 did not start"
@@ -46,7 +48,8 @@ sign() { # KEY -> status
 
 base() { printf '[source "store"]\nkind = s3\nbucket = symbols\nlayout = symstore\n'; }
 conf() { rm -f "$TMP/conf"; base >"$TMP/conf"; [ $# = 0 ] || printf '%s\n' "$@" >>"$TMP/conf"; rm -rf "$TMP/store"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" 2>"$TMP/err"; }
+symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+  2>"$TMP/err"; }
 gets() { # PATH FULL WHAT
   symfs get "$1" || fail "$3: $? $(cat "$TMP/err")"
   same_file "$(cat "$TMP/out")" "$2"
@@ -68,7 +71,8 @@ same_file "$TMP/m/$prog" "$TMP/p/full/prog"
 same_file "$TMP/m/$lib" "$TMP/p/full/libprog.so"
 [ ! -e "$TMP/m/symstore/none/elf-buildid-1122334455667788990011223344556677889900/none" ] || fail "what is not there"
 grep -q NoSuchKey "$TMP/s3.requests" || fail "not asked: $(cat "$TMP/s3.requests")"
-grep -q ',"none","store",' "$TMP/m/.symfs/missing" || grep -q 'none.*store' "$TMP/m/.symfs/missing" || fail "a miss is not remembered: $(cat "$TMP/m/.symfs/missing")"
+grep -q ',"none","store",' "$TMP/m/.symfs/missing" || grep -q 'none.*store' "$TMP/m/.symfs/missing" ||
+  fail "a miss is not remembered: $(cat "$TMP/m/.symfs/missing")"
 for text in config sources activity missing stats; do
   grep -qF "$secret" "$TMP/m/.symfs/$text" && fail "the secret is in .symfs/$text"
 done
@@ -79,7 +83,8 @@ for line in 'type = s3' 'bucket = symbols' "endpoint = $s3" 'region = us-east-1'
 done
 "$SYMFS" why --ask "$TMP/m/$prog" >"$TMP/out" 2>&1
 grep -qF "$secret" "$TMP/out" && fail "the secret is in why"
-"$SYMFS" sources --no-default-sources --config "$TMP/told" >"$TMP/out" 2>&1 || fail ".symfs/config does not read back: $(cat "$TMP/out")"
+"$SYMFS" sources --no-default-sources --config "$TMP/told" >"$TMP/out" 2>&1 ||
+  fail ".symfs/config does not read back: $(cat "$TMP/out")"
 symfs_umount m
 
 conf "endpoint = $s3" "$keys" 'prefix = /deep er//down/'
@@ -119,7 +124,8 @@ conf "endpoint = $URL_shy" "$keys" 'on-403 = miss'
 gets "$prog" "$TMP/p/full/prog" "a store that may not be listed"
 fails 1 symstore/none/elf-buildid-1122334455667788990011223344556677889900/none "a store that may not be listed"
 conf "endpoint = $URL_shy" "$keys"
-fails 3 symstore/none/elf-buildid-1122334455667788990011223344556677889900/none "a store that may not be listed, refused"
+fails 3 symstore/none/elf-buildid-1122334455667788990011223344556677889900/none \
+  "a store that may not be listed, refused"
 
 # ---- where credentials are ------------------------------------------------------------------------------
 conf "endpoint = $s3"
@@ -194,7 +200,8 @@ conf "endpoint = $URL_first" "$keys" 'session-token = hunter2'
 gets "$prog" "$TMP/p/full/prog" "a redirect"
 grep -qi '^authorization: AWS4' "$TMP/first.heads" || fail "not signed: $(cat "$TMP/first.heads")"
 [ -s "$TMP/away.heads" ] || fail "the redirect was not followed"
-grep -qiE 'authorization|x-amz|hunter' "$TMP/away.heads" && fail "a signature went elsewhere: $(cat "$TMP/away.heads")"
+grep -qiE 'authorization|x-amz|hunter' "$TMP/away.heads" &&
+  fail "a signature went elsewhere: $(cat "$TMP/away.heads")"
 
 # ---- mistakes -----------------------------------------------------------------------------------------------
 mistakes=0

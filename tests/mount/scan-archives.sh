@@ -23,10 +23,12 @@ cp "$made/debug/one.debug" "$TMP/root/usr/lib/debug/.build-id/one.debug"
 cp "$made/debug/two.debug" "$TMP/root/usr/lib/debug/.build-id/two.debug"
 echo words >"$TMP/root/usr/share/doc/one/copyright"
 dpkg-deb -Zxz --build "$TMP/root" "$tree/pool/o/one/one-dbgsym_1_amd64.deb" >/dev/null || fail "dpkg-deb"
-"$PACK" "$tree/three.rpm" rpm xz ./usr/bin/three "$made/bin/three" ./usr/lib/debug/three.debug "$made/debug/three.debug" ||
+"$PACK" "$tree/three.rpm" rpm xz ./usr/bin/three "$made/bin/three" ./usr/lib/debug/three.debug \
+  "$made/debug/three.debug" ||
   fail "no rpm"
 "$ZIP" "$tree/app.AAB" base/lib/x86_64/libfour.so "$made/bin/libfour.so" \
-  BUNDLE-METADATA/com.android.tools.build.debugsymbols/x86_64/libfour.so.dbg "$made/debug/libfour.so.debug" || fail "no zip"
+  BUNDLE-METADATA/com.android.tools.build.debugsymbols/x86_64/libfour.so.dbg "$made/debug/libfour.so.debug" ||
+  fail "no zip"
 # As Android Studio makes them: an app with stripped libraries, and the debug files of another, both deflated.
 deflated() { # ARCHIVE MEMBER FILE
   python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED).write(sys.argv[3], sys.argv[2])' "$@" ||
@@ -47,7 +49,8 @@ EOF
 scanned() { grep -q '	packages	scan	scan	.*there, .*, 7 archives (1 with faults' "$1/.symfs/sources"; }
 symfs_mount m --config "$TMP/conf" --lookup-deadline 30s
 wait_for 30 scanned "$MNT_m" || fail "sources: $(cat "$MNT_m/.symfs/sources")"
-grep -c "$tree/cut.tar: " "$TMP/m.log" | grep -qx 1 || fail "the broken archive is not named once: $(cat "$TMP/m.log")"
+grep -c "$tree/cut.tar: " "$TMP/m.log" | grep -qx 1 ||
+  fail "the broken archive is not named once: $(cat "$TMP/m.log")"
 [ -z "$(find "$TMP/store-m/blobs" "$TMP/store-m/partial" -type f)" ] || fail "something was stored before a request"
 
 # LOOKUP unpacks nothing; OPEN unpacks the one member.
@@ -97,7 +100,8 @@ symfs_umount n
 # archives = no
 echo 'archives = no' >>"$TMP/conf"
 symfs_mount o --config "$TMP/conf"
-wait_for 30 grep -q '	there, 0 artifacts in 7 files$' "$MNT_o/.symfs/sources" || fail "archives = no: $(cat "$MNT_o/.symfs/sources")"
+wait_for 30 grep -q '	there, 0 artifacts in 7 files$' "$MNT_o/.symfs/sources" ||
+  fail "archives = no: $(cat "$MNT_o/.symfs/sources")"
 grep -qx 'archives = no' "$MNT_o/.symfs/config" || fail "config: $(cat "$MNT_o/.symfs/config")"
 stat "$MNT_o/gdb/$(path_of "$(id_of one)").debug" >/dev/null 2>&1 && fail "archives = no finds a member"
 symfs_umount o

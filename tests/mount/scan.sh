@@ -24,7 +24,8 @@ ONE=$(build_id "$TMP/made/full/one") TWO=$(build_id "$TMP/made/bin/two") LIB=$(b
 path_of() { printf '.build-id/%.2s/%s' "$1" "$(printf %s "$1" | cut -c3-)"; }
 
 # At once, by a command that begins the walk itself.
-"$SYMFS" get --no-default-sources --cache "$TMP/store-get" --source "scan@$tree" "debuginfod/buildid/$ONE/executable" \
+"$SYMFS" get --no-default-sources --cache "$TMP/store-get" --source "scan@$tree" \
+  "debuginfod/buildid/$ONE/executable" \
   >"$TMP/got" 2>"$TMP/get.err" || fail "get: $(cat "$TMP/get.err")"
 cmp -s "$(cat "$TMP/got")" "$TMP/made/full/one" || fail "get: other bytes"
 [ -n "$(ls "$TMP/store-get/scans")" ] || fail "nothing remembers the walk"

@@ -57,7 +57,8 @@ symfs_umount c
 # In the background.
 mkdir "$TMP/d"
 MOUNTS="$MOUNTS $TMP/d"
-"$SYMFS" mount --no-default-sources --cache "$TMP/store-d" --source "gdb@$url" "$TMP/d" || fail "mount in the background"
+"$SYMFS" mount --no-default-sources --cache "$TMP/store-d" --source "gdb@$url" "$TMP/d" ||
+  fail "mount in the background"
 pid=$(stat_of "$TMP/d" pid)
 PIDS="$PIDS $pid"
 works d 'in the background'
@@ -87,7 +88,8 @@ grep -q " $TMP/h .* - fuse.symfs $TMP/www " /proc/self/mountinfo || fail "$(grep
 "$SYMFS" umount "$TMP/h" || fail umount
 # It goes before others, and any other word is only a name.
 symfs_source "$TMP/www" i "source=gdb@$url" || fail "two sources"
-[ "$(sed -n 's/^path = //p; s/^url = //p' "$TMP/i/.symfs/config" | head -n 1)" = "$TMP/www" ] || fail "$(cat "$TMP/i/.symfs/config")"
+[ "$(sed -n 's/^path = //p; s/^url = //p' "$TMP/i/.symfs/config" | head -n 1)" = "$TMP/www" ] ||
+  fail "$(cat "$TMP/i/.symfs/config")"
 "$SYMFS" umount "$TMP/i" || fail umount
 for word in symbols debian gdb www/here; do
   symfs_source "$word" j || fail "the name $word: $(cat "$TMP/j.log")"
@@ -106,13 +108,15 @@ for c in / '#' '?' @; do
         src) symfs_source "$bad" k ;;
         option) symfs_source x k "source=$bad" ;;
         config | proxy)
-          if [ $way = config ]; then printf '[source "a"]\nurl = %s\n' "$bad"; else printf '[source "a"]\nurl = http://h\nproxy = %s\n' "$bad"; fi >"$TMP/conf"
+          if [ $way = config ]; then printf '[source "a"]\nurl = %s\n' "$bad"
+          else printf '[source "a"]\nurl = http://h\nproxy = %s\n' "$bad"; fi >"$TMP/conf"
           "$SYMFS" get --no-default-sources --cache "$TMP/bad" --config "$TMP/conf" "$file" ;;
         variable) DEBUGINFOD_URLS=$bad "$SYMFS" get --cache "$TMP/bad" "$file" ;;
       esac >"$TMP/said" 2>&1 && fail "$way: $bad is taken"
       cat "$TMP/k.log" >>"$TMP/said" 2>/dev/null
       grep -qE 'hun|ter2|joe' "$TMP/said" && fail "$way: $bad is shown: $(cat "$TMP/said")"
-      [ $way = proxy ] || grep -qF "http://$host/" "$TMP/said" || fail "$way: $bad: the rest is not shown: $(cat "$TMP/said")"
+      [ $way = proxy ] || grep -qF "http://$host/" "$TMP/said" ||
+        fail "$way: $bad: the rest is not shown: $(cat "$TMP/said")"
       [ $way = proxy ] || grep -qF '%2F %3F %23 %40' "$TMP/said" || fail "$way: $bad: no way out: $(cat "$TMP/said")"
     done
   done
@@ -147,14 +151,18 @@ for c in %00 %0a %1F; do
 done
 
 # ---- a proxy of the environment ------------------------------------------------------------------------------
-for proxy in "http://joe:hun/ter2@$host" "joe:hun@ter2@$host" "http://joe:12/hunter2@$host" "http://joe:hun ter2@$host" "joe://hunter2@$host" "http://joe:hunter2@$host:x" http://joe:hunter2; do
-  unshown env SYMFS_DEBUG=net,fetch http_proxy="$proxy" "$SYMFS" get --no-default-sources --cache "$TMP/proxied" --source gdb@http://symbols.test/ "$file"
+for proxy in "http://joe:hun/ter2@$host" "joe:hun@ter2@$host" "http://joe:12/hunter2@$host" \
+  "http://joe:hun ter2@$host" "joe://hunter2@$host" "http://joe:hunter2@$host:x" http://joe:hunter2; do
+  unshown env SYMFS_DEBUG=net,fetch http_proxy="$proxy" "$SYMFS" get --no-default-sources --cache "$TMP/proxied" \
+    --source gdb@http://symbols.test/ "$file"
   grep -qF 'the proxy URL is malformed' "$TMP/said" || fail "$proxy: $(cat "$TMP/said")"
 done
 
 # Encoded they are sent.
-"$SYMFS" get --no-default-sources --cache "$TMP/good" --source "gdb@http://joe:h%2F%3F%23%40@$host/" "$file" >"$TMP/out" || fail "an encoded password"
-grep -q 'Authorization: Basic am9lOmgvPyNA' "$TMP/up.heads" || fail "an encoded password was not sent: $(cat "$TMP/up.heads")"
+"$SYMFS" get --no-default-sources --cache "$TMP/good" --source "gdb@http://joe:h%2F%3F%23%40@$host/" "$file" \
+  >"$TMP/out" || fail "an encoded password"
+grep -q 'Authorization: Basic am9lOmgvPyNA' "$TMP/up.heads" ||
+  fail "an encoded password was not sent: $(cat "$TMP/up.heads")"
 
 # ---- mistakes --------------------------------------------------------------------------------------------------
 said() { # WORDS COMMAND...: fails, and says that
@@ -176,6 +184,8 @@ said 'neither a URL, a path, nor a configured source' "$SYMFS" sources --no-defa
 # ---- names ---------------------------------------------------------------------------------------------------
 # A long URL is cut in the name of its source, and a hash stands for the rest: not for the password.
 long=$host/a-directory-whose-name-is-as-long-as-those-of-real-servers-are
-name() { "$SYMFS" sources --json --no-default-sources --source "gdb@http://joe:$1@$long/" | sed -n 's/^ *"name": *"\(.*\)",*$/\1/p'; }
-[ -n "$(name one)" ] && [ "$(name one)" = "$(name two)" ] || fail "the name depends on the password: $(name one), $(name two)"
+name() { "$SYMFS" sources --json --no-default-sources --source "gdb@http://joe:$1@$long/" |
+  sed -n 's/^ *"name": *"\(.*\)",*$/\1/p'; }
+[ -n "$(name one)" ] && [ "$(name one)" = "$(name two)" ] ||
+  fail "the name depends on the password: $(name one), $(name two)"
 exit 0

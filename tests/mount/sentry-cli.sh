@@ -25,7 +25,8 @@ symfs_mount m --cache "$TMP/store" --source "symstore@$URL_up" --source "gdb@$UR
 
 # find_id TYPE DIR ID: what it prints. It knows a type by the file's own bytes.
 find_id() {
-  (cd / && SENTRY_DISABLE_UPDATE_CHECK=1 SENTRY_LOAD_DOTENV=0 timeout 300 "$SENTRY" debug-files find -t "$1" "$3" -p "$2" \
+  (cd / && SENTRY_DISABLE_UPDATE_CHECK=1 SENTRY_LOAD_DOTENV=0 timeout 300 "$SENTRY" debug-files find -t "$1" "$3" \
+    -p "$2" \
     --no-well-known --no-cwd 2>&1)
 }
 before=$(stat_of "$MNT_m" fs_listings)
@@ -39,7 +40,8 @@ for want in "elf $ELF" "pe $PDB" "pdb $PDB" "breakpad $SYM"; do
   found=$((found + $(printf '%s\n' "$out" | grep -c "$MNT_m/")))
 done
 [ "$(stat_of "$MNT_m" fs_listings)" -gt "$before" ] || fail "nothing was listed"
-[ "$(upstream_count "$URL_up" requests)" = 0 ] || fail "the walk asked the server $(upstream_count "$URL_up" requests) times"
+[ "$(upstream_count "$URL_up" requests)" = 0 ] ||
+  fail "the walk asked the server $(upstream_count "$URL_up" requests) times"
 say "$found files found, $(($(stat_of "$MNT_m" fs_listings) - before)) directories read, no request"
 
 # What is nowhere is missing.
@@ -49,7 +51,8 @@ expect "an id that no source has" "$out" '^missing debug information'
 
 # Each path that a layout lists is a file of that id for another tool, too.
 n=0
-for path in "gdb/$(gdb_path "$(build_id "$TMP/p/full/prog")" .debug)" "symstore/$(path_in symstore "$TMP/w/one.pdb")" \
+for path in "gdb/$(gdb_path "$(build_id "$TMP/p/full/prog")" .debug)" \
+  "symstore/$(path_in symstore "$TMP/w/one.pdb")" \
   "symstore/$(path_in symstore "$TMP/w/one.dll")" breakpad/two/00112233445566778899AABBCCDDEEFF0/two.sym; do
   out=$("$SENTRY" debug-files check "$MNT_m/$path" 2>&1)
   case $path in gdb*) id=$ELF ;; breakpad*) id=$SYM ;; *) id=$PDB ;; esac

@@ -15,7 +15,8 @@ mkdir -p "$TMP/src"
 mv "$NEAR/src" "$TMP/src/near"
 ONE=00112233445566778899AABBCCDDEEFF
 mkdir -p "$FAR/sym/one.pdb/${ONE}1"
-printf 'MODULE windows x86_64 %s1 one.pdb\nFILE 0 c:\\src\\one.cc\nFUNC 1000 20 0 one::deeper(int)\n1000 20 3 0\n' "$ONE" \
+printf 'MODULE windows x86_64 %s1 one.pdb\nFILE 0 c:\\src\\one.cc\nFUNC 1000 20 0 one::deeper(int)\n1000 20 3 0\n' \
+  "$ONE" \
   >"$FAR/sym/one.pdb/${ONE}1/one.sym"
 mkdir -p "$FAR/store"
 symfs_serve one --source "gdb@$FAR/gdb" --source "breakpad@$FAR/sym" --source "symstore@$FAR/store"
@@ -32,7 +33,8 @@ for url in "$URL_one" "$URL_one/" "$URL_one/debuginfod/"; do
 done
 got=$(with "$URL_one" debuginfod-find executable "$PROG_ID") || fail "debuginfod-find executable: $got"
 same_file "$FAR/files/prog" "$got"
-with "$URL_one" debuginfod-find debuginfo 0123456789012345678901234567890123456789 && fail "debuginfod-find of nothing"
+with "$URL_one" debuginfod-find debuginfo 0123456789012345678901234567890123456789 &&
+  fail "debuginfod-find of nothing"
 expect "gdb" "$(with "$URL_one" gdb -nx -batch -iex 'set debuginfod enabled on' -ex 'info line main' "$PROG")" \
   '^Line 4 of ".*prog\.c" starts at .* <main>'
 
@@ -43,7 +45,8 @@ same_file "$FAR/files/prog" "$MNT_two/gdb/$(gdb_path "$PROG_ID")"
 same_file "$FAR/sym/one.pdb/${ONE}1/one.sym" "$MNT_two/breakpad/one.pdb/${ONE}1/one.sym"
 [ -e "$MNT_two/breakpad/two.pdb/${ONE}2/two.sym" ] && fail "what no source has is there"
 if [ -x "$TOOLS/bin/minidump_stackwalk" ]; then
-  "$top_builddir/tests/helpers/make-minidump" "$TMP/own.dmp" "one.dll:one.pdb:$ONE:1:180000000" -- 180001005 || fail "make-minidump"
+  "$top_builddir/tests/helpers/make-minidump" "$TMP/own.dmp" "one.dll:one.pdb:$ONE:1:180000000" -- 180001005 ||
+    fail "make-minidump"
   timeout 120 "$TOOLS/bin/minidump_stackwalk" "$TMP/own.dmp" "$MNT_two/breakpad" 2>/dev/null |
     grep -q 'one::deeper(int) \[one\.cc : 3' || fail "minidump_stackwalk on the mount"
 fi
@@ -80,7 +83,8 @@ if first_of clang >/dev/null && first_of lld-link >/dev/null; then
   mkdir -p "$FAR/store/${dll%/*}"
   cp "$TMP/w/lib.dll" "$FAR/store/$dll"
   for how in -i -I; do # the first fetches the program, which tells
-    [ "$(code_of $how "$URL_codes/$asked?code_file=lib.dll")" = 302 ] || fail "a code id: $(cat "$TMP/head" "$TMP/body")"
+    [ "$(code_of $how "$URL_codes/$asked?code_file=lib.dll")" = 302 ] ||
+      fail "a code id: $(cat "$TMP/head" "$TMP/body")"
     head_is "location: /$sym?code_file=lib.dll"
   done
   [ "$(code_of "$URL_codes/breakpad/$asked")" = 302 ] || fail "a code id below breakpad/"
@@ -95,7 +99,8 @@ head_is 'debug-time: 0\.[0-9]*'
 # ---- a mount that serves -----------------------------------------------------------------
 mkdir "$TMP/both"
 MOUNTS="$MOUNTS $TMP/both"
-"$SYMFS" mount --serve 127.0.0.1:0 --no-default-sources --cache "$TMP/store-both" --source "gdb@$FAR/gdb" "$TMP/both" >"$TMP/both.out" 2>"$TMP/both.log" ||
+"$SYMFS" mount --serve 127.0.0.1:0 --no-default-sources --cache "$TMP/store-both" --source "gdb@$FAR/gdb" \
+  "$TMP/both" >"$TMP/both.out" 2>"$TMP/both.log" ||
   fail "mount --serve: $?"
 url=$(sed -n 's/^listening on //p' "$TMP/both.out")
 [ "$(code_of "$url/buildid/$PROG_ID/debuginfo")" = 200 ] || fail "mount --serve: HTTP"
@@ -111,7 +116,8 @@ printf '[source "self"]\nurl = %s\nlayout = breakpad\n' "$URL_self" >"$TMP/self.
 kill -HUP "$PID_self"
 has_itself() { fetch_url "$URL_self/status" | grep -qF "data-name=\"where\">$URL_self"; }
 wait_for 20 has_itself || fail "a configuration that is read again"
-[ "$(code_of "$URL_self/one.pdb/${ONE}1/one.sym")" = 508 ] || fail "a server that is its own source: $(cat "$TMP/head" "$TMP/body")"
+[ "$(code_of "$URL_self/one.pdb/${ONE}1/one.sym")" = 508 ] ||
+  fail "a server that is its own source: $(cat "$TMP/head" "$TMP/body")"
 symfs_unserve self
 if command -v systemd-socket-activate >/dev/null; then
   for _ in 1 2 3 4 5; do # a port that was free may be taken by now
@@ -124,7 +130,8 @@ if command -v systemd-socket-activate >/dev/null; then
     gone "$activator" || break
   done
   wait_for 60 code_of "http://127.0.0.1:$port/healthz" || fail "a passed socket: $(cat "$TMP/socket.log")"
-  [ "$(code_of "http://127.0.0.1:$port/buildid/$PROG_ID/debuginfo")" = 200 ] || fail "a passed socket: $(cat "$TMP/head" "$TMP/socket.log")"
+  [ "$(code_of "http://127.0.0.1:$port/buildid/$PROG_ID/debuginfo")" = 200 ] ||
+    fail "a passed socket: $(cat "$TMP/head" "$TMP/socket.log")"
 fi
 symfs_unserve one
 exit 0

@@ -36,7 +36,8 @@ i=0
 while [ $i -lt $((FILES + LATER * 2)) ]; do
   sym=v$i.so/$(echo "$i" | md5sum | cut -c1-32 | tr a-f A-F)0/v$i.so.sym
   mkdir -p "$TMP/many/${sym%/*}"
-  { echo "MODULE Linux x86_64 $(echo "${sym#*/}" | cut -c1-33) v$i.so"; printf 'FUNC 1 2 0 g\n1 2 3 0\n'; } >"$TMP/many/$sym"
+  { echo "MODULE Linux x86_64 $(echo "${sym#*/}" | cut -c1-33) v$i.so"
+  printf 'FUNC 1 2 0 g\n1 2 3 0\n'; } >"$TMP/many/$sym"
   if [ $i -lt "$FILES" ]; then echo "$sym" >>"$TMP/syms"; else echo "$sym" >>"$TMP/later"; fi
   i=$((i + 1))
 done
@@ -44,7 +45,8 @@ upstream_start many --root "$TMP/many"
 
 # ---- the servers -------------------------------------------------------------------------------
 start_server() { # NUMBER [PORT]
-  symfs_serve "s$1" --upload --access-log "$TMP/access-$1" --drain-grace 2 --listen "127.0.0.1:${2:-0}" --source "gdb@$URL_large" --source "breakpad@$URL_many" ${CONF:+--config "$CONF"}
+  symfs_serve "s$1" --upload --access-log "$TMP/access-$1" --drain-grace 2 --listen "127.0.0.1:${2:-0}" \
+    --source "gdb@$URL_large" --source "breakpad@$URL_many" ${CONF:+--config "$CONF"}
   eval "port_$1=\${URL_s$1##*:}"
 }
 start_all() { # with empty stores
@@ -93,7 +95,9 @@ start_nginx() {
       echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events { worker_connections 1024; }"
       echo "http { access_log $TMP/nginx-ng/access; client_body_temp_path $TMP/nginx-ng/t1;"
       echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
-      with_servers "$top_srcdir/etc/nginx/symfs-cluster.conf" '^\tserver 10[.]' '	server 127.0.0.1:P@ fail_timeout=5s;' | sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$front_port ssl|"
+      with_servers "$top_srcdir/etc/nginx/symfs-cluster.conf" '^\tserver 10[.]' \
+        '	server 127.0.0.1:P@ fail_timeout=5s;' |
+        sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$front_port ssl|"
       echo "}"
     } >"$TMP/nginx-ng/conf"
     nginx_run ng "$front_port" && break
@@ -106,7 +110,8 @@ start_haproxy() {
   for _ in 1 2 3 4 5; do
     front_port=$(free_port)
     {
-      printf 'global\n\tmaxconn 1000\n\ttune.bufsize 131072\n\tlog stderr local0\n\tstats socket %s/haproxy.sock\n' "$TMP"
+      printf 'global\n\tmaxconn 1000\n\ttune.bufsize 131072\n\tlog stderr local0\n\tstats socket %s/haproxy.sock\n' \
+        "$TMP"
       with_servers "$top_srcdir/etc/haproxy/symfs.cfg" '^\tserver [a-z] 10[.]' '	server sN@ 127.0.0.1:P@' \
         '	server sN@ 127.0.0.1:P@ track symfs_by_key/sN@' |
         sed -e "s|/etc/haproxy/symfs/server.pem|$TMP/tls/both.pem|; s|bind :443|bind 127.0.0.1:$front_port|"
@@ -164,7 +169,8 @@ start_clients() { # NUMBER-OF-THE-FILE
 end_clients() {
   # shellcheck disable=SC2086 # words
   wait $crowd
-  [ "$(grep -c '^[0-9]' "$TMP/clients")" = "$CLIENTS" ] || fail "$front: $(grep -vc '^[0-9]' "$TMP/clients") clients failed: $(sort "$TMP/clients" | uniq -c | tail -n 4)"
+  [ "$(grep -c '^[0-9]' "$TMP/clients")" = "$CLIENTS" ] ||
+    fail "$front: $(grep -vc '^[0-9]' "$TMP/clients") clients failed: $(sort "$TMP/clients" | uniq -c | tail -n 4)"
 }
 sent_of() { # NUMBER NAME: of the large file
   eval "so_id=\$id_$1"
@@ -203,8 +209,10 @@ gets_all() { # NUMBER-OF-THE-SERVER LIST
   mkdir "$TMP/got"
   eval "ga_url=\$URL_s$1"
   # shellcheck disable=SC2154 # set by eval
-  awk -v url="$ga_url" -v dir="$TMP/got" '{ print "url = \"" url "/" $0 "\"\noutput = \"" dir "/" NR "\"" }' "$2" >"$TMP/urls"
-  fetch_url --fail -K "$TMP/urls" -w '%{time_total}\n' >"$TMP/seconds" 2>"$TMP/curl.out" || fail "$front: server $1: $(tail -n 2 "$TMP/curl.out")"
+  awk -v url="$ga_url" -v dir="$TMP/got" '{ print "url = \"" url "/" $0 "\"\noutput = \"" dir "/" NR "\"" }' "$2" \
+    >"$TMP/urls"
+  fetch_url --fail -K "$TMP/urls" -w '%{time_total}\n' >"$TMP/seconds" 2>"$TMP/curl.out" ||
+    fail "$front: server $1: $(tail -n 2 "$TMP/curl.out")"
   ga_n=0
   while read -r ga_sym; do
     ga_n=$((ga_n + 1))
@@ -235,9 +243,11 @@ try_replaced() { # FILE
   # shellcheck disable=SC2154 # set by eval
   tr_path=buildid/$tr_id/debuginfo tr_start=$(now_ms)
   # shellcheck disable=SC2154
-  fetch_url --max-time "$BOUND" "$URL_s1/$tr_path" | cmp -s - "$TMP/large$1" || fail "$front: the large file of an empty server"
+  fetch_url --max-time "$BOUND" "$URL_s1/$tr_path" | cmp -s - "$TMP/large$1" ||
+    fail "$front: the large file of an empty server"
   tr_took=$(($(now_ms) - tr_start)) tr_start=$(now_ms)
-  signed --max-time "$BOUND" "$S3/symbols/$front/b/$(sha256sum <"$TMP/large$1" | cut -d' ' -f1)" -o "$TMP/direct" || fail "$front: curl"
+  signed --max-time "$BOUND" "$S3/symbols/$front/b/$(sha256sum <"$TMP/large$1" | cut -d' ' -f1)" -o "$TMP/direct" ||
+    fail "$front: curl"
   # The digest is computed once more alone, to leave its time out.
   tr_direct=$(($(now_ms) - tr_start)) tr_start=$(now_ms)
   sha256sum <"$TMP/large$1" >/dev/null
@@ -263,13 +273,15 @@ try_visible() {
     printf 'MODULE Linux x86_64 %s x%s.so\nFUNC 1 2 0 g\n1 2 3 0\n' "$v_id" "$n" >"$TMP/x.sym"
     v_s=1
     while [ $v_s -le "$SERVERS" ]; do
-      [ "$(eval "fetch_url -o /dev/null -w '%{http_code}' \"\$URL_s$v_s/$v_path\"")" = 404 ] || fail "$front: server $v_s has the file before the upload"
+      [ "$(eval "fetch_url -o /dev/null -w '%{http_code}' \"\$URL_s$v_s/$v_path\"")" = 404 ] ||
+        fail "$front: server $v_s has the file before the upload"
       v_s=$((v_s + 1))
     done
     v_start=$(now_ms)
     eval "v_url=\$URL_s$n"
     # shellcheck disable=SC2154
-    fetch_url --fail -o "$TMP/said" -T "$TMP/x.sym" "$v_url/breakpad/$v_path" || fail "$front: PUT: $(cat "$TMP/said")"
+    fetch_url --fail -o "$TMP/said" -T "$TMP/x.sym" "$v_url/breakpad/$v_path" ||
+      fail "$front: PUT: $(cat "$TMP/said")"
     v_done=$(now_ms) v_s=1 v_pids=
     : >"$TMP/visible"
     while [ $v_s -le "$SERVERS" ]; do
@@ -281,7 +293,8 @@ try_visible() {
     done
     # shellcheck disable=SC2086 # words
     wait $v_pids
-    [ "$(wc -l <"$TMP/visible")" = $((SERVERS - 1)) ] || fail "$front: an upload is on $(wc -l <"$TMP/visible") other servers"
+    [ "$(wc -l <"$TMP/visible")" = $((SERVERS - 1)) ] ||
+      fail "$front: an upload is on $(wc -l <"$TMP/visible") other servers"
     v_slow=$(sort -n "$TMP/visible" | tail -n 1)
     say "$front: an upload was answered after $((v_done - v_start)) ms, and on all servers $v_slow ms later ($(sort -n "$TMP/visible" | tr '\n' ' '))"
     [ "$v_slow" -lt 2000 ] || fail "$front: an upload is visible after $v_slow ms"
@@ -308,7 +321,8 @@ try_stopped() {
     tail -n 2 "$TMP/times" >>"$TMP/next"
     st_s=$((st_s + 1))
   done
-  say "$front: gateway stopped, the first cold file of each server: $(sort -n "$TMP/first" | tr '\n' ' ')ms; the next two: $(sort -n "$TMP/next" | tr '\n' ' ')ms"
+  say "$front: gateway stopped, the first cold file of each server: $(sort -n "$TMP/first" |
+    tr '\n' ' ')ms; the next two: $(sort -n "$TMP/next" | tr '\n' ' ')ms"
   gets_all 1 "$TMP/syms"
   say "$front: gateway stopped, stored files once more: median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
   [ "$(sum_of queued_files)" = $LATER ] || fail "$front: $(sum_of queued_files) files are queued, not $LATER"
@@ -337,7 +351,8 @@ takes_part() { # NUMBER-OF-THE-SERVER
 asked_again() {
   while read -r aa_sym; do
     aa_n=$(upstream_count "$URL_many" get "/$aa_sym")
-    [ "$aa_n" = 1 ] || say "$aa_sym: $aa_n GET; $(grep -h "$(echo "$aa_sym" | cut -d/ -f1)" "$TMP"/access-* 2>/dev/null | tr '\n' ';')"
+    [ "$aa_n" = 1 ] || say "$aa_sym: $aa_n GET; $(grep -h "$(echo "$aa_sym" |
+      cut -d/ -f1)" "$TMP"/access-* 2>/dev/null | tr '\n' ';')"
   done <"$TMP/syms"
   fail "$front: $(upstream_count "$URL_many" get) requests for $FILES files"
 }
@@ -356,15 +371,18 @@ try_front() { # NAME FILE FILE
   say "$front: $CLIENTS clients on $SERVERS cold servers, $MIB MiB by 4 layouts: $(sent_of "$2" get) GET, $(sort -k 1,1 -u "$TMP/clients" | cut -d' ' -f1 | tr '\n' ' ')try, slowest $slowest ms, one download $((SECONDS_OF_ONE * 1000)) ms"
   [ "$(sent_of "$2" get)" = 1 ] || fail "$front: the source sent the file $(sent_of "$2" get) times"
   # A bound of time counts only where no other test runs.
-  [ -z "${SYMFS_CLUSTER_ALONE:-}" ] || [ "$slowest" -le $((SECONDS_OF_ONE * 1200)) ] || fail "$front: more than 1.2 times one download"
+  [ -z "${SYMFS_CLUSTER_ALONE:-}" ] || [ "$slowest" -le $((SECONDS_OF_ONE * 1200)) ] ||
+    fail "$front: more than 1.2 times one download"
 
   # Files by two layouts in random order: each is downloaded once.
   upstream_reset "$URL_many"
   { sed 's|^|/|' "$TMP/syms"; awk -F/ '{ print "/native/" $1 "/" tolower($2) "/" $3 }' "$TMP/syms"; } |
     shuf --random-source="$SYMFS" >"$TMP/order"
   sed "s|.*|url = \"https://127.0.0.1:$front_port&\"\noutput = /dev/null|" "$TMP/order" >"$TMP/urls"
-  curl -sS --noproxy '*' --cacert "$TMP/tls/cert.pem" --parallel --parallel-max 16 --fail --max-time "$BOUND" -K "$TMP/urls" \
-    -w '%{http_code}\n' >"$TMP/codes" 2>"$TMP/curl.out" || fail "$front: $(sort "$TMP/codes" | uniq -c) $(tail -n 3 "$TMP/curl.out")"
+  curl -sS --noproxy '*' --cacert "$TMP/tls/cert.pem" --parallel --parallel-max 16 --fail --max-time "$BOUND" \
+    -K "$TMP/urls" \
+    -w '%{http_code}\n' >"$TMP/codes" 2>"$TMP/curl.out" ||
+    fail "$front: $(sort "$TMP/codes" | uniq -c) $(tail -n 3 "$TMP/curl.out")"
   say "$front: $FILES files, each asked for twice: $(upstream_count "$URL_many" get) GET"
   [ "$(upstream_count "$URL_many" get)" = "$FILES" ] || asked_again
   used=0 s=1
@@ -377,7 +395,8 @@ try_front() { # NAME FILE FILE
   # A file that is uploaded by one path is found by the others: both go to the same server. The three requests of
   # sym_upload reach one server, too.
   up_id=$(build_id "$TMP/made$2/full/libprog.so")
-  front_get "/buildid/$up_id/debuginfo" -X PUT -T "$TMP/made$2/debug/libprog.so.debug" >"$TMP/said" || fail "$front: PUT"
+  front_get "/buildid/$up_id/debuginfo" -X PUT -T "$TMP/made$2/debug/libprog.so.debug" >"$TMP/said" ||
+    fail "$front: PUT"
   grep -q "^added elf_debug $up_id" "$TMP/said" || fail "$front: PUT: $(cat "$TMP/said")"
   paths_of "$up_id" >"$TMP/paths"
   while read -r path; do
@@ -390,10 +409,13 @@ try_front() { # NAME FILE FILE
     printf 'MODULE Linux x86_64 %s w%s.so\nFUNC 1 2 0 g\n1 2 3 0\n' "$sym_id" "$n" >"$TMP/w.sym"
     front_get '/v1/uploads:create?key=x' -X POST -d '' >"$TMP/said" || fail "$front: uploads:create"
     sym_url=$(sed -n 's/.*"uploadUrl": "\([^"]*\)".*/\1/p' "$TMP/said") sym_key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/said")
-    case $sym_url in "https://127.0.0.1:$front_port/v1/"*) ;; *) fail "$front: the URL for an upload: $(cat "$TMP/said")" ;; esac
-    front_get "${sym_url#"https://127.0.0.1:$front_port"}" -T "$TMP/w.sym" >"$TMP/said" || fail "$front: PUT of sym_upload: $(cat "$TMP/said")"
+    case $sym_url in "https://127.0.0.1:$front_port/v1/"*) ;; *) fail \
+      "$front: the URL for an upload: $(cat "$TMP/said")" ;; esac
+    front_get "${sym_url#"https://127.0.0.1:$front_port"}" -T "$TMP/w.sym" >"$TMP/said" ||
+      fail "$front: PUT of sym_upload: $(cat "$TMP/said")"
     front_get "/v1/uploads/$sym_key:complete?key=x" -H 'Content-Type: application/son' \
-      -d "{ symbol_id: {debug_file: \"w$n.so\", debug_id: \"$sym_id\" }, symbol_upload_type: \"BREAKPAD\" }" >"$TMP/said" || fail "$front: complete"
+      -d "{ symbol_id: {debug_file: \"w$n.so\", debug_id: \"$sym_id\" }, symbol_upload_type: \"BREAKPAD\" }" \
+      >"$TMP/said" || fail "$front: complete"
     grep -q '"result": "OK"' "$TMP/said" || fail "$front: complete: $(cat "$TMP/said")"
   done
 
@@ -414,7 +436,8 @@ try_front() { # NAME FILE FILE
   wait_gone $rolling 60 || fail "$front: a client does not end"
   rm "$TMP/stop"
   say "$front: two servers restarted under $(grep -c '^200$' "$TMP/rolling") requests, $(grep -vc '^200$' "$TMP/rolling") failed"
-  [ "$(grep -c '^200$' "$TMP/rolling")" -ge 10 ] && ! grep -qv '^200$' "$TMP/rolling" || fail "$front: $(sort "$TMP/rolling" | uniq -c | tail -n 3)"
+  [ "$(grep -c '^200$' "$TMP/rolling")" -ge 10 ] && ! grep -qv '^200$' "$TMP/rolling" ||
+    fail "$front: $(sort "$TMP/rolling" | uniq -c | tail -n 3)"
 
   # The file of the server that is killed next would otherwise go to two other servers, and be downloaded by both.
   for s in 1 2; do wait_for 60 takes_part $s || fail "$front sends nothing to server $s after its restart"; done
@@ -448,7 +471,9 @@ try_front() { # NAME FILE FILE
   eval "owner_pid=\$PID_s$owner"
   kill -KILL "$owner_pid"
   end_clients
-  say "$front: kill -9 of the server at half: $(sent_of "$3" get) GETs, tries: $(cut -d' ' -f1 "$TMP/clients" | sort | uniq -c | awk '{ printf "%s clients %s, ", $1, $2 }')slowest $(sort -n -k 2 "$TMP/clients" | tail -n 1 | cut -d' ' -f2) ms"
+  say "$front: kill -9 of the server at half: $(sent_of "$3" get) GETs, tries: $(cut -d' ' -f1 "$TMP/clients" |
+    sort | uniq -c | awk '{ printf "%s clients %s, ", $1, $2 }')slowest $(sort -n -k 2 "$TMP/clients" | tail -n 1 |
+    cut -d' ' -f2) ms"
   [ "$(sent_of "$3" get)" -le 2 ] || fail "$front: the source sent the file $(sent_of "$3" get) times"
   kill "$front_pid"
   wait_gone "$front_pid" 20 || fail "$front does not end"

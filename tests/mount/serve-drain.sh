@@ -18,7 +18,8 @@ done
 upstream_start slow --root "$TMP/up" --rate $((size / 3)) # a file in three seconds
 upstream_start quick --root "$TMP/up"
 
-status() { curl -gsS --noproxy '*' --max-time 20 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" 2>"$TMP/curl.out"; }
+status() { curl -gsS --noproxy '*' --max-time 20 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" \
+  2>"$TMP/curl.out"; }
 is_ready() { [ "$(status "$1/ready")" = 200 ]; }
 not_ready() { [ "$(status "$1/ready")" = 503 ]; }
 # A client of a download; it is under way when the function returns.

@@ -16,7 +16,8 @@ done
 upstream_start up --root "$TMP/up"
 symfs_serve one --source "breakpad@$URL_up"
 metric() { fetch_url "$1/metrics" | sed -n "s/^symfs_$2 //p"; }
-status() { curl -gsS --noproxy '*' --max-time 20 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" 2>"$TMP/curl.out"; }
+status() { curl -gsS --noproxy '*' --max-time 20 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" \
+  2>"$TMP/curl.out"; }
 # listen NAME URL [CURL-ARGS...]: a client whose events are in $TMP/NAME; its number is in $listener.
 listen() {
   li_name=$1
@@ -25,7 +26,8 @@ listen() {
   curl -gsSN --noproxy '*' --max-time 300 -o "$TMP/$li_name" "$@" 2>"$TMP/$li_name.err" &
   listener=$!
   PIDS="$PIDS $listener"
-  wait_for 60 grep -q '^retry: ' "$TMP/$li_name" || fail "$li_name does not listen: $(cat "$TMP/$li_name.err" "$TMP/$li_name")"
+  wait_for 60 grep -q '^retry: ' "$TMP/$li_name" ||
+    fail "$li_name does not listen: $(cat "$TMP/$li_name.err" "$TMP/$li_name")"
 }
 
 # ---- who hears what ---------------------------------------------------------------------------
@@ -53,7 +55,8 @@ wait_for 20 grep -q '^event: stored$' "$TMP/late" || fail "a file that is there:
 # ---- requests that are not streams ----------------------------------------------------------------
 [ "$(metric "$URL_one" http_listeners)" = 4 ] || fail "$(metric "$URL_one" http_listeners) listeners"
 [ "$(metric "$URL_one" http_waiting)" = 0 ] || fail "listeners wait for a source"
-[ "$(status -I "$URL_one/events")" = 200 ] && tr -d '\r' <"$TMP/head" | grep -qix 'content-type: text/event-stream; charset=utf-8' || fail "HEAD: $(cat "$TMP/head")"
+[ "$(status -I "$URL_one/events")" = 200 ] && tr -d '\r' <"$TMP/head" |
+  grep -qix 'content-type: text/event-stream; charset=utf-8' || fail "HEAD: $(cat "$TMP/head")"
 [ "$(status -d x "$URL_one/events")" = 405 ] || fail "POST"
 [ "$(status "$URL_one/events/nothing")" = 404 ] || fail "a path without a meaning"
 [ "$(status "$URL_one/events/gdb")" = 404 ] || fail "a directory"
@@ -84,7 +87,8 @@ done
 echo 0123456789abcdef0123456789abcdef >"$TMP/token"
 chmod 600 "$TMP/token"
 symfs_serve guarded --token-file "$TMP/token" --source "breakpad@$URL_up"
-for path in events "events/$sym_1"; do [ "$(status "$URL_guarded/$path")" = 401 ] || fail "$path without a token"; done
+for path in events "events/$sym_1"; do [ "$(status "$URL_guarded/$path")" = 401 ] ||
+  fail "$path without a token"; done
 listen guarded-ear "$URL_guarded/events" -H "Authorization: Bearer $(cat "$TMP/token")"
 fetch_url -o "$TMP/body" -H "Authorization: Bearer $(cat "$TMP/token")" "$URL_guarded/$sym_1"
 wait_for 20 grep -q '^event: arrived$' "$TMP/guarded-ear" || fail "no event with a token"
@@ -94,17 +98,22 @@ READER=$(token add reader) && UPREAD=$(token add upread) && UPLOADER=$(token add
   OTHER=$(token add other --rights read,upload --namespace team) || fail "token add: $(cat "$TMP/token.err")"
 symfs_serve spaces --upload --token-file "$TMP/tokens"
 for path in events "events/$sym_1"; do
-  [ "$(status -H "Authorization: Bearer $UPLOADER" "$URL_spaces/$path")" = 403 ] || fail "$path without the right to read"
+  [ "$(status -H "Authorization: Bearer $UPLOADER" "$URL_spaces/$path")" = 403 ] ||
+    fail "$path without the right to read"
 done
 listen public-ear "$URL_spaces/events" -H "Authorization: Bearer $READER"
 listen other-ear "$URL_spaces/events" -H "Authorization: Bearer $OTHER"
-[ "$(status -T "$TMP/up/$sym_1" -H "Authorization: Bearer $OTHER" "$URL_spaces/breakpad/$sym_1")" = 201 ] || fail "an upload: $(cat "$TMP/body")"
+[ "$(status -T "$TMP/up/$sym_1" -H "Authorization: Bearer $OTHER" "$URL_spaces/breakpad/$sym_1")" = 201 ] ||
+  fail "an upload: $(cat "$TMP/body")"
 wait_for 20 grep -q '^event: arrived$' "$TMP/other-ear" || fail "no event in the namespace of the upload"
 listen public-path "$URL_spaces/events/$sym_1" -H "Authorization: Bearer $READER"
-[ "$(status -T "$TMP/up/$sym_2" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_2")" = 201 ] || fail "an upload: $(cat "$TMP/body")"
+[ "$(status -T "$TMP/up/$sym_2" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_2")" = 201 ] ||
+  fail "an upload: $(cat "$TMP/body")"
 wait_for 20 grep -q '^event: arrived$' "$TMP/public-ear" || fail "no event of the public namespace"
-grep -q 'key":"breakpad 000000000000000000000000000000010' "$TMP/public-ear" "$TMP/public-path" && fail "an event of another namespace"
-grep -q 'key":"breakpad 000000000000000000000000000000020' "$TMP/other-ear" && fail "an event of the public namespace in another one"
+grep -q 'key":"breakpad 000000000000000000000000000000010' "$TMP/public-ear" "$TMP/public-path" &&
+  fail "an event of another namespace"
+grep -q 'key":"breakpad 000000000000000000000000000000020' "$TMP/other-ear" &&
+  fail "an event of the public namespace in another one"
 
 # A stream ends when its token does.
 listen public-still "$URL_spaces/events/$sym_3" -H "Authorization: Bearer $UPREAD"
@@ -113,7 +122,8 @@ listen reader-late "$URL_spaces/events" -H "Authorization: Bearer $READER"
 token rm reader || fail "token rm: $(cat "$TMP/token.err")"
 wait_gone "$listener" 15 || fail "a stream outlives its token"
 gone "$still" && fail "the stream of another token has ended, too"
-[ "$(status --max-time 5 -H "Authorization: Bearer $READER" "$URL_spaces/events")" = 401 ] || fail "a removed token listens again"
+[ "$(status --max-time 5 -H "Authorization: Bearer $READER" "$URL_spaces/events")" = 401 ] ||
+  fail "a removed token listens again"
 
 # ---- many events of other keys push no event out of the queue of a listener ---------------------------------------
 python3 - "$TMP/many.zip" <<'END' || fail "a zip of 600 files"
@@ -123,8 +133,10 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
         name, id = "b%d.so" % n, "%032X0" % (n + 4096)
         z.writestr("%s/%s/%s.sym" % (name, id, name), "MODULE Linux x86_64 %s %s\nFUNC 1 2 0 g\n1 2 3 0\n" % (id, name))
 END
-[ "$(status -F "many.zip=@$TMP/many.zip" -H "Auth-Token: $UPLOADER" "$URL_spaces/upload/")" = 201 ] || fail "600 uploads: $(cat "$TMP/body")"
-[ "$(status -T "$TMP/up/$sym_3" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_3")" = 201 ] || fail "an upload: $(cat "$TMP/body")"
+[ "$(status -F "many.zip=@$TMP/many.zip" -H "Auth-Token: $UPLOADER" "$URL_spaces/upload/")" = 201 ] ||
+  fail "600 uploads: $(cat "$TMP/body")"
+[ "$(status -T "$TMP/up/$sym_3" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_3")" = 201 ] ||
+  fail "an upload: $(cat "$TMP/body")"
 wait_for 20 grep -q '^event: ' "$TMP/public-still" || fail "no event after 600 of other keys"
 grep -q '^event: arrived$' "$TMP/public-still" && ! grep -q '^event: lost$' "$TMP/public-still" ||
   fail "events of other keys push out an event: $(cat "$TMP/public-still")"

@@ -39,7 +39,8 @@ for source in "unified@$URL_u" "unified@$TMP/up"; do
       [ "$(status "$path")" = 200 ] || fail "$name: GET of what is stored: $(cat "$TMP/body")"
       same_file "$TMP/made" "$TMP/body"
       # No meaning of this path exists.
-      [ "$(status "/gsym/${where}61/${EVEN#*/}/breakpad.$form")" = 404 ] || fail "$name: a file that is not there: $(cat "$TMP/body")"
+      [ "$(status "/gsym/${where}61/${EVEN#*/}/breakpad.$form")" = 404 ] ||
+        fail "$name: a file that is not there: $(cat "$TMP/body")"
       symfs_unserve "$name"
     done
   done

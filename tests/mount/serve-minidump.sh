@@ -1,6 +1,6 @@
 #!/bin/sh
-# POST /symbolicate/minidump: the answer equals that of symfs symbolicate, for a form and for a plain body, as text and
-# as JSON; the limits: size, number at the same time, rights, codings; nothing is stored.
+# POST /symbolicate/minidump: the answer equals that of symfs symbolicate, for a form and for a plain body, as text
+# and as JSON; the limits: size, number at the same time, rights, codings; nothing is stored.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl python3
@@ -17,7 +17,8 @@ FUNC 1000 40 0 crash
 FUNC 1200 40 0 _Z4mainv
 1200 40 20 0
 SYM
-"$top_builddir/tests/helpers/make-minidump" own.dmp "one.dll:one.pdb:$ID:1:180000000" -- 180001005 180001205 || fail make-minidump
+"$top_builddir/tests/helpers/make-minidump" own.dmp "one.dll:one.pdb:$ID:1:180000000" -- 180001005 180001205 ||
+  fail make-minidump
 "$SYMFS" token add --file tokens --rights read reader >reader || fail "token add"
 "$SYMFS" token add --file tokens --rights upload writer >writer || fail "token add"
 READER=$(tail -n 1 reader) WRITER=$(tail -n 1 writer)
@@ -36,14 +37,16 @@ AT=$URL_one/symbolicate/minidump
 # ---- the answers -----------------------------------------------------------------------------------
 symbolicate own.dmp >want.text 2>want.log || fail "symfs symbolicate"
 symbolicate --json own.dmp >want.json 2>want.log || fail "symfs symbolicate --json"
-grep -q 'one.dll  crash + 0x5 at c:\\src\\one.cc:7' want.text && grep -q 'one.dll  main() + 0x5 .*\[scan\]$' want.text ||
+grep -q 'one.dll  crash + 0x5 at c:\\src\\one.cc:7' want.text &&
+  grep -q 'one.dll  main() + 0x5 .*\[scan\]$' want.text ||
   fail "the text: $(cat want.text)"
 answers 200 -F upload_file_minidump=@own.dmp "$AT"
 cmp -s body want.text || fail "a form: $(cat body)"
 tr -d '\r' <head | grep -qi '^content-type: text/plain; charset=utf-8$' || fail "the type: $(cat head)"
 answers 200 --data-binary @own.dmp -H 'Content-Type: application/octet-stream' "$AT"
 cmp -s body want.text || fail "a plain body: $(cat body)"
-answers 200 -F prod=Firefox -F "notes=$(head -c 5000 /dev/zero | tr '\0' x)" -F other=@want.log -F upload_file_minidump=@own.dmp "$AT?json"
+answers 200 -F prod=Firefox -F "notes=$(head -c 5000 /dev/zero | tr '\0' x)" -F other=@want.log \
+  -F upload_file_minidump=@own.dmp "$AT?json"
 cmp -s body want.json || fail "JSON by the query: $(cat body)"
 answers 200 -H 'Accept: application/json' -H 'Expect: 100-continue' -F upload_file_minidump=@own.dmp "$AT"
 cmp -s body want.json || fail "JSON by Accept: $(cat body)"

@@ -18,7 +18,8 @@ mkdir -p "$TMP/up/${SYM%/*}"
 printf 'sesame-sesame\n' >"$TMP/token"
 chmod 600 "$TMP/token"
 symfs_serve one --source "breakpad@$TMP/up"
-symfs_serve named --source "breakpad@$TMP/up" --server-names 'symbols.example, Other.Example' --server-names third.example \
+symfs_serve named --source "breakpad@$TMP/up" --server-names 'symbols.example, Other.Example' \
+  --server-names third.example \
   --allow-origins 'https://profiler.firefox.com http://localhost:4242/'
 symfs_serve token --source "breakpad@$TMP/up" --token-file "$TMP/token"
 symfs_serve any --source "breakpad@$TMP/up" --anyone --listen 0.0.0.0:0
@@ -61,8 +62,10 @@ get 421 "$URL_one/symbolicate/v5" -H 'Host: evil.example' -d '{}'
 grep -q '"title"' "$TMP/body" || fail "a POST for another name: $(cat "$TMP/body")"
 
 # What is wrong in the configuration is said at the start.
-for words in 'server-names=a b:80' 'server-names=http://a' 'allow-origins=profiler.firefox.com' 'allow-origins=https://a/b'; do
-  timeout 20 "$SYMFS" serve --no-default-sources --cache "$TMP/store-one" --listen 127.0.0.1:0 "--$words" 2>"$TMP/err" >"$TMP/out"
+for words in 'server-names=a b:80' 'server-names=http://a' 'allow-origins=profiler.firefox.com' \
+  'allow-origins=https://a/b'; do
+  timeout 20 "$SYMFS" serve --no-default-sources --cache "$TMP/store-one" --listen 127.0.0.1:0 "--$words" \
+    2>"$TMP/err" >"$TMP/out"
   [ $? = 2 ] && grep -q "${words%%=*} = " "$TMP/err" || fail "--$words: $(cat "$TMP/err" "$TMP/out")"
 done
 
@@ -74,7 +77,8 @@ raw() { # URL WANTED HEAD [OR]: the statuses of the head (printf's words) and of
   case $r_got in $2 | "${4:-$2}") ;; *) fail "$3: $r_got, wanted $2" ;; esac
   tried=$((tried + 1))
 }
-H='GET /healthz HTTP/1.1\r\n' P='POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n' T='Transfer-Encoding: chunked\r\n'
+H='GET /healthz HTTP/1.1\r\n' P='POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n' \
+  T='Transfer-Encoding: chunked\r\n'
 for url in "$URL_one" "$URL_any"; do
   raw "$url" '200 200 ' "${H}Host: localhost\r\n\r\n"
   raw "$url" '400 ' "${H}\r\n"
@@ -141,10 +145,12 @@ for way in "$URL_named https://profiler.firefox.com" "$URL_any https://evil.exam
     has "access-control-allow-origin: .*"
   done
 done
-get 200 "$URL_named/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' -H 'Access-Control-Request-Method: POST'
+get 200 "$URL_named/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' \
+  -H 'Access-Control-Request-Method: POST'
 has 'access-control-allow-origin: https://profiler.firefox.com'
 has 'access-control-allow-methods: POST.*'
-get 200 "$URL_one/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' -H 'Access-Control-Request-Method: POST'
+get 200 "$URL_one/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' \
+  -H 'Access-Control-Request-Method: POST'
 lacks 'access-control-'
 
 # ---- pages about the server ------------------------------------------------------------------------

@@ -17,7 +17,8 @@ chmod 711 "$TMP"
   for who in server:ca client:ca stranger:other; do
     name=${who%:*} ca=${who#*:}
     openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" -keyout $name.key -out $name.csr &&
-      openssl x509 -req -in $name.csr -CA $ca.pem -CAkey $ca.key -CAcreateserial -days 2 -extfile ext -out $name.pem || exit 1
+      openssl x509 -req -in $name.csr -CA $ca.pem -CAkey $ca.key -CAcreateserial -days 2 -extfile ext \
+      -out $name.pem || exit 1
   done
   cp ca.pem clients.pem
 ) >"$TMP/openssl.out" 2>&1 || fail "openssl: $(cat "$TMP/openssl.out")"
@@ -25,7 +26,8 @@ chmod 711 "$TMP"
 SYM=a.so/111111111111111111111111111111110
 mkdir -p "$TMP/up/$SYM"
 # With lines: caches keep only files that lack nothing.
-{ printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nFUNC 1 2 0 g\n1 2 3 0\n'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/up/$SYM/a.so.sym"
+{ printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nFUNC 1 2 0 g\n1 2 3 0\n'
+seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/up/$SYM/a.so.sym"
 FILE=$TMP/up/$SYM/a.so.sym SYM=$SYM/a.so.sym
 symfs_serve one --listen "unix:$TMP/socket" --source "breakpad@$TMP/up"
 # nginx as root has workers that are not.
@@ -50,7 +52,8 @@ for _ in 1 2 3 4 5; do
 done
 nginx=$ns_pid
 gone "$nginx" && fail "nginx does not start"
-grep "127.0.0.1:$mtls ssl" "$TMP/nginx-ng/conf" >/dev/null && grep "127.0.0.1:$token ssl" "$TMP/nginx-ng/conf" >/dev/null || fail "the samples listen elsewhere"
+grep "127.0.0.1:$mtls ssl" "$TMP/nginx-ng/conf" >/dev/null &&
+  grep "127.0.0.1:$token ssl" "$TMP/nginx-ng/conf" >/dev/null || fail "the samples listen elsewhere"
 
 MTLS=https://127.0.0.1:$mtls TOKEN=https://127.0.0.1:$token
 BEARER='Authorization: Bearer 0123456789abcdef0123456789abcdef'
@@ -70,7 +73,8 @@ for path in /healthz "/$SYM" /status; do
   grep -q 'No required SSL certificate' "$TMP/body" || fail "without a certificate: $(cat "$TMP/body")"
   get 400 "$MTLS$path" --cert "$TMP/tls/stranger.pem" --key "$TMP/tls/stranger.key"
 done
-[ "$(fetch_url --unix-socket "$TMP/socket" http://x/metrics | sed -n 's/^symfs_http_requests //p')" = 1 ] || fail "a stranger came through"
+[ "$(fetch_url --unix-socket "$TMP/socket" http://x/metrics | sed -n 's/^symfs_http_requests //p')" = 1 ] ||
+  fail "a stranger came through"
 # shellcheck disable=SC2086 # words
 {
   get 200 "$MTLS/$SYM" $mine
@@ -97,7 +101,8 @@ done
 }
 
 # ---- tokens ------------------------------------------------------------------------------
-for header in 'X: y' 'Authorization: Bearer 0' 'Authorization: Bearer ' "$BEARER"0 'Authorization: Basic MDEyMzQ1Njc4OWFiY2RlZg=='; do
+for header in 'X: y' 'Authorization: Bearer 0' 'Authorization: Bearer ' "$BEARER"0 \
+  'Authorization: Basic MDEyMzQ1Njc4OWFiY2RlZg=='; do
   get 401 "$TOKEN/$SYM" -H "$header"
   has 'www-authenticate: Bearer realm="symfs"'
   get 401 "$TOKEN/symbolicate/v5" -H "$header" -d "$body"
@@ -126,13 +131,15 @@ kill "$nginx"
 wait_gone "$nginx" 20 || fail "nginx does not end"
 symfs_unserve one
 
-# ---- tokens of symfs behind nginx's cache: the bytes for one token go to no other client ----------------------------
+# ---- tokens of symfs behind nginx's cache: the bytes for one token go to no other client ---------------------------
 token() { "$SYMFS" token --file "$TMP/tokens" "$@"; }
-UPLOADER=$(token add uploader --rights upload) && READER=$(token add reader) && PURGER=$(token add purger --rights purge) &&
+UPLOADER=$(token add uploader --rights upload) && READER=$(token add reader) &&
+  PURGER=$(token add purger --rights purge) &&
   RED=$(token add red --namespace red) || fail "token add"
 symfs_serve two --upload --listen "unix:$TMP/socket2" --token-file "$TMP/tokens"
 chmod 666 "$TMP/socket2"
-fetch_url -f -o "$TMP/body" --unix-socket "$TMP/socket2" -H "Authorization: Bearer $UPLOADER" -T "$FILE" "http://localhost/$SYM" || fail "PUT"
+fetch_url -f -o "$TMP/body" --unix-socket "$TMP/socket2" -H "Authorization: Bearer $UPLOADER" -T "$FILE" \
+  "http://localhost/$SYM" || fail "PUT"
 for _ in 1 2 3 4 5; do
   mtls=$(free_port)
   mkdir -p "$TMP/nginx-two" "$TMP/cache-two"
@@ -157,9 +164,11 @@ for _ in 1 2; do
     tr -d '\r' <"$TMP/head" | grep -qi '^x-cache: HIT$' && fail "an answer to a token comes from nginx's cache"
   done
   [ $tries = 0 ] || continue
-  for header in 'X: y' 'Authorization: Bearer 0' "Authorization: Bearer ${READER}0" "Authorization: Bearer $UPLOADER" "Auth-Token: $PURGER" \
+  for header in 'X: y' 'Authorization: Bearer 0' "Authorization: Bearer ${READER}0" \
+    "Authorization: Bearer $UPLOADER" "Auth-Token: $PURGER" \
     "Authorization: Bearer $RED"; do
-    for how in '-r 0-99' '-H If-None-Match:*' '--compressed' '-I' '-H Cache-Control:only-if-cached' '-H X-Plain:1' '-H Range:bytes=5-'; do
+    for how in '-r 0-99' '-H If-None-Match:*' '--compressed' '-I' '-H Cache-Control:only-if-cached' '-H X-Plain:1' \
+      '-H Range:bytes=5-'; do
       got=$(fetch_url --max-time 60 --cacert "$TMP/tls/ca.pem" $mine -o "$TMP/body" -w '%{http_code}' -H "$header" $how "https://127.0.0.1:$mtls/$SYM") ||
         fail "curl $header $how"
       case $got in 401 | 403 | 404) ;; *) fail "$header $how: $got" ;; esac
@@ -169,7 +178,8 @@ for _ in 1 2; do
   done
 done
 [ $tries = 42 ] || fail "$tries tries"
-[ -z "$(find "$TMP/cache-two" -type f)" ] || fail "nginx has cached an answer to a token: $(find "$TMP/cache-two" -type f)"
+[ -z "$(find "$TMP/cache-two" -type f)" ] ||
+  fail "nginx has cached an answer to a token: $(find "$TMP/cache-two" -type f)"
 say "$tries requests without the right got no byte of a file that nginx passed on twice"
 kill "$nginx_two"
 wait_gone "$nginx_two" 20 || fail "nginx does not end"

@@ -22,8 +22,10 @@ awk 'BEGIN {
   print "  return sum;\n}"
 }' >"$TMP/large.cc"
 (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O1 -fno-builtin -c large.cc -o large.obj &&
-  "$LINK" /nologo /dll /noentry /debug /pdb:large.pdb "/pdbstream:junk=$TMP/junk" /export:start /Brepro /nodefaultlib \
-    /force:unresolved /out:large.dll large.obj) >"$TMP/lld.out" 2>&1 || fail "clang and lld-link: $(cat "$TMP/lld.out")"
+  "$LINK" /nologo /dll /noentry /debug /pdb:large.pdb "/pdbstream:junk=$TMP/junk" /export:start /Brepro \
+  /nodefaultlib \
+    /force:unresolved /out:large.dll large.obj) >"$TMP/lld.out" 2>&1 ||
+    fail "clang and lld-link: $(cat "$TMP/lld.out")"
 ID=$("$SYMFS" id "$TMP/large.pdb" | awk '/breakpad id/ { print $3; exit }')
 size=$(stat -c %s "$TMP/large.pdb")
 file=large.pdb/$ID/large.pdb
@@ -43,7 +45,8 @@ request 4100 31 600 >"$TMP/many"
 stored() {
   stored_in=$1 stored_request=$2
   shift 2
-  "$SYMFS" symbolicate --offline --no-default-sources --cache "$stored_in" "$@" "$stored_request" 2>"$TMP/stored.log" || fail "symbolicate $*"
+  "$SYMFS" symbolicate --offline --no-default-sources --cache "$stored_in" "$@" "$stored_request" \
+    2>"$TMP/stored.log" || fail "symbolicate $*"
 }
 converted() { "$SYMFS" cache ls --no-default-sources --cache "$1" | grep -q ' gsym '; }
 for n in whole part; do
@@ -54,9 +57,11 @@ stored "$TMP/store-whole" "$TMP/many" >/dev/null
 converted "$TMP/store-whole" || fail "600 frames: the PDB was not converted"
 for n in '' 2; do
   stored "$TMP/store-whole" "$TMP/request$n" >"$TMP/want$n"
-  [ "$(grep -o '"function": "n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int)"' "$TMP/want$n" | sort -u | wc -l)" -ge 10 ] ||
+  [ "$(grep -o '"function": "n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int)"' "$TMP/want$n" |
+    sort -u | wc -l)" -ge 10 ] ||
     fail "few functions: $(cat "$TMP/want$n")"
-  grep -q '"inlines": \[{"function": "n[0-9]*::inner(n[0-9]*::Record const \*, int)"' "$TMP/want$n" || fail "no inlined calls: $(cat "$TMP/want$n")"
+  grep -q '"inlines": \[{"function": "n[0-9]*::inner(n[0-9]*::Record const \*, int)"' "$TMP/want$n" ||
+    fail "no inlined calls: $(cat "$TMP/want$n")"
 done
 
 # ---- a stored PDB ----------------------------------------------------------------------------------------
@@ -71,7 +76,8 @@ for n in '' 2; do
     cmp -s "$TMP/answer" "$TMP/from-gsym" || fail "$form: another answer than from GSYM: $(cat "$TMP/answer")"
   done
 done
-grep -q 'n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int) + 0x' "$TMP/answer" || fail "--text: $(cat "$TMP/answer")"
+grep -q 'n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int) + 0x' "$TMP/answer" ||
+  fail "--text: $(cat "$TMP/answer")"
 
 post() { fetch_url --max-time 60 -d @"$TMP/request$2" -o "$TMP/answer" "$1/symbolicate/v5" || fail "v5"; }
 # answers URL [2]: as from the whole PDB
@@ -84,7 +90,8 @@ fetched() { upstream_count "$1" bytes '*/large.pdb'; }
 few() { [ "$(fetched "$1")" -lt $((size / 4)) ] || fail "$2: $(fetched "$1") of $size bytes"; }
 
 # The same for a PDB in a directory.
-"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-dir" --source "symstore@$TMP/symbols" "$TMP/request" >"$TMP/answer" 2>"$TMP/dir.log" ||
+"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-dir" --source "symstore@$TMP/symbols" "$TMP/request" \
+  >"$TMP/answer" 2>"$TMP/dir.log" ||
   fail "a directory"
 converted "$TMP/store-dir" && fail "the PDB in a directory was converted"
 cmp -s "$TMP/answer" "$TMP/want" || fail "a directory: another answer than from GSYM: $(cat "$TMP/answer")"
@@ -123,8 +130,10 @@ upstream_reset "$URL_store"
 answers "$URL_one"
 [ "$(upstream_count "$URL_store" requests)" = 0 ] || fail "asked again after the conversion"
 symfs_unserve one
-"$SYMFS" symbolicate --text --no-default-sources --cache "$TMP/store-text" --source "symstore@$URL_store" "$TMP/request" >"$TMP/text" || fail "--text"
-grep -q 'n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int) + 0x' "$TMP/text" || fail "--text: $(cat "$TMP/text")"
+"$SYMFS" symbolicate --text --no-default-sources --cache "$TMP/store-text" --source "symstore@$URL_store" \
+  "$TMP/request" >"$TMP/text" || fail "--text"
+grep -q 'n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int) + 0x' "$TMP/text" ||
+  fail "--text: $(cat "$TMP/text")"
 
 # ---- servers that know less ----------------------------------------------------------------------------
 upstream_start whole --root "$TMP/symbols" --no-range
@@ -166,13 +175,15 @@ fetch_url -o /dev/null -H 'Range: bytes=0-100' "$URL_four/symstore/$file" || fai
 upstream_fault "$URL_slow" '*/large.pdb' silent 0 0 ranges
 inflight() { [ "$(upstream_count "$URL_slow" inflight '*/large.pdb')" -ge 1 ]; }
 waited() { [ "$(fetch_url "$URL_four/metrics" | sed -n 's/^symfs_http_waiting //p')" = "$1" ]; }
-curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" 2>"$TMP/curl.log" &
+curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" \
+  2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"
 wait_for 30 inflight || fail "no range is asked for"
 kill "$asker"
 wait_for 30 waited 0 || fail "a client that went is waited for"
-curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" 2>"$TMP/curl.log" &
+curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" \
+  2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"
 wait_for 30 waited 1 || fail "the second client does not wait"

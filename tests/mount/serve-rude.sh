@@ -36,11 +36,13 @@ said=$("$RUDE" "$STRICT" endless)
 [ "$(fetch_url "$URL_strict/metrics" | sed -n 's/^symfs_http_closed //p')" -ge 1 ] || fail "http_closed"
 
 # ---- bodies that others would find another end of ----------------------------------------
-status() { fetch_url -o "$TMP/said" -w '%{http_code}' -d '{"stacks": [[]], "memoryMap": []}' "$@" "$URL_one/symbolicate/v5"; }
+status() { fetch_url -o "$TMP/said" -w '%{http_code}' -d '{"stacks": [[]], "memoryMap": []}' "$@" \
+  "$URL_one/symbolicate/v5"; }
 [ "$(status)" = 200 ] || fail "a body: $(cat "$TMP/said")"
 [ "$(status -H 'Transfer-Encoding: chunked')" = 200 ] || fail "a body in chunks: $(cat "$TMP/said")"
 [ "$(status -H 'Transfer-Encoding: gzip')" = 400 ] || fail "another coding: $(cat "$TMP/said")"
-[ "$(status -H 'Transfer-Encoding: chunked' -H 'Content-Length: 3')" = 400 ] || fail "chunks and a length: $(cat "$TMP/said")"
+[ "$(status -H 'Transfer-Encoding: chunked' -H 'Content-Length: 3')" = 400 ] ||
+  fail "chunks and a length: $(cat "$TMP/said")"
 [ "$(status -H 'Content-Length: 33' -H 'Content-Length: 3')" = 400 ] || fail "two lengths: $(cat "$TMP/said")"
 
 # ---- memory of bodies: the server counts those that it holds, and forgets those that it answered ----
@@ -67,7 +69,8 @@ done
 case $("$RUDE" "$PORT" head 8000) in "HTTP/1.1 200"*) ;; *) fail "a head of 8 KB" ;; esac
 for n in 40000 1000000; do
   said=$("$RUDE" "$PORT" head $n)
-  case $said in "HTTP/1.1 431"* | "HTTP/1.1 413"* | "HTTP/1.1 414"* | closed) ;; *) fail "a head of $n bytes: $said" ;; esac
+  case $said in "HTTP/1.1 431"* | "HTTP/1.1 413"* | "HTTP/1.1 414"* | closed) ;; *) fail \
+    "a head of $n bytes: $said" ;; esac
 done
 long=$(printf '%08000d' 0)
 [ "$(fetch_url -o /dev/null -w '%{http_code}' "$URL_one/$long")" = 400 ] || fail "a long target"

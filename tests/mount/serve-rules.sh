@@ -10,7 +10,8 @@ get() {
   get_url=$1 get_want=$2 get_path=$3
   shift 3
   : >"$TMP/body"
-  get_got=$(fetch_url --max-time 100 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") || fail "curl $get_path: $?"
+  get_got=$(fetch_url --max-time 100 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") ||
+    fail "curl $get_path: $?"
   [ "$get_got" = "$get_want" ] || fail "$get_path $*: $get_got, wanted $get_want: $(head -c 300 "$TMP/body")"
 }
 says() { [ "$(cat "$TMP/body")" = "$1" ] || fail "$get_path: not \"$1\" but $(head -c 300 "$TMP/body")"; }
@@ -71,7 +72,8 @@ symfs_serve sums --source "ssqp@$URL_pdbs"
 path=/own.pdb/${GUID}ffffffff/own.pdb
 for round in cold stored; do
   get "$URL_sums" 502 $path -H "SymbolChecksum: $wrong"
-  grep -q 'is not the PDB of its program: the SHA256 checksums differ' "$TMP/body" || fail "$round, a wrong checksum: $(cat "$TMP/body")"
+  grep -q 'is not the PDB of its program: the SHA256 checksums differ' "$TMP/body" ||
+    fail "$round, a wrong checksum: $(cat "$TMP/body")"
   tr -d '\r' <"$TMP/head" | grep -qi '^cache-control: no-store$' || fail "$round: $(cat "$TMP/head")"
   for sums in "$right" "$wrong;$right" "SHA3-999:0011" "md5:00;$right"; do
     get "$URL_sums" 200 $path -H "SymbolChecksum: $sums"
@@ -79,7 +81,8 @@ for round in cold stored; do
   done
   get "$URL_sums" 200 $path
 done
-tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $wrong\$" || fail "the source did not get the checksum: $(cat "$TMP/heads")"
+tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $wrong\$" ||
+  fail "the source did not get the checksum: $(cat "$TMP/heads")"
 net() { # CHECKSUM
   printf '{"memoryMap": [{"type": "pe_dotnet", "debug_file": "own.pdb", "debug_id": "%s", "debug_checksum": "%s"}], "stacks": [[{"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": "0x1"}]]}' \
     3249d99d-0c40-4931-8610-f4e4fb0b6936-e60b819d "$1"
@@ -88,13 +91,15 @@ net() { # CHECKSUM
 for sum in "$right" "$wrong" "$right"; do
   get "$URL_sums" 200 '/symbolicate/v5?module_errors=1' -d "$(net "$sum")"
   said='it is the file'
-  grep -q 'portablepdb: is not the PDB of its program: the SHA256 checksums differ' "$TMP/body" && said='it is another'
+  grep -q 'portablepdb: is not the PDB of its program: the SHA256 checksums differ' "$TMP/body" &&
+    said='it is another'
   case "$sum $said" in "$right it is the file" | "$wrong it is another") ;; *) fail "$sum: $(cat "$TMP/body")" ;; esac
   grep -q '"portablepdb: \|: portablepdb: ' "$TMP/body" || fail "$sum: no word of the PDB: $(cat "$TMP/body")"
 done
 sym=a.so/444444444444444444444444444444440
 mkdir -p "$TMP/store/$sym"
-printf 'MODULE Linux x86_64 444444444444444444444444444444440 a.so\nPUBLIC 10 0 _ZN2ns1fEi\n' >"$TMP/store/$sym/a.so.sym"
+printf 'MODULE Linux x86_64 444444444444444444444444444444440 a.so\nPUBLIC 10 0 _ZN2ns1fEi\n' \
+  >"$TMP/store/$sym/a.so.sym"
 symfs_serve names --source "breakpad@$TMP/store"
 body='{"memoryMap": [["a.so", "444444444444444444444444444444440"]], "stacks": [[[0, 17]]]}'
 for asked in "?demangle=1 ns::f(int)" "?demangle=0 _ZN2ns1fEi" " _ZN2ns1fEi"; do
@@ -137,7 +142,8 @@ get "$URL_lacks" 200 "/$(echo "$sym" | tr a A)/A.so.sym"
 # The page finds by a key and by an identifier alone, too.
 for words in "breakpad%20444444444444444444444444444444440%20a.so" 444444444444444444444444444444440; do
   get "$URL_lacks" 200 "/status?path=$words"
-  grep -qF '<code>breakpad 444444444444444444444444444444440 a.so</code>' "$TMP/body" && grep -q '>stored here<' "$TMP/body" ||
+  grep -qF '<code>breakpad 444444444444444444444444444444440 a.so</code>' "$TMP/body" &&
+    grep -q '>stored here<' "$TMP/body" ||
     fail "the page does not find $words: $(sed -n '/id="found"/,/<h2>/p' "$TMP/body")"
 done
 symfs_unserve lacks
@@ -145,17 +151,20 @@ symfs_unserve lacks
 # ---- a symbol file by the code id of its program: a server that knows redirects ----------------------
 PDB_ID=5555555555555555555555555555555A1
 mkdir -p "$TMP/tecken/far away.pdb/$PDB_ID"
-printf 'MODULE windows x86_64 %s far away.pdb\nINFO CODE_ID 5AB380779000 far.dll\nPUBLIC 10 0 f\n' $PDB_ID >"$TMP/tecken/far away.pdb/$PDB_ID/far away.sym"
+printf 'MODULE windows x86_64 %s far away.pdb\nINFO CODE_ID 5AB380779000 far.dll\nPUBLIC 10 0 f\n' $PDB_ID \
+  >"$TMP/tecken/far away.pdb/$PDB_ID/far away.sym"
 upstream_start tecken --root "$TMP/tecken"
 upstream_fault "$URL_tecken" '*far.dll*' redirect "/far%20away.pdb/$PDB_ID/far%20away.sym"
 upstream_fault "$URL_tecken" '*odd.dll*' redirect "/stray/00/x.sym"
 symfs_serve codes --source "breakpad@$URL_tecken"
 for way in -I -i; do # the second time the file itself may have told it
   get "$URL_codes" 302 "/far.dll/5ab380779000/far.sym?code_file=far.dll" $way
-  tr -d '\r' <"$TMP/head" | grep -qix "location: /far%20away.pdb/$PDB_ID/far%20away.sym?code_file=far.dll" || fail "no Location: $(cat "$TMP/head")"
+  tr -d '\r' <"$TMP/head" | grep -qix "location: /far%20away.pdb/$PDB_ID/far%20away.sym?code_file=far.dll" ||
+    fail "no Location: $(cat "$TMP/head")"
 done
 get "$URL_codes" 302 "/breakpad/far.dll/5AB380779000/far.sym"
-tr -d '\r' <"$TMP/head" | grep -qix "location: /breakpad/far%20away.pdb/$PDB_ID/far%20away.sym" || fail "no Location: $(cat "$TMP/head")"
+tr -d '\r' <"$TMP/head" | grep -qix "location: /breakpad/far%20away.pdb/$PDB_ID/far%20away.sym" ||
+  fail "no Location: $(cat "$TMP/head")"
 get "$URL_codes" 200 "/far%20away.pdb/$PDB_ID/far%20away.sym"
 for round in first second; do # the servers are asked in the first round alone
   get "$URL_codes" 404 "/none.dll/5ab380779000/none.sym"
@@ -200,7 +209,8 @@ kill $askers
 symfs_unserve many
 # Whoever goes while the program is fetched, after servers were asked, is missed then, too.
 upstream_start blank --root "$TMP/nothing"
-symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 120s --stall-timeout 120s
+symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 120s \
+  --stall-timeout 120s
 curl -gsS --noproxy '*' --max-time 200 -o /dev/null "$URL_left/gone.dll/5ab380779000/gone.sym" >/dev/null 2>&1 &
 asker=$!
 PIDS="$PIDS $asker"
@@ -235,12 +245,14 @@ symfs_unserve asks
 
 # ---- servers that lead to each other ---------------------------------------------------------
 mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"
-printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nPUBLIC 10 0 f\n' >"$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
+printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nPUBLIC 10 0 f\n' \
+  >"$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
 ring="one two three"
 bounds="--lookup-deadline 3s --stall-timeout 3s --connect-timeout 3s"
 # leads_to NAME URL [PATH]: from now on these are its sources.
 leads_to() {
-  { printf '[source "next"]\nurl = %s\nlayout = breakpad\n' "$2"; [ -z "${3:-}" ] || printf '[source "own"]\npath = %s\nlayout = breakpad\n' "$3"; } >"$TMP/$1.conf"
+  { printf '[source "next"]\nurl = %s\nlayout = breakpad\n' "$2"; [ -z "${3:-}" ] ||
+    printf '[source "own"]\npath = %s\nlayout = breakpad\n' "$3"; } >"$TMP/$1.conf"
   eval "kill -HUP \$PID_$1; lt_url=\$URL_$1"
   wait_for 20 leads "$lt_url" "$2" || fail "$1 does not read its configuration again"
 }
@@ -266,7 +278,8 @@ done
 for n in 51 52 53; do
   for server in $ring; do
     eval "url=\$URL_$server"
-    curl -gsS --noproxy '*' --max-time 100 -o "$TMP/ring.$server.body" -w '%{http_code}' "$url/a.so/2222222222222222222222222222222$n/a.so.sym" \
+    curl -gsS --noproxy '*' --max-time 100 -o "$TMP/ring.$server.body" -w '%{http_code}' \
+      "$url/a.so/2222222222222222222222222222222$n/a.so.sym" \
       >"$TMP/ring.$server" 2>"$TMP/ring.$server.err" &
     eval "asker_$server=\$!"
   done

@@ -31,7 +31,8 @@ if CLANG=$(first_of clang) && LINKER=$(first_of ld64.lld ld64.lld-14) && DSYMUTI
   printf 'int work(int n) { return n * 3; }\nint main(void) { return work(4); }\n' >"$TMP/mac/m.c"
   (cd "$TMP/mac" && "$CLANG" -target x86_64-apple-macosx11 -g -c m.c -o mac.o &&
     "$LINKER" -arch x86_64 -platform_version macos 11.0 11.0 -e _main -o mac mac.o &&
-    "$DSYMUTIL" -o "$F/macho/mac.dSYM" mac) >"$TMP/mac.out" 2>&1 || fail "clang, ld64.lld, dsymutil: $(cat "$TMP/mac.out")"
+    "$DSYMUTIL" -o "$F/macho/mac.dSYM" mac) >"$TMP/mac.out" 2>&1 ||
+    fail "clang, ld64.lld, dsymutil: $(cat "$TMP/mac.out")"
   kinds="$kinds macho"
 else
   say "no clang, ld64.lld or dsymutil: no dSYM"
@@ -41,7 +42,8 @@ fi
 symfs_serve one --upload --access-log "$TMP/access" --audit-log "$TMP/audit"
 U=$URL_one
 sentry() { # ARGS...: sentry-cli debug-files upload; its output in $TMP/sentry
-  (cd "$TMP" && SENTRY_DISABLE_UPDATE_CHECK=1 SENTRY_LOAD_DOTENV=0 SENTRY_URL=$U/ SENTRY_AUTH_TOKEN=${TOKEN:-none} NO_PROXY='*' \
+  (cd "$TMP" && SENTRY_DISABLE_UPDATE_CHECK=1 SENTRY_LOAD_DOTENV=0 SENTRY_URL=$U/ SENTRY_AUTH_TOKEN=${TOKEN:-none} \
+    NO_PROXY='*' \
     timeout 300 "$SENTRY" debug-files upload --org team --project app "$@") >"$TMP/sentry" 2>&1
 }
 printed() { grep -q -- "$1" "$TMP/sentry" || fail "sentry-cli does not print \"$1\": $(cat "$TMP/sentry")"; }
@@ -61,7 +63,8 @@ found_everywhere() {
   sed '/_$/d; s/^symstore_index2/symstore2/' "$TMP/paths.all" >"$TMP/paths"
   rows=0
   while read -r layout type path; do
-    got=$(fetch_url -o "$TMP/got" -w '%{http_code}' "$U/$layout/$(printf %s "$path" | sed 's/%/%25/g;s/ /%20/g;s/#/%23/g;s/?/%3F/g')")
+    got=$(fetch_url -o "$TMP/got" -w '%{http_code}' "$U/$layout/$(printf %s "$path" |
+      sed 's/%/%25/g;s/ /%20/g;s/#/%23/g;s/?/%3F/g')")
     [ "$got" = 200 ] || fail "$1 ($type): $layout/$path: $got"
     # A path of slashsymbols means each file of the build, the debug file first.
     cmp -s "$TMP/got" "$1" || { [ "$layout" = slashsymbols ] && is_one_of "$TMP/got" "${1%/*}"; } ||
@@ -82,7 +85,8 @@ for kind in $kinds; do
     found_everywhere "$file"
   done
 done
-grep -q '"event":"upload",.*"file":"prog.debug","key":"elf_debug ' "$TMP/audit" || fail "the audit log: $(cat "$TMP/audit")"
+grep -q '"event":"upload",.*"file":"prog.debug","key":"elf_debug ' "$TMP/audit" ||
+  fail "the audit log: $(cat "$TMP/audit")"
 say "$total paths of $kinds have the bytes that sentry-cli sent"
 
 # ---- source bundles --------------------------------------------------------------------------------
@@ -90,7 +94,8 @@ sentry --wait --include-sources "$F/elf/prog.debug" || fail "sentry-cli --includ
 cat "$TMP/sentry"
 printed 'OK .*sources'
 debug_id=$("$SYMFS" id --json "$F/elf/prog.debug" | sed -n 's/^ *"debug_id": *"\([^"]*\)".*/\1/p' | head -n 1)
-"$SYMFS" paths --type sourcebundle --debug-id "$debug_id" --object-type elf --code-id "$(build_id "$F/elf/prog")" >"$TMP/paths.all" ||
+"$SYMFS" paths --type sourcebundle --debug-id "$debug_id" --object-type elf --code-id "$(build_id "$F/elf/prog")" \
+  >"$TMP/paths.all" ||
   fail "paths of a source bundle"
 sed 's/^symstore_index2/symstore2/' "$TMP/paths.all" >"$TMP/paths"
 first=

@@ -107,7 +107,8 @@ wait_for 30 again || fail "it does not come when the source is well again"
 new_file
 cp "$file" "$TMP/good"
 shoff=$(readelf -h "$file" | sed -n 's/.*Start of section headers: *\([0-9]*\).*/\1/p')
-head -c "$((size - shoff))" /dev/urandom | dd of="$file" bs=65536 seek="$shoff" oflag=seek_bytes conv=notrunc 2>/dev/null
+head -c "$((size - shoff))" /dev/urandom | dd of="$file" bs=65536 seek="$shoff" oflag=seek_bytes conv=notrunc \
+  2>/dev/null
 cmp -s "$file" "$TMP/good" && fail "it was not broken"
 upstream_fault "$URL_up" "/$name" trickle 3000000
 get_slowly
@@ -140,7 +141,8 @@ stored() { [ "$(get)" = 200 ] && [ "$(header etag)" = "\"$(sha256sum "$file" | c
 wait_for 30 stored || fail "the whole is not stored: $(cat "$TMP/head")"
 [ "$(get -H 'Range: bytes=10-19' -H "If-Range: $tag")" = 206 ] || fail "a range of the whole by the older tag"
 [ "$(header etag)" = "$tag" ] || fail "it has another tag for a client that knows the older one: $(cat "$TMP/head")"
-[ "$(get -H 'Range: bytes=10-19' -H 'If-Range: "part-0000000000000001"')" = 200 ] || fail "a range by the tag of others"
+[ "$(get -H 'Range: bytes=10-19' -H 'If-Range: "part-0000000000000001"')" = 200 ] ||
+  fail "a range by the tag of others"
 
 # ---- a symfs that mounts this one ------------------------------------------------------------
 new_file

@@ -28,7 +28,8 @@ chmod +x "$TMP/post"
 if [ -z "$VECTORS" ]; then
   say "no shared cases"
 else
-  "$CASES" "$VECTORS" "$TMP/post" >"$TMP/cases.out" 2>"$TMP/post.log" || { grep -v '^ok' "$TMP/cases.out"; fail "POST cases"; }
+  "$CASES" "$VECTORS" "$TMP/post" >"$TMP/cases.out" 2>"$TMP/post.log" ||
+    { grep -v '^ok' "$TMP/cases.out"; fail "POST cases"; }
   n=$(grep -c '^ok' "$TMP/cases.out")
   [ "$n" -ge 60 ] || fail "only $n shared cases"
   say "$n of the shared cases"
@@ -37,7 +38,8 @@ fi
 head_of() { tr -d '\r' <"$TMP/head"; }
 for api in v4 v5; do
   fetch_url -o "$TMP/body" -D "$TMP/head" "$URL_one/symbolicate/$api" || fail "GET $api"
-  head_of | grep -q '^HTTP/1.1 405 ' && head_of | grep -qi '^content-type: application/json$' || fail "GET $api: $(head_of)"
+  head_of | grep -q '^HTTP/1.1 405 ' && head_of | grep -qi '^content-type: application/json$' ||
+    fail "GET $api: $(head_of)"
   fetch_url -X OPTIONS -H 'Origin: example.com' -H 'Access-Control-Request-Method: POST' -D "$TMP/head" \
     "$URL_one/symbolicate/$api" || fail "OPTIONS $api"
   head_of | grep -q '^HTTP/1.1 200 ' || fail "OPTIONS $api: $(head_of)"
@@ -80,7 +82,8 @@ symfs_unserve one
 id_of() { printf '%032X0' "$1"; }
 for n in 1 2; do
   mkdir -p "$TMP/slow/m$n/$(id_of $n)"
-  printf 'MODULE Linux x86_64 %s m%d\nFUNC 1000 10 0 f%d\n1000 10 %d 0\n' "$(id_of $n)" $n $n $n >"$TMP/slow/m$n/$(id_of $n)/m$n.sym"
+  printf 'MODULE Linux x86_64 %s m%d\nFUNC 1000 10 0 f%d\n1000 10 %d 0\n' "$(id_of $n)" $n $n $n \
+    >"$TMP/slow/m$n/$(id_of $n)/m$n.sym"
 done
 upstream_start slow --root "$TMP/slow"
 upstream_fault "$URL_slow" '/m1/*' silent
@@ -125,5 +128,6 @@ for api in v4 v5; do
   cmp "$TMP/second.frames" "$TMP/large.frames" || fail "$api: the answer of a worker differs"
 done
 grep -q '"function": "f3(int)", "function_offset": "0x' "$TMP/second" && grep -qF '"inl<\\>"' "$TMP/second" &&
-  grep -qF '"file": "/src/dir/a \"b\".c", "line": 9' "$TMP/second" || fail "a mapped module: $(head -c 2000 "$TMP/second")"
+  grep -qF '"file": "/src/dir/a \"b\".c", "line": 9' "$TMP/second" ||
+  fail "a mapped module: $(head -c 2000 "$TMP/second")"
 symfs_unserve three

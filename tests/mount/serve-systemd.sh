@@ -10,7 +10,8 @@ container_begin symfs-serve
 
 mkdir -p "$UNITS/sockets.target.wants" "$TMP/srv/a.so/111111111111111111111111111111110"
 SYM=a.so/111111111111111111111111111111110/a.so.sym
-{ echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/srv/$SYM"
+{ echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'
+seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/srv/$SYM"
 cp "$top_srcdir/etc/systemd/system/symfs-serve.socket" "$UNITS/"
 ln -s ../symfs-serve.socket "$UNITS/sockets.target.wants/"
 echo 'Environment=SYMFS_SERVE_ARGS="--config=/symfs-test/etc/symfs.conf"' >>"$UNITS/symfs-serve.service.d/test.conf"

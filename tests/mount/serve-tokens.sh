@@ -10,7 +10,8 @@ tries=0
 try() {
   tries=$((tries + 1))
   ask "$@"
-  ! grep -q "$SECRET" "$TMP/body" "$TMP/head" || fail "$2 shows a file of another namespace: $(head -c 300 "$TMP/body")"
+  ! grep -q "$SECRET" "$TMP/body" "$TMP/head" ||
+    fail "$2 shows a file of another namespace: $(head -c 300 "$TMP/body")"
 }
 token() { "$SYMFS" token --file "$TMP/tokens" "$@"; }
 auth() { echo "Authorization: Bearer $1"; }
@@ -35,7 +36,8 @@ GONE=$(token add gone --rights read,upload --expires 1s)
 [ "$(stat -c %a "$TMP/tokens")" = 600 ] || fail "the file of tokens has the mode $(stat -c %a "$TMP/tokens")"
 ! grep -q "$CI" "$TMP/tokens" || fail "the file has the token"
 token ls | cut -f1,2,4 >"$TMP/ls"
-printf '%s\t%s\t%s\n' ci read,upload,purge public reader read public pull-requests read,try public uploader upload public \
+printf '%s\t%s\t%s\n' ci read,upload,purge public reader read public pull-requests read,try public uploader upload \
+  public \
   purger purge public red read,upload,try,purge red blue read,upload,try,purge blue gone read,upload public |
   cmp - "$TMP/ls" || fail "token ls: $(cat "$TMP/ls")"
 token ls --json | python3 -c 'import json, sys; rows = json.load(sys.stdin); assert len(rows) == 8 and rows[0]["expires"] is None and rows[2]["expires"]' || fail "token ls --json"
@@ -65,15 +67,18 @@ age = 1s
 [class "nightly"]
 age = 7d
 END
-"$SYMFS" serve --no-default-sources --config /dev/fd/3 --cache "$TMP/x" --listen 127.0.0.1:0 3<<'END' >"$TMP/out" 2>"$TMP/err"
+"$SYMFS" serve --no-default-sources --config /dev/fd/3 --cache "$TMP/x" --listen 127.0.0.1:0 3<<'END' >"$TMP/out" \
+  2>"$TMP/err"
 [class "x"]
 age = soon
 END
 [ $? = 2 ] && grep -q 'class "x"' "$TMP/err" || fail "an age that is no time: $(cat "$TMP/err")"
 STORE=$TMP/store-one
-symfs_serve one --upload --config "$TMP/conf" --token-file "$TMP/tokens" --access-log "$TMP/access" --audit-log "$TMP/audit"
+symfs_serve one --upload --config "$TMP/conf" --token-file "$TMP/tokens" --access-log "$TMP/access" \
+  --audit-log "$TMP/audit"
 U=$URL_one PORT=${URL_one##*:}
-[ -d "$STORE/namespaces/red" ] && [ -d "$STORE/namespaces/blue" ] || fail "the stores of the namespaces: $(ls "$STORE")"
+[ -d "$STORE/namespaces/red" ] && [ -d "$STORE/namespaces/blue" ] ||
+  fail "the stores of the namespaces: $(ls "$STORE")"
 
 # ---- what each right allows -------------------------------------------------------------------
 PATH_PUB=/buildid/$ID/debuginfo PATH_SECRET=/buildid/$HIDDEN/debuginfo
@@ -81,7 +86,8 @@ ask 201 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
 ask 201 "$PATH_SECRET?label=team=red&class=keep" -H "$(auth "$RED")" -T "$SECRETFILE"
 ask 200 "$PATH_SECRET" -H "$(auth "$RED")"
 same_file "$TMP/body" "$SECRETFILE"
-for how in "Authorization: Bearer $READER" "Auth-Token: $READER" "Auth-Token: $READER-ci-of-tuesday" "authorization: bearer $READER"; do
+for how in "Authorization: Bearer $READER" "Auth-Token: $READER" "Auth-Token: $READER-ci-of-tuesday" \
+  "authorization: bearer $READER"; do
   ask 200 "$PATH_PUB" -H "$how"
   same_file "$TMP/body" "$DEBUG"
 done
@@ -115,11 +121,13 @@ try 401 /healthz/../status
 try 401 "/healthz%2f..%2fstatus"
 try 401 "//status"
 try 401 "/healthz?x=/status" -X POST
-for page in status uploads metrics missing.csv missingsymbols.csv symbolicate/v5 symbolicate/v4 upload/ v1/uploads:create "upload/symbol_file" \
+for page in status uploads metrics missing.csv missingsymbols.csv symbolicate/v5 symbolicate/v4 upload/ \
+  v1/uploads:create "upload/symbol_file" \
   "v1/symbols/a/b:checkStatus"; do
   try 401 "/$page"
 done
-wait_for 20 sh -c "! '$SYMFS' token ls --file '$TMP/tokens' | grep -q 'gone.*[^d]\$'" || fail "the token gone does not expire"
+wait_for 20 sh -c "! '$SYMFS' token ls --file '$TMP/tokens' | grep -q 'gone.*[^d]\$'" ||
+  fail "the token gone does not expire"
 try 401 "$PATH_PUB" -H "$(auth "$GONE")"
 try 401 "$PATH_PUB" -H "$(auth "$(head -c 600 /dev/zero | tr '\0' a)")"
 # The token must not help against the wrong target of a proxy request.
@@ -164,7 +172,8 @@ try 404 "$PATH_SECRET?namespace=red" -H "$(auth "$CI")"
 try 404 "$PATH_SECRET" -H "$(auth "$CI")" -H 'X-Namespace: red'
 try 404 "$PATH_SECRET" -H "$(auth "$CI")" -H "If-None-Match: \"$(sha256sum "$SECRETFILE" | cut -d' ' -f1)\""
 try 404 "/gsym/gdb/$(gdb_path "$HIDDEN").debug.gsym" -H "$(auth "$BLUE")"
-ask 404 "/zzz.pdb/3249D99D0C4049318610F4E4FB0B69361/zzz.sym?code_file=zzz.exe&code_id=5AB380779000" -H "$(auth "$RED")"
+ask 404 "/zzz.pdb/3249D99D0C4049318610F4E4FB0B69361/zzz.sym?code_file=zzz.exe&code_id=5AB380779000" \
+  -H "$(auth "$RED")"
 for page in status missing.csv missingsymbols.csv metrics "status?path=buildid/$(echo "$HIDDEN" | cut -c1-8)"; do
   try 200 "/$page" -H "$(auth "$BLUE")"
   ! grep -q 'zzz' "$TMP/body" || fail "/$page shows a miss of another namespace: $(grep zzz "$TMP/body")"
@@ -207,7 +216,8 @@ kill "$PID_events_red" "$PID_events_blue" "$PID_events_ci"
 ask 204 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$BLUE")" -X DELETE
 ask 204 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")" -X DELETE
 # What was made of a removed file goes with it, also from memory, within a second.
-[ -z "$("$SYMFS" cache ls --no-default-sources --cache "$STORE/namespaces/red" | grep ' gsym ')" ] || fail "GSYM of a removed file stays"
+[ -z "$("$SYMFS" cache ls --no-default-sources --cache "$STORE/namespaces/red" | grep ' gsym ')" ] ||
+  fail "GSYM of a removed file stays"
 no_names() {
   ask 200 /symbolicate/v5 -H "$(auth "$RED")" -d "$stack"
   ! grep -q hush_hush "$TMP/body"
@@ -222,7 +232,8 @@ says 'purged by blue'
 ask 200 "$PATH_SECRET" -H "$(auth "$RED")"
 try 404 "$PATH_SECRET" -H "$(auth "$CI")"
 ! grep -q purged "$TMP/body" || fail "a tombstone of another namespace"
-[ "$(rows "$STORE")" = 1 ] && [ "$(rows "$STORE/namespaces/red")" = 1 ] && [ "$(rows "$STORE/namespaces/blue")" = 0 ] ||
+[ "$(rows "$STORE")" = 1 ] && [ "$(rows "$STORE/namespaces/red")" = 1 ] &&
+  [ "$(rows "$STORE/namespaces/blue")" = 0 ] ||
   fail "the stores: $(rows "$STORE") $(rows "$STORE/namespaces/red") $(rows "$STORE/namespaces/blue")"
 
 # sym_upload: the key of the query is the token, and an upload URL belongs to one client.
@@ -297,7 +308,8 @@ LEAVER=$(token add leaver --rights upload)
 ask 200 "/v1/uploads:create?key=$LEAVER" -X POST -d ''
 leaver_key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/body")
 ask 200 "/v1/uploads/$leaver_key" -T "$DEBUG"
-python3 - "${U#http://}" "$PATH_PUB" "$LEAVER" "$DEBUG" "$SYMFS" "$TMP/tokens" <<'END' || fail "an upload by a removed token"
+python3 - "${U#http://}" "$PATH_PUB" "$LEAVER" "$DEBUG" "$SYMFS" "$TMP/tokens" \
+  <<'END' || fail "an upload by a removed token"
 import socket, subprocess, sys
 where, path, token, file, symfs, tokens = sys.argv[1:]
 s = socket.create_connection(where.split(":"))
@@ -347,7 +359,8 @@ is_class default 730 -
 ask 200 "/gsym/gdb/$(gdb_path "$ID").debug.gsym" -H "$(auth "$CI")"
 "$SYMFS" cache ls --no-default-sources --cache "$STORE" | grep -q ' gsym ' || fail "no GSYM is stored"
 ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
-! "$SYMFS" cache ls --no-default-sources --cache "$STORE" | grep -q ' gsym ' || fail "GSYM of a removed ELF file stays"
+! "$SYMFS" cache ls --no-default-sources --cache "$STORE" | grep -q ' gsym ' ||
+  fail "GSYM of a removed ELF file stays"
 ask 201 "$PATH_PUB" -H "$(auth "$TRY")" -T "$DEBUG"
 is_class try 30 -
 ask 200 "$PATH_PUB?expires=5000d" -H "$(auth "$TRY")" -T "$DEBUG"
@@ -365,7 +378,8 @@ sum=$(sha1sum "$DEBUG" | cut -d' ' -f1)
 sentry() { # TOKEN QUERY
   ask 200 "/api/0/organizations/o/chunk-upload/" -H "$(auth "$1")" -F "file=@$DEBUG;filename=$sum"
   sentry_ok() {
-    ask 200 "/api/0/projects/o/p/files/difs/assemble/$2" -H "$(auth "$1")" -d "{\"$sum\": {\"name\": \"prog.debug\", \"chunks\": [\"$sum\"]}}"
+    ask 200 "/api/0/projects/o/p/files/difs/assemble/$2" -H "$(auth "$1")" \
+      -d "{\"$sum\": {\"name\": \"prog.debug\", \"chunks\": [\"$sum\"]}}"
     grep -q '"state":"ok"' "$TMP/body"
   }
   wait_for 20 sentry_ok "$@" || fail "assemble: $(cat "$TMP/body")"
@@ -395,11 +409,14 @@ ask 201 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
 
 # ---- the logs ------------------------------------------------------------------------------------------
 grep -q '^127.0.0.1 - ci \[.*"PUT ' "$TMP/access" || fail "the access log has no name"
-grep -q '"POST /v1/uploads/-:complete?key=\.\.\. HTTP' "$TMP/access" || fail "the access log: $(grep uploads "$TMP/access")"
+grep -q '"POST /v1/uploads/-:complete?key=\.\.\. HTTP' "$TMP/access" ||
+  fail "the access log: $(grep uploads "$TMP/access")"
 for secret in "$CI" "$RED" "$BLUE" "$TRY" "$UPLOAD_KEY"; do
-  ! grep -q "$secret" "$TMP/access" "$TMP/audit" "$TMP/one.log" || fail "a log has a token: $(grep -h "$secret" "$TMP/access" "$TMP/audit" | head -n 1)"
+  ! grep -q "$secret" "$TMP/access" "$TMP/audit" "$TMP/one.log" ||
+    fail "a log has a token: $(grep -h "$secret" "$TMP/access" "$TMP/audit" | head -n 1)"
 done
-grep -q '"POST /v1/uploads:create?key=\.\.\. HTTP' "$TMP/access" || fail "the access log: $(grep uploads:create "$TMP/access")"
+grep -q '"POST /v1/uploads:create?key=\.\.\. HTTP' "$TMP/access" ||
+  fail "the access log: $(grep uploads:create "$TMP/access")"
 python3 - "$TMP/audit" "$ID" <<'END' || fail "the audit log"
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
@@ -473,15 +490,18 @@ for other in "$CI" "$BLUE" "$TRY"; do
   try 404 "$PATH_SECRET" -H "$(auth "$other")"
 done
 try 404 "$PATH_PUB" -H "$(auth "$RED")"
-grep -q 'GET /symbols/team/namespaces/red/k/' "$TMP/s3.requests" || fail "the prefix of a namespace: $(cat "$TMP/s3.requests")"
+grep -q 'GET /symbols/team/namespaces/red/k/' "$TMP/s3.requests" ||
+  fail "the prefix of a namespace: $(cat "$TMP/s3.requests")"
 symfs_unserve three
 # What a client uploads is below the prefix of its namespace, when the upload is answered.
 sed -i '/^read-only/d' "$TMP/bucket.conf"
 symfs_serve four --upload --config "$TMP/bucket.conf" --token-file "$TMP/tokens"
 U=$URL_four
 ask 201 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$GREEN")" -T "$TMP/hush.sym" --max-time 80
-grep -rlq hush_hush "$TMP/root/team/namespaces/green" || fail "the bucket does not have the upload: $(find "$TMP/root")"
-! grep -rlq hush_hush "$TMP/root/team/b" "$TMP/root/team/namespaces/red" || fail "the upload is in the part of another namespace"
+grep -rlq hush_hush "$TMP/root/team/namespaces/green" ||
+  fail "the bucket does not have the upload: $(find "$TMP/root")"
+! grep -rlq hush_hush "$TMP/root/team/b" "$TMP/root/team/namespaces/red" ||
+  fail "the upload is in the part of another namespace"
 try 404 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$CI")"
 try 404 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")"
 symfs_unserve four

@@ -4,16 +4,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl python3 sha1sum
-unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT_URL \
+unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION \
+  AWS_ENDPOINT_URL \
   AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 SYM=two/00112233445566778899AABBCCDDEEFF0/two.sym
-printf 'MODULE Linux x86_64 00112233445566778899AABBCCDDEEFF0 two\nFILE 0 two.c\nFUNC 1000 10 0 f\n1000 10 1 0\n' >"$TMP/two.sym"
+printf 'MODULE Linux x86_64 00112233445566778899AABBCCDDEEFF0 two\nFILE 0 two.c\nFUNC 1000 10 0 f\n1000 10 1 0\n' \
+  >"$TMP/two.sym"
 SHA=$(sha1sum <"$TMP/two.sym" | cut -d' ' -f1)
 ask() { # STATUS URL [CURL-ARGS...]
   ask_want=$1 ask_url=$2
   shift 2
-  ask_got=$(fetch_url --max-time 90 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$ask_url") || fail "curl $ask_url: $?"
+  ask_got=$(fetch_url --max-time 90 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$ask_url") ||
+    fail "curl $ask_url: $?"
   [ "$ask_got" = "$ask_want" ] || fail "$ask_url $*: $ask_got, not $ask_want: $(head -c 300 "$TMP/body")"
 }
 metric() { fetch_url -H "$1" "$2/metrics" | sed -n "s/^symfs_$3 //p"; }
@@ -58,9 +61,11 @@ END
 
 for header in "$A" "Auth-Token: $READER"; do
   ask 200 "$U/$SYM" -H "$header"
-  tr -d '\r' <"$TMP/head" | grep -qi '^cache-control: .*private' || fail "an answer to a token is not private: $(cat "$TMP/head")"
+  tr -d '\r' <"$TMP/head" | grep -qi '^cache-control: .*private' ||
+    fail "an answer to a token is not private: $(cat "$TMP/head")"
   ask 206 "$U/$SYM" -H "$header" -r 0-9
-  tr -d '\r' <"$TMP/head" | grep -qi '^cache-control: .*private' || fail "a part for a token is not private: $(cat "$TMP/head")"
+  tr -d '\r' <"$TMP/head" | grep -qi '^cache-control: .*private' ||
+    fail "a part for a token is not private: $(cat "$TMP/head")"
 done
 [ "$(tr -d '\r' <"$TMP/head" | grep -ci '^cache-control:')" = 1 ] || fail "two Cache-Control: $(cat "$TMP/head")"
 
@@ -97,24 +102,28 @@ ask 201 "$URL_free/$SYM" -T "$TMP/two.sym"
 ask 200 "$URL_free/$SYM"
 same_file "$TMP/body" "$TMP/two.sym"
 ask 200 "$URL_free/api/0/organizations/o/chunk-upload/"
-python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["maxFileSize"] > 1 << 40' "$TMP/body" || fail "the limits: $(cat "$TMP/body")"
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["maxFileSize"] > 1 << 40' "$TMP/body" ||
+  fail "the limits: $(cat "$TMP/body")"
 symfs_unserve free
 
 # ---- the bucket is away: an assembly waits, and does not end in an error -------------------------------------------
 port=$(free_port)
 mkdir "$TMP/root"
-printf '[bucket]\nendpoint = http://127.0.0.1:%s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' "$port" >"$TMP/conf"
+printf '[bucket]\nendpoint = http://127.0.0.1:%s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' "$port" \
+  >"$TMP/conf"
 symfs_serve b --upload --config "$TMP/conf"
 chunk "$URL_b" "X: y"
 assemble() { # prints the status
-  fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' -d "{\"$SHA\": {\"name\": \"two.sym\", \"chunks\": [\"$SHA\"]}}" \
+  fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' \
+    -d "{\"$SHA\": {\"name\": \"two.sym\", \"chunks\": [\"$SHA\"]}}" \
     "$URL_b/api/0/projects/o/p/files/difs/assemble/" || fail "assemble"
   ! grep -q '"error"[,}]' "$TMP/body" || fail "trouble is an error of the file: $(cat "$TMP/body")"
 }
 in_trouble() { [ "$(assemble)" = 503 ]; }
 wait_for 60 in_trouble || fail "assemble without the bucket: $(cat "$TMP/body")"
 grep -qi '^retry-after: [0-9]' "$TMP/head" || fail "no Retry-After: $(cat "$TMP/head")"
-"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T --port "$port" \
+"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
+  --port "$port" \
   >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
 stored() { [ "$(assemble)" = 200 ] && grep -q '"state":"ok"' "$TMP/body"; }

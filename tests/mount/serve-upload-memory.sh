@@ -6,7 +6,8 @@
 need curl gcc readelf objcopy
 RUDE=$top_builddir/tests/helpers/rude-client
 MIB=${UPLOAD_MIB:-954} # 10^9 bytes
-[ "$(df -Pm "$TMP" | awk 'NR == 2 { print $4 }')" -gt $((3 * MIB + 500)) ] || skip "less than $((3 * MIB + 500)) MiB free in $TMP"
+[ "$(df -Pm "$TMP" | awk 'NR == 2 { print $4 }')" -gt $((3 * MIB + 500)) ] ||
+  skip "less than $((3 * MIB + 500)) MiB free in $TMP"
 
 memory() { sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$PID_one/status"; }
 reset_peak() { echo 5 >"/proc/$PID_one/clear_refs"; }
@@ -47,7 +48,8 @@ for _ in $(seq 64); do
   PIDS="$PIDS $!" SLOW="${SLOW:-} $!"
 done
 wait_for 60 eval '[ "$(drafts)" = 64 ]' || fail "$(drafts) drafts of 64 uploads"
-got=$(curl -gsS --noproxy '*' -o "$TMP/said" -w '%{http_code}' -T "$TMP/large" "$U/buildid/$ID/executable") || fail "the 65th upload"
+got=$(curl -gsS --noproxy '*' -o "$TMP/said" -w '%{http_code}' -T "$TMP/large" "$U/buildid/$ID/executable") ||
+  fail "the 65th upload"
 [ "$got" = 503 ] && grep -q 'too many uploads' "$TMP/said" || fail "the 65th upload: $got $(cat "$TMP/said")"
 many=$(memory VmRSS)
 say "64 uploads at the same time: $((many - idle)) kB above idle; the 65th got $got"

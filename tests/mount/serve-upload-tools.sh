@@ -7,7 +7,8 @@
 need curl gcc readelf objcopy strip gzip
 ZIP=$top_builddir/tests/helpers/zip-write
 
-says() { grep -qF -- "$1" "$TMP/body" || fail "$ask_path: not '$1' but $(head -c 400 "$TMP/body")"; } # texts, no patterns
+# texts, no patterns
+says() { grep -qF -- "$1" "$TMP/body" || fail "$ask_path: not '$1' but $(head -c 400 "$TMP/body")"; }
 is() { [ "$(cat "$TMP/body")" = "$1" ] || fail "$ask_path: not '$1' but $(head -c 400 "$TMP/body")"; }
 no_drafts() { [ -z "$(find "$TMP/store-one/partial" -type f)" ]; }
 
@@ -88,7 +89,8 @@ tecken 400 "$TMP/twice.zip" -H "$A"
 says 'contains two files both called'
 # A member that is not what its name says is refused, and names itself; the others stay.
 sym ${GUID}4 Good.pdb >"$TMP/good.sym"
-$ZIP "$TMP/mixed.zip" "Bad.pdb/${GUID}5/Bad.sym" "$TMP/abc.sym" "Good.pdb/${GUID}4/Good.sym" "$TMP/good.sym" || fail zip-write
+$ZIP "$TMP/mixed.zip" "Bad.pdb/${GUID}5/Bad.sym" "$TMP/abc.sym" "Good.pdb/${GUID}4/Good.sym" "$TMP/good.sym" ||
+  fail zip-write
 tecken 201 "$TMP/mixed.zip" -H "$A"
 says "{\"key\": \"Bad.pdb/${GUID}5/Bad.sym\", \"error\": \"does not fit"
 get 200 "/Good.pdb/${GUID}4/Good.sym"
@@ -137,7 +139,8 @@ complete 200 "$TOKEN" Seven.pdb ${GUID}7 BREAKPAD
 complete 404 "$TOKEN" Seven.pdb ${GUID}7 BREAKPAD
 ask 404 "/v1/uploads/$key" -T "$TMP/seven.sym"
 # The body of macOS is JSON; an ELF file goes by its debug id.
-DEBUG_ID=$("$SYMFS" id --json "$PROG" | grep -o '"debug_id": *"[^"]*"' | head -n 1 | sed 's/.*"\([^"]*\)"$/\1/' | tr -d - | tr a-f A-F)0
+DEBUG_ID=$("$SYMFS" id --json "$PROG" | grep -o '"debug_id": *"[^"]*"' | head -n 1 | sed 's/.*"\([^"]*\)"$/\1/' |
+  tr -d - | tr a-f A-F)0
 sym_upload "$PROG" prog "$DEBUG_ID" ELF application/json "{
   \"symbol_id\" : { \"debug_file\" : \"prog\", \"debug_id\" : \"$DEBUG_ID\" },
   \"symbol_upload_type\" : \"ELF\", \"use_async_processing\" : \"true\" }"
@@ -145,7 +148,8 @@ sym_upload "$PROG" prog "$DEBUG_ID" ELF application/json "{
 get 200 "/buildid/$ID/executable"
 same_file "$TMP/body" "$PROG"
 # Refused: the file is not what the client says, or the client says nothing.
-for claim in "Seven.pdb ${GUID}8 BREAKPAD 422" "Seven.pdb ${GUID}7 ELF 422" "Seven.pdb nonsense BREAKPAD 400" "Seven.pdb ${GUID}7 SOURCE_MAP 400"; do
+for claim in "Seven.pdb ${GUID}8 BREAKPAD 422" "Seven.pdb ${GUID}7 ELF 422" "Seven.pdb nonsense BREAKPAD 400" \
+  "Seven.pdb ${GUID}7 SOURCE_MAP 400"; do
   # shellcheck disable=SC2086
   set -- $claim
   ask 200 "/v1/uploads:create?key=$TOKEN" -X POST -d ''
@@ -165,7 +169,8 @@ wait_for 20 no_drafts || fail "a draft stays after sym_upload"
 # ---- sym_upload, first protocol ------------------------------------------------------------------
 sym ${GUID}9 Nine.pdb >"$TMP/nine.sym"
 form() { # WANTED-STATUS DEBUG-ID FILE
-  ask "$1" "/upload/symbol_file?key=$TOKEN" -F version=1 -F os=windows -F cpu=x86_64 -F debug_file=Nine.pdb -F code_file=Nine.dll \
+  ask "$1" "/upload/symbol_file?key=$TOKEN" -F version=1 -F os=windows -F cpu=x86_64 -F debug_file=Nine.pdb \
+    -F code_file=Nine.dll \
     -F "debug_identifier=$2" -F "symbol_file=@$3"
 }
 form 200 ${GUID}9 "$TMP/nine.sym"
@@ -176,13 +181,18 @@ form 422 ${GUID}9 "$PROG"
 ask 400 "/upload/symbol_file?key=$TOKEN" -F debug_file=Nine.pdb
 # Forms that are none.
 ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: text/plain' -d x
-ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: multipart/form-data; boundary=bound' --data-binary 'no boundary'
-printf -- '--bound\r\nContent-Disposition: form-data; name="symbol_file"; filename="x"\r\n\r\nbytes without an end' >"$TMP/form"
-ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: multipart/form-data; boundary=bound' --data-binary "@$TMP/form"
+ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: multipart/form-data; boundary=bound' \
+  --data-binary 'no boundary'
+printf -- '--bound\r\nContent-Disposition: form-data; name="symbol_file"; filename="x"\r\n\r\nbytes without an end' \
+  >"$TMP/form"
+ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: multipart/form-data; boundary=bound' \
+  --data-binary "@$TMP/form"
 says 'ends too early'
-seq 300 | while read -r n; do printf -- '--bound\r\nContent-Disposition: form-data; name="f%s"\r\n\r\nx\r\n' "$n"; done >"$TMP/form"
+seq 300 | while read -r n; do printf -- '--bound\r\nContent-Disposition: form-data; name="f%s"\r\n\r\nx\r\n' \
+  "$n"; done >"$TMP/form"
 printf -- '--bound--\r\n' >>"$TMP/form"
-ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: multipart/form-data; boundary=bound' --data-binary "@$TMP/form"
+ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: multipart/form-data; boundary=bound' \
+  --data-binary "@$TMP/form"
 says 'more than 256 parts'
 ask 400 "/upload/symbol_file?key=$TOKEN" -F "version=$(printf '%02000d' 0)" -F "symbol_file=@$TMP/nine.sym"
 wait_for 20 no_drafts || fail "a draft stays after forms"

@@ -28,7 +28,8 @@ PORT=${U##*:}
 ask 404 "/buildid/$ID/debuginfo"
 put 201 "/buildid/$ID/debuginfo" "$DEBUG"
 says "^added elf_debug $ID"
-for path in "buildid/$ID/debuginfo" "gdb/$(gdb_path "$ID").debug" "debuginfod/$ID/debuginfo" "symstore/_.debug/elf-buildid-sym-$ID/_.debug" \
+for path in "buildid/$ID/debuginfo" "gdb/$(gdb_path "$ID").debug" "debuginfod/$ID/debuginfo" \
+  "symstore/_.debug/elf-buildid-sym-$ID/_.debug" \
   "unified/$(echo "$ID" | sed 's/../&\//')/debuginfo"; do
   ask 200 "/$path"
   same_file "$TMP/body" "$DEBUG"
@@ -79,7 +80,8 @@ says "is empty"
 head -c 1000 "$DEBUG" >"$TMP/short"
 put 422 "/buildid/$LIB/executable" "$TMP/short"
 put 422 "/buildid/$ID/source/x.c" "$0"
-for path in /healthz /metrics /upload.txt /gsym/buildid/$ID/debuginfo.gsym /../../etc/passwd /buildid/..%2f..%2fetc/passwd /symstore/a/..%2f..%2fb/a; do
+for path in /healthz /metrics /upload.txt /gsym/buildid/$ID/debuginfo.gsym /../../etc/passwd \
+  /buildid/..%2f..%2fetc/passwd /symstore/a/..%2f..%2fb/a; do
   got=$(fetch_url --path-as-is -o /dev/null -w '%{http_code}' -T "$PROG" "$U$path") || fail "curl $path"
   case $got in 400 | 404 | 405) ;; *) fail "PUT $path: $got" ;; esac
 done
@@ -106,7 +108,8 @@ ask 200 "/buildid/$ID/debuginfo"
 head -c 20000000 /dev/urandom >"$TMP/noise"
 objcopy --add-section .noise="$TMP/noise" "$TMP/a/full/libprog.so" "$TMP/large" || fail objcopy
 for _ in 1 2 3; do
-  curl -gsS --noproxy '*' --limit-rate 2000000 -H Expect: -T "$TMP/large" "$U/buildid/$LIB/executable" >"$TMP/cut.log" 2>&1 &
+  curl -gsS --noproxy '*' --limit-rate 2000000 -H Expect: -T "$TMP/large" "$U/buildid/$LIB/executable" \
+    >"$TMP/cut.log" 2>&1 &
   cut=$!
   PIDS="$PIDS $cut"
   wait_for 20 eval '[ "$(drafts)" != 0 ]' || fail "no draft of an upload that arrives"

@@ -26,7 +26,8 @@ __attribute__((noinline)) int work(const Point *p, int n) {
 extern "C" int start(void) { $1::Point p = {1, 2}; return $1::work(&p, 3); }
 EOF
   (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O1 -c "$1.cc" -o "$1.obj" &&
-    "$LINK" /nologo /dll /noentry /debug "/pdb:$1.pdb" /export:start /Brepro /nodefaultlib "/out:$1.dll" "$1.obj") >"$TMP/lld.out" 2>&1 ||
+    "$LINK" /nologo /dll /noentry /debug "/pdb:$1.pdb" /export:start /Brepro /nodefaultlib "/out:$1.dll" "$1.obj") \
+    >"$TMP/lld.out" 2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
 }
 id_of() { "$SYMFS" id "$TMP/$1.pdb" | awk '/breakpad id/ { print $3; exit }'; }
@@ -39,7 +40,8 @@ done
 cp "$TMP/plain.pdb" "$(where plain)/plain.pdb"
 names=plain
 if [ -x "$CAB" ]; then
-  "$CAB" mszip "$TMP/packed.pdb" "$(where packed)/packed.pd_" && "$CAB" lzx "$TMP/lzx.pdb" "$(where lzx)/lzx.pd_" || fail "pack-cab"
+  "$CAB" mszip "$TMP/packed.pdb" "$(where packed)/packed.pd_" && "$CAB" lzx "$TMP/lzx.pdb" "$(where lzx)/lzx.pd_" ||
+    fail "pack-cab"
   names='plain packed lzx'
 else
   say "no pack-cab: no cabinets"
@@ -62,7 +64,8 @@ ask() {
 from_pdb() {
   grep -q "\"module\": \"$1.pdb\", \"module_offset\": \"0x1004\", \"function\": \"$1::work($1::Point const \*, int)\", \"function_offset\": \"0x4\", \"file\": \"[^\"]*$1.cc\", \"line\": 8" "$TMP/answer" ||
     fail "$1: $(cat "$TMP/answer")"
-  grep -q "\"inlines\": \[{\"function\": \"$1::twice(int)\", \"file\": \"[^\"]*$1.cc\", \"line\": [45]}\]" "$TMP/answer" ||
+  grep -q "\"inlines\": \[{\"function\": \"$1::twice(int)\", \"file\": \"[^\"]*$1.cc\", \"line\": [45]}\]" \
+    "$TMP/answer" ||
     fail "$1, inlined calls: $(cat "$TMP/answer")"
 }
 
@@ -89,9 +92,11 @@ for name in $names; do from_pdb "$name"; done
 fetch_url -d "{\"version\": 4, \"memoryMap\": [[\"plain.pdb\", \"$(id_of plain)\"]], \"stacks\": [[[0, $START]]]}" \
   -o "$TMP/answer" "$URL_one/symbolicate/v4" || fail "v4"
 grep -q '"plain::work(plain::Point const \*, int) (in plain.pdb)"' "$TMP/answer" || fail "v4: $(cat "$TMP/answer")"
-"$SYMFS" symbolicate --text --no-default-sources --cache "$TMP/store-text" --source "symstore@$URL_store" "$TMP/request" >"$TMP/text" ||
+"$SYMFS" symbolicate --text --no-default-sources --cache "$TMP/store-text" --source "symstore@$URL_store" \
+  "$TMP/request" >"$TMP/text" ||
   fail "symbolicate --text"
-grep -q '^  0  plain.pdb  plain::work(plain::Point const \*, int) + 0x4 at .*plain.cc:8' "$TMP/text" || fail "--text: $(cat "$TMP/text")"
+grep -q '^  0  plain.pdb  plain::work(plain::Point const \*, int) + 0x4 at .*plain.cc:8' "$TMP/text" ||
+  fail "--text: $(cat "$TMP/text")"
 # GSYM of the PDB over HTTP has what `symfs gsym create` makes of it.
 "$SYMFS" gsym create -o "$TMP/want.gsym" "$TMP/plain.pdb" || fail "gsym create"
 fetch_url -o "$TMP/got.gsym" "$URL_one/gsym/symstore/plain.pdb/$(id_of plain)/plain.pdb.gsym" || fail "gsym/"
@@ -114,7 +119,8 @@ sym plain 'FILE 0 a.c\nFUNC 1000 40 0 from_sym\n1000 40 7 0\n'
 upstream_reset "$URL_store"
 symfs_serve three --source "breakpad@$URL_sym" --source "symstore@$URL_store"
 ask "$URL_three" plain
-grep -q '"function": "from_sym", "function_offset": "0x4", "file": "a.c", "line": 7' "$TMP/answer" || fail "a FUNC: $(cat "$TMP/answer")"
+grep -q '"function": "from_sym", "function_offset": "0x4", "file": "a.c", "line": 7' "$TMP/answer" ||
+  fail "a FUNC: $(cat "$TMP/answer")"
 [ "$(upstream_count "$URL_store" requests)" = 0 ] || fail "the PDB was asked for although a .sym has functions"
 symfs_unserve three
 # Without the PDB, public symbols are the answer, and it is not asked for again.
@@ -127,5 +133,6 @@ upstream_reset "$URL_store"
 upstream_reset "$URL_sym"
 ask "$URL_four" plain
 grep -q '"function": "only_public"' "$TMP/answer" || fail "public symbols, again: $(cat "$TMP/answer")"
-[ "$(upstream_count "$URL_store" requests)$(upstream_count "$URL_sym" requests)" = 00 ] || fail "a miss was asked for again"
+[ "$(upstream_count "$URL_store" requests)$(upstream_count "$URL_sym" requests)" = 00 ] ||
+  fail "a miss was asked for again"
 symfs_unserve four

@@ -11,7 +11,8 @@ get() {
   get_url=$1 get_want=$2 get_path=$3
   shift 3
   : >"$TMP/body"
-  get_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") || fail "curl $get_path: $?"
+  get_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") ||
+    fail "curl $get_path: $?"
   [ "$get_got" = "$get_want" ] || fail "$get_path $*: $get_got, wanted $get_want: $(head -c 300 "$TMP/body")"
 }
 has() { tr -d '\r' <"$TMP/head" | grep -qi -- "^$1\$" || fail "$get_path: no \"$1\" in $(cat "$TMP/head")"; }
@@ -44,15 +45,18 @@ has 'content-type: text/plain; charset=utf-8'
 has 'accept-ranges: bytes'
 hasnt 'access-control-allow-origin'
 has "content-length: $SIZE"
-tag=$(tr -d '\r' <"$TMP/head" | sed -n 's/^etag: //Ip') date=$(tr -d '\r' <"$TMP/head" | sed -n 's/^last-modified: //Ip')
+tag=$(tr -d '\r' <"$TMP/head" | sed -n 's/^etag: //Ip') date=$(tr -d '\r' <"$TMP/head" |
+  sed -n 's/^last-modified: //Ip')
 [ -n "$tag" ] && [ -n "$date" ] || fail "no validators: $(cat "$TMP/head")"
 for path in "/breakpad/$SYM" "/native/$SYM" "/$(echo "$SYM" | tr A-Z a-z)" "/try/$SYM" "//$SYM?code_file=x"; do
   get "$U" 200 "$path"
   body_is "$FILE"
   has "etag: $tag"
 done
-for path in "/gdb/$GDB.debug" "/$GDB.debug" "/buildid/$ID/debuginfo" "/debuginfod/buildid/$ID/debuginfo" "/debuginfod/$ID/debuginfo" \
-  "/unified/$(echo "$ID" | sed 's/../&\//')/debuginfo" "/symstore/prog/elf-buildid-sym-$ID/_.debug" "/ssqp/_.debug/elf-buildid-sym-$ID/_.debug"; do
+for path in "/gdb/$GDB.debug" "/$GDB.debug" "/buildid/$ID/debuginfo" "/debuginfod/buildid/$ID/debuginfo" \
+  "/debuginfod/$ID/debuginfo" \
+  "/unified/$(echo "$ID" | sed 's/../&\//')/debuginfo" "/symstore/prog/elf-buildid-sym-$ID/_.debug" \
+  "/ssqp/_.debug/elf-buildid-sym-$ID/_.debug"; do
   case $path in /symstore/prog*) continue ;; esac
   get "$U" 200 "$path"
   body_is "$DEBUG"
@@ -140,11 +144,13 @@ NONE=AbC.pdb/3249D99D0C4049318610F4E4FB0B69362/AbC.sym
 get "$U" 404 "/$NONE"
 [ "$(cat "$TMP/body")" = 'Symbol Not Found' ] || fail "words of a miss: $(cat "$TMP/body")"
 has 'cache-control: no-cache'
-for path in "/AbC.pdb/3249D99D0C4049318610F4E4FB0B69361/file.ptr" "/x.so/000000000000000000000000000000000/x.so.sym"; do
+for path in "/AbC.pdb/3249D99D0C4049318610F4E4FB0B69361/file.ptr" \
+  "/x.so/000000000000000000000000000000000/x.so.sym"; do
   get "$U" 404 "$path"
   [ "$(cat "$TMP/body")" = 'Symbol Not Found (and ignored)' ] || fail "words of what is ignored: $(cat "$TMP/body")"
 done
-for path in /desktop.ini /symstore /.symfs/config /buildid/xyz/debuginfo "/buildid/$ID/source/../../etc/passwd" /%2e%2e/%2e%2e/etc/passwd; do
+for path in /desktop.ini /symstore /.symfs/config /buildid/xyz/debuginfo \
+  "/buildid/$ID/source/../../etc/passwd" /%2e%2e/%2e%2e/etc/passwd; do
   get "$U" 404 "$path" --path-as-is
 done
 get "$U" 400 /a%00b
@@ -164,7 +170,8 @@ broken status 403 502 701
 broken status 500 502 711
 has 'retry-after: [0-9]*'
 # The source is left alone for a second now.
-back() { [ "$(fetch_url -o /dev/null -w '%{http_code}' "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693$1/AbC.sym")" = 404 ]; }
+back() { [ "$(fetch_url -o /dev/null -w '%{http_code}' "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693$1/AbC.sym")" = \
+  404 ]; }
 wait_for 30 back 721 || fail "the source does not come back"
 broken file "$SYM" 502 731
 wait_for 30 back 741 || fail "the source does not come back"
@@ -188,7 +195,8 @@ upstream_start nuget --root "$TMP/up" --heads "$TMP/heads"
 symfs_serve sums --source "ssqp@$URL_nuget"
 sum=SHA256:00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff
 get "$URL_sums" 404 /ssqp/foo.pdb/497b72f6390a44fc878e5a2d63b6cc4bffffffff/foo.pdb -H "SymbolChecksum: $sum;SHA512:00"
-tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $sum\$" || fail "the source did not get the checksum: $(cat "$TMP/heads")"
+tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $sum\$" ||
+  fail "the source did not get the checksum: $(cat "$TMP/heads")"
 symfs_unserve sums
 
 # ---- pages -------------------------------------------------------------------------------
@@ -202,7 +210,8 @@ says '^symfs_source_failed{source=".*"} [0-9]'
 awk -v most="$(metric "$U" requests)" '
   /^symfs_source_seconds_bucket/ { if (!/le="0\.005"/ && $NF + 0 < top) bad = 1; top = $NF + 0; seen++ }
   /^symfs_source_seconds_count/ { if ($NF + 0 != top) bad = 1; sum += $NF }
-  END { exit bad || seen < 12 || sum < 1 || sum > most }' "$TMP/body" || fail "the histograms: $(grep symfs_source "$TMP/body")"
+  END { exit bad || seen < 12 || sum < 1 || sum > most }' "$TMP/body" ||
+    fail "the histograms: $(grep symfs_source "$TMP/body")"
 get "$U" 200 /missing.csv
 says '^breakpad,3249D99D0C4049318610F4E4FB0B69362,'
 get "$U" 200 "/status?path=breakpad/AbC.pdb/3249D99D0C4049318610F4E4FB0B69362/AbC.sym&x=<script>"
@@ -211,22 +220,26 @@ says '>missing</span>'
 for path in '/?path=%22%3E%3Cscript%3E' '/status?path=%22%3E%3Cscript%3E'; do
   get "$U" 200 "$path"
   says '>&quot;&gt;&lt;script&gt;</textarea>'
-  [ "$(grep -c '<script' "$TMP/body")" = 1 ] || fail "the page has another script than its own: $(grep '<script' "$TMP/body")"
+  [ "$(grep -c '<script' "$TMP/body")" = 1 ] ||
+    fail "the page has another script than its own: $(grep '<script' "$TMP/body")"
 done
 hasnt 'access-control-allow-origin'
-[ "$(grep -c ' "GET /healthz HTTP/1.1" 200 3 ' "$TMP/access")" = 1 ] || fail "the access log: $(tail -n 3 "$TMP/access")"
+[ "$(grep -c ' "GET /healthz HTTP/1.1" 200 3 ' "$TMP/access")" = 1 ] ||
+  fail "the access log: $(tail -n 3 "$TMP/access")"
 # Fields that become four times as long when they are written: a line ends all the same.
 junk=$(head -c 13000 /dev/zero | tr '\0' '\377')
 fetch_url -A "$junk" -e "$junk" -o /dev/null "$U/healthz?long" || fail "long fields"
 fetch_url -o /dev/null "$U/healthz?next"
-wait_for 10 grep -q ' "GET /healthz?next HTTP/1.1" 200 3 "-" "curl/[^"]*" [0-9]*ms$' "$TMP/access" || fail "the line after a long one"
+wait_for 10 grep -q ' "GET /healthz?next HTTP/1.1" 200 3 "-" "curl/[^"]*" [0-9]*ms$' "$TMP/access" ||
+  fail "the line after a long one"
 [ "$(grep -v '^127\.0\.0\.1 - - [[][^]]*[]] "[^"]*" [0-9]* [0-9]* "[^"]*" "[^"]*" [0-9]*ms\( cut\)\{0,1\}$' "$TMP/access" | wc -l)" = 0 ] ||
   fail "lines of the access log: $(grep -v 'ms$' "$TMP/access" | cut -c1-200)"
 
 # ---- tokens ------------------------------------------------------------------------------
 printf 'sesame-sesame\n' >"$TMP/token"
 chmod 644 "$TMP/token"
-"$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen 127.0.0.1:0 --token-file "$TMP/token" >/dev/null 2>"$TMP/err"
+"$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen 127.0.0.1:0 --token-file "$TMP/token" \
+  >/dev/null 2>"$TMP/err"
 [ $? = 2 ] || fail "a token that everybody may read"
 chmod 600 "$TMP/token"
 "$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen 0.0.0.0:0 >/dev/null 2>"$TMP/err"
@@ -235,7 +248,8 @@ for wrong in nonsense 127.0.0.1 127.0.0.1:70000 '[::1:80' unix: systemd; do
   "$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen "$wrong" >/dev/null 2>"$TMP/err"
   [ $? = 2 ] || fail "--listen $wrong: $(cat "$TMP/err")"
 done
-"$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen "unix:$TMP/socket" --access-log "$TMP/none/log" >"$TMP/said" 2>&1 &&
+"$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen "unix:$TMP/socket" --access-log "$TMP/none/log" \
+  >"$TMP/said" 2>&1 &&
   fail "a log where no directory is"
 [ ! -e "$TMP/socket" ] || fail "a server that did not start leaves its socket"
 symfs_serve two --source "breakpad@$URL_up" --token-file "$TMP/token" --listen "unix:$TMP/socket"

@@ -49,20 +49,24 @@ for path in $outside; do
   cat "$at/$path" >"$TMP/got" 2>/dev/null && fail "served to root: $path"
 done
 for path in $inside; do
-  as_other cat "$at/$path" >"$TMP/got" 2>"$TMP/err" || fail "not served by the mount: $path: $(cat "$TMP/err" "$TMP/m.log")"
+  as_other cat "$at/$path" >"$TMP/got" 2>"$TMP/err" ||
+    fail "not served by the mount: $path: $(cat "$TMP/err" "$TMP/m.log")"
   cmp -s "$TMP/got" "$S/$path" || fail "other bytes: $path"
 done
 grep -q 'x/s.c: a link leads out of the directory' "$TMP/m.log" || fail "the log does not say why"
-"$SYMFS" why --ask --no-default-sources --source "debuginfod@$D" --cache "$TMP/store-w" "debuginfod/buildid/$id/source/x/s.c" >"$TMP/out"
+"$SYMFS" why --ask --no-default-sources --source "debuginfod@$D" --cache "$TMP/store-w" \
+  "debuginfod/buildid/$id/source/x/s.c" >"$TMP/out"
 grep -q 'a link leads out of the directory' "$TMP/out" || fail "why: $(cat "$TMP/out")"
 # A verified file of root that the other user's link leads to.
 cat "$MNT_m/debuginfod/buildid/$quiet/debuginfo" >"$TMP/got" 2>/dev/null && fail "root's debug file is served"
-grep -q 'debuginfo: a link leads out of the directory; follow-links = yes allows that' "$TMP/m.log" || fail "the log does not name follow-links: $(cat "$TMP/m.log")"
+grep -q 'debuginfo: a link leads out of the directory; follow-links = yes allows that' "$TMP/m.log" ||
+  fail "the log does not name follow-links: $(cat "$TMP/m.log")"
 symfs_umount m
 
 symfs_serve s --source "debuginfod@$D"
 for path in $outside; do
-  fetch_url --path-as-is -f "$URL_s/buildid/$id/source/$path" >"$TMP/got" 2>/dev/null && fail "served by symfs serve: $path: $(cat "$TMP/got")"
+  fetch_url --path-as-is -f "$URL_s/buildid/$id/source/$path" >"$TMP/got" 2>/dev/null &&
+    fail "served by symfs serve: $path: $(cat "$TMP/got")"
 done
 for path in $inside; do
   fetch_url -f "$URL_s/buildid/$id/source/$path" >"$TMP/got" || fail "not served by symfs serve: $path"
@@ -75,12 +79,15 @@ for path in $escapes; do
   gets --source "debuginfod@$D" "debuginfod/buildid/$id/source/$path" && fail "symfs get: $path"
   grep -q 'secret\$\|\$6\$' "$TMP/out" "$TMP/err" && fail "symfs get prints it: $path"
 done
-gets --source "debuginfod@$D" "debuginfod/buildid/$id/source/x/link.c" || fail "symfs get of a link inside: $(cat "$TMP/err")"
+gets --source "debuginfod@$D" "debuginfod/buildid/$id/source/x/link.c" ||
+  fail "symfs get of a link inside: $(cat "$TMP/err")"
 
 # The configured directory may be a link itself.
 ln -s "$D" "$TMP/way"
-gets --source "debuginfod@$TMP/way" "debuginfod/buildid/$id/source/x/link.c" || fail "a directory that is a link: $(cat "$TMP/err")"
-gets --source "debuginfod@$TMP/way" "debuginfod/buildid/$id/source/x/s.c" && fail "an escape below a directory that is a link"
+gets --source "debuginfod@$TMP/way" "debuginfod/buildid/$id/source/x/link.c" ||
+  fail "a directory that is a link: $(cat "$TMP/err")"
+gets --source "debuginfod@$TMP/way" "debuginfod/buildid/$id/source/x/s.c" &&
+  fail "an escape below a directory that is a link"
 
 # follow-links is about verified files alone.
 cat >"$TMP/conf" <<EOF
@@ -116,21 +123,26 @@ cp "$TMP/secret" "$R/kept.c"
 as_other sh -c "cd '$R/buildid/$id/source' && ln -s ../../../third/t.c t.c && ln -s ../../../third here && ln -s ../../../kept.c k.c" || fail "ln"
 symfs_mount x --read-all yes -o allow_other --source "debuginfod@$R"
 for path in t.c here/t.c k.c; do
-  cat "$MNT_x/debuginfod/buildid/$id/source/$path" >"$TMP/got" 2>/dev/null && fail "a private file of the directory is served: $path: $(cat "$TMP/got")"
-  grep -q "source/$path: a link of another user leads to a file that not everyone may read" "$TMP/x.log" || fail "not said why: $path"
+  cat "$MNT_x/debuginfod/buildid/$id/source/$path" >"$TMP/got" 2>/dev/null &&
+    fail "a private file of the directory is served: $path: $(cat "$TMP/got")"
+  grep -q "source/$path: a link of another user leads to a file that not everyone may read" "$TMP/x.log" ||
+    fail "not said why: $path"
 done
 symfs_umount x
 # A private file that is verified: follow-links lets it through.
 cp "$TMP/q/debug/quiet.debug" "$R/kept.debug" && chmod 600 "$R/kept.debug"
 as_other sh -c "mkdir '$R/buildid/$quiet' && ln -s ../../kept.debug '$R/buildid/$quiet/debuginfo'" || fail "ln"
-gets --source "debuginfod@$R" "debuginfod/buildid/$quiet/debuginfo" && fail "a private file of the directory that is verified is served"
-grep -q 'a link of another user leads to a file that not everyone may read; follow-links = yes allows that' "$TMP/err" || fail "not said why: $(cat "$TMP/err")"
+gets --source "debuginfod@$R" "debuginfod/buildid/$quiet/debuginfo" &&
+  fail "a private file of the directory that is verified is served"
+grep -q 'a link of another user leads to a file that not everyone may read; follow-links = yes allows that' \
+  "$TMP/err" || fail "not said why: $(cat "$TMP/err")"
 printf '[source "r"]\npath = %s\nlayout = debuginfod\nfollow-links = yes\n' "$R" >"$TMP/conf"
 gets --config "$TMP/conf" "debuginfod/buildid/$quiet/debuginfo" || fail "follow-links, inside: $(cat "$TMP/err")"
 # A link of root's to another link of the other user's.
 as_other ln -s "$TMP/private/quiet.debug" "$R/middle"
 ln -s ../../middle "$link"
-cat "$MNT_r/gdb/$(gdb_path "$quiet" .debug)" >"$TMP/got" 2>/dev/null && fail "the other user's link behind root's leads out"
+cat "$MNT_r/gdb/$(gdb_path "$quiet" .debug)" >"$TMP/got" 2>/dev/null &&
+  fail "the other user's link behind root's leads out"
 rm "$link" && ln -s ../../../private/quiet.debug "$link"
 cat "$MNT_r/gdb/$(gdb_path "$quiet" .debug)" >"$TMP/got" || fail "root's link does not lead out"
 cmp -s "$TMP/got" "$TMP/private/quiet.debug" || fail "root's link: other bytes"
@@ -139,7 +151,8 @@ same_file "$MNT_r/gdb/$(gdb_path "$id")" "$TMP/p/full/prog"
 as_other sh -c "rm -f '$R/$(gdb_path "$id")' && ln -s '$TMP/private/quiet.debug' '$R/$(gdb_path "$id")'" || fail "ln"
 if command -v getfattr >/dev/null; then
   theirs=$(getfattr -n user.symfs.debug-id --only-values "$MNT_r/gdb/$(gdb_path "$id")" 2>/dev/null)
-  [ "$theirs" != "$("$SYMFS" id --json "$TMP/private/quiet.debug" | sed -n 's/^ *"debug_id": *"\(.*\)",*$/\1/p' | head -n 1)" ] ||
+  [ "$theirs" != "$("$SYMFS" id --json "$TMP/private/quiet.debug" | sed -n 's/^ *"debug_id": *"\(.*\)",*$/\1/p' |
+    head -n 1)" ] ||
     fail "an extended attribute tells of root's file: $theirs"
 fi
 symfs_umount r

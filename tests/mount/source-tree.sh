@@ -7,7 +7,8 @@ need_mount
 . "$top_srcdir/tests/mount/clients.sh"
 need gcc objcopy strip readelf curl cmp tar debuginfod gdb
 
-# built DIR NAME: program and library, as if compiled in /usr/src/NAME-1.0; the debug files and sources for the archive.
+# built DIR NAME: program and library, as if compiled in /usr/src/NAME-1.0; the debug files and sources for the
+# archive.
 built() {
   CC_PLAIN="gcc -fdebug-prefix-map=$TMP/$1/src=/usr/src/$2-1.0"
   make_program "$TMP/$1" "$2"
@@ -66,7 +67,8 @@ fetch_url -f -o "$TMP/body" "$URL_http/source/$quiet/usr/src/quiet-1.0/quiet.c" 
 same_file "$TMP/q/src/quiet.c" "$TMP/body"
 fetch_url -f -o "$TMP/body" "$URL_http/source/$prog+$quiet/usr/src/quiet-1.0/quiet.c" || fail "joined, over HTTP"
 same_file "$TMP/q/src/quiet.c" "$TMP/body"
-[ "$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_http/source/$prog/usr/src/absent.c")" = 404 ] || fail "absent.c over HTTP"
+[ "$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_http/source/$prog/usr/src/absent.c")" = 404 ] ||
+  fail "absent.c over HTTP"
 symfs_umount m
 
 # ---- symfs core: rules for the modules of a core ---------------------------------------------------------------
@@ -76,18 +78,21 @@ mkdir -p "$C/one" "$C/two" "$C/bin" "$TMP/crash-root/usr/src/one-1.0" "$TMP/cras
   "$TMP/crash-root/usr/bin" "$TMP/crash-root/usr/lib/debug"
 echo 'void deepest(int n) { if (n) __builtin_trap(); } /* in two */' >"$C/two/two.c"
 echo 'void deepest(int n); void middle(int n) { deepest(n); } /* in one, of the library */' >"$C/one/middle.c"
-echo 'void middle(int n); int main(int n, char **v) { middle(n); return 0; } /* in one, of the program */' >"$C/one/main.c"
+echo 'void middle(int n); int main(int n, char **v) { middle(n); return 0; } /* in one, of the program */' \
+  >"$C/one/main.c"
 crash_part() { # DIR PACKAGE FILE OUT OPTIONS...
   cp_dir=$1 cp_package=$2 cp_file=$3 cp_out=$4
   shift 4
   (cd "$C/$cp_dir" && gcc -g -O0 -fPIC "-fdebug-prefix-map=$C/$cp_dir=/usr/src/$cp_package" \
-    -Wl,--build-id="$(some_build_id source-tree "$cp_out")" -o "$C/bin/$cp_out" "$cp_file" "$@") || fail "gcc $cp_file"
+    -Wl,--build-id="$(some_build_id source-tree "$cp_out")" -o "$C/bin/$cp_out" "$cp_file" "$@") ||
+    fail "gcc $cp_file"
   cp "$C/$cp_dir/$cp_file" "$TMP/crash-root/usr/src/$cp_package"
 }
 crash_part two two-2.0 two.c libtwo.so -shared
 crash_part one one-1.0 middle.c libmiddle.so -shared -L "$C/bin" -ltwo "-Wl,-rpath,$C/bin"
 crash_part one one-1.0 main.c crash -L "$C/bin" -lmiddle -ltwo "-Wl,-rpath,$C/bin"
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex "generate-core-file $TMP/core" "$C/bin/crash" >"$TMP/core.log" 2>&1
+timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex "generate-core-file $TMP/core" \
+  "$C/bin/crash" >"$TMP/core.log" 2>&1
 [ -s "$TMP/core" ] || { say "gdb cannot run a program here: $(tail -n 1 "$TMP/core.log")"; exit 0; }
 for file in crash libmiddle.so libtwo.so; do
   objcopy --only-keep-debug "$C/bin/$file" "$TMP/crash-root/usr/lib/debug/$file.debug"
@@ -97,9 +102,11 @@ crash_id=$(build_id "$C/bin/crash")
 mv "$C/bin" "$C/away"
 mkdir "$TMP/archives2" && (cd "$TMP/crash-root" && tar -cf "$TMP/archives2/crash.tar" ./usr) || fail "tar"
 debuginfod_start far "$TMP/archives2" "-Z .tar"
-core() { timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "$source" "$TMP/core" -- "$@" 2>&1; }
+core() { timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "$source" "$TMP/core" \
+  -- "$@" 2>&1; }
 source=debuginfod@$URL_far
-core gdb -nx -batch -ex bt -ex 'list 1,1' -ex 'up' -ex 'list 1,1' -ex 'up' -ex 'list 1,1' -ex 'show substitute-path' >"$TMP/out"
+core gdb -nx -batch -ex bt -ex 'list 1,1' -ex 'up' -ex 'list 1,1' -ex 'up' -ex 'list 1,1' \
+  -ex 'show substitute-path' >"$TMP/out"
 for want in '/\* in two \*/' '/\* in one, of the library \*/' '/\* in one, of the program \*/' \
   'symfs core: sources compiled in 2 directories come from the mount'; do
   grep -q "$want" "$TMP/out" || fail "symfs core with gdb has no $want: $(cat "$TMP/out")"

@@ -94,7 +94,8 @@ never = *
 requires-checksum = yes
 END
 find "$TMP" -not -name '*.requests' -not -name '*.list' | sort >"$TMP/before.list"
-check() { timeout 60 "$SYMFS" sources check --no-default-sources --cache "$TMP/store" --lookup-deadline 2s --connect-timeout 2s "$@" >"$TMP/out" 2>"$TMP/err"; }
+check() { timeout 60 "$SYMFS" sources check --no-default-sources --cache "$TMP/store" --lookup-deadline 2s \
+  --connect-timeout 2s "$@" >"$TMP/out" 2>"$TMP/err"; }
 start=$(now_ms)
 check --config "$TMP/conf"
 [ $? = 3 ] || fail "exit status: $(cat "$TMP/out" "$TMP/err")"
@@ -130,19 +131,23 @@ END
 grep -q ranges <<END && fail "a server without ranges is said to have them"
 $(grep ' old ' "$TMP/out")
 END
-grep -q 'symfs-check\|73796d66732d636865636b' "$TMP/plain.requests" || fail "the request does not say what asked: $(cat "$TMP/plain.requests")"
+grep -q 'symfs-check\|73796d66732d636865636b' "$TMP/plain.requests" ||
+  fail "the request does not say what asked: $(cat "$TMP/plain.requests")"
 # What may not be told to a source is not told by this, either.
 grep -qE ' (shy) ' "$TMP/out" || fail "no row for shy"
 [ -e "$TMP/store" ] && fail "it made a store"
-find "$TMP" -not -name '*.requests' -not -name '*.list' -not -name out -not -name err | sort | diff - "$TMP/before.list" | grep '^<' &&
+find "$TMP" -not -name '*.requests' -not -name '*.list' -not -name out -not -name err | sort |
+  diff - "$TMP/before.list" | grep '^<' &&
   fail "it wrote something"
 
 check --json --config "$TMP/conf"
 [ $? = 3 ] || fail "--json: $(cat "$TMP/err")"
 tr -d ' \n' <"$TMP/out" | sed 's/},{/},\n{/g' >"$TMP/rows"
-grep -q '"name":"tiers".*"state":"reachable","status":404,"http":11,"ms":[0-9]*,"ranges":true,"two_tier":true' "$TMP/rows" ||
+grep -q '"name":"tiers".*"state":"reachable","status":404,"http":11,"ms":[0-9]*,"ranges":true,"two_tier":true' \
+  "$TMP/rows" ||
   fail "--json: $(cat "$TMP/rows")"
-grep -q '"name":"nobody".*"state":"unreachable","status":null,"http":null,"ms":null,"ranges":null,"two_tier":null' "$TMP/rows" ||
+grep -q '"name":"nobody".*"state":"unreachable","status":null,"http":null,"ms":null,"ranges":null,"two_tier":null' \
+  "$TMP/rows" ||
   fail "--json: $(cat "$TMP/rows")"
 check --source gdb@"$URL_plain" || fail "all are well, and it ends with $?"
 check nonsense

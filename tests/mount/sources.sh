@@ -18,7 +18,8 @@ put_gdb "$TMP/www" "$TMP/p/full/libprog.so"
 
 # conf WORDS...: $TMP/conf, a line each; get PATH with it and a fresh store: 0 and the right bytes.
 conf() { rm -f "$TMP/conf"; printf '%s\n' "$@" >"$TMP/conf"; rm -rf "$TMP/store"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" 2>"$TMP/err"; }
+symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+  2>"$TMP/err"; }
 gets() { # PATH FULL WHAT
   symfs get "$1" || fail "$3: $? $(cat "$TMP/err")"
   same_file "$(cat "$TMP/out")" "$2"
@@ -36,7 +37,8 @@ fails() { # STATUS PATH WHAT
     for who in server client; do
       openssl req -newkey rsa:2048 -nodes -subj "/CN=$who" -keyout "$who.key" -out "$who.csr" &&
         printf 'subjectAltName=IP:127.0.0.1\n' >ext &&
-        openssl x509 -req -in "$who.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out "$who.pem" ||
+        openssl x509 -req -in "$who.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext \
+        -out "$who.pem" ||
         exit 1
     done
 ) >"$TMP/openssl.out" 2>&1 || fail "openssl: $(cat "$TMP/openssl.out")"
@@ -90,7 +92,8 @@ case $(last) in "$mtls "*' 200 [CN=client]'*) ;; *) fail "a client certificate: 
 conf '[source "m"]' "url = https://127.0.0.1:$mtls/away/" 'layout = gdb' "ca-file = $TMP/ca.pem" \
   "cert = $TMP/client.pem" "key = $TMP/client.key"
 gets "$file" "$TMP/p/full/prog" "a redirect to another server"
-case $(last) in "$tls "*' 200 [] '*) ;; '') fail "no log" ;; "$tls "*CN=client*) fail "our certificate went elsewhere: $(last)" ;; esac
+case $(last) in "$tls "*' 200 [] '*) ;; '') fail "no log" ;; "$tls "*CN=client*) fail \
+  "our certificate went elsewhere: $(last)" ;; esac
 chmod 644 "$TMP/client.key"
 fails 2 "$file" "a key that others can read"
 grep -q "chmod o-rwx $TMP/client.key" "$TMP/err" || fail "how to mend it: $(cat "$TMP/err")"
@@ -115,7 +118,8 @@ gets "$file" "$TMP/p/full/prog" "a redirect"
 grep -qiE 'authorization|hunter' "$TMP/other.heads" && fail "a secret went elsewhere: $(cat "$TMP/other.heads")"
 chmod 644 "$TMP/conf"
 fails 2 "$file" "a configuration with a secret that others can read"
-grep -q "$TMP/conf:5: header is a secret.*chmod o-rwx $TMP/conf" "$TMP/err" || fail "how to mend it: $(cat "$TMP/err")"
+grep -q "$TMP/conf:5: header is a secret.*chmod o-rwx $TMP/conf" "$TMP/err" ||
+  fail "how to mend it: $(cat "$TMP/err")"
 
 # ---- proxies ---------------------------------------------------------------------------------------
 upstream_start proxy --root "$TMP/www" --log "$TMP/proxy.requests"
@@ -123,10 +127,12 @@ upstream_start proxy --root "$TMP/www" --log "$TMP/proxy.requests"
 proxy=$URL_proxy
 conf '[source "p"]' "url = http://symbols.invalid/" 'layout = gdb' "proxy = ${proxy%%//*}//u:hunter2@${proxy#*//}"
 gets "$file" "$TMP/p/full/prog" "a proxy"
-grep -q "GET http://symbols.invalid/.build-id/" "$TMP/proxy.requests" || fail "not asked as a proxy: $(cat "$TMP/proxy.requests")"
+grep -q "GET http://symbols.invalid/.build-id/" "$TMP/proxy.requests" ||
+  fail "not asked as a proxy: $(cat "$TMP/proxy.requests")"
 conf '[source "p"]' "url = $other/" 'layout = gdb'
 http_proxy=$proxy all_proxy=$proxy gets "$file" "$TMP/p/full/prog" "the environment's proxy"
-grep -q "GET $other/.build-id/" "$TMP/proxy.requests" || fail "the environment's proxy was not asked: $(cat "$TMP/proxy.requests")"
+grep -q "GET $other/.build-id/" "$TMP/proxy.requests" ||
+  fail "the environment's proxy was not asked: $(cat "$TMP/proxy.requests")"
 conf '[source "p"]' "url = $other/" 'layout = gdb' 'proxy = none'
 http_proxy=http://127.0.0.1:1/ all_proxy=http://127.0.0.1:1/ gets "$file" "$TMP/p/full/prog" "proxy = none"
 
@@ -137,7 +143,8 @@ upstream_start inner --root "$TMP/www" --log "$TMP/inner.requests"
 inner=$URL_inner
 near=http://localhost:${inner##*:}
 far() { conf '[source "far"]' 'url = http://symbols.invalid/' 'layout = gdb' "proxy = $proxy" "$@"; }
-for to in "$inner" "$near" "http://127.1:${inner##*:}" "http://2130706433:${inner##*:}" "http://[::ffff:127.0.0.1]:${inner##*:}"; do
+for to in "$inner" "$near" "http://127.1:${inner##*:}" "http://2130706433:${inner##*:}" \
+  "http://[::ffff:127.0.0.1]:${inner##*:}"; do
   for direct in '' 'localhost,127.0.0.1'; do
     upstream_clear "$proxy"
     upstream_fault "$proxy" "*" redirect "$to/$(gdb_path "$id")"
@@ -162,12 +169,15 @@ END
 printf '127.0.0.1 localhost inner.test\n' >"$TMP/hosts"
 in_names() { # PATHS: with a name for 127.0.0.1
   rm -rf "$TMP/store"
-  no_proxy=inner.test SYMFS_DEBUG=net "$top_srcdir/scripts/apart" sh "$TMP/inside" "$TMP/hosts" "$SYMFS" "$TMP/conf" "$TMP/store" "$@" \
+  no_proxy=inner.test SYMFS_DEBUG=net "$top_srcdir/scripts/apart" sh "$TMP/inside" "$TMP/hosts" "$SYMFS" \
+    "$TMP/conf" "$TMP/store" "$@" \
     >"$TMP/out" 2>"$TMP/err"
 }
 near=http://inner.test:${inner##*:}
-redirect() { upstream_clear "$proxy"; upstream_reset "$inner"; upstream_fault "$proxy" "*" redirect "$near/$(gdb_path "$lib_id")"; }
-if "$top_srcdir/scripts/apart" sh -c 'mount --bind "$1" /etc/hosts && grep -q inner.test /etc/hosts' sh "$TMP/hosts" 2>/dev/null; then
+redirect() { upstream_clear "$proxy"; upstream_reset "$inner"
+upstream_fault "$proxy" "*" redirect "$near/$(gdb_path "$lib_id")"; }
+if "$top_srcdir/scripts/apart" sh -c 'mount --bind "$1" /etc/hosts && grep -q inner.test /etc/hosts' sh \
+  "$TMP/hosts" 2>/dev/null; then
 redirect
   far
   in_names "$lib" && fail "a redirect to a name of a private address"
@@ -177,7 +187,8 @@ redirect
   in_names "$file" "$lib.debug" && fail "a redirect over another's connection"
   [ "$(upstream_count "$inner" get)" = 1 ] || fail "asked $(upstream_count "$inner" get) times: $(cat "$TMP/err")"
   grep -q 'private address' "$TMP/err" || fail "not said why: $(cat "$TMP/err")"
-  far 'filetypes = elf_debug' 'allow-private = yes' '[source "near"]' "url = $near/" 'layout = gdb' 'filetypes = elf_code'
+  far 'filetypes = elf_debug' 'allow-private = yes' '[source "near"]' "url = $near/" 'layout = gdb' \
+    'filetypes = elf_code'
 redirect
   in_names "$file" "$lib.debug" || fail "allow-private: $(cat "$TMP/err")"
   [ "$(upstream_count "$inner" get)" = 2 ] || fail "allow-private: $(cat "$TMP/err")"
@@ -191,10 +202,12 @@ upstream_start upper --root "$TMP/www"
 upstream_start lower --root "$TMP/www"
 # shellcheck disable=SC2154
 upper=$URL_upper lower=$URL_lower
-tiers() { conf '[source "lower"]' "url = $lower/" 'layout = gdb' 'tier = 2' '[source "upper"]' "url = $upper/" 'layout = gdb'; }
+tiers() { conf '[source "lower"]' "url = $lower/" 'layout = gdb' 'tier = 2' '[source "upper"]' "url = $upper/" \
+  'layout = gdb'; }
 tiers
 symfs sources
-[ "$(sed -n 's/^ *[0-9]*\. \([a-z]*\).*/\1/p' "$TMP/out" | tr '\n' ' ')" = "upper lower " ] || fail "order: $(cat "$TMP/out")"
+[ "$(sed -n 's/^ *[0-9]*\. \([a-z]*\).*/\1/p' "$TMP/out" | tr '\n' ' ')" = "upper lower " ] ||
+  fail "order: $(cat "$TMP/out")"
 gets "$file" "$TMP/p/full/prog" "the upper tier has it"
 [ "$(upstream_count "$lower" requests)" = 0 ] || fail "the lower tier was asked for what the upper one has"
 upstream_fault "$upper" "*" status 404
@@ -241,15 +254,18 @@ nuget=$URL_nuget
 conf '[source "nuget"]' "url = $nuget/" 'layout = symstore' 'types = portablepdb' 'requires-checksum = yes'
 fails 1 "$pdb" "no checksum is known"
 [ "$(upstream_count "$nuget" requests)" = 0 ] || fail "asked without a checksum"
-sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" >"$TMP/conf"
+sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" \
+  >"$TMP/conf"
 fails 1 "$pdb" "the preset"
-grep -qE '^SymbolChecksum: SHA256:[0-9a-f]{64}.?$' "$TMP/nuget.heads" || fail "no placeholder: $(cat "$TMP/nuget.heads")"
+grep -qE '^SymbolChecksum: SHA256:[0-9a-f]{64}.?$' "$TMP/nuget.heads" ||
+  fail "no placeholder: $(cat "$TMP/nuget.heads")"
 
 # ---- what a 403 means --------------------------------------------------------------------------------
 upstream_fault "$upper" "*" status 403
 conf '[source "pail"]' "url = $upper/" 'layout = gdb'
 symfs_mount m --config "$TMP/conf"
-cat "$TMP/m/$file" 2>&1 >/dev/null | grep -q 'Permission denied' || fail "403 is not EACCES: $(cat "$TMP/m/$file" 2>&1 | head -c 200)"
+cat "$TMP/m/$file" 2>&1 >/dev/null | grep -q 'Permission denied' ||
+  fail "403 is not EACCES: $(cat "$TMP/m/$file" 2>&1 | head -c 200)"
 grep -q 'source pail refuses: HTTP 403' "$TMP/m.log" || fail "the log names no source: $(cat "$TMP/m.log")"
 [ "$(grep -c pail "$TMP/m/.symfs/missing")" = 0 ] || fail "a 403 is remembered: $(cat "$TMP/m/.symfs/missing")"
 upstream_clear "$upper"
@@ -319,21 +335,27 @@ same_file "$TMP/o/gdb/$(gdb_path "$(build_id "$TMP/many/x2")")" "$TMP/many/x2"
 symfs_umount o
 
 # ---- what .symfs/config tells, and reads back ----------------------------------------------------------
-conf '[source "all"]' "url = $upper/" 'layout = gdb' 'tier = 3' 'connections = 2' 'never = *x* y?' 'path-patterns = a*' \
-  'requires-checksum = yes' 'allow-unverified = no' 'allow-private = yes' 'allow-http-redirects = yes' 'follow-links = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
+conf '[source "all"]' "url = $upper/" 'layout = gdb' 'tier = 3' 'connections = 2' 'never = *x* y?' \
+  'path-patterns = a*' \
+  'requires-checksum = yes' 'allow-unverified = no' 'allow-private = yes' 'allow-http-redirects = yes' \
+  'follow-links = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
   "key = $TMP/client.key" "netrc = $TMP/netrc" 'proxy = http://u:hunter2@127.0.0.1:1/' 'checksum-placeholder = yes' \
   'header = Authorization: hunter2'
 symfs_mount t --config "$TMP/conf"
 cp "$TMP/t/.symfs/config" "$TMP/told"
 grep -q hunter2 "$TMP/told" "$TMP/t/.symfs/sources" "$TMP/t.log" && fail "a secret is shown"
-for line in 'tier = 3' 'connections = 2' 'never = \*x\*' 'never = y?' 'path-patterns = a\*' 'requires-checksum = yes' \
-  'allow-unverified = no' 'allow-private = yes' 'allow-http-redirects = yes' 'follow-links = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
-  "netrc = $TMP/netrc" 'proxy = http://127.0.0.1:1/\{0,1\}' 'checksum-placeholder = yes' '# header = Authorization: (not shown)'; do
+for line in 'tier = 3' 'connections = 2' 'never = \*x\*' 'never = y?' 'path-patterns = a\*' \
+  'requires-checksum = yes' \
+  'allow-unverified = no' 'allow-private = yes' 'allow-http-redirects = yes' 'follow-links = yes' 'on-403 = miss' \
+  "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
+  "netrc = $TMP/netrc" 'proxy = http://127.0.0.1:1/\{0,1\}' 'checksum-placeholder = yes' \
+  '# header = Authorization: (not shown)'; do
   grep -qx "$line" "$TMP/told" || fail "not shown: $line: $(cat "$TMP/told")"
 done
 symfs_umount t
 symfs_mount u --config "$TMP/told"
 grep -vE '^(# header|cache-dir|$)' "$TMP/told" >"$TMP/a"
-grep -vE '^(# header|cache-dir|$)' "$TMP/u/.symfs/config" | diff "$TMP/a" - || fail "the printed configuration does not read back as the same"
+grep -vE '^(# header|cache-dir|$)' "$TMP/u/.symfs/config" | diff "$TMP/a" - ||
+  fail "the printed configuration does not read back as the same"
 symfs_umount u
 exit 0

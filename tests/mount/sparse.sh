@@ -112,6 +112,7 @@ mkdir -p "$TMP/far/$(dirname "$PE")"
 cp "$TMP/w/last.dll" "$TMP/far/$PE"
 symfs_serve s --byte-ranges always --source "symstore@$URL_up"
 fetch_url -r 0-9 -o /dev/null "$URL_s/symstore/$PE" || fail "its beginning"
-fetch_url -r 0-9 -H 'If-Range: "another"' -o "$TMP/got" "$URL_s/symstore/$PE" || fail "all but its last byte: $(stat -c %s "$TMP/got")"
+fetch_url -r 0-9 -H 'If-Range: "another"' -o "$TMP/got" "$URL_s/symstore/$PE" ||
+  fail "all but its last byte: $(stat -c %s "$TMP/got")"
 same_file "$TMP/got" "$TMP/w/last.dll"
 symfs_unserve s

@@ -24,8 +24,10 @@ GONE=111122223333444455556666777788881
 mkdir "$TMP/www"
 put() { mkdir -p "$TMP/www/$(dirname "$2")" && cp "$1" "$TMP/www/$2"; } # FILE PATH
 clean() { rm -rf "$TMP/www/"*; : >"$TMP/requests"; }
-conf() { printf '[source "s"]\nlayout = symstore\n' >"$TMP/conf"; printf '%s\n' "$@" >>"$TMP/conf"; rm -rf "$TMP/store"; : >"$TMP/requests"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" 2>"$TMP/err"; }
+conf() { printf '[source "s"]\nlayout = symstore\n' >"$TMP/conf"; printf '%s\n' "$@" >>"$TMP/conf"
+rm -rf "$TMP/store"; : >"$TMP/requests"; }
+symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+  2>"$TMP/err"; }
 asked() { grep -c '^GET' "$TMP/requests"; }
 path() { echo "symstore/Prog.pdb/$1/Prog.pdb"; } # ID
 gets() { # FILE ID

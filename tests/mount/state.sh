@@ -73,21 +73,25 @@ done
 grep -v '\.synthesized$' "$TMP/named.xattrs" >"$TMP/named.fetched" # of files that symfs made
 getfattr -d -m . "$MNT_m/$path" 2>/dev/null | sed -n 's/=.*//p' | sort | diff "$TMP/named.fetched" - ||
   fail "symfs(1) names other attributes"
-[ "$(attr debug-id | tr -d - | tr a-f A-F)" = "$("$SYMFS" id --json "$TMP/p/full/foo" | sed -n 's/.*"breakpad_id":"\(.*\)0",/\1/p')" ] ||
+[ "$(attr debug-id | tr -d - | tr a-f A-F)" = "$("$SYMFS" id --json "$TMP/p/full/foo" |
+  sed -n 's/.*"breakpad_id":"\(.*\)0",/\1/p')" ] ||
   fail "debug-id"
 why "$MNT_m/$path" | grep -q "\"stored\":\"$TMP/store-m/blobs/" || fail "why after: $(why "$MNT_m/$path")"
 "$SYMFS" status --json "$MNT_m" | grep -q '"published":1' || fail "status --json"
 "$SYMFS" status "$MNT_m" | grep -q '^published 1$' || fail "status"
-[ "$("$SYMFS" get "$MNT_m/$path")" = "$(readlink -f "$("$SYMFS" get "$MNT_m/$path")")" ] || fail "get of a path inside the mount"
+[ "$("$SYMFS" get "$MNT_m/$path")" = "$(readlink -f "$("$SYMFS" get "$MNT_m/$path")")" ] ||
+  fail "get of a path inside the mount"
 
 missing=gdb/.build-id/aa/$(printf %038d 1).debug
 [ -e "$MNT_m/$missing" ] && fail "it exists?"
-grep -q "^elf_debug,aa$(printf %038d 1),\"\",\"up\"," "$MNT_m/.symfs/missing" || fail "missing: $(cat "$MNT_m/.symfs/missing")"
+grep -q "^elf_debug,aa$(printf %038d 1),\"\",\"up\"," "$MNT_m/.symfs/missing" ||
+  fail "missing: $(cat "$MNT_m/.symfs/missing")"
 
 # How often: by each name that the kernel does not remember itself, as one file.
 [ -e "$MNT_m/native/aa/$(printf %038d 1).debug" ] && fail "it exists?"
 [ -e "$MNT_m/debuginfod/buildid/aa$(printf %038d 1)/debuginfo" ] && fail "it exists?"
-grep -q "^elf_debug,aa$(printf %038d 1),\"\",\"up\",.*,3\$" "$MNT_m/.symfs/missing" || fail "how often: $(cat "$MNT_m/.symfs/missing")"
+grep -q "^elf_debug,aa$(printf %038d 1),\"\",\"up\",.*,3\$" "$MNT_m/.symfs/missing" ||
+  fail "how often: $(cat "$MNT_m/.symfs/missing")"
 
 # No secret in anything that is told.
 for text in "$MNT_m/.symfs/config" "$MNT_m/.symfs/sources" "$MNT_m/.symfs/why/$path" "$MNT_m/.symfs/activity" \
@@ -102,5 +106,6 @@ getfattr -d -m . "$MNT_m/$path" 2>/dev/null | grep -q "$secret" && fail "a secre
 [ "$(upstream_count "$URL_up" get)" -ge "$gets" ] || fail "counting"
 symfs_umount m
 symfs_mount again --config "$TMP/symfs.conf" --cache "$TMP/store-m"
-grep -q "^elf_debug,aa.*,3\$" "$MNT_again/.symfs/missing" || fail "how often, after a restart: $(cat "$MNT_again/.symfs/missing")"
+grep -q "^elf_debug,aa.*,3\$" "$MNT_again/.symfs/missing" ||
+  fail "how often, after a restart: $(cat "$MNT_again/.symfs/missing")"
 symfs_umount again

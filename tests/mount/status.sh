@@ -35,7 +35,8 @@ kill -STOP "$PID_one" "$PID_two"
 for args in "$MNT_one" "--json $MNT_one"; do
   # shellcheck disable=SC2086 # words
   status 4 $args
-  grep -q "^symfs status: $MNT_one: no answer in 2 s; its daemon is stopped" "$TMP/err" || fail "no sentence: $(cat "$TMP/err")"
+  grep -q "^symfs status: $MNT_one: no answer in 2 s; its daemon is stopped" "$TMP/err" ||
+    fail "no sentence: $(cat "$TMP/err")"
 done
 status 4
 [ "$(grep -c 'no answer in 2 s' "$TMP/err")" = 2 ] || fail "two are stopped: $(cat "$TMP/err")"
@@ -64,7 +65,8 @@ if [ -n "${SYMFS_INSIDE:-}" ]; then
   mount -t tmpfs none "$MNT_two" || fail "mount -t tmpfs"
   status 1 "$MNT_two"
   status 0
-  [ "$(grep -c ': symfs [0-9]' "$TMP/out")" = 2 ] && [ ! -s "$TMP/err" ] || fail "a hidden mount: $(cat "$TMP/out" "$TMP/err")"
+  [ "$(grep -c ': symfs [0-9]' "$TMP/out")" = 2 ] && [ ! -s "$TMP/err" ] ||
+    fail "a hidden mount: $(cat "$TMP/out" "$TMP/err")"
   umount "$MNT_two"
   # Too few descriptors to ask them all.
   (ulimit -n 5 && exec "$SYMFS" status) >"$TMP/out" 2>"$TMP/err"
@@ -144,7 +146,8 @@ grep -q 'is its daemon gone' "$TMP/err" || fail "a dead mount: $(cat "$TMP/err")
 esc=$(printf '\033]0;owned\007')
 mkdir "$TMP/src$esc" "$TMP/mnt$esc"
 MOUNTS="$MOUNTS $TMP/mnt$esc"
-timeout 30 "$SYMFS" mount --no-default-sources --cache "$TMP/store" --source "$TMP/src$esc" "$TMP/mnt$esc" 2>"$TMP/err" ||
+timeout 30 "$SYMFS" mount --no-default-sources --cache "$TMP/store" --source "$TMP/src$esc" "$TMP/mnt$esc" \
+  2>"$TMP/err" ||
   fail "a mount point with an escape: $(cat "$TMP/err")"
 pid=$(stat_of "$TMP/mnt$esc" pid)
 PIDS="$PIDS $pid"
@@ -152,11 +155,13 @@ for args in "" --json; do
   # shellcheck disable=SC2086 # words
   status 0 $args
   grep -q owned "$TMP/out" || fail "status $args does not name it: $(cat -v "$TMP/out")"
-  LC_ALL=C tr -d '\t\n' <"$TMP/out" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "status $args prints commands: $(cat -v "$TMP/out")"
+  LC_ALL=C tr -d '\t\n' <"$TMP/out" | LC_ALL=C grep -q '[[:cntrl:]]' &&
+    fail "status $args prints commands: $(cat -v "$TMP/out")"
 done
 kill -STOP "$pid"
 status 4
-LC_ALL=C tr -d '\n' <"$TMP/err" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "messages hold commands: $(cat -v "$TMP/err")"
+LC_ALL=C tr -d '\n' <"$TMP/err" | LC_ALL=C grep -q '[[:cntrl:]]' &&
+  fail "messages hold commands: $(cat -v "$TMP/err")"
 # A stopped daemon does not keep its mount.
 from=$(now_ms)
 timeout 60 "$SYMFS" umount "$TMP/mnt$esc" 2>"$TMP/err" || fail "umount of a stopped mount: $(cat -v "$TMP/err")"
@@ -175,7 +180,8 @@ wait_for 20 copied || fail "unshare"
 from=$(now_ms)
 timeout 60 "$SYMFS" umount "$MNT_held" 2>"$TMP/err"
 r=$? took=$(($(now_ms) - from))
-[ $r = 4 ] && grep -q "is unmounted, but its daemon (pid $PID_held) has not ended" "$TMP/err" || fail "a copy of the mount: exit $r: $(cat "$TMP/err")"
+[ $r = 4 ] && grep -q "is unmounted, but its daemon (pid $PID_held) has not ended" "$TMP/err" ||
+  fail "a copy of the mount: exit $r: $(cat "$TMP/err")"
 [ $took -le 10000 ] || fail "umount takes $took ms"
 say "umount gave up after $took ms"
 kill $holder

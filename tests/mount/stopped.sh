@@ -17,7 +17,8 @@ upstream_start up --root "$TMP/up"
 upstream_fault "$URL_up" "/$name" silent-after 300000 1
 
 # When the process continues, its own download has stalled and the source is gone: it uses the file of the others.
-get() { exec "$SYMFS" get --stall-timeout 3s --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" "gdb/$name"; }
+get() { exec "$SYMFS" get --stall-timeout 3s --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" \
+  "gdb/$name"; }
 (get >"$TMP/one.out" 2>"$TMP/one.log") &
 PIDS="$PIDS $!"
 one=$!

@@ -102,7 +102,8 @@ goes_on
 end
 grep -q 'elf_debug.*add' "$TMP/before" || fail "nothing was in it: $(cat "$TMP/before")"
 "$SYMFS" cache verify --cache "$TMP/stores/old" >"$TMP/out" 2>&1 || fail "what was renamed: $(cat "$TMP/out")"
-"$SYMFS" get --offline --no-default-sources --cache "$TMP/stores/old" "$added" >/dev/null || fail "what was renamed lost a file"
+"$SYMFS" get --offline --no-default-sources --cache "$TMP/stores/old" "$added" >/dev/null ||
+  fail "what was renamed lost a file"
 
 # Another store in its place: it is the store from now on.
 row="exchanged"

@@ -24,7 +24,8 @@ put_gdb "$TMP/root" "$TMP/made/debug/big.debug" .debug
 big=$(gdb_path "$(build_id "$TMP/made/full/big")" .debug)
 upstream_start plain --root "$TMP/root"
 
-get() { timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/store" --min-free none "$@" >"$TMP/out" 2>"$TMP/err"; }
+get() { timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/store" --min-free none "$@" >"$TMP/out" \
+  2>"$TMP/err"; }
 here() { cmp -s "$MNT_m/$1" "$TMP/root/$1"; }
 
 # ---- foreign files: made now, looked at after everything ----------------------------------------
@@ -32,7 +33,8 @@ get --source "gdb@$URL_plain" "gdb/$one" || fail "get: $(cat "$TMP/err")"
 blob=$(cat "$TMP/out")
 mkdir -p "$TMP/store/photos" "$TMP/store/blobs/zz"
 echo mine >"$TMP/mine"
-for f in notes.txt photos/cat.jpg blobs/readme blobs/zz/x partial/thesis.tex index.sqlite.bak "$(dirname "${blob#"$TMP/store/"}")/mine"; do
+for f in notes.txt photos/cat.jpg blobs/readme blobs/zz/x partial/thesis.tex index.sqlite.bak \
+  "$(dirname "${blob#"$TMP/store/"}")/mine"; do
   cp "$TMP/mine" "$TMP/store/$f"
   foreign="${foreign:-} $f"
 done
@@ -62,7 +64,8 @@ for kind in garbage head middle cut short empty gone wal; do
   damage $kind
   get --offline "gdb/$one" || fail "index $kind: what is stored is lost: exit $? $(cat "$TMP/err")"
   same_file "$(cat "$TMP/out")" "$TMP/root/$one"
-  case $kind in garbage | head) grep -q 'index was damaged' "$TMP/err" || fail "index $kind: repaired without a word" ;; esac
+  case $kind in garbage | head) grep -q 'index was damaged' "$TMP/err" ||
+    fail "index $kind: repaired without a word" ;; esac
   # And new ones can be stored, and are found by the next.
   get --source "gdb@$URL_plain" "gdb/$two" || fail "index $kind: nothing can be stored: $(cat "$TMP/err")"
   get --offline "gdb/$two" || fail "index $kind: what was stored is not found"
@@ -91,7 +94,8 @@ for kind in gone garbage cut; do
 done
 "$SYMFS" cache gc --cache "$TMP/store" >/dev/null 2>"$TMP/err" || fail "cache gc: $(cat "$TMP/err")"
 foreign_live "cache gc"
-"$SYMFS" cache rm --cache "$TMP/store" "gdb/$one" "gdb/$two" >/dev/null 2>"$TMP/err" || fail "cache rm: $(cat "$TMP/err")"
+"$SYMFS" cache rm --cache "$TMP/store" "gdb/$one" "gdb/$two" >/dev/null 2>"$TMP/err" ||
+  fail "cache rm: $(cat "$TMP/err")"
 foreign_live "cache rm"
 
 # ---- a store that cannot be -----------------------------------------------------------------------
@@ -111,7 +115,8 @@ MOUNTS="$TMP/m $MOUNTS $TMP/disk"
 small() { symfs_mount m --cache "$TMP/disk/store" --source "gdb@$URL_plain" "$@"; }
 small --min-free none
 # What `get` printed stays for an hour; others may go to make room.
-timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" "gdb/$one" >"$TMP/out" ||
+timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" \
+  "gdb/$one" >"$TMP/out" ||
   fail "get on a small disk"
 here "$one" || fail "a small disk: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
 cat "$MNT_m/$big" >/dev/null 2>"$TMP/err" && fail "6 MB on a disk of 4"
@@ -119,17 +124,21 @@ grep -q 'No space left on device' "$TMP/err" || fail "a full disk: $(cat "$TMP/e
 here "$one" || fail "a full disk: what was there before cannot be read"
 here "$two" || fail "a full disk: a small file still fits: $(cat "$MNT_m/$two" 2>&1 >/dev/null)"
 grep -qi 'file system is full' "$TMP/m.log" || fail "a full disk: no word in the log"
-grep -q . "$MNT_m/.symfs/missing" && [ "$(wc -l <"$MNT_m/.symfs/missing")" = 1 ] || fail "a full disk: remembered as missing"
-timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" "gdb/$big" >"$TMP/out" 2>"$TMP/err"
+grep -q . "$MNT_m/.symfs/missing" && [ "$(wc -l <"$MNT_m/.symfs/missing")" = 1 ] ||
+  fail "a full disk: remembered as missing"
+timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" \
+  "gdb/$big" >"$TMP/out" 2>"$TMP/err"
 r=$?
 [ $r = 4 ] && grep -qi 'space' "$TMP/err" || fail "get on a full disk: exit $r, $(cat "$TMP/err")"
-[ "$(find "$TMP/disk/store/partial" -type f -size +1k | wc -l)" = 0 ] || fail "a full disk: drafts are left: $(ls -l "$TMP/disk/store/partial")"
+[ "$(find "$TMP/disk/store/partial" -type f -size +1k | wc -l)" = 0 ] ||
+  fail "a full disk: drafts are left: $(ls -l "$TMP/disk/store/partial")"
 # Not a byte left, also for the index.
 dd if=/dev/zero of="$TMP/disk/ballast" bs=4096 2>/dev/null
 cat "$MNT_m/$three" >/dev/null 2>"$TMP/err" && fail "stored on a disk without a byte"
 grep -q 'No such file' "$TMP/err" && fail "a disk without a byte: $(cat "$TMP/err")"
 here "$one" || fail "a disk without a byte: what was there before cannot be read: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
-stat "$MNT_m/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug" 2>"$TMP/err" >/dev/null && fail "nonsense is there"
+stat "$MNT_m/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug" 2>"$TMP/err" >/dev/null &&
+  fail "nonsense is there"
 [ -f "$MNT_m/.symfs/version" ] || fail "a disk without a byte: the mount is gone"
 gone "$PID_m" && fail "a full disk ended the daemon"
 rm "$TMP/disk/ballast"
@@ -140,18 +149,22 @@ wait_for 20 here "$three" || fail "there is space again, and another does not co
 # What had to go to make room is fetched again.
 wait_for 20 here "$two" || fail "there is space again, and what was evicted does not come back"
 symfs_umount m
-"$SYMFS" cache verify --cache "$TMP/disk/store" >"$TMP/out" 2>&1 || fail "cache verify after all that: $(cat "$TMP/out")"
+"$SYMFS" cache verify --cache "$TMP/disk/store" >"$TMP/out" 2>&1 ||
+  fail "cache verify after all that: $(cat "$TMP/out")"
 
 # Read-only: said with its name, before anything is mounted.
 mount -o remount,ro "$TMP/disk" || fail "remount,ro"
 mkdir "$TMP/point"
 for store in other store; do
-  timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/$store" --source "gdb@$URL_plain" "gdb/$four" >"$TMP/out" 2>"$TMP/err"
+  timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/$store" --source "gdb@$URL_plain" "gdb/$four" \
+    >"$TMP/out" 2>"$TMP/err"
   r=$?
-  [ $r = 4 ] && grep -qi "$TMP/disk/$store.*read-only" "$TMP/err" || fail "get, $store on a read-only disk: exit $r, $(cat "$TMP/err")"
+  [ $r = 4 ] && grep -qi "$TMP/disk/$store.*read-only" "$TMP/err" ||
+    fail "get, $store on a read-only disk: exit $r, $(cat "$TMP/err")"
   timeout 60 "$SYMFS" mount --no-default-sources --cache "$TMP/disk/$store" "$TMP/point" >"$TMP/out" 2>"$TMP/err"
   r=$?
-  [ $r = 4 ] && grep -qi "$TMP/disk/$store.*read-only" "$TMP/err" || fail "mount, $store on a read-only disk: exit $r, $(cat "$TMP/err")"
+  [ $r = 4 ] && grep -qi "$TMP/disk/$store.*read-only" "$TMP/err" ||
+    fail "mount, $store on a read-only disk: exit $r, $(cat "$TMP/err")"
 done
 mount -o remount,rw "$TMP/disk" || fail "remount,rw"
 

@@ -43,7 +43,8 @@ for closed in '<&-' '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
   down "mount $closed"
 done 2>"$TMP/closed.err"
 # A worker inherits the streams of the command, and writes its result to a descriptor of its own.
-"$SYMFS" gsym create -o "$TMP/closed.gsym" "$TMP/made/full/prog" <&- >&- 2>&- || fail "gsym create with closed streams: $?"
+"$SYMFS" gsym create -o "$TMP/closed.gsym" "$TMP/made/full/prog" <&- >&- 2>&- ||
+  fail "gsym create with closed streams: $?"
 "$SYMFS" gsym verify "$TMP/closed.gsym" --against "$TMP/made/full/prog" >"$TMP/verify.log" 2>&1 ||
   fail "gsym create with closed streams wrote something else"
 # What cannot be written is an error as before.
@@ -63,16 +64,19 @@ symfs_unserve s
 
 # ---- control characters ------------------------------------------------------------------------
 SYMFS_DEBUG=$(printf 'a\033\302\233b\302\240c\177') "$SYMFS" --version 2>"$TMP/said" >"$TMP/out"
-LC_ALL=C grep -q "topic \"a???b$(printf '\302\240')c?\"" "$TMP/said" || fail "control characters: $(cat -v "$TMP/said")"
+LC_ALL=C grep -q "topic \"a???b$(printf '\302\240')c?\"" "$TMP/said" ||
+  fail "control characters: $(cat -v "$TMP/said")"
 
 # ---- few descriptors -----------------------------------------------------------------------------
 # Each start fails or succeeds, and none hangs: 124 is timeout's for a server that it had to end. LeakSanitizer itself
 # needs descriptors at the end.
 for n in 4 7 10 11 12 14; do
-  ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 20 sh -c 'ulimit -n "$0" && exec "$@"' $n timeout -k 1 8 "$SYMFS" serve --no-default-sources \
+  ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 20 sh -c 'ulimit -n "$0" && exec "$@"' $n timeout -k 1 8 \
+    "$SYMFS" serve --no-default-sources \
     --cache "$TMP/store-few" --source "$TMP/root" --listen 127.0.0.1:0 >"$TMP/out" 2>"$TMP/said"
   r=$?
-  [ $r = 4 ] || { [ $r = 124 ] && grep -q listening "$TMP/out"; } || fail "serve with $n descriptors: exit $r: $(cat "$TMP/said")"
+  [ $r = 4 ] || { [ $r = 124 ] && grep -q listening "$TMP/out"; } ||
+    fail "serve with $n descriptors: exit $r: $(cat "$TMP/said")"
 done
 
 # ---- a log file --------------------------------------------------------------------------------
@@ -80,7 +84,8 @@ logged() { grep -q "^20[0-9-]*T[0-9:]*Z symfs $1: .*reloaded" "$2"; }
 (background --log-file "$TMP/log" 2>&1; echo "exit $?") | cat >"$TMP/said"
 grep -qx 'exit 0' "$TMP/said" || fail "--log-file: $(cat "$TMP/said")"
 up "--log-file" 0
-grep -qx "symfs mount: $TMP/m: logs to $TMP/log" "$TMP/said" || fail "it does not say where it logs: $(cat "$TMP/said")"
+grep -qx "symfs mount: $TMP/m: logs to $TMP/log" "$TMP/said" ||
+  fail "it does not say where it logs: $(cat "$TMP/said")"
 kill -HUP "$pid"
 wait_for 20 logged mount "$TMP/log" || fail "--log-file: no word of a reload: $(cat "$TMP/log")"
 mv "$TMP/log" "$TMP/log.1"
@@ -97,12 +102,15 @@ background --log-file "$TMP" 2>"$TMP/said"
 
 mkfifo "$TMP/pipe"
 background --log-file "$TMP/pipe" 2>"$TMP/said"
-[ $? = 2 ] && grep -q "log file $TMP/pipe: is not a regular file" "$TMP/said" || fail "a pipe as log file: $(cat "$TMP/said")"
+[ $? = 2 ] && grep -q "log file $TMP/pipe: is not a regular file" "$TMP/said" ||
+  fail "a pipe as log file: $(cat "$TMP/said")"
 
 # The access log does not wait for the reader of a pipe: neither at the start, nor after SIGHUP, nor in a request.
-timeout -k 1 20 "$SYMFS" serve --no-default-sources --cache "$TMP/store-a" --listen 127.0.0.1:0 --access-log "$TMP/pipe" \
+timeout -k 1 20 "$SYMFS" serve --no-default-sources --cache "$TMP/store-a" --listen 127.0.0.1:0 \
+  --access-log "$TMP/pipe" \
   >"$TMP/out" 2>"$TMP/said"
-[ $? = 4 ] && grep -q "access log $TMP/pipe: no program reads this pipe" "$TMP/said" || fail "a pipe without a reader: $(cat "$TMP/said")"
+[ $? = 4 ] && grep -q "access log $TMP/pipe: no program reads this pipe" "$TMP/said" ||
+  fail "a pipe without a reader: $(cat "$TMP/said")"
 symfs_serve a --access-log "$TMP/alog"
 mv "$TMP/alog" "$TMP/alog.1"
 mkfifo "$TMP/alog"
@@ -151,5 +159,6 @@ grep -qx 'exit 0' "$TMP/said" || fail "syslog: $(cat "$TMP/said")"
 up "syslog" 0
 grep -qx "symfs mount: $TMP/m: logs to syslog" "$TMP/said" || fail "syslog, and it says: $(cat "$TMP/said")"
 kill -HUP "$pid"
-wait_for 20 grep -q 'symfs mount: .*reloaded' "$TMP/syslog" || fail "syslog has no word of a reload: $(cat "$TMP/syslog")"
+wait_for 20 grep -q 'symfs mount: .*reloaded' "$TMP/syslog" ||
+  fail "syslog has no word of a reload: $(cat "$TMP/syslog")"
 down "syslog"

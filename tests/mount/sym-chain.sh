@@ -1,12 +1,13 @@
 #!/bin/sh
 # A symfs whose source is another symfs: that one's made Breakpad files keep their mark (X-Symfs-Synthesized) in the
-# index and in the next answer, are downloaded once, never go into a bucket, and are no input of GSYM or stacks. A file
-# that a source published has no mark.
+# index and in the next answer, are downloaded once, never go into a bucket, and are no input of GSYM or stacks. A
+# file that a source published has no mark.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
 need gcc objcopy readelf curl cmp getfattr
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION \
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
+  AWS_REGION \
   AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
 
@@ -25,7 +26,8 @@ mkdir -p "$TMP/sym/${OTHER%/*}"
 { echo "MODULE Linux x86_64 $LIB_ID libProg.so" && echo 'FUNC 1000 10 0 published'; } >"$TMP/sym/$OTHER"
 
 symfs_serve a --source "gdb@$TMP/both" --source "breakpad@$TMP/sym"
-mark() { fetch_url -o "$TMP/body" -D "$TMP/head" "$@" || fail "$*"; tr -d '\r' <"$TMP/head" | sed -n 's/^[Xx]-[Ss]ymfs-[Ss]ynthesized: //p'; }
+mark() { fetch_url -o "$TMP/body" -D "$TMP/head" "$@" || fail "$*"; tr -d '\r' <"$TMP/head" |
+  sed -n 's/^[Xx]-[Ss]ymfs-[Ss]ynthesized: //p'; }
 maker=$(mark "$URL_a/breakpad/$MADE")
 case $maker in 'symfs sym '[0-9]*) ;; *) fail "the server says: $maker" ;; esac
 cp "$TMP/body" "$TMP/made.sym"
@@ -51,7 +53,8 @@ published() { grep -rls "libProg.so" "$TMP/root/k" | grep -q .; }
 wait_for 30 published || fail "the published file is not in the bucket: $(find "$TMP/root")"
 drained() { fetch_url "$URL_b/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
 wait_for 30 drained || fail "the queue does not drain"
-! find "$TMP/root" -type f -exec cmp -s "$TMP/made.sym" {} \; -print | grep -q . || fail "the bucket has the made file"
+! find "$TMP/root" -type f -exec cmp -s "$TMP/made.sym" {} \; -print | grep -q . ||
+  fail "the bucket has the made file"
 ! grep -rqs "Prog/$ID" "$TMP/root/k" || fail "the bucket has a key of the made file"
 
 # ---- a mount, whose source then ends -------------------------------------------------------------
@@ -70,13 +73,15 @@ gsym "$MADE" && fail "GSYM of a made file: $(cat "$TMP/got")"
 say "$(cat "$TMP/got")"
 stack() { # NAME ID
   printf '{"memoryMap":[["%s","%s"]],"stacks":[[[0,4100]]],"version":5}' "$1" "$2" >"$TMP/request"
-  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-m" --source "breakpad@$URL_a" <"$TMP/request" 2>"$TMP/err"
+  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-m" --source "breakpad@$URL_a" <"$TMP/request" \
+    2>"$TMP/err"
 }
 stack libProg.so "$LIB_ID" >"$TMP/stack"
 grep -q published "$TMP/stack" || fail "a stack by a published file: $(cat "$TMP/stack" "$TMP/err")"
 stack Prog "$ID" >"$TMP/stack"
 grep -q '"function"' "$TMP/stack" && fail "a stack by a made file: $(cat "$TMP/stack")"
-"$SYMFS" best --no-default-sources --cache "$TMP/store-best" --source "breakpad@$URL_a" --for unwind "$TMP/p/bin/Prog" >"$TMP/best" 2>&1
+"$SYMFS" best --no-default-sources --cache "$TMP/store-best" --source "breakpad@$URL_a" --for unwind \
+  "$TMP/p/bin/Prog" >"$TMP/best" 2>&1
 grep -q 'another symfs made it' "$TMP/best" || fail "best: $(cat "$TMP/best")"
 symfs_umount m
 
@@ -93,11 +98,13 @@ got() { # STORE SOURCE...: gets the file into $TMP/got.sym
   "$SYMFS" get --no-default-sources --cache "$g_store" "$@" -o "$TMP/got.sym" "breakpad/$MADE" >"$TMP/said" 2>&1 ||
     fail "get: $(cat "$TMP/said")"
 }
-why() { "$SYMFS" why --no-default-sources --cache "$1" --source "breakpad@$URL_a" --source "breakpad@$2" "breakpad/$MADE"; }
+why() { "$SYMFS" why --no-default-sources --cache "$1" --source "breakpad@$URL_a" --source "breakpad@$2" \
+  "breakpad/$MADE"; }
 got "$TMP/s1" "$URL_a"
 same_file "$TMP/made.sym" "$TMP/got.sym"
 cp -R "$TMP/s1" "$TMP/s2"
-why "$TMP/s1" "$URL_b" | grep -q '^        another symfs made it; the next request asks' || fail "why: $(why "$TMP/s1" "$URL_b")"
+why "$TMP/s1" "$URL_b" | grep -q '^        another symfs made it; the next request asks' ||
+  fail "why: $(why "$TMP/s1" "$URL_b")"
 # Another symfs that has the made file, too: the stored one stays.
 got "$TMP/s1" "$URL_a" "$URL_b"
 same_file "$TMP/made.sym" "$TMP/got.sym"

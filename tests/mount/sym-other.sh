@@ -16,7 +16,8 @@ tried=0
 # put ROOT FILE: into the layout where servers have it; for Windows a symbol store
 put() {
   case $2 in "$MACS"*) put_layout=native ;; *) put_layout=symstore ;; esac
-  put_path=$("$SYMFS" paths --layout $put_layout "$2" | awk -F '\t' '$2 ~ /^(pe|pdb|mach_code|mach_debug)$/ { print $3; exit }')
+  put_path=$("$SYMFS" paths --layout $put_layout "$2" |
+    awk -F '\t' '$2 ~ /^(pe|pdb|mach_code|mach_debug)$/ { print $3; exit }')
   [ -n "$put_path" ] || fail "$2 has no path: $("$SYMFS" id "$2")"
   mkdir -p "$1/$put_layout/${put_path%/*}" && cp "$2" "$1/$put_layout/$put_path" || fail "$2"
 }
@@ -42,7 +43,8 @@ module() {
   put "$all" "$debug"
   symfs_mount later --source "native@$all/native" --source "symstore@$all/symstore" --miss-lifetime 1s
   at=$MNT_later/$(path_of "$TMP/want" "$name")
-  cmp "$at" "$TMP/bare" || fail "$name, without the program: $(diff "$TMP/bare" "$at" | head -n 5) $(cat "$TMP/later.log")"
+  cmp "$at" "$TMP/bare" || fail "$name, without the program: $(diff "$TMP/bare" "$at" |
+    head -n 5) $(cat "$TMP/later.log")"
   put "$all" "$program"
   wait_for 60 cmp -s "$at" "$TMP/want" || fail "$name: $(diff "$TMP/want" "$at" | head -n 5) $(cat "$TMP/later.log")"
   symfs_umount later
@@ -56,7 +58,8 @@ module m.arm64 "$MACS/m.arm64.dSYM/Contents/Resources/DWARF/m.arm64" "$MACS/m.ar
 module m.x86_64 "$MACS/m.x86_64.dSYM/Contents/Resources/DWARF/m.x86_64" "$MACS/m.x86_64" none
 
 # ---- a program without a PDB -----------------------------------------------------------------------
-"$SYMFS" sym --name dump_syms_regtest64.pdb "$PDBS/dump_syms_regtest64.exe" >"$TMP/want" || say "no functions in the program"
+"$SYMFS" sym --name dump_syms_regtest64.pdb "$PDBS/dump_syms_regtest64.exe" >"$TMP/want" ||
+  say "no functions in the program"
 if [ -s "$TMP/want" ]; then
   put "$TMP/alone.d" "$PDBS/dump_syms_regtest64.exe"
   symfs_mount alone --source "symstore@$TMP/alone.d/symstore"
@@ -72,14 +75,16 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   printf '%s\n' 'int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \
     'int start(void) { volatile int b[20]; b[2] = one(1); return b[2] + one(2); }' >"$TMP/w.c"
   (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -g -gdwarf-4 -O0 -c w.c -o w.obj &&
-    "$LINK" /nologo /dll /debug /pdb:gone.pdb /Brepro /nodefaultlib /entry:start /out:tree.d/dwarf.dll w.obj) >"$TMP/lld.out" 2>&1 ||
+    "$LINK" /nologo /dll /debug /pdb:gone.pdb /Brepro /nodefaultlib /entry:start /out:tree.d/dwarf.dll w.obj) \
+    >"$TMP/lld.out" 2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
   "$SYMFS" id "$TMP/tree.d/dwarf.dll" | grep -q 'breakpad id' || fail "dwarf.dll has no debug id"
 fi
 symfs_mount tree --source "scan@$TMP/tree.d" --lookup-deadline 30s
 if [ -f "$TMP/tree.d/dwarf.dll" ]; then
   "$SYMFS" sym --name dwarf.dll "$TMP/tree.d/dwarf.dll" >"$TMP/want" || fail "sym dwarf.dll"
-  grep -q '^FUNC [0-9a-f]* [0-9a-f]* 0 one' "$TMP/want" && grep -q '^STACK CFI INIT' "$TMP/want" || fail "dwarf.dll: $(cat "$TMP/want")"
+  grep -q '^FUNC [0-9a-f]* [0-9a-f]* 0 one' "$TMP/want" && grep -q '^STACK CFI INIT' "$TMP/want" ||
+    fail "dwarf.dll: $(cat "$TMP/want")"
   at=$MNT_tree/$(path_of "$TMP/want" dwarf.dll)
   cmp "$at" "$TMP/want" || fail "dwarf.dll: $(diff "$TMP/want" "$at" | head -n 5) $(cat "$TMP/tree.log")"
   tried=$((tried + 1))

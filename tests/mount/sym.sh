@@ -37,7 +37,8 @@ for at in breakpad symstore native .; do
 done
 [ "$(made "$TMP/m.log")" = 1 ] || fail "made $(made "$TMP/m.log") times: $(cat "$TMP/m.log")"
 [ "$(stat -c %s "$MNT_m/breakpad/$SYM")" = "$(wc -c <"$MNT_m/breakpad/$SYM")" ] || fail "the size"
-getfattr --only-values -n user.symfs.synthesized "$MNT_m/breakpad/$SYM" 2>/dev/null | grep -q '^symfs' || fail "no attribute"
+getfattr --only-values -n user.symfs.synthesized "$MNT_m/breakpad/$SYM" 2>/dev/null | grep -q '^symfs' ||
+  fail "no attribute"
 [ ! -e "$MNT_m/breakpad/Prog/00112233445566778899AABBCCDDEEFF0/Prog.sym" ] || fail "of nothing"
 "$SYMFS" symbolicate --help >/dev/null || fail "symbolicate"
 symfs_umount m
@@ -71,21 +72,25 @@ names "$TMP/names.sym" | cmp -s - "$TMP/one" || fail "?code_id=: other names"
 before=$(upstream_count "$URL_far" get)
 [ "$(code "$URL_one/$SYM")" = 200 ] || fail "the build id is known now"
 [ "$(upstream_count "$URL_far" get)" = "$before" ] || fail "asked again"
-"$SYMFS" get --no-default-sources --source "gdb@$TMP/both" --cache "$TMP/get" -o "$TMP/got.sym" "breakpad/$SYM" >/dev/null || fail "get"
+"$SYMFS" get --no-default-sources --source "gdb@$TMP/both" --cache "$TMP/get" -o "$TMP/got.sym" "breakpad/$SYM" \
+  >/dev/null || fail "get"
 is_made "$TMP/got.sym" "get"
-"$SYMFS" warm --breakpad --no-default-sources --source "debuginfod@$URL_far" --cache "$TMP/warm" "$TMP/p/bin/Prog" >"$TMP/warm.out" || fail "warm"
+"$SYMFS" warm --breakpad --no-default-sources --source "debuginfod@$URL_far" --cache "$TMP/warm" "$TMP/p/bin/Prog" \
+  >"$TMP/warm.out" || fail "warm"
 grep -q 'sym [0-9.]* KB' "$TMP/warm.out" || fail "warm: $(cat "$TMP/warm.out")"
 symfs_serve warmed --cache "$TMP/warm" --offline
 [ "$(code "$URL_warmed/breakpad/$SYM")" = 200 ] || fail "warm did not make it"
 # The inputs stay in their directories: a mount without any source finds the file by its debug id.
 warm_from() { # CACHE FILE ROOT: warms from a directory, and makes nothing anew
-  "$SYMFS" warm --breakpad --no-default-sources --source "gdb@$3" --cache "$TMP/store-$1" "$2" >"$TMP/warm.out" || fail "warm $1: $(cat "$TMP/warm.out")"
+  "$SYMFS" warm --breakpad --no-default-sources --source "gdb@$3" --cache "$TMP/store-$1" "$2" >"$TMP/warm.out" ||
+    fail "warm $1: $(cat "$TMP/warm.out")"
   grep -q 'sym [0-9.]* KB' "$TMP/warm.out" || fail "warm $1: $(cat "$TMP/warm.out")"
   symfs_mount "$1" --offline
   eval "is_made \"\$MNT_$1/breakpad/$SYM\" $1"
   [ "$(made "$TMP/$1.log")" = 0 ] || fail "$1: made again: $(cat "$TMP/$1.log")"
   symfs_umount "$1"
-  [ "$("$SYMFS" cache ls --cache "$TMP/store-$1" | grep -c ' sym ')" = 1 ] || fail "$1: $("$SYMFS" cache ls --cache "$TMP/store-$1")"
+  [ "$("$SYMFS" cache ls --cache "$TMP/store-$1" | grep -c ' sym ')" = 1 ] ||
+    fail "$1: $("$SYMFS" cache ls --cache "$TMP/store-$1")"
 }
 warm_from placed "$TMP/p/bin/Prog" "$TMP/both"
 # Also if it was made of the program alone.
@@ -94,9 +99,11 @@ warm_from placed_program "$TMP/p/full/Prog" "$TMP/full"
 # A directory of programs: the same, each module once, and no word of other files.
 mkdir -p "$TMP/crashes/a/b"
 cp "$TMP/p/bin/Prog" "$TMP/crashes/a/b" && cp "$top_srcdir/README.md" "$TMP/crashes/a" && ln -s .. "$TMP/crashes/a/up"
-warm_dir() { "$SYMFS" warm --breakpad --no-default-sources --source "debuginfod@$URL_far" --cache "$TMP/warm-dir" "$@" >"$TMP/warm.out" 2>"$TMP/warm.err"; }
+warm_dir() { "$SYMFS" warm --breakpad --no-default-sources --source "debuginfod@$URL_far" --cache "$TMP/warm-dir" \
+  "$@" >"$TMP/warm.out" 2>"$TMP/warm.err"; }
 warm_dir "$TMP/crashes/" || fail "warm DIR: $(cat "$TMP/warm.err")"
-[ "$(wc -l <"$TMP/warm.out")" = 1 ] && grep -q '/crashes/a/b/Prog	.*	sym [0-9.]* KB' "$TMP/warm.out" || fail "warm DIR: $(cat "$TMP/warm.out")"
+[ "$(wc -l <"$TMP/warm.out")" = 1 ] && grep -q '/crashes/a/b/Prog	.*	sym [0-9.]* KB' "$TMP/warm.out" ||
+  fail "warm DIR: $(cat "$TMP/warm.out")"
 symfs_serve warmed_dir --cache "$TMP/warm-dir" --offline
 [ "$(code "$URL_warmed_dir/breakpad/$SYM")" = 200 ] || fail "warm DIR did not make it"
 mkdir "$TMP/nothing"
@@ -104,7 +111,8 @@ warm_dir "$TMP/nothing" && fail "warm of an empty directory"
 grep -q 'neither core files, minidumps nor programs' "$TMP/warm.err" || fail "warm says $(cat "$TMP/warm.err")"
 head -c 3000 "$TMP/p/bin/Prog" >"$TMP/crashes/cut"
 warm_dir "$TMP/crashes" && fail "warm of a program that is cut short"
-grep -q '/crashes/cut: ' "$TMP/warm.err" && grep -q '	sym [0-9.]* KB' "$TMP/warm.out" || fail "warm with a broken file: $(cat "$TMP/warm.err" "$TMP/warm.out")"
+grep -q '/crashes/cut: ' "$TMP/warm.err" && grep -q '	sym [0-9.]* KB' "$TMP/warm.out" ||
+  fail "warm with a broken file: $(cat "$TMP/warm.err" "$TMP/warm.out")"
 
 # ---- the name that was asked for -----------------------------------------------------------------
 symfs_serve names --source "gdb@$TMP/both"
@@ -135,18 +143,21 @@ get() { # FILE CACHE: gets Asm.sym
 get asm.sym asm-cache || fail "get Asm.sym"
 "$SYMFS" sym --cfi-only "$TMP/asm/Asm" | grep '^STACK' >"$TMP/asm/want"
 [ "$(grep -c 'INIT' "$TMP/asm/want")" -ge 2 ] || fail "too few rules: $(cat "$TMP/asm/want")"
-grep '^STACK' "$TMP/asm/asm.sym" | cmp -s - "$TMP/asm/want" || fail "not the rules of the program: $(grep '^STACK' "$TMP/asm/asm.sym")"
+grep '^STACK' "$TMP/asm/asm.sym" | cmp -s - "$TMP/asm/want" ||
+  fail "not the rules of the program: $(grep '^STACK' "$TMP/asm/asm.sym")"
 # Without the program, the rules of the debug file.
 find "$TMP/asm/dir" -type f ! -name '*.debug' -exec rm {} +
 get debug.sym asm-debug || fail "get Asm.sym of the debug file"
-[ "$(grep -c '^STACK CFI INIT' "$TMP/asm/debug.sym")" = 1 ] || fail "the debug file: $(grep '^STACK' "$TMP/asm/debug.sym")"
+[ "$(grep -c '^STACK CFI INIT' "$TMP/asm/debug.sym")" = 1 ] ||
+  fail "the debug file: $(grep '^STACK' "$TMP/asm/debug.sym")"
 
 # ---- a fault of this machine ---------------------------------------------------------------------
 # This copy does not find the reader of unwind tables. No file without rules may stay in its cache.
 copy_symfs "$TMP/alone"
 rm "$TMP/alone/libexec/frames"
 faulty() { # SYMFS
-  "$1" get --no-default-sources --source "gdb@$TMP/both" --cache "$TMP/fault" -o "$TMP/fault.sym" "breakpad/$SYM" >"$TMP/fault.out" 2>&1
+  "$1" get --no-default-sources --source "gdb@$TMP/both" --cache "$TMP/fault" -o "$TMP/fault.sym" "breakpad/$SYM" \
+    >"$TMP/fault.out" 2>&1
 }
 if faulty "$TMP/alone/symfs"; then
   is_made "$TMP/fault.sym" "by the installed reader"

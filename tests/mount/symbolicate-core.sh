@@ -1,7 +1,7 @@
 #!/bin/sh
-# symfs symbolicate CORE and PID: the stacks of all threads, through a signal handler on an alternate stack, of programs
-# that were deleted, with files that only a source has, or with the files of this machine. A traced process goes on, also
-# when symfs is killed.
+# symfs symbolicate CORE and PID: the stacks of all threads, through a signal handler on an alternate stack, of
+# programs that were deleted, with files that only a source has, or with the files of this machine. A traced process
+# goes on, also when symfs is killed.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -71,12 +71,14 @@ put_gdb tree prog
 ask() { # OUT ARGUMENTS...: symfs symbolicate
   a_out=$1
   shift
-  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$@" >"$a_out" 2>"$a_out.log"
+  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$@" \
+    >"$a_out" 2>"$a_out.log"
 }
 alone() { # STORE OUT ARGUMENTS...: with no source but the files of this machine
   a_store=$1 a_out=$2
   shift 2
-  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/$a_store" --offline "$@" >"$a_out" 2>"$a_out.log"
+  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/$a_store" --offline "$@" >"$a_out" \
+    2>"$a_out.log"
 }
 has() { grep -Eq -- "$2" "$1" || fail "$1: no line of \"$2\": $(cat "$1" "$1.log")"; }
 # in_order FILE PATTERNS...: lines in this order
@@ -89,13 +91,15 @@ in_order() {
 }
 
 # ---- a core file ---------------------------------------------------------------------------
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'handle SIGUSR1 nostop noprint pass' -ex 'run crash </dev/null' \
+timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'handle SIGUSR1 nostop noprint pass' \
+  -ex 'run crash </dev/null' \
   -ex "generate-core-file $TMP/core" ./prog >gdb.log 2>&1
 [ -s core ] || fail "no core: $(cat gdb.log)"
 mv prog gone
 ask core.txt core || fail "core: $(cat core.txt.log)"
 [ "$(head -n 1 core.txt)" = "SIGSEGV at 0x10" ] || fail "the reason is not first: $(cat core.txt)"
-[ "$(sed -n 3p core.txt | sed 's/[0-9][0-9]*/N/')" = "Thread N, crashed:" ] || fail "the crashed thread is not first: $(cat core.txt)"
+[ "$(sed -n 3p core.txt | sed 's/[0-9][0-9]*/N/')" = "Thread N, crashed:" ] ||
+  fail "the crashed thread is not first: $(cat core.txt)"
 in_order core.txt '^  0  prog  on_signal [+] 0x[0-9a-f]+ at .*/p[.]c:11$' '^  1  libc.*signal handler called' \
   'prog  deeper \(inlined\) at .*/p[.]c:16$' 'prog  sleeper [+] 0x[0-9a-f]+ at .*/p[.]c:20$' '^Thread ' \
   'prog  busy [+] 0x[0-9a-f]+ at .*/p[.]c:2[4-7]$' || fail "core"
@@ -152,8 +156,10 @@ beats() { # every thread goes on
   grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/$pid"/task/*/status && fail "a thread is still traced"
 }
 ask pid.txt "$pid" || fail "$pid: $(cat pid.txt.log)"
-in_order pid.txt "^Thread $pid prog:" 'prog  start [+] .* at .*/p[.]c:4[0-9]$' 'prog  main [+] ' '^Thread [0-9]+ prog:' \
-  'prog  busy [+] 0x[0-9a-f]+ at .*/p[.]c:2[4-7]$' '^Thread [0-9]+ sl.x1beeper:' 'prog  on_signal [+] .*/p[.]c:1[2-4]$' \
+in_order pid.txt "^Thread $pid prog:" 'prog  start [+] .* at .*/p[.]c:4[0-9]$' 'prog  main [+] ' \
+  '^Thread [0-9]+ prog:' \
+  'prog  busy [+] 0x[0-9a-f]+ at .*/p[.]c:2[4-7]$' '^Thread [0-9]+ sl.x1beeper:' \
+  'prog  on_signal [+] .*/p[.]c:1[2-4]$' \
   'signal handler called' 'prog  deeper \(inlined\)' 'prog  sleeper [+]'
 beats
 kills=0
@@ -197,7 +203,8 @@ gcc -g -O2 $same_id -Dbusy=another -o old/prog p.c -pthread || fail "gcc"
 alone replaced replaced.txt "$pid" || fail "replaced: $(cat replaced.txt.log)"
 has replaced.txt '^  [0-9]+  prog  main [+] .* at .*/p[.]c:52$'
 has replaced.txt '^  0  prog  busy [+] .* at .*/p[.]c:2[4-7]$'
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "generate-core-file $TMP/core.old" -p "$pid" >gdb.log 2>&1
+timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "generate-core-file $TMP/core.old" -p "$pid" \
+  >gdb.log 2>&1
 [ -s core.old ] || fail "no core: $(cat gdb.log)"
 alone replaced.core old.txt core.old || fail "core.old: $(cat old.txt.log)"
 has old.txt '^  0  prog [+] 0x[0-9a-f]+$'
@@ -230,7 +237,8 @@ int main(void) {
 #include "lib.c"
 #endif
 END
-gcc -g -O1 -fPIC -shared -Wl,--build-id=sha1 -o libx.so lib.c && gcc -g -O1 -Wl,--build-id=sha1 -o uses uses.c libx.so "-Wl,-rpath,$TMP" ||
+gcc -g -O1 -fPIC -shared -Wl,--build-id=sha1 -o libx.so lib.c &&
+  gcc -g -O1 -Wl,--build-id=sha1 -o uses uses.c libx.so "-Wl,-rpath,$TMP" ||
   fail "gcc"
 ./uses <in >out &
 pid=$!
@@ -253,7 +261,8 @@ wait "$pid"
 
 # ---- a process with a root directory of its own --------------------------------------------
 mkdir root
-if gcc -g -O1 -static -DALONE -Wl,--build-id=sha1 -o root/inside uses.c && chroot root /inside </dev/null >/dev/null; [ $? = 2 ]; then
+if gcc -g -O1 -static -DALONE -Wl,--build-id=sha1 -o root/inside uses.c &&
+  chroot root /inside </dev/null >/dev/null; [ $? = 2 ]; then
   chroot root /inside <in >out &
   pid=$!
   exec 8>in 9<out

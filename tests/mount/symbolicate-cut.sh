@@ -1,6 +1,6 @@
 #!/bin/sh
-# symfs symbolicate PID, when the program that unwinds stacks crashes: the stacks that it had finished are printed, and
-# then a sentence names the thread at which it ended.
+# symfs symbolicate PID, when the program that unwinds stacks crashes: the stacks that it had finished are printed,
+# and then a sentence names the thread at which it ended.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc
@@ -76,7 +76,8 @@ read -r line <&9
 ask() { # N OUT ARGUMENTS...
   a_dir=own$1 a_out=$2
   shift 2
-  timeout 120 "$a_dir/symfs" symbolicate --no-default-sources --offline --cache "$TMP/store" "$@" "$pid" >"$a_out" 2>"$a_out.log"
+  timeout 120 "$a_dir/symfs" symbolicate --no-default-sources --offline --cache "$TMP/store" "$@" "$pid" >"$a_out" \
+    2>"$a_out.log"
   [ $? = 1 ] || fail "the exit status is not 1: $(cat "$a_out" "$a_out.log")"
 }
 has() { grep -Eq -- "$2" "$1" || fail "$1: no line of \"$2\": $(cat "$1" "$1.log")"; }
@@ -103,7 +104,8 @@ ask 0 none
 has none.log "SIGSEGV, at thread $pid: .* the stacks of 3 more threads\$"
 
 # ---- nothing is missing with symfs's own program -------------------------------------------
-"$SYMFS" symbolicate --no-default-sources --offline --cache "$TMP/store" "$pid" >whole 2>whole.log || fail "whole: $(cat whole.log)"
+"$SYMFS" symbolicate --no-default-sources --offline --cache "$TMP/store" "$pid" >whole 2>whole.log ||
+  fail "whole: $(cat whole.log)"
 [ "$(grep -c ' sleeper ' whole)" = 3 ] || fail "not three sleepers: $(cat whole)"
 exec 8>&-
 wait "$pid"

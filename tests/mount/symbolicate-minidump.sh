@@ -52,7 +52,8 @@ if [ -d "$DUMPS" ]; then
   for dump in "$DUMPS"/*.dmp; do
     name=$(basename "$dump" .dmp)
     symbolicate --source "breakpad@$DUMPS/symbols" --json "$dump" >"$name.json" 2>"$name.log" || fail "$name"
-    n=$(python3 compare.py "${dump%.dmp}.stackwalk" "$name" <"$name.json" 2>"$name.log") || fail "$name: $(cat "$name.log")"
+    n=$(python3 compare.py "${dump%.dmp}.stackwalk" "$name" <"$name.json" 2>"$name.log") ||
+      fail "$name: $(cat "$name.log")"
     files=$((files + 1)) frames=$((frames + n))
   done
   [ "$files" -ge 20 ] || fail "only $files minidumps"

@@ -90,15 +90,19 @@ both() { # STORE FILE...: what is printed when the store has these files
   symbolicate "$store" --text "$TMP/net" || fail "symbolicate with $*"
 }
 SOURCE=/Users/swatinem/Coding/sentry-dotnet/samples/foo/Program.cs
-both lines "$PDBS/portable.pdb" | grep -q "^  0  foo.pdb  method 0x1 + 0x11 at $SOURCE:15 \[C#\]\$" || fail "only the PDB"
+both lines "$PDBS/portable.pdb" | grep -q "^  0  foo.pdb  method 0x1 + 0x11 at $SOURCE:15 \[C#\]\$" ||
+  fail "only the PDB"
 both names "$PDBS/integration.dll" >"$TMP/text"
 grep -qx '  0  foo.pdb  StackTraceSample.Main + 0x11' "$TMP/text" || fail "only the program: $(cat "$TMP/text")"
 both both "$PDBS/portable.pdb" "$PDBS/integration.dll" >"$TMP/text"
-grep -qx "  0  foo.pdb  StackTraceSample.Main + 0x11 at $SOURCE:15 \[C#\]" "$TMP/text" || fail "both: $(cat "$TMP/text")"
+grep -qx "  0  foo.pdb  StackTraceSample.Main + 0x11 at $SOURCE:15 \[C#\]" "$TMP/text" ||
+  fail "both: $(cat "$TMP/text")"
 grep -q '^  1  foo.pdb  StackTraceSample.MyInternalClass.ThrowsException + 0x0 at ' \
   "$TMP/text" || fail "a nested type: $(cat "$TMP/text")"
 # Without the code id the program is found by the id of its PDB.
-sed -i 's/, *$/,/; s/"code_file": "integration.dll", "code_id": "aadada8f8000"/"code_file": "integration.dll"/' "$TMP/net"
+sed -i 's/, *$/,/; s/"code_file": "integration.dll", "code_id": "aadada8f8000"/"code_file": "integration.dll"/' \
+  "$TMP/net"
 symbolicate "$TMP/both" --text "$TMP/net" >"$TMP/text" || fail "symbolicate without a code id"
-grep -qx "  0  foo.pdb  StackTraceSample.Main + 0x11 at $SOURCE:15 \[C#\]" "$TMP/text" || fail "by debug id: $(cat "$TMP/text")"
+grep -qx "  0  foo.pdb  StackTraceSample.Main + 0x11 at $SOURCE:15 \[C#\]" "$TMP/text" ||
+  fail "by debug id: $(cat "$TMP/text")"
 exit 0

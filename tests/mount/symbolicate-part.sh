@@ -38,19 +38,22 @@ made() { grep -c 'was made of' "$1"; }
 
 # The command, from a part.
 command_asks() { # REQUEST STORE
-  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-$2" --source "breakpad@$TMP/up" "$TMP/$1.json" >"$TMP/$1-$2" 2>"$TMP/$2-run.log" ||
+  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-$2" --source "breakpad@$TMP/up" "$TMP/$1.json" \
+    >"$TMP/$1-$2" 2>"$TMP/$2-run.log" ||
     fail "$1: $(cat "$TMP/$1-$2")"
 }
 command_asks good command
 [ "$(made "$TMP/command-run.log")" = 0 ] || fail "the command made GSYM: $(cat "$TMP/command-run.log")"
 n=$(grep -o '"function_offset"' "$TMP/good-command" | wc -l)
-[ "$n" -gt 100 ] && grep -q '"inlines": \[{"function": "inlined_' "$TMP/good-command" && grep -q '"module": "prog1"' "$TMP/good-command" ||
+[ "$n" -gt 100 ] && grep -q '"inlines": \[{"function": "inlined_' "$TMP/good-command" &&
+  grep -q '"module": "prog1"' "$TMP/good-command" ||
   fail "$n frames have a function: $(head -c 2000 "$TMP/good-command")"
 
 # The server: first from a part, then from GSYM.
 symfs_serve one --source "breakpad@$TMP/up"
 server_asks() { # REQUEST TO [URL]
-  fetch_url --max-time 100 -H Expect: --data-binary "@$TMP/$1.json" "${3:-$URL_one}/symbolicate/v5" >"$TMP/$2" || fail "$1 of the server"
+  fetch_url --max-time 100 -H Expect: --data-binary "@$TMP/$1.json" "${3:-$URL_one}/symbolicate/v5" >"$TMP/$2" ||
+    fail "$1 of the server"
   echo >>"$TMP/$2" # as the command
 }
 server_asks good good-part
@@ -67,8 +70,10 @@ cmp "$TMP/good-part" "$TMP/good-one" || fail "the command with the store of the 
 
 # A bad line.
 server_asks bad bad-part
-grep -q "\"m1/$(id_of 1)\": true, \"m3/$(id_of 3)\": false" "$TMP/bad-part" || fail "a bad line: $(tail -c 300 "$TMP/bad-part")"
-grep -q 'm3.sym, which is broken: line .*FUNC what' "$TMP/one.log" || fail "no word of the bad line: $(cat "$TMP/one.log")"
+grep -q "\"m1/$(id_of 1)\": true, \"m3/$(id_of 3)\": false" "$TMP/bad-part" ||
+  fail "a bad line: $(tail -c 300 "$TMP/bad-part")"
+grep -q 'm3.sym, which is broken: line .*FUNC what' "$TMP/one.log" ||
+  fail "no word of the bad line: $(cat "$TMP/one.log")"
 command_asks bad command
 cmp "$TMP/bad-part" "$TMP/bad-command" || fail "a bad line, by the command"
 symfs_unserve one

@@ -53,7 +53,8 @@ names() { # FILE MARK: every frame of the library has its name, and a mark or no
 }
 names perf.out ' \[unverified\]'
 for frame in "work at $TMP/src/hot.c:2" "main at $TMP/src/hot.c:3"; do
-  grep -q "^	 *[0-9a-f]* $frame ($TMP/bin/hot) \[unverified\]\$" perf.out || fail "no $frame in $(head -n 60 perf.out)"
+  grep -q "^	 *[0-9a-f]* $frame ($TMP/bin/hot) \[unverified\]\$" perf.out ||
+    fail "no $frame in $(head -n 60 perf.out)"
 done
 # The list of build ids, which has the files with samples of their own; and the files are gone.
 { timeout 120 perf buildid-list -i perf.data 2>/dev/null; cat perf.txt; } >ids.txt

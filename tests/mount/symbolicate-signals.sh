@@ -1,6 +1,6 @@
 #!/bin/sh
-# symfs symbolicate ends after SIGHUP, SIGTERM and SIGPIPE, and without a reader of its output; it leaves no process and
-# no file, also while it waits for a file for the program that unwinds stacks.
+# symfs symbolicate ends after SIGHUP, SIGTERM and SIGPIPE, and without a reader of its output; it leaves no process
+# and no file, also while it waits for a file for the program that unwinds stacks.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc gdb curl
@@ -14,7 +14,8 @@ __attribute__((noinline)) int work(int n) { abort(); return n; }
 int main(int n, char **v) { return work(n) + (v == NULL); }
 END
 gcc -g -O1 -Wl,--build-id=sha1 -o prog p.c 2>gcc.log || fail "gcc: $(cat gcc.log)"
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'run </dev/null' -ex "generate-core-file $TMP/core" ./prog >gdb.log 2>&1
+timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'run </dev/null' \
+  -ex "generate-core-file $TMP/core" ./prog >gdb.log 2>&1
 [ -s core ] || fail "no core: $(cat gdb.log)"
 mv prog gone
 upstream_start slow --root "$TMP/up"

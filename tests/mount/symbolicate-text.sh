@@ -1,7 +1,7 @@
 #!/bin/sh
-# symfs symbolicate --text, and POST /symbolicate/text: stacks of each format get names, and every other byte stays. gdb,
-# eu-stack and lldb make their samples here, of a program that crashes in an inlined call. The other samples are written
-# here, with the addresses of the same crash. SYMFS_SAMPLES=yes prints each sample before and after.
+# symfs symbolicate --text, and POST /symbolicate/text: stacks of each format get names, and every other byte stays.
+# gdb, eu-stack and lldb make their samples here, of a program that crashes in an inlined call. The other samples are
+# written here, with the addresses of the same crash. SYMFS_SAMPLES=yes prints each sample before and after.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -23,7 +23,8 @@ int main(int argc, char **argv) { return start(argc + 7) == 0; }
 EOC
 (cd src && gcc -g -O1 -fPIC -shared -Wl,-soname,libcrash.so -Wl,--build-id=sha1 -o ../bin/libcrash.so lib.c &&
   gcc -g -O1 -Wl,--build-id=sha1 -o ../bin/prog main.c ../bin/libcrash.so -Wl,-rpath,"$BIN" &&
-  gcc -g -O1 -no-pie -fno-pie -Wl,--build-id=sha1 -o ../bin/fixed main.c ../bin/libcrash.so -Wl,-rpath,"$BIN") || fail gcc
+  gcc -g -O1 -no-pie -fno-pie -Wl,--build-id=sha1 -o ../bin/fixed main.c ../bin/libcrash.so -Wl,-rpath,"$BIN") ||
+  fail gcc
 for f in prog fixed libcrash.so; do
   objcopy --only-keep-debug bin/$f $f.debug && strip bin/$f || fail objcopy
   put_gdb far $f.debug .debug
@@ -32,7 +33,8 @@ for f in prog fixed libcrash.so; do
 done
 PROG_ID=$(build_id bin/prog) LIB_ID=$(build_id bin/libcrash.so)
 
-text() { "$SYMFS" symbolicate --text --no-default-sources --source "gdb@$TMP/far" --source "breakpad@$TMP/breakpad" --cache store "$@"; }
+text() { "$SYMFS" symbolicate --text --no-default-sources --source "gdb@$TMP/far" --source "breakpad@$TMP/breakpad" \
+  --cache store "$@"; }
 
 # sample NAME: names in NAME.txt, to NAME.out.
 sample() {
@@ -59,7 +61,8 @@ L=$TMP/src/lib.c M=$TMP/src/main.c X='0x[0-9a-f]*'
 debug() { # PROGRAM COMMANDS...
   program=$1
   shift
-  timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex bt "$@" --args "$program" x 2>/dev/null </dev/null
+  timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex bt "$@" --args "$program" x 2>/dev/null \
+    </dev/null
 }
 debug bin/prog -ex 'info sharedlibrary' -ex 'info proc mappings' -ex 'generate-core-file core' >gdb.txt
 grep -q SIGSEGV gdb.txt && [ -s core ] || skip "gdb cannot run a program here: $(tail -n 1 gdb.txt)"
@@ -96,14 +99,16 @@ if command -v eu-stack >/dev/null && command -v eu-unstrip >/dev/null; then
   rest_same elfutils
   eu-stack --core core -m -b >elfutils-ids.txt 2>/dev/null
   sample elfutils-ids
-  has elfutils-ids "#0  $X inner (inlined) at $L:2" "#1  $X outer at $L:4 - .*libcrash.so" "#2  $X start at $M:2 - $BIN/prog"
+  has elfutils-ids "#0  $X inner (inlined) at $L:2" "#1  $X outer at $L:4 - .*libcrash.so" \
+    "#2  $X start at $M:2 - $BIN/prog"
   rest_same elfutils-ids
 else
   say "no eu-stack"
 fi
 
 if command -v lldb >/dev/null; then
-  timeout 120 lldb -x -b -o 'settings set symbols.enable-external-lookup false' -o bt -o 'image list' -c core bin/prog \
+  timeout 120 lldb -x -b -o 'settings set symbols.enable-external-lookup false' -o bt -o 'image list' \
+    -c core bin/prog \
     >lldb.txt 2>lldb.log </dev/null
   if grep -q 'frame #2' lldb.txt; then
     sample lldb
@@ -183,7 +188,8 @@ rest_same android
 } >perf.txt
 sample perf
 has perf "	 *[0-9a-f]* inner (inlined) at $L:2" "	 *[0-9a-f]* deep at $L:3 ($BIN/libcrash.so) \[unverified\]" \
-  "	 *[0-9a-f]* outer at $L:4 ($BIN/libcrash.so) \[unverified\]" "	 *[0-9a-f]* start at $M:2 ($BIN/prog) \[unverified\]"
+  "	 *[0-9a-f]* outer at $L:4 ($BIN/libcrash.so) \[unverified\]" \
+  "	 *[0-9a-f]* start at $M:2 ($BIN/prog) \[unverified\]"
 rest_same perf
 { printf '%s %s\n' "$PROG_ID" "$BIN/prog" "$LIB_ID" "$BIN/libcrash.so"; cat perf.txt; } >perf-ids.txt
 sample perf-ids
@@ -234,7 +240,8 @@ Binary Images:
        0x100000000 -        0x100007fff +com.example.App (1.0 - 1) <$dashed> /Applications/App
 EOC
 sample apple-crash
-has apple-crash "0   App *	$X tapped (inlined) at $TMP/src/App.swift:3" "0   App *	$X handle at $TMP/src/App.swift:12" \
+has apple-crash "0   App *	$X tapped (inlined) at $TMP/src/App.swift:3" \
+  "0   App *	$X handle at $TMP/src/App.swift:12" \
   "1   App *	$X main at $TMP/src/App.swift:20"
 rest_same apple-crash
 
@@ -274,12 +281,14 @@ printf '    #0 0x1  (%s/libcrash.so+0x%s) (BuildId: %s)\n' "$BIN" "$crash_at" "$
 sample other
 has other "    #0 0x1 in deep at $L:3 ($BIN/libcrash.so+$X) (BuildId: $LIB_ID)"
 cp kept bin/libcrash.so
-printf '    #0 0x1  (%s/libcrash.so (deleted)+0x%s)\n#0  0x1 n/a (%s/libcrash.so (deleted) + 0x%s)\n' "$BIN" "$crash_at" "$BIN" "$crash_at" >deleted.txt
+printf '    #0 0x1  (%s/libcrash.so (deleted)+0x%s)\n#0  0x1 n/a (%s/libcrash.so (deleted) + 0x%s)\n' "$BIN" \
+  "$crash_at" "$BIN" "$crash_at" >deleted.txt
 sample deleted
 cmp deleted.txt deleted.out || fail "a deleted file: $(cat deleted.out)"
 # A name with a control character, from a symbol file.
 mkdir -p breakpad/esc/333333333333333333333333333333330
-printf 'MODULE Linux x86_64 333333333333333333333333333333330 esc\nFUNC 0 10 0 bad\033[31mname\n' >breakpad/esc/333333333333333333333333333333330/esc.sym
+printf 'MODULE Linux x86_64 333333333333333333333333333333330 esc\nFUNC 0 10 0 bad\033[31mname\n' \
+  >breakpad/esc/333333333333333333333333333333330/esc.sym
 printf '#0  0x5 n/a (esc + 0x5)\nModule esc with build-id 33333333333333333333333333333333\n' >escape.txt
 sample escape
 has escape '#0  0x5 bad\\x1b\[31mname (esc + 0x5)'
@@ -297,7 +306,8 @@ has names '#0  0x5 lesen (bücher + 0x5)' "#0  0x$crash_at deep at $L:3 ($bad + 
   "#0  0x$crash_at deep at $L:3 ($odd + 0x$crash_at)"
 
 # A request stays a request; a text without stacks is printed as it is.
-printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "libcrash.so"}], "stacks": [[[0, %s]]]}' "$LIB_ID" "$crash" >request
+printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "libcrash.so"}], "stacks": [[[0, %s]]]}' \
+  "$LIB_ID" "$crash" >request
 text request >request.out || fail "a request: $(cat request.out)"
 grep -q "^  0  libcrash.so  deep + 0x[0-9a-f]* at $L:3\$" request.out || fail "a request: $(cat request.out)"
 # A frame of a request with an address as the file's symbols have it.
@@ -306,13 +316,15 @@ printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "f"}], "sta
   "$(build_id bin/fixed)" $((linked - 1)) >request
 text request >request.out || fail "link: $(cat request.out)"
 grep -q "^  0  .*  start + 0x[0-9a-f]* at $M:2\$" request.out || fail "link: $(cat request.out)"
-# A Breakpad file has offsets: the request, the text or the program must say where the program was linked. The function
-# `wrong` stands where the address itself would be looked up.
+# A Breakpad file has offsets: the request, the text or the program must say where the program was linked. The
+# function `wrong` stands where the address itself would be looked up.
 FIXED_ID=$(build_id bin/fixed)
 id=$("$SYMFS" id bin/fixed | awk '/breakpad id/ { print $3; exit }') offset=$((linked - 0x400000 - 1))
-[ "$(readelf -lW bin/fixed | awk '$1 == "LOAD" { print $3; exit }')" = 0x0000000000400000 ] || fail "fixed is linked elsewhere"
+[ "$(readelf -lW bin/fixed | awk '$1 == "LOAD" { print $3; exit }')" = 0x0000000000400000 ] ||
+  fail "fixed is linked elsewhere"
 mkdir -p "offsets/fixed/$id"
-printf 'MODULE Linux x86_64 %s fixed\nINFO CODE_ID %s\nFUNC %x 10 0 right\nFUNC %x 10 0 wrong\n' "$id" "$(upper "$FIXED_ID")" \
+printf 'MODULE Linux x86_64 %s fixed\nINFO CODE_ID %s\nFUNC %x 10 0 right\nFUNC %x 10 0 wrong\n' "$id" \
+  "$(upper "$FIXED_ID")" \
   $offset $((linked - 1)) >"offsets/fixed/$id/fixed.sym"
 put_gdb program bin/fixed
 named() { # NAME REQUEST SOURCE...: the name of its only frame; "": it has none
@@ -346,7 +358,8 @@ for base in '"x"' '-1' '[]'; do
   grep -q 'module index 0 has an invalid image_vmaddr' request.out || fail "link: $base: $(cat request.out)"
 done
 # Texts: the addresses of a report show whether the program was moved; Android's programs always are.
-offsets() { "$SYMFS" symbolicate --text --no-default-sources --source "breakpad@$TMP/offsets" --cache store-offsets "$1"; }
+offsets() { "$SYMFS" symbolicate --text --no-default-sources --source "breakpad@$TMP/offsets" --cache store-offsets \
+  "$1"; }
 printf '    #0 0x%x  (/gone/fixed+0x%x) (BuildId: %s)\n' $((linked - 1)) $((linked - 1)) "$FIXED_ID" >still.txt
 offsets still.txt >still.out || fail "a report of a program that was not moved"
 cmp still.txt still.out || fail "a report of a program that was not moved: $(cat still.out)"
@@ -367,7 +380,8 @@ if CLANG=$(first_of clang) && LLD_LINK=$(first_of lld-link); then
   rva=$(objdump -p win/crashy.dll | sed -n 's/.*[+]base\[ *1\]  *\([0-9a-f]*\) .*/\1/p' | head -n 1)
   windows_at() { # MEMBER
     printf '{"memoryMap": [{"type": "pe", "code_id": "%s", "code_file": "crashy.dll", "debug_file": "crashy.pdb", "debug_id": "%s"%s}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
-      "$(awk '/code id/ { print $3; exit }' win/id)" "$(awk '/breakpad id/ { print $3; exit }' win/id)" "$1" $((0x180000000 + 0x$rva))
+      "$(awk '/code id/ { print $3; exit }' win/id)" "$(awk '/breakpad id/ { print $3; exit }' win/id)" "$1" \
+      $((0x180000000 + 0x$rva))
   }
   got=$(named pdb "$(windows_at '')" "symstore@$TMP/pdbs")
   [ "$got" = '' ] || fail "link: a PDB alone gives the name $got"
@@ -394,7 +408,8 @@ U=$URL_one
 for name in systemd android perf-ids; do
   ask 200 /symbolicate/text --data-binary "@$name.txt"
   cmp "$TMP/body" "$name.out" || fail "POST $name: $(cat "$TMP/body")"
-  tr -d '\r' <"$TMP/head" | grep -qix 'content-type: text/plain; charset=utf-8' || fail "POST $name: $(cat "$TMP/head")"
+  tr -d '\r' <"$TMP/head" | grep -qix 'content-type: text/plain; charset=utf-8' ||
+    fail "POST $name: $(cat "$TMP/head")"
 done
 for name in gdb gdb-fixed perf none; do
   ask 200 /symbolicate/text --data-binary "@$name.txt"

@@ -94,16 +94,19 @@ grep -q '^  0  mix.so  outer(int) + 0x14 at /build/lib/mix.c:12' "$TMP/text" || 
 symbolicate --debug "$TMP/request" >"$TMP/debug" || fail "--debug"
 grep -q '"cache_lookups": {"count": 2, "hits": 1,' "$TMP/debug" || fail "--debug: $(cat "$TMP/debug")"
 symbolicate --module-errors --function-size "$TMP/request" >"$TMP/extras" || fail "--module-errors"
-grep -q '"module_errors": {"bad.so/3*0": \[{"name": "NotFound", "message": "breakpad: ' "$TMP/extras" || fail "--module-errors: $(cat "$TMP/extras")"
+grep -q '"module_errors": {"bad.so/3*0": \[{"name": "NotFound", "message": "breakpad: ' "$TMP/extras" ||
+  fail "--module-errors: $(cat "$TMP/extras")"
 grep -q '"function_size": "0x' "$TMP/extras" || fail "--function-size: $(cat "$TMP/extras")"
 cxx='{"memoryMap": [["cxx.so", "444444444444444444444444444444440"]], "stacks": [[[0, 20], [0, 64]]]}'
 printf %s "$cxx" | symbolicate >"$TMP/raw" || fail "names of C++"
-grep -q '"function": "_ZN2ns1C4workEPKci"' "$TMP/raw" || fail "a name that no option asks to change: $(cat "$TMP/raw")"
+grep -q '"function": "_ZN2ns1C4workEPKci"' "$TMP/raw" ||
+  fail "a name that no option asks to change: $(cat "$TMP/raw")"
 printf %s "$cxx" | symbolicate --demangle >"$TMP/plain" || fail "--demangle"
 for name in 'ns::C::work(char const\*, int)' 'core::fmt::Formatter::write_str' plain_name; do
   grep -q "\"function\": \"$name\"" "$TMP/plain" || fail "--demangle: no $name in $(cat "$TMP/plain")"
 done
-printf %s "$cxx" | symbolicate --demangle --api v4 | grep -q '"ns::C::work(char const\*, int) (in cxx.so)"' || fail "--demangle --api v4"
+printf %s "$cxx" | symbolicate --demangle --api v4 | grep -q '"ns::C::work(char const\*, int) (in cxx.so)"' ||
+  fail "--demangle --api v4"
 symbolicate --lenient "$TMP/request" | grep -q '"function": "good"' || fail "--lenient"
 echo nonsense | symbolicate >"$TMP/out"
 [ $? = 1 ] || fail "a bad request does not end with 1"
@@ -122,13 +125,15 @@ for code in UTF-16 UTF-16LE UTF-16BE UTF-32 UTF-32LE UTF-32BE; do
   symbolicate "$TMP/coded" >"$TMP/json2" || fail "$code: $(cat "$TMP/json2")"
   cmp -s "$TMP/json" "$TMP/json2" || fail "$code: $(cat "$TMP/json2")"
 done
-printf '{"x": "\\ud83d \355\240\275", %s' "${request#?}" | symbolicate >"$TMP/json2" || fail "halves of pairs: $(cat "$TMP/json2")"
+printf '{"x": "\\ud83d \355\240\275", %s' "${request#?}" | symbolicate >"$TMP/json2" ||
+  fail "halves of pairs: $(cat "$TMP/json2")"
 cmp -s "$TMP/json" "$TMP/json2" || fail "halves of pairs: $(cat "$TMP/json2")"
 big='{"memoryMap": [["nowhere.so", "ABCDEF0123456789ABCDEF0123456789A"]], "stacks": [[[0, 18446744073709551616], [-1, 340282366920938463463374607431768211455]]]}'
 printf %s "$big" | symbolicate >"$TMP/json2" || fail "an offset of 65 bits: $(cat "$TMP/json2")"
 grep -q '"module": "nowhere.so", "module_offset": "0x10000000000000000"}, {"frame": 1, "module": "<unknown>", "module_offset": "0xf\{32\}"}' "$TMP/json2" ||
   fail "an offset of 65 bits: $(cat "$TMP/json2")"
-printf %s "$big" | symbolicate --api v4 | grep -q '"0x10000000000000000 (in nowhere.so)", "0xf*f (in <unknown>)"' || fail "an offset of 65 bits in v4"
+printf %s "$big" | symbolicate --api v4 | grep -q '"0x10000000000000000 (in nowhere.so)", "0xf*f (in <unknown>)"' ||
+  fail "an offset of 65 bits in v4"
 counts() { # JOBS WORDS: the title of the refusal
   echo "{\"jobs\": $1}" | symbolicate >"$TMP/json2"
   grep -q "^{\"title\": \"$2\"}\$" "$TMP/json2" || fail "jobs $1: $(cat "$TMP/json2")"
@@ -138,26 +143,33 @@ counts '"aaaaaaaaaaa"' 'please limit number of jobs in a single request to <= 10
 counts '"\ud83d\ude00\u00e9\u00e9\u00e9\u00e9\u00e9"' 'job 0 is invalid'
 counts '"éééééééééé"' 'job 0 is invalid'
 counts '{"a": 1, "a": 2, "a": 3, "a": 4, "a": 5, "a": 6, "a": 7, "a": 8, "a": 9, "a": 10, "a": 11}' 'job 0 is invalid'
-counts '{"0": 1, "1": 2, "2": 3, "3": 4, "4": 5, "5": 6, "6": 7, "7": 8, "8": 9, "9": 10, "a": 11}' 'please limit number of jobs in a single request to <= 10'
+counts '{"0": 1, "1": 2, "2": 3, "3": 4, "4": 5, "5": 6, "6": 7, "7": 8, "8": 9, "9": 10, "a": 11}' \
+  'please limit number of jobs in a single request to <= 10'
 
 # No server answers: the answer says that nothing was found, and soon.
 "$SYMFS" symbolicate --offline --cache "$TMP/empty" "$TMP/request" >"$TMP/json" || fail "--offline"
-grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" || fail "--offline: $(cat "$TMP/json")"
+grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" ||
+  fail "--offline: $(cat "$TMP/json")"
 
 zeros='{"stacks": [[[0, 20], [1, 20], [2, 20]]], "memoryMap": [["one.so", "Z"], ["two.so", "Z"], ["three.so", "Z"]]}'
 for _ in cold warm; do
-  echo "$zeros" | sed 's/Z/000000000000000000000000000000000/g' | symbolicate --api v4 >"$TMP/json" || fail "ids of zeros"
-  grep -q '\[\["of_one (in one.so)", "of_two (in two.so)", "0x14 (in three.so)"\]\]' "$TMP/json" || fail "ids of zeros: $(cat "$TMP/json")"
+  echo "$zeros" | sed 's/Z/000000000000000000000000000000000/g' | symbolicate --api v4 >"$TMP/json" ||
+    fail "ids of zeros"
+  grep -q '\[\["of_one (in one.so)", "of_two (in two.so)", "0x14 (in three.so)"\]\]' "$TMP/json" ||
+    fail "ids of zeros: $(cat "$TMP/json")"
 done
 
 # A server may have it and cannot be asked: "false" as Mozilla's service has it, and the errors tell.
 mkdir -p "$TMP/empty-root"
 upstream_start ill --root "$TMP/empty-root"
 upstream_fault "$URL_ill" '/mix.so/*' status 503
-ill() { "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-ill" --source "breakpad@$URL_ill" "$@" "$TMP/request"; }
+ill() { "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-ill" --source "breakpad@$URL_ill" "$@" \
+  "$TMP/request"; }
 ill --module-errors >"$TMP/json" || fail "an outage"
-grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" || fail "an outage: $(cat "$TMP/json")"
-grep -q '"mix.so/1*A": \[{"name": "Unknown", "message": "breakpad: ' "$TMP/json" || fail "an outage: $(cat "$TMP/json")"
+grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" ||
+  fail "an outage: $(cat "$TMP/json")"
+grep -q '"mix.so/1*A": \[{"name": "Unknown", "message": "breakpad: ' "$TMP/json" ||
+  fail "an outage: $(cat "$TMP/json")"
 upstream_clear "$URL_ill"
 ill --module-errors >"$TMP/json" || fail "after an outage"
 grep -q '"mix.so/1*A": \[{"name": "NotFound"' "$TMP/json" || fail "after an outage: $(cat "$TMP/json")"
@@ -167,12 +179,15 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   printf '%s\n' '__declspec(dllexport) int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \
     'int start(void) { volatile int b[20]; b[2] = one(1); return b[2] + one(2); }' >"$TMP/w.c"
   (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -O0 -c w.c -o w.obj &&
-    "$LINK" /nologo /dll /debug "/pdb:w.pdb" /Brepro /nodefaultlib /entry:start "/out:w.dll" w.obj) >"$TMP/lld.out" 2>&1 ||
+    "$LINK" /nologo /dll /debug "/pdb:w.pdb" /Brepro /nodefaultlib /entry:start "/out:w.dll" w.obj) >"$TMP/lld.out" \
+    2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
   "$SYMFS" add --cache "$TMP/store-pe" --no-default-sources "$TMP/w.dll" >/dev/null || fail "add w.dll"
   printf '{"memoryMap": [{"type": "pe", "code_file": "w.dll", "code_id": "%s", "debug_file": "w.pdb", "debug_id": "%s"}], "stacks": [[[0, 4096], [0, 4097]]]}' \
-    "$("$SYMFS" id "$TMP/w.dll" | awk '/code id/ { print $3 }')" "$("$SYMFS" id "$TMP/w.dll" | awk '/breakpad id/ { print $3 }')" >"$TMP/pe"
-  "$SYMFS" symbolicate --text --offline --cache "$TMP/store-pe" --no-default-sources "$TMP/pe" >"$TMP/text" || fail "a PE file"
+    "$("$SYMFS" id "$TMP/w.dll" | awk '/code id/ { print $3 }')" \
+    "$("$SYMFS" id "$TMP/w.dll" | awk '/breakpad id/ { print $3 }')" >"$TMP/pe"
+  "$SYMFS" symbolicate --text --offline --cache "$TMP/store-pe" --no-default-sources "$TMP/pe" >"$TMP/text" ||
+    fail "a PE file"
   grep -q '^  1  w.pdb  one + 0x1$' "$TMP/text" || fail "a PE file: $(cat "$TMP/text")"
 else
   say "no clang, no lld-link: no PE"
@@ -181,7 +196,8 @@ fi
 # ---- a server that says nothing, and a client that waits no longer --------------------------
 upstream_start slow --root "$TMP/up"
 upstream_fault "$URL_slow" '*' silent
-"$SYMFS" symbolicate --no-default-sources --source "breakpad@$URL_slow" --cache "$TMP/store-slow" "$TMP/request" >"$TMP/out" 2>"$TMP/slow-run.log" &
+"$SYMFS" symbolicate --no-default-sources --source "breakpad@$URL_slow" --cache "$TMP/store-slow" "$TMP/request" \
+  >"$TMP/out" 2>"$TMP/slow-run.log" &
 pid=$!
 PIDS="$PIDS $pid"
 asked() { [ "$(upstream_count "$URL_slow" get)" -ge 1 ]; }
@@ -198,7 +214,8 @@ rc=$?
 }
 # Portable PDBs: of their own, and inside of a program. unit/test-gsym-ppdb has every method and offset.
 PDBS=$SHARED/fixtures/ppdb EMBEDDED=Sentry.Samples.Console.Basic-embedded-ppdb.dll
-"$SYMFS" add --cache "$TMP/store-net" --no-default-sources "$PDBS/portable.pdb" "$PDBS/$EMBEDDED" >/dev/null || fail "add"
+"$SYMFS" add --cache "$TMP/store-net" --no-default-sources "$PDBS/portable.pdb" "$PDBS/$EMBEDDED" >/dev/null ||
+  fail "add"
 cat >"$TMP/net" <<EOF
 {"memoryMap": [
   {"type": "pe_dotnet", "debug_file": "/x/foo.pdb", "debug_id": "1d6929b4-468b-4db8-9389-9a12bd257e1b-ab8cf31e"},
@@ -208,7 +225,8 @@ cat >"$TMP/net" <<EOF
   {"addr_mode": "rel:1", "instruction_addr": "0x0", "function_id": "0x5"},
   {"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": 4000}]]}
 EOF
-"$SYMFS" symbolicate --text --cache "$TMP/store-net" --no-default-sources "$TMP/net" >"$TMP/text" || fail "Portable PDBs"
+"$SYMFS" symbolicate --text --cache "$TMP/store-net" --no-default-sources "$TMP/net" >"$TMP/text" ||
+  fail "Portable PDBs"
 cat >"$TMP/want" <<'EOF'
   0  foo.pdb  method 0x1 + 0x11 at /Users/swatinem/Coding/sentry-dotnet/samples/foo/Program.cs:15 [C#]
   1  Basic.pdb  Program.<Main>$ + 0x0 at C:\dev\sentry-dotnet\samples\Sentry.Samples.Console.Basic\Program.cs:3 [C#]

@@ -14,7 +14,8 @@ CLANG=$(first_of clang) && LINK=$(first_of lld-link) || skip "no clang, no lld-l
 for name in plain packed; do
   (cd "$TMP" && echo "int start(void) { return sizeof(\"$name\"); }" >$name.c &&
     "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O1 -c $name.c -o $name.obj &&
-    "$LINK" /nologo /dll /noentry /debug /pdb:$name.pdb /export:start /Brepro /nodefaultlib /out:$name.dll $name.obj) >"$TMP/lld.out" 2>&1 ||
+    "$LINK" /nologo /dll /noentry /debug /pdb:$name.pdb /export:start /Brepro /nodefaultlib /out:$name.dll \
+    $name.obj) >"$TMP/lld.out" 2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
   id=$("$SYMFS" id "$TMP/$name.pdb" | awk '/breakpad id/ { print $3; exit }')
   code=$("$SYMFS" id "$TMP/$name.dll" | awk '/code id/ { print $3; exit }')
@@ -39,7 +40,8 @@ n=0
 # gets PATH STORE: all three files, each in a cache of its own, and not the fourth
 gets() {
   rm -rf "$TMP/cache"
-  timeout 120 "$GET" "$1" "$2" plain.pdb "$ID_plain" packed.pdb "$ID_packed" plain.dll "$CODE_plain" plain.pdb $MISSING >"$TMP/got" 2>&1 &&
+  timeout 120 "$GET" "$1" "$2" plain.pdb "$ID_plain" packed.pdb "$ID_packed" plain.dll "$CODE_plain" plain.pdb \
+    $MISSING >"$TMP/got" 2>&1 &&
     fail "$1: a PDB that does not exist was found: $(cat "$TMP/got")"
   say "$1:"
   sed 's/^/  /' "$TMP/got"

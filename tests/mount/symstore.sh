@@ -17,13 +17,16 @@ windows() # DIR: Prog.pdb and Prog.exe of code that says DIR's name
 windows "$TMP/one"
 windows "$TMP/other-one"
 PDB=$TMP/one/Prog.pdb
-DID=$("$SYMFS" id --json "$PDB" | sed -n 's/^ *"debug_id": *"\(.*\)",\{0,1\}$/\1/p' | head -n 1 | tr -d - | tr '[:lower:]' '[:upper:]')
+DID=$("$SYMFS" id --json "$PDB" | sed -n 's/^ *"debug_id": *"\(.*\)",\{0,1\}$/\1/p' | head -n 1 | tr -d - |
+  tr '[:lower:]' '[:upper:]')
 [ ${#DID} = 33 ] || fail "the id of the PDB is $DID"
 file=symstore/Prog.pdb/$DID/Prog.pdb
 
 # conf WORDS...: of a store in $TMP/www, asked anew
-conf() { printf '[source "s"]\nlayout = symstore\n' >"$TMP/conf"; printf '%s\n' "$@" >>"$TMP/conf"; rm -rf "$TMP/store"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" 2>"$TMP/err"; }
+conf() { printf '[source "s"]\nlayout = symstore\n' >"$TMP/conf"; printf '%s\n' "$@" >>"$TMP/conf"
+rm -rf "$TMP/store"; }
+symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+  2>"$TMP/err"; }
 gets() { # WHAT
   symfs get "$file" || fail "$1: $? $(cat "$TMP/err")"
   same_file "$(cat "$TMP/out")" "$PDB"
@@ -47,12 +50,14 @@ for where in "url = $up/" "path = $TMP/www"; do
   conf "$where"
   gets "a disk in lower case, $where"
 done
-[ "$(grep -c index2 "$TMP/requests")" -le 1 ] || fail "index2.txt was asked for more than once: $(cat "$TMP/requests")"
+[ "$(grep -c index2 "$TMP/requests")" -le 1 ] ||
+  fail "index2.txt was asked for more than once: $(cat "$TMP/requests")"
 conf "url = $up/" 'casing = uppercase'
 fails 1 "a disk in lower case, asked in upper case"
 
 # ---- one tier or two ---------------------------------------------------------------------------------
-two() { clean; rm -rf "$TMP/www/Prog.pdb"; mkdir -p "$TMP/www/Pr/Prog.pdb/$DID"; cp "$PDB" "$TMP/www/Pr/Prog.pdb/$DID/Prog.pdb"; : >"$TMP/www/index2.txt"; }
+two() { clean; rm -rf "$TMP/www/Prog.pdb"; mkdir -p "$TMP/www/Pr/Prog.pdb/$DID"
+cp "$PDB" "$TMP/www/Pr/Prog.pdb/$DID/Prog.pdb"; : >"$TMP/www/index2.txt"; }
 probes() { grep -c index2.txt "$TMP/requests"; }
 two
 for where in "url = $up/" "path = $TMP/www"; do

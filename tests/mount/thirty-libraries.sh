@@ -24,7 +24,8 @@ done
   echo 'return n == 0; }'
 } >"$TMP/src/main.c"
 # shellcheck disable=SC2086
-gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $links -Wl,-rpath,"$TMP/bin" || fail gcc
+gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $links -Wl,-rpath,"$TMP/bin" ||
+  fail gcc
 for f in "$TMP/bin"/*; do
   objcopy --only-keep-debug "$f" "$TMP/debug" && put_gdb "$TMP/www" "$TMP/debug" .debug && strip "$f" || fail objcopy
 done

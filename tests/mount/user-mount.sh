@@ -22,7 +22,8 @@ if [ "$(id -u)" = 0 ]; then
   mknod "$TMP/fuse" c 10 229 && chmod 666 "$TMP/fuse" && mount --bind "$TMP/fuse" /dev/fuse ||
     skip "cannot make a /dev/fuse of its own"
   cat /etc/fuse.conf >"$TMP/fuse.conf" 2>/dev/null
-  as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$TMP/user" XDG_CACHE_HOME="$TMP/user/cache" XDG_CONFIG_HOME="$TMP/user" "$@"; }
+  as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$TMP/user" \
+    XDG_CACHE_HOME="$TMP/user/cache" XDG_CONFIG_HOME="$TMP/user" "$@"; }
 else
   as_user() { "$@"; }
 fi
@@ -58,13 +59,17 @@ if [ "$(id -u)" = 0 ]; then
   stat "$mnt/." >/dev/null 2>"$TMP/err" && fail "root sees a user's mount"
   grep -q 'Permission denied' "$TMP/err" || fail "root: $(cat "$TMP/err")"
   "$SYMFS" status "$mnt" >"$TMP/out" 2>"$TMP/err"
-  [ $? = 3 ] && grep -q "$mnt: only its owner may read" "$TMP/err" || fail "root's status of a user's mount: $(cat "$TMP/err")"
+  [ $? = 3 ] && grep -q "$mnt: only its owner may read" "$TMP/err" ||
+    fail "root's status of a user's mount: $(cat "$TMP/err")"
   # Nor does a user see root's, and without a directory status does not mention it.
   symfs_mount private --source "$TMP/root"
-  as_user "$TMP/bin/symfs" status >"$TMP/out" 2>"$TMP/err" || fail "a user's status beside root's mount: $(cat "$TMP/err")"
-  grep -q "^$mnt: symfs " "$TMP/out" && [ ! -s "$TMP/err" ] || fail "a user's status beside root's mount: $(cat "$TMP/out" "$TMP/err")"
+  as_user "$TMP/bin/symfs" status >"$TMP/out" 2>"$TMP/err" ||
+    fail "a user's status beside root's mount: $(cat "$TMP/err")"
+  grep -q "^$mnt: symfs " "$TMP/out" && [ ! -s "$TMP/err" ] ||
+    fail "a user's status beside root's mount: $(cat "$TMP/out" "$TMP/err")"
   as_user "$TMP/bin/symfs" status "$MNT_private" >"$TMP/out" 2>"$TMP/err"
-  [ $? = 3 ] && grep -q "only its owner may read" "$TMP/err" || fail "a user's status of root's mount: $(cat "$TMP/err")"
+  [ $? = 3 ] && grep -q "only its owner may read" "$TMP/err" ||
+    fail "a user's status of root's mount: $(cat "$TMP/err")"
   symfs_umount private
   # But root may unmount what it cannot see.
 fi
@@ -123,7 +128,8 @@ grep -q "^$mnt: symfs " "$TMP/out" || fail "a user's status lacks $mnt: $(cat "$
 as_other() { setpriv --reuid=65533 --regid=65533 --clear-groups env HOME="$TMP/other" "$@"; }
 as_other cmp "$mnt/$prog" "$TMP/root/$prog" || fail "allow_other, and another user cannot read"
 for text in activity missing config; do
-  [ "$(as_user stat -c '%a %u' "$mnt/.symfs/$text")" = "400 65534" ] || fail "$text: $(stat -c '%a %u' "$mnt/.symfs/$text")"
+  [ "$(as_user stat -c '%a %u' "$mnt/.symfs/$text")" = "400 65534" ] ||
+    fail "$text: $(stat -c '%a %u' "$mnt/.symfs/$text")"
   as_user cat "$mnt/.symfs/$text" >/dev/null || fail "the owner cannot read $text"
   cat "$mnt/.symfs/$text" >/dev/null || fail "root cannot read $text"
   for way in "$text" "../.symfs/$text" "why/.symfs/$text"; do
@@ -135,7 +141,8 @@ for text in version sources stats metrics; do
 done
 as_other "$TMP/bin/symfs" status "$mnt" >"$TMP/out" || fail "another user's status: $?"
 grep -q "only the mount's owner may read this" "$TMP/out" || fail "another user's status: $(cat "$TMP/out")"
-as_other "$TMP/bin/symfs" status --json "$mnt" | tr -d ' ' | grep -q '"activity":null' || fail "another user's status --json"
+as_other "$TMP/bin/symfs" status --json "$mnt" | tr -d ' ' | grep -q '"activity":null' ||
+  fail "another user's status --json"
 as_other "$TMP/bin/symfs" why "$mnt/$prog" >"$TMP/out" 2>"$TMP/err"
 [ $? != 2 ] && grep -q "another user's mount" "$TMP/err" || fail "why in another user's mount: $(cat "$TMP/err")"
 "$SYMFS" umount "$mnt" || fail "root cannot unmount it"

@@ -12,7 +12,8 @@ lib_id=$(build_id "$TMP/p/full/libprog.so")
 
 # In the order of the path: where each source of `symfs sources` is.
 listed() { # PATH
-  _NT_SYMBOL_PATH=$1 DEBUGINFOD_URLS= "$SYMFS" sources --json >"$TMP/out" 2>"$TMP/err" || fail "sources: $(cat "$TMP/err")"
+  _NT_SYMBOL_PATH=$1 DEBUGINFOD_URLS= "$SYMFS" sources --json >"$TMP/out" 2>"$TMP/err" ||
+    fail "sources: $(cat "$TMP/err")"
   tr -d '\n' <"$TMP/out" | tr '{' '\n' | sed -n 's/.*"layout":"\([^"]*\)".*"\(url\|path\)":"\([^"]*\)".*/\1@\3/p' |
     sed 's|\\/|/|g' | grep -E "^(symstore|symstore_index2|debuginfod)@($TMP|http://127|https://msdl)" | tr '\n' ' '
 }
@@ -37,7 +38,8 @@ done
 _NT_SYMBOL_PATH="htp://user:hunter2@h/" "$SYMFS" sources >"$TMP/out" 2>&1
 grep -q hunter2 "$TMP/out" && fail "a password is shown"
 SYMFS_DEBUG=conf _NT_SYMBOL_PATH="srv*$TMP/none*$TMP/one" "$SYMFS" sources >"$TMP/out" 2>&1
-grep -q "$TMP/none does not exist" "$TMP/out" || fail "the debug log does not name a store that is not there: $(cat "$TMP/out")"
+grep -q "$TMP/none does not exist" "$TMP/out" ||
+  fail "the debug log does not name a store that is not there: $(cat "$TMP/out")"
 
 # A chain is read as a debugger reads it: the near store first, the far one for the rest, and
 # nothing is ever written into either.
@@ -96,7 +98,8 @@ rm -r "$TMP/store"
 DEBUGINFOD_MAXSIZE=100 get "debuginfod/buildid/$id/executable" >/dev/null
 [ $? = 3 ] || fail "DEBUGINFOD_MAXSIZE: $(cat "$TMP/err")"
 grep -qi '^X-DEBUGINFOD-MAXSIZE: 100' "$TMP/d.heads" || fail "DEBUGINFOD_MAXSIZE is not sent: $(cat "$TMP/d.heads")"
-get "debuginfod/buildid/$id/executable" >/dev/null || fail "DEBUGINFOD_MAXSIZE was remembered as a miss: $(cat "$TMP/err")"
+get "debuginfod/buildid/$id/executable" >/dev/null ||
+  fail "DEBUGINFOD_MAXSIZE was remembered as a miss: $(cat "$TMP/err")"
 
 # A server that stands still is given up after that time.
 rm -r "$TMP/store"

@@ -52,7 +52,8 @@ is_whole() {
 # is_part WHAT FILE: what a reader got before its error is the beginning of one version.
 is_part() {
   ip_n=$(stat -c %s "$2")
-  cmp -s -n "$ip_n" "$2" "$ONE/$name" || cmp -s -n "$ip_n" "$2" "$TWO/$name" || fail "$row: $1: two versions are mixed"
+  cmp -s -n "$ip_n" "$2" "$ONE/$name" || cmp -s -n "$ip_n" "$2" "$TWO/$name" ||
+    fail "$row: $1: two versions are mixed"
 }
 
 # twice WHAT WANT COMMAND...: the command, whose output is the file, may fail once; then it has all of WANT.
@@ -110,7 +111,8 @@ upstream_fault "$URL_plain" "/$name" reset 1500000
 # shellcheck disable=SC2086
 symfs_serve s $LIMITS --source "gdb@$URL_plain" --source "gdb@$URL_two"
 for i in 1 2 3 4; do
-  (timeout -s KILL 100 curl -gsS --noproxy '*' "$URL_s/gdb/$name" >"$TMP/beside-$i" 2>/dev/null; echo $? >"$TMP/beside-$i.rc") &
+  (timeout -s KILL 100 curl -gsS --noproxy '*' "$URL_s/gdb/$name" >"$TMP/beside-$i" 2>/dev/null
+  echo $? >"$TMP/beside-$i.rc") &
   PIDS="$PIDS $!"
 done
 at_once "HEAD" curl -gsSI --noproxy '*' -o /dev/null "$URL_s/gdb/$name"

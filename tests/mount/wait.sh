@@ -33,13 +33,15 @@ put a1.so.sym "$sym_1"
 put a2.so.sym "$sym_2"
 wait_begin there --source "breakpad@$URL_up" "breakpad/$sym_1" "breakpad/$sym_2"
 ended there || fail "files that are there: $(cat "$TMP/there.log")"
-[ "$(wc -l <"$TMP/there")" = 2 ] && grep -q '^breakpad 000000000000000000000000000000010' "$TMP/there" || fail "what it prints: $(cat "$TMP/there")"
+[ "$(wc -l <"$TMP/there")" = 2 ] && grep -q '^breakpad 000000000000000000000000000000010' "$TMP/there" ||
+  fail "what it prints: $(cat "$TMP/there")"
 
 # ---- a source without events gets the file later ---------------------------------------------------
 wait_begin later --source "breakpad@$URL_up" "breakpad/$sym_3"
 asked() { [ "$(upstream_count "$URL_up" get "/$sym_3")" -ge "$1" ]; }
 wait_for 60 asked 2 || fail "the source is not asked again"
-[ "$(upstream_count "$URL_up" get '/events/*')" = 1 ] || fail "the source was asked for events $(upstream_count "$URL_up" get '/events/*') times"
+[ "$(upstream_count "$URL_up" get '/events/*')" = 1 ] ||
+  fail "the source was asked for events $(upstream_count "$URL_up" get '/events/*') times"
 put a3.so.sym "$sym_3"
 ended later || fail "a file that comes: $(cat "$TMP/later.log")"
 
@@ -70,9 +72,11 @@ ended own || fail "a file that was added: $(cat "$TMP/own.log")"
 # ---- the end of the wait --------------------------------------------------------------------------------
 wait_begin never --timeout 1s --source "breakpad@$URL_up" "breakpad/zz.so/000000000000000000000000000000010/zz.so.sym"
 ended never && fail "a file that never comes"
-"$SYMFS" wait --no-default-sources --cache "$TMP/c" --timeout 1s --source "breakpad@$URL_up" "breakpad/zz.so/000000000000000000000000000000010/zz.so.sym" >"$TMP/out" 2>&1
+"$SYMFS" wait --no-default-sources --cache "$TMP/c" --timeout 1s --source "breakpad@$URL_up" \
+  "breakpad/zz.so/000000000000000000000000000000010/zz.so.sym" >"$TMP/out" 2>&1
 [ $? = 1 ] || fail "the exit status of a file that never comes: $(cat "$TMP/out")"
-"$SYMFS" wait --no-default-sources --cache "$TMP/c" --timeout 1s --connect-timeout 1s --source breakpad@http://127.0.0.1:1 "breakpad/$sym_1" >"$TMP/out" 2>&1
+"$SYMFS" wait --no-default-sources --cache "$TMP/c" --timeout 1s --connect-timeout 1s \
+  --source breakpad@http://127.0.0.1:1 "breakpad/$sym_1" >"$TMP/out" 2>&1
 [ $? = 3 ] || fail "the exit status of a source that cannot be asked: $(cat "$TMP/out")"
 for words in "--timeout soon x" "" "--type none-such x"; do
   # shellcheck disable=SC2086 # words

@@ -16,13 +16,16 @@ warm() { "$SYMFS" warm --no-default-sources --cache "$store" --source "gdb@$URL_
 # ---- a core ----------------------------------------------------------------------------------
 warm "$TMP/core" >"$TMP/out" || fail "warm: $(cat "$TMP/warm.err")"
 for id in "$PROG_ID" "$LIB_ID"; do
-  grep -Eq "	$id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" || fail "warm does not have $id: $(cat "$TMP/out")"
+  grep -Eq "	$id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" ||
+    fail "warm does not have $id: $(cat "$TMP/out")"
 done
-grep -Eq "^/.*/libc\.so\.6	[0-9a-f]{40}	elf_debug missing	elf_code missing\$" "$TMP/out" || fail "no libc: $(cat "$TMP/out")"
+grep -Eq "^/.*/libc\.so\.6	[0-9a-f]{40}	elf_debug missing	elf_code missing\$" "$TMP/out" ||
+  fail "no libc: $(cat "$TMP/out")"
 # The debugger that follows asks no server.
 upstream_reset "$URL_up"
 for id in "$PROG_ID" "$LIB_ID"; do
-  "$SYMFS" get --offline --cache "$store" "gdb/$(gdb_path "$id" .debug)" "gdb/$(gdb_path "$id")" >/dev/null || fail "get after warm"
+  "$SYMFS" get --offline --cache "$store" "gdb/$(gdb_path "$id" .debug)" "gdb/$(gdb_path "$id")" >/dev/null ||
+    fail "get after warm"
 done
 [ "$(upstream_count "$URL_up" get)" = 0 ] || fail "asked again"
 
@@ -33,9 +36,11 @@ for id in "$PROG_ID" "$LIB_ID"; do
   grep -Eq "	$id	.*sym [0-9.]+ [KM]B" "$TMP/out" || fail "warm --breakpad made none of $id: $(cat "$TMP/out")"
 done
 sym_id=$("$SYMFS" sym "$PROG" | head -n 1 | cut -d ' ' -f 4)
-"$SYMFS" get --offline --cache "$TMP/store-sym" -o "$TMP/got.sym" "breakpad/${PROG##*/}/$sym_id/${PROG##*/}.sym" >/dev/null ||
+"$SYMFS" get --offline --cache "$TMP/store-sym" -o "$TMP/got.sym" "breakpad/${PROG##*/}/$sym_id/${PROG##*/}.sym" \
+  >/dev/null ||
   fail "warm --breakpad left no file of ${PROG##*/}"
-grep -q '^FUNC' "$TMP/got.sym" && grep -q '^STACK CFI' "$TMP/got.sym" || fail "warm --breakpad: $(head -n 5 "$TMP/got.sym")"
+grep -q '^FUNC' "$TMP/got.sym" && grep -q '^STACK CFI' "$TMP/got.sym" ||
+  fail "warm --breakpad: $(head -n 5 "$TMP/got.sym")"
 
 # ---- a process, a program, a list --------------------------------------------------------------
 rm -rf "$store"
@@ -48,11 +53,13 @@ wait_for 10 grep -q libc /proc/$pid/maps || fail "sleep does not start"
 warm $pid >"$TMP/out" || fail "warm PID: $(cat "$TMP/warm.err")"
 grep -q "	$sleep_id	" "$TMP/out" || fail "warm PID does not know sleep, $sleep_id: $(cat "$TMP/out")"
 mkfifo "$TMP/pipe"
-timeout 20 "$SYMFS" warm --no-default-sources --cache "$store" "$TMP/pipe" >"$TMP/out" 2>&1 && fail "a pipe is no program"
+timeout 20 "$SYMFS" warm --no-default-sources --cache "$store" "$TMP/pipe" >"$TMP/out" 2>&1 &&
+  fail "a pipe is no program"
 grep -q 'is not a regular file' "$TMP/out" || fail "warm PIPE: $(cat "$TMP/out")"
 warm "$PROG" >"$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/warm.err")"
 grep -Eq "	$PROG_ID	elf_debug [0-9.]+ [KM]B" "$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/out")"
-printf '# two\nelf_debug %s\n\ngdb/%s\n' "$LIB_ID" "$(gdb_path "$PROG_ID")" | warm - >"$TMP/out" || fail "warm -: $(cat "$TMP/warm.err")"
+printf '# two\nelf_debug %s\n\ngdb/%s\n' "$LIB_ID" "$(gdb_path "$PROG_ID")" | warm - >"$TMP/out" ||
+  fail "warm -: $(cat "$TMP/warm.err")"
 [ "$(grep -c ' [KM]B$' "$TMP/out")" = 2 ] || fail "warm -: $(cat "$TMP/out")"
 
 # ---- what is wrong -------------------------------------------------------------------------------
@@ -90,7 +97,8 @@ in_order() {
   done
 }
 core() {
-  timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" -- "$@" 2>&1
+  timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" \
+    -- "$@" 2>&1
 }
 # Its directories are made here, where no other test makes any.
 mkdir "$TMP/tmp"
@@ -100,11 +108,13 @@ for debugger in "gdb -nx -batch -ex bt" "lldb --batch -o bt"; do
   command -v "${debugger%% *}" >/dev/null || { say "${debugger%% *} is not installed"; continue; }
   if [ "${debugger%% *}" = gdb ]; then
     out=$(core gdb -nx -batch -ex bt)
-    in_order "$out" '^#[0-9]+ .* in deeper \(n=3\) at prog-lib\.c:3$' '^#[0-9]+ .* in prog_entry \(n=3\) at prog-lib\.c:4$' \
+    in_order "$out" '^#[0-9]+ .* in deeper \(n=3\) at prog-lib\.c:3$' \
+      '^#[0-9]+ .* in prog_entry \(n=3\) at prog-lib\.c:4$' \
       '^#[0-9]+ .* in work \(argc=3\) at prog\.c:2$' '^#[0-9]+ .* in main \(argc=3, .*\) at prog\.c:5$'
   else
     out=$(core lldb --batch -o bt)
-    in_order "$out" 'frame #[0-9]+: .*libprog\.so`deeper\(n=3\) at prog-lib\.c:3' 'frame #[0-9]+: .*libprog\.so`prog_entry\(n=3\) at prog-lib\.c:4' \
+    in_order "$out" 'frame #[0-9]+: .*libprog\.so`deeper\(n=3\) at prog-lib\.c:3' \
+      'frame #[0-9]+: .*libprog\.so`prog_entry\(n=3\) at prog-lib\.c:4' \
       'frame #[0-9]+: .*prog`work\(argc=3\) at prog\.c:2' 'frame #[0-9]+: .*prog`main\(argc=3,.* at prog\.c:5'
   fi
   expect "symfs core" "$out" '^symfs core: modules: [0-9]+ local, 2 to be fetched, 0 without build id$'
@@ -164,12 +174,14 @@ echo 'void die(void); void die(void) { __builtin_trap(); }' >lib.c
 echo 'void die(void); int main(void) { die(); return 0; }' >main.c
 gcc -g -O0 -fPIC -shared -Wl,-soname,libdie.so.2 -Wl,--build-id="$(some_build_id libdie)" -o libdie.so.2.10.3 lib.c &&
   ln -s libdie.so.2.10.3 libdie.so.2 &&
-  gcc -g -O0 -Wl,--build-id="$(some_build_id die)" -o die main.c libdie.so.2.10.3 -Wl,-rpath,"$TMP/versions" || fail gcc
+  gcc -g -O0 -Wl,--build-id="$(some_build_id die)" -o die main.c libdie.so.2.10.3 -Wl,-rpath,"$TMP/versions" ||
+  fail gcc
 timeout 120 gdb -nx -batch -ex run -ex "generate-core-file $TMP/core-versions" ./die >"$TMP/versions.log" 2>&1
 [ -s "$TMP/core-versions" ] || fail "gdb writes no core: $(cat "$TMP/versions.log")"
 "$SYMFS" add --cache "$TMP/store-core" die libdie.so.2.10.3 >"$TMP/out" || fail "add: $(cat "$TMP/out")"
 cd "$TMP" && mv versions elsewhere-versions || exit 1
-timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offline core-versions -- gdb -nx -batch -ex bt >"$TMP/out" 2>&1
+timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offline core-versions -- gdb \
+  -nx -batch -ex bt >"$TMP/out" 2>&1
 grep -q 'die () at lib.c:1' "$TMP/out" && grep -q 'in main () at main.c:1' "$TMP/out" ||
   fail "a library under its soname: $(cat "$TMP/out")"
 # Why the files are missing is in the mount's log, which the command prints after the debugger's end.
@@ -188,7 +200,8 @@ for command in core debug; do
 done
 # The dynamic linker is there by the name that the program has for it, and is that of the core.
 interp=$(readelf -l "$(command -v sleep)" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
-out=$(core sh -c 'for word; do case $word in "set sysroot "*) readlink -f "${word#set sysroot }$0" ;; esac; done' "$interp" | tail -n 1)
+out=$(core sh -c 'for word; do case $word in "set sysroot "*) readlink -f "${word#set sysroot }$0" ;; esac; done' \
+  "$interp" | tail -n 1)
 [ -n "$interp" ] && [ "$out" = "$(readlink -f "$interp")" ] || fail "the dynamic linker $interp is $out"
 
 # The minidumps of others, where they are.

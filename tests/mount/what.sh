@@ -119,7 +119,8 @@ if command -v script >/dev/null; then
   upstream_clear "$URL_up"
   tr '\r\033' '\n\n' <"$TMP/out" >"$TMP/lines"
   for name in prog libprog.so; do
-    grep -qE "$name: [0-9]+ % of 3\.0 MB, [0-9.]+ MB/s, [0-9.]+ s left" "$TMP/lines" || fail "no progress of $name: $(cat -v "$TMP/out")"
+    grep -qE "$name: [0-9]+ % of 3\.0 MB, [0-9.]+ MB/s, [0-9.]+ s left" "$TMP/lines" ||
+      fail "no progress of $name: $(cat -v "$TMP/out")"
   done
 fi
 
@@ -138,27 +139,35 @@ echo "$at" | with addr2line --stdin ./prog || fail "addr2line --stdin: $(cat "$T
 grep -q 'main@' "$TMP/out" || fail "addr2line --stdin: $(cat "$TMP/out")"
 # Without its debug file it is what its own symbols say.
 strip -g -o "$TMP/symbols" "$TMP/p/full/prog"
-"$SYMFS" addr2line --no-default-sources --cache "$TMP/none" "$TMP/symbols" "$at" >"$TMP/out" 2>"$TMP/err" || fail "own symbols: $(cat "$TMP/err")"
-grep -q '	main$' "$TMP/out" && grep -q 'names come from its own symbols' "$TMP/err" || fail "own symbols: $(cat "$TMP/out" "$TMP/err")"
+"$SYMFS" addr2line --no-default-sources --cache "$TMP/none" "$TMP/symbols" "$at" >"$TMP/out" 2>"$TMP/err" ||
+  fail "own symbols: $(cat "$TMP/err")"
+grep -q '	main$' "$TMP/out" && grep -q 'names come from its own symbols' "$TMP/err" ||
+  fail "own symbols: $(cat "$TMP/out" "$TMP/err")"
 
 # ---- warm ---------------------------------------------------------------------------------------------
 rm -rf "$store"
 exits 0 prefetch "$id" ./libprog.so
-grep -Eq "^$id	$id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" || fail "warm ID: $(cat "$TMP/out")"
-grep -Eq "^\./libprog.so	$lib_id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" || fail "warm FILE: $(cat "$TMP/out")"
+grep -Eq "^$id	$id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" ||
+  fail "warm ID: $(cat "$TMP/out")"
+grep -Eq "^\./libprog.so	$lib_id	elf_debug [0-9.]+ [KM]B	elf_code [0-9.]+ [KM]B\$" "$TMP/out" ||
+  fail "warm FILE: $(cat "$TMP/out")"
 
 # ---- in a mount ---------------------------------------------------------------------------------------
 [ -c /dev/fuse ] && [ "$(id -u)" = 0 ] || { say "$seen words without a mount"; exit 0; }
 symfs_mount m --source "gdb@$URL_up"
 for command in get why "best --for debug" warm; do
   # shellcheck disable=SC2086 # words
-  "$SYMFS" $command "$MNT_m/debuginfod/buildid/$id/debuginfo" >"$TMP/out" 2>"$TMP/err" || fail "$command in a mount: $(cat "$TMP/err")"
+  "$SYMFS" $command "$MNT_m/debuginfod/buildid/$id/debuginfo" >"$TMP/out" 2>"$TMP/err" ||
+    fail "$command in a mount: $(cat "$TMP/err")"
 done
-"$SYMFS" addr2line "$MNT_m/debuginfod/buildid/$id/debuginfo" "$at" 2>"$TMP/err" | grep -q main || fail "addr2line in a mount: $(cat "$TMP/err")"
+"$SYMFS" addr2line "$MNT_m/debuginfod/buildid/$id/debuginfo" "$at" 2>"$TMP/err" | grep -q main ||
+  fail "addr2line in a mount: $(cat "$TMP/err")"
 # The store is that of the mount.
-"$SYMFS" cache rm "$MNT_m/debuginfod/buildid/$id/debuginfo" 2>"$TMP/err" || fail "cache rm in a mount: $(cat "$TMP/err")"
+"$SYMFS" cache rm "$MNT_m/debuginfod/buildid/$id/debuginfo" 2>"$TMP/err" ||
+  fail "cache rm in a mount: $(cat "$TMP/err")"
 # What this mount last saw is there by every word.
-"$SYMFS" why --no-default-sources --cache "$TMP/store-m" --source "gdb@$URL_up" "$prog" >"$TMP/out" || fail "why beside a mount"
+"$SYMFS" why --no-default-sources --cache "$TMP/store-m" --source "gdb@$URL_up" "$prog" >"$TMP/out" ||
+  fail "why beside a mount"
 grep -q "the mount $MNT_m last saw" "$TMP/out" || fail "why FILE beside a mount: $(cat "$TMP/out")"
 symfs_umount m
 say "$seen words"

@@ -19,7 +19,8 @@ says() {
   "$@" >"$TMP/out" 2>&1
   sa_got=$?
   [ $sa_got = "$sa_exit" ] || fail "$*: exit $sa_got, wanted $sa_exit: $(cat "$TMP/out")"
-  [ "$(grep -oE "$sa_words" "$TMP/out" | wc -l)" = 1 ] || fail "$*: \"$sa_words\" is not there once: $(cat "$TMP/out")"
+  [ "$(grep -oE "$sa_words" "$TMP/out" | wc -l)" = 1 ] ||
+    fail "$*: \"$sa_words\" is not there once: $(cat "$TMP/out")"
 }
 # symfs_with CACHE COMMAND...: a command without the sources that are configured.
 symfs_with() {
@@ -79,7 +80,8 @@ printf 'int main(void) { return 0; }\n' >"$TMP/p.c"
 gcc -Wl,--build-id=sha1 -o "$TMP/prog" "$TMP/p.c" || fail gcc
 debug_id=$("$SYMFS" id "$TMP/prog" | awk '/breakpad id/ { print $3; exit }')
 says 0 'breakpad missing' symfs_with w warm --breakpad --source "$SYMS" "$TMP/prog"
-[ "$(upstream_count "$URL_syms" get "/prog/$debug_id/prog.sym")" = 1 ] || fail "warm --breakpad did not ask: $(cat "$TMP/out")"
+[ "$(upstream_count "$URL_syms" get "/prog/$debug_id/prog.sym")" = 1 ] ||
+  fail "warm --breakpad did not ask: $(cat "$TMP/out")"
 grep -q "elf_debug not asked: $UNNAMED" "$TMP/out" || fail "warm: $(cat "$TMP/out")"
 mkdir -p "$TMP/root/prog/$debug_id"
 printf 'MODULE Linux x86_64 %s prog\nPUBLIC 1000 0 main\n' "$debug_id" >"$TMP/root/prog/$debug_id/prog.sym"
@@ -92,7 +94,8 @@ mkdir -p "$TMP/root/buildid/$id"
 cp "$TMP/prog" "$TMP/root/buildid/$id/executable"
 symfs_mount m --source "$SRC"
 says 0 'elf_code +chosen' "$SYMFS" best --for symtab --object-type elf "$MNT_m/debuginfod/buildid/$id/executable"
-says 1 'elf_debug +not there: (no source has it|known to be missing)' "$SYMFS" best --for debug --object-type elf "$MNT_m/$PATH_OF"
+says 1 'elf_debug +not there: (no source has it|known to be missing)' "$SYMFS" best --for debug --object-type elf \
+  "$MNT_m/$PATH_OF"
 
 # ---- why says what mounts on the same store last saw ----------------------------------------
 BAD=debuginfod/buildid/ab00000000000000000000000000000000000002/debuginfo
@@ -100,7 +103,8 @@ says 0 'symfs why --ask WHAT' symfs_with m why --source "$SRC" "$BAD"
 upstream_fault "$URL_up" "*0002/*" status 400
 cat "$MNT_m/$BAD" >/dev/null 2>&1 && fail "a file came with status 400"
 upstream_clear "$URL_up"
-grep -qE 'failed \(HTTP 400, [0-9]+ s ago\)' "$MNT_m/.symfs/why/$BAD" || fail ".symfs/why: $(cat "$MNT_m/.symfs/why/$BAD")"
+grep -qE 'failed \(HTTP 400, [0-9]+ s ago\)' "$MNT_m/.symfs/why/$BAD" ||
+  fail ".symfs/why: $(cat "$MNT_m/.symfs/why/$BAD")"
 says 0 'failed \(HTTP 400, [0-9]+ s ago\)' symfs_with m why --source "$SRC" "$BAD"
 grep -qx "the mount $MNT_m last saw:" "$TMP/out" || fail "why names no mount: $(cat "$TMP/out")"
 says 0 'failed \(HTTP 400, [0-9]+ s ago\)' "$SYMFS" why "$MNT_m/$BAD"
@@ -113,7 +117,8 @@ says 0 "^from    $SRC  $URL_up/buildid/$id/executable" "$SYMFS" why "$MNT_m/debu
 grep -q 'last saw\|symfs why --ask' "$TMP/out" && fail "advice for a file that is there: $(cat "$TMP/out")"
 # A source that refuses wants credentials.
 upstream_fault "$URL_up" '*' status 401
-says 0 'a source that refuses wants a token or password' symfs_with m why --ask --source "$SRC" "${BAD%2/debuginfo}4/debuginfo"
+says 0 'a source that refuses wants a token or password' symfs_with m why --ask --source "$SRC" \
+  "${BAD%2/debuginfo}4/debuginfo"
 upstream_clear "$URL_up"
 # Without a source of its own, the command names the mounts that have some.
 for command in why get; do
@@ -121,7 +126,8 @@ for command in why get; do
   grep -qx "  symfs $command --config $MNT_m/.symfs/config ...    asks the sources of this mount" "$TMP/out" ||
     fail "$command does not name the mount: $(cat "$TMP/out")"
 done
-says 1 "no source has it" "$SYMFS" get --no-default-sources --config "$MNT_m/.symfs/config" "${BAD%2/debuginfo}3/debuginfo"
+says 1 "no source has it" "$SYMFS" get --no-default-sources --config "$MNT_m/.symfs/config" \
+  "${BAD%2/debuginfo}3/debuginfo"
 
 # A mount on another store, and one whose daemon is stopped, say nothing; the latter costs a moment.
 symfs_with other why --source "$SRC" "$BAD" >"$TMP/out" 2>&1 || fail "why"
@@ -130,7 +136,8 @@ kill -STOP "$PID_m"
 timeout 20 "$SYMFS" why --no-default-sources --cache "$TMP/store-m" --source "$SRC" "$BAD" >"$TMP/out" 2>&1
 stopped=$?
 kill -CONT "$PID_m"
-[ $stopped = 0 ] && grep -q '^   not asked' "$TMP/out" || fail "why beside a stopped mount: exit $stopped: $(cat "$TMP/out")"
+[ $stopped = 0 ] && grep -q '^   not asked' "$TMP/out" ||
+  fail "why beside a stopped mount: exit $stopped: $(cat "$TMP/out")"
 symfs_umount m
 
 say "what is said of a file that is not there"

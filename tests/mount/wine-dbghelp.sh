@@ -50,9 +50,11 @@ int start(void)
 	return work(&v, 3);
 }
 EOF
-(cd "$TMP" && winegcc -o client.exe client.c -ldbghelp) >"$TMP/winegcc.out" 2>&1 || skip "winegcc: $(tail -n 1 "$TMP/winegcc.out")"
+(cd "$TMP" && winegcc -o client.exe client.c -ldbghelp) >"$TMP/winegcc.out" 2>&1 ||
+  skip "winegcc: $(tail -n 1 "$TMP/winegcc.out")"
 (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O1 -c module.c -o module.obj &&
-  "$LINK" /nologo /dll /noentry /debug /pdb:module.pdb /export:start /Brepro /nodefaultlib /out:module.dll module.obj) >"$TMP/lld.out" 2>&1 ||
+  "$LINK" /nologo /dll /noentry /debug /pdb:module.pdb /export:start /Brepro /nodefaultlib /out:module.dll \
+  module.obj) >"$TMP/lld.out" 2>&1 ||
   fail "clang and lld-link: $(cat "$TMP/lld.out")"
 id=$("$SYMFS" id "$TMP/module.pdb" | awk '/breakpad id/ { print $3; exit }')
 mkdir -p "$TMP/symbols/module.pdb/$id"
@@ -60,7 +62,8 @@ mv "$TMP/module.pdb" "$TMP/symbols/module.pdb/$id"
 
 windows_path() { printf 'Z:%s' "$1" | tr / '\\'; }
 dbghelp() { # DIRECTORY: the words of the client
-  timeout 120 wine "$TMP/client.exe.so" "$(windows_path "$TMP/module.dll")" "$(windows_path "$1")" 1002 >"$TMP/said" 2>"$TMP/wine.log"
+  timeout 120 wine "$TMP/client.exe.so" "$(windows_path "$TMP/module.dll")" "$(windows_path "$1")" 1002 \
+    >"$TMP/said" 2>"$TMP/wine.log"
   grep -q asked "$TMP/said" || skip "wine cannot run a program here: $(tail -n 1 "$TMP/wine.log")"
 }
 mkdir "$TMP/nothing"

@@ -70,7 +70,8 @@ done
 
 # ---- the clients: each says which file it got --------------------------------------------------------------
 which_is() { # FILE KIND
-  if cmp -s "$1" "$TMP/better/$2"; then echo better; elif cmp -s "$1" "$TMP/worse/$2"; then echo worse; else echo none; fi
+  if cmp -s "$1" "$TMP/better/$2"; then echo better; elif cmp -s "$1" "$TMP/worse/$2"; then echo worse
+  else echo none; fi
 }
 
 cells=0
@@ -98,14 +99,17 @@ check() { # KIND WAY ARGS...: by every client, each with a store of its own
       symfs_serve c --cache "$c_store" "$@"
       fetch_url -o "$TMP/body" "$URL_c/$c_path" || fail "$c_kind, $c_way: serve"
       symfs_unserve c
-      [ "$(which_is "$TMP/body" "$c_kind")" = better ] || fail "$c_kind, $c_way: serve has $(which_is "$TMP/body" "$c_kind")"
+      [ "$(which_is "$TMP/body" "$c_kind")" = better ] ||
+        fail "$c_kind, $c_way: serve has $(which_is "$TMP/body" "$c_kind")"
       ;;
     symbolicate)
       [ -n "$c_module" ] || continue
       printf '{"memoryMap": [%s], "stacks": [[[0, 4100]]]}' "$c_module" >"$TMP/request"
-      "$SYMFS" symbolicate --no-default-sources --cache "$c_store" "$@" --debug "$TMP/request" >"$TMP/answer" 2>"$TMP/err" ||
+      "$SYMFS" symbolicate --no-default-sources --cache "$c_store" "$@" --debug "$TMP/request" >"$TMP/answer" \
+        2>"$TMP/err" ||
         fail "$c_kind, $c_way: symbolicate: $(cat "$TMP/err")"
-      grep -q '"worth": "[a-z= ]*debug=full' "$TMP/answer" || fail "$c_kind, $c_way: symbolicate: $(cat "$TMP/answer")"
+      grep -q '"worth": "[a-z= ]*debug=full' "$TMP/answer" ||
+        fail "$c_kind, $c_way: symbolicate: $(cat "$TMP/answer")"
       ;;
     esac
     cells=$((cells + 1))
@@ -114,7 +118,8 @@ check() { # KIND WAY ARGS...: by every client, each with a store of its own
 }
 
 conf() { # FIRST SECOND: two tiers
-  printf '[source "a"]\nurl = %s\nlayout = unified\n[source "b"]\nurl = %s\nlayout = unified\ntier = 2\n' "$1" "$2" >"$TMP/conf"
+  printf '[source "a"]\nurl = %s\nlayout = unified\n[source "b"]\nurl = %s\nlayout = unified\ntier = 2\n' "$1" "$2" \
+    >"$TMP/conf"
 }
 
 for kind in $kinds; do

@@ -16,7 +16,8 @@ objcopy --strip-debug "$TMP/better/elf" "$TMP/worse/elf" || fail "objcopy"
 elf_layout=gdb elf_place=$(gdb_path "$id" .debug)
 
 sym=0123456789ABCDEF0123456789ABCDEF0
-printf 'MODULE Linux x86_64 %s libx.so\nFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 7 0\nPUBLIC 2000 0 g\n' $sym >"$TMP/better/sym"
+printf 'MODULE Linux x86_64 %s libx.so\nFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 7 0\nPUBLIC 2000 0 g\n' $sym \
+  >"$TMP/better/sym"
 printf 'MODULE Linux x86_64 %s libx.so\nPUBLIC 1000 0 f\nPUBLIC 2000 0 g\nPUBLIC 3000 0 much_longer_than_the_other_file_is\n' \
   $sym >"$TMP/worse/sym"
 sym_layout=breakpad sym_place="libx.so/$sym/libx.so.sym"
@@ -25,7 +26,8 @@ cells=0
 
 # Prints which of the two a file is.
 which_is() { # FILE KIND
-  if cmp -s "$1" "$TMP/better/$2"; then echo better; elif cmp -s "$1" "$TMP/worse/$2"; then echo worse; else echo none; fi
+  if cmp -s "$1" "$TMP/better/$2"; then echo better; elif cmp -s "$1" "$TMP/worse/$2"; then echo worse
+  else echo none; fi
 }
 
 place_of() { eval "echo \$$1_place"; }
@@ -79,7 +81,8 @@ by_serve() { # KIND WHAT SOURCE...
   s_kind=$1 s_what=$2
   shift 2
   symfs_serve s --cache "$TMP/store-serve-$s_what" "$@"
-  fetch_url -D "$TMP/head" -o "$TMP/body" "$URL_s/$(layout_of "$s_kind")/$(place_of "$s_kind")" || fail "serve $s_what"
+  fetch_url -D "$TMP/head" -o "$TMP/body" "$URL_s/$(layout_of "$s_kind")/$(place_of "$s_kind")" ||
+    fail "serve $s_what"
   symfs_unserve s
   [ "$(which_is "$TMP/body" "$s_kind")" = better ] || fail "serve $s_kind, $s_what: the worse one"
   cells=$((cells + 1))
@@ -170,8 +173,10 @@ printf '{"memoryMap": [["libx.so", "%s"]], "stacks": [[[0, 4100]]]}' $sym >"$TMP
 symfs_serve st --cache "$TMP/store-stacks"
 asked() { fetch_url -H 'Debug: true' -d "@$TMP/request" "$URL_st/symbolicate/v5" >"$TMP/answer"; }
 "$SYMFS" add --cache "$TMP/store-stacks" "$TMP/worse/sym" >/dev/null || fail "add"
-asked && grep -q '"function": "f"' "$TMP/answer" && ! grep -q '"line"' "$TMP/answer" || fail "stacks: $(cat "$TMP/answer")"
-grep -q '"type": "breakpad", "source": "add", "worth": "symbols=full"' "$TMP/answer" || fail "Debug: $(cat "$TMP/answer")"
+asked && grep -q '"function": "f"' "$TMP/answer" && ! grep -q '"line"' "$TMP/answer" ||
+  fail "stacks: $(cat "$TMP/answer")"
+grep -q '"type": "breakpad", "source": "add", "worth": "symbols=full"' "$TMP/answer" ||
+  fail "Debug: $(cat "$TMP/answer")"
 "$SYMFS" add --cache "$TMP/store-stacks" "$TMP/better/sym" >/dev/null || fail "add"
 by_better() { asked && grep -q '"line": 7' "$TMP/answer"; }
 wait_for 5 by_better || fail "stacks after an improvement: $(cat "$TMP/answer")"
@@ -183,9 +188,11 @@ cells=$((cells + 2))
 "$SYMFS" add --cache "$TMP/store-types" "$TMP/worse/elf" "$TMP/p/bin/foo" >/dev/null || fail "add"
 best() { "$SYMFS" best --no-default-sources --cache "$TMP/store-types" --for debug "gdb/$elf_place"; }
 best >"$TMP/best" && fail "best: $(cat "$TMP/best")"
-grep -q 'elf_debug *lacks it' "$TMP/best" && grep -q 'worth symbols=full' "$TMP/best" || fail "best: $(cat "$TMP/best")"
+grep -q 'elf_debug *lacks it' "$TMP/best" && grep -q 'worth symbols=full' "$TMP/best" ||
+  fail "best: $(cat "$TMP/best")"
 "$SYMFS" add --cache "$TMP/store-types" "$TMP/p/full/foo" >/dev/null || fail "add"
-best >"$TMP/best" && grep -q 'chosen' "$TMP/best" && grep -q 'worth .*debug=full' "$TMP/best" || fail "best: $(cat "$TMP/best")"
+best >"$TMP/best" && grep -q 'chosen' "$TMP/best" && grep -q 'worth .*debug=full' "$TMP/best" ||
+  fail "best: $(cat "$TMP/best")"
 cells=$((cells + 2))
 
 say "# $cells cells: always the better one"

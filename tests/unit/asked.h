@@ -1,5 +1,5 @@
-/* Compares GSYM of a whole Breakpad file with GSYM of a few addresses of the file: look-ups at these addresses must give
- * the same answers. */
+/* Compares GSYM of a whole Breakpad file with GSYM of a few addresses of the file: look-ups at these addresses must
+ * give the same answers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 /* Converts as for src/symb/. `addrs` NULL: all addresses. 0, -errno. */
-static int asked_make(const char *text, size_t n, const uint32_t *addrs, size_t n_addrs, struct buf *out, struct gsym *g)
+static int asked_make(const char *text, size_t n, const uint32_t *addrs, size_t n_addrs, struct buf *out,
+	struct gsym *g)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_breakpad_ struct breakpad *b = NULL;
@@ -52,8 +53,8 @@ static const char *asked_text(const struct gsym *g, uint64_t addr, struct buf *o
 			const char *name = eliot_name(f->name, &more);
 
 			buf_addf(out, "%s|%s|%u|%" PRIx64 "\n", name,
-				eliot_file(f->dir, f->base) ? gsym_path_text(f->dir, f->base, path, sizeof(path)) : "",
-				f->line, i + 1 == hit->n ? addr - hit->start + (uint64_t)more : 0);
+				eliot_file(f->dir, f->base) ? gsym_path_text(f->dir, f->base, path, sizeof(path))
+				: "", f->line, i + 1 == hit->n ? addr - hit->start + (uint64_t)more : 0);
 		}
 	free(hit);
 	return buf_text(out);

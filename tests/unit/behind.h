@@ -24,7 +24,8 @@ static inline void sql(const char *text)
 
 /* Undoes what version 8 added to the index. */
 #define BEFORE_8                                                                                                  \
-	BEFORE_9 "DROP INDEX objects_ends; ALTER TABLE objects DROP COLUMN class; ALTER TABLE objects DROP COLUMN age;"     \
+	BEFORE_9 "DROP INDEX objects_ends; ALTER TABLE objects DROP COLUMN class; "         \
+	"ALTER TABLE objects DROP COLUMN age;"                                                                   \
 	"ALTER TABLE objects DROP COLUMN ends; ALTER TABLE objects DROP COLUMN labels; DROP TABLE tombs;"
 
 static inline struct store_totals totals(struct store *s)

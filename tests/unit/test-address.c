@@ -100,7 +100,8 @@ START_TEST(where_redirects_lead)
 		const char *from = redirects[i].from, *to = redirects[i].to;
 		struct address a = parse(*from ? from : "::"), b = parse(to);
 
-		ck_assert_msg(address_judge(*from ? &a : NULL, &b, false) == redirects[i].without, "%s to %s", from, to);
+		ck_assert_msg(address_judge(*from ? &a : NULL, &b, false) == redirects[i].without, "%s to %s", from,
+			to);
 		ck_assert_msg(address_judge(*from ? &a : NULL, &b, true) == redirects[i].with,
 			"%s to %s, allow-private", from, to);
 	}

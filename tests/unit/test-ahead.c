@@ -141,7 +141,8 @@ static void with_heads(struct ahead *a)
 	ck_assert(ahead_lacks_heads(a, 8 * MIB));
 	ck_assert(!ahead_lacks_heads(a, 8 * MIB - 1));
 	for (unsigned i = 0; i < 10; i++)
-		ck_assert_uint_eq(ahead_window(a, 9 * MIB + i * BLOCK, 9 * MIB + (i + 1) * BLOCK), 9 * MIB + (i + 1) * BLOCK);
+		ck_assert_uint_eq(ahead_window(a, 9 * MIB + i * BLOCK, 9 * MIB + (i + 1) * BLOCK),
+			9 * MIB + (i + 1) * BLOCK);
 	ck_assert_int_eq(ahead_heads(a, heads, HEADS), 0);
 	ck_assert(!ahead_lacks_heads(a, 8 * MIB));
 }

@@ -234,7 +234,8 @@ START_TEST(test_refusals)
 	check_refused(&u, "just a text\n", 5, "of no format that symfs knows");
 	u = upload_of(SYM, 20, "prog.sym");
 	ck_assert_int_eq(debug_id_parse(&u.file.debug_id, "11112233-4455-6677-8899-aabbccddeeff", 36), 0);
-	check_refused(&u, SYM, 20, "has the debug id 00112233-4455-6677-8899-aabbccddeeff, but the request says 1111");
+	check_refused(&u, SYM, 20, "has the debug id 00112233-4455-6677-8899-aabbccddeeff, but the request says "
+		"1111");
 	u = upload_of(SYM "\n", 20, "prog.sym");
 	u.file.sha1.bytes[3] ^= 1;
 	check_refused(&u, SYM "\n", 20, "has another SHA-1 than the request says");
@@ -251,8 +252,8 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-/* One small chunk that is named many times makes no large draft: not if the sum is above the limit, and not if the file
- * has another SHA-1. */
+/* One small chunk that is named many times makes no large draft: not if the sum is above the limit, and not if the
+ * file has another SHA-1. */
 START_TEST(test_repeated_chunk)
 {
 	static char piece[20481];
@@ -278,7 +279,8 @@ START_TEST(test_repeated_chunk)
 	u.file.n = 50;
 	u.file.sha1 = sha1_of("two", 3);
 	a = ask_all(&u);
-	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, "has another SHA-1"), "state %d, %s", a.state, a.detail);
+	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, "has another SHA-1"), "state %d, %s", a.state,
+		a.detail);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
 	end();
 }
@@ -365,5 +367,5 @@ START_TEST(test_record)
 }
 END_TEST
 
-UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals, test_repeated_chunk, test_many_refusals,
-	test_damaged_chunk, test_record)
+UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals,
+	test_repeated_chunk, test_many_refusals, test_damaged_chunk, test_record)

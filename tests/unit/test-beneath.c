@@ -331,7 +331,8 @@ END_TEST
 START_TEST(no_descriptor_is_lost)
 {
 	struct beneath b = {.links = BENEATH_OWNERS};
-	static const char *const paths[] = {"plain", "dir/secret", "dir/nothing", "a/b/deep/x", "turn/x", "a/b/../../plain"};
+	static const char *const paths[] = {"plain", "dir/secret", "dir/nothing", "a/b/deep/x", "turn/x",
+		"a/b/../../plain"};
 	char text[32];
 	int first, last;
 
@@ -396,5 +397,5 @@ START_TEST(swapped_while_it_is_opened)
 }
 END_TEST
 
-UNIT_MAIN("beneath", plain_files, links_inside, links_outside, other_owners, private_files_inside, long_chains, base_is_a_link, directories,
-	no_descriptor_is_lost, swapped_while_it_is_opened)
+UNIT_MAIN("beneath", plain_files, links_inside, links_outside, other_owners, private_files_inside, long_chains,
+	base_is_a_link, directories, no_descriptor_is_lost, swapped_while_it_is_opened)

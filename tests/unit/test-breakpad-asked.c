@@ -1,6 +1,6 @@
-/* Tests GSYM of a few addresses of a Breakpad file, on random files: FUNCs that overlap, lines and inlined calls that reach
- * beyond their FUNC, PUBLICs between them, and bad lines; and on the shared files. The answers equal those of the whole
- * file. */
+/* Tests GSYM of a few addresses of a Breakpad file, on random files: FUNCs that overlap, lines and inlined calls that
+ * reach beyond their FUNC, PUBLICs between them, and bad lines; and on the shared files. The answers equal those of
+ * the whole file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
@@ -26,7 +26,8 @@ static uint32_t roll(uint32_t most)
 
 static void add_func(struct buf *b, unsigned wild)
 {
-	uint32_t start = roll(100) < wild ? roll(0x1000) : 0x40 * roll(64), size = roll(100) < wild ? roll(0x200) : 0x40;
+	uint32_t start = roll(100) < wild ? roll(0x1000) : 0x40 * roll(64),
+		size = roll(100) < wild ? roll(0x200) : 0x40;
 
 	if (roll(50) == 0)
 		start = 0xffffff00 + roll(0x100);
@@ -41,7 +42,8 @@ static void add_func(struct buf *b, unsigned wild)
 		at += roll(100) < wild ? roll(0x40) : n;
 	}
 	if (roll(2))
-		buf_addf(b, "PUBLIC %x 0 p%u\n", roll(100) < wild ? roll(0x1400) : start + size + roll(0x20), roll(5));
+		buf_addf(b, "PUBLIC %x 0 p%u\n", roll(100) < wild ? roll(0x1400) : start + size + roll(0x20),
+			roll(5));
 	if (roll(500) == 0)
 		buf_adds(b, "FUNC zz\n");
 }
@@ -69,11 +71,12 @@ static int compare_addresses(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Compares a part with the whole at these addresses. Returns the number of addresses that have a function; -1: the file is
- * refused. */
+/* Compares a part with the whole at these addresses. Returns the number of addresses that have a function; -1: the
+ * file is refused. */
 static int compare(const char *text, size_t size, const uint32_t *addrs, size_t n)
 {
-	struct buf whole = BUF_UP_TO(256 << 20), part = BUF_UP_TO(256 << 20), x = BUF_UP_TO(1 << 20), y = BUF_UP_TO(1 << 20);
+	struct buf whole = BUF_UP_TO(256 << 20), part = BUF_UP_TO(256 << 20), x = BUF_UP_TO(1 << 20),
+		y = BUF_UP_TO(1 << 20);
 	struct gsym g, p;
 	int r = asked_make(text, size, NULL, 0, &whole, &g), found = 0;
 
@@ -107,7 +110,8 @@ START_TEST(random_files)
 		make_file(&text);
 		n = 1 + roll(ADDRESSES);
 		for (size_t k = 0; k < n; k++)
-			addrs[k] = roll(40) == 0 ? UINT32_MAX - roll(3) : roll(3) ? roll(0x1400) : 0x40 * roll(70) - roll(2);
+			addrs[k] = roll(40) == 0 ? UINT32_MAX - roll(3) : roll(3) ? roll(0x1400)
+				: 0x40 * roll(70) - roll(2);
 		qsort(addrs, n, sizeof(*addrs), compare_addresses);
 		r = compare(text.p, text.n, addrs, n);
 		refused += r < 0;
@@ -133,7 +137,8 @@ static int shared_file(const char *path, const struct stat *st, int type, struct
 		return 0;
 	ck_assert_int_eq(map_file(&file, path, &e), 0);
 	state = len;
-	for (size_t at = 0; n < ARRAY_SIZE(addrs) && at < file.n; at += 1 + roll((uint32_t)MIN(file.n / 200 + 1, 1u << 30))) {
+	for (size_t at = 0; n < ARRAY_SIZE(addrs) && at < file.n;
+		at += 1 + roll((uint32_t)MIN(file.n / 200 + 1, 1u << 30))) {
 		const uint8_t *line = memchr(file.p + at, '\n', file.n - at);
 		char word[17] = "";
 

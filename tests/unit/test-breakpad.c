@@ -229,5 +229,5 @@ START_TEST(prefixes_agree)
 }
 END_TEST
 
-UNIT_MAIN("breakpad", heads, systems, broken, long_heads, worth, a_large_file_is_sampled, the_front_of_a_large_file, keys,
-	prefixes_agree)
+UNIT_MAIN("breakpad", heads, systems, broken, long_heads, worth, a_large_file_is_sampled, the_front_of_a_large_file,
+	keys, prefixes_agree)

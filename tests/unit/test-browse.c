@@ -556,7 +556,8 @@ START_TEST(numbers_by_debug_id)
 {
 	static const char *const texts[] = {"pe 5ab380779000 a.exe", "pe 3249D99D0C4049318610F4E4FB0B69361 a.exe",
 		"elf_code 3249D99D0C4049318610F4E4FB0B69350"};
-	static const char *const dirs[] = {"32/49d99d0c4049318610f4e4fb0b69361", "32/49d99d0c4049318610f4e4fb0b69350"};
+	static const char *const dirs[] = {"32/49d99d0c4049318610f4e4fb0b69361",
+		"32/49d99d0c4049318610f4e4fb0b69350"};
 	struct listing_plan *ro = malloc(sizeof(*ro));
 	struct browse_entry e[2];
 	struct key keys[3];
@@ -716,5 +717,5 @@ START_TEST(every_row_has_a_part)
 }
 END_TEST
 
-UNIT_MAIN("browse", every_path_once, stays_are_seen_once, offsets_stay_good, numbers_by_debug_id, numbers_of_equal_paths,
-	names_without_paths, classes_are_uniform, every_row_has_a_part)
+UNIT_MAIN("browse", every_path_once, stays_are_seen_once, offsets_stay_good, numbers_by_debug_id,
+	numbers_of_equal_paths, names_without_paths, classes_are_uniform, every_row_has_a_part)

@@ -185,7 +185,8 @@ static char hear(void)
 {
 	char c = 0;
 
-	return poll(&(struct pollfd){.fd = said[0], .events = POLLIN}, 1, 120000) == 1 && read(said[0], &c, 1) == 1 ? c : 0;
+	return poll(&(struct pollfd){.fd = said[0], .events = POLLIN}, 1, 120000) == 1 && read(said[0], &c, 1) == 1
+		? c : 0;
 }
 
 static void *wait_for_child(void *unused)

@@ -1086,7 +1086,8 @@ START_TEST(walks_that_lead_nowhere)
 }
 END_TEST
 
-UNIT_MAIN("elf", walks, units_by_names_and_by_addresses, walks_that_lead_nowhere, ids_of_all_sizes, id_too_long_is_broken, empty_id_is_nil, text_hash, text_hash_short,
+UNIT_MAIN("elf", walks, units_by_names_and_by_addresses, walks_that_lead_nowhere, ids_of_all_sizes,
+	id_too_long_is_broken, empty_id_is_nil, text_hash, text_hash_short,
 	owner_counts, note_padding, id_in_sections_alone, id_of_a_console, debug_files,
 	static_executable_is_no_debug_file, pie_is_an_executable, both_code_and_debug,
 	data_and_loaded_scripts, objects_and_cores, without_sections, extended_numbering,

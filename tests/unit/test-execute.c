@@ -248,7 +248,8 @@ END_TEST
 /* Signatures of return addresses, and the link register. */
 START_TEST(arm64)
 {
-	struct unwind_code c = code(BYTES(0x0c, 31, 0), BYTES(0x2d, 0x44, 0x0e, 16, 0x9d, 2, 0x9e, 1, 0x44, 0x2c, 0xde));
+	struct unwind_code c = code(BYTES(0x0c, 31, 0), BYTES(0x2d, 0x44, 0x0e, 16, 0x9d, 2, 0x9e, 1, 0x44, 0x2c,
+		0xde));
 
 	c.unit = 4;
 	c.ra_column = 30;

@@ -548,7 +548,8 @@ START_TEST(the_deadline_begins_with_the_turn)
 	for (unsigned i = 0; i < MANY; i++)
 		put("one", i, 5000);
 	upstream_fault(&w.one, "path=*&kind=slow&arg=4500");
-	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=debuginfod\nconnections=4\nstall-timeout=30s\n", w.one.url);
+	snprintf(text, sizeof(text),
+		"[source \"one\"]\nurl=%s\nlayout=debuginfod\nconnections=4\nstall-timeout=30s\n", w.one.url);
 	ck_assert_msg(fetch_new(&f, w.store, sources_of(text), &o, &e) == 0, "%s", e.text);
 	for (unsigned i = 0; i < MANY; i++)
 		ask(&a[i], f, i, FETCH_WHOLE);
@@ -905,7 +906,9 @@ END_TEST
 
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
-	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_reload_forgets_wrong_files, a_spelling_is_not_the_source, overdue,
-	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
+	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked,
+	a_reload_forgets_wrong_files, a_spelling_is_not_the_source, overdue,
+	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn,
+	one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left,
 	names_of_pe_files, a_job_reports_twice, a_symbol_store_answers_all_lookups, packed_types)

@@ -916,7 +916,8 @@ START_TEST(leaves_are_told_of)
 	ck_assert(S_ISLNK(st.st_mode));
 	text[readlink(room, text, sizeof(text) - 1)] = '\0';
 	ck_assert_str_eq(text, "../../../../../../dsym/AA112233-4455-6677-8899-001122334455/"
-		"AA112233-4455-6677-8899-001122334455.dSYM/Contents/Resources/DWARF/AA112233-4455-6677-8899-001122334455");
+		"AA112233-4455-6677-8899-001122334455.dSYM/Contents/Resources/DWARF/"
+		"AA112233-4455-6677-8899-001122334455");
 	ck_assert_uint_eq(st.st_size, strlen(text));
 	ck_assert_int_eq(lstat(in(&m, "lldb/Aa11/2233/4455/6677/8899/001122334455", room), &other), 0);
 	ck_assert_uint_eq(st.st_ino, other.st_ino);
@@ -932,7 +933,8 @@ START_TEST(leaves_are_told_of)
 	ck_assert_int_gt(slurp(in(&m, BUNDLE(LATER) "a<&\">\xff\xef\xbf\xbf.dSYM/Contents/Info.plist", room),
 		text, sizeof(text)), 200);
 	ck_assert_msg(strstr(text,
-		"<string>com.apple.xcode.dsym.a&lt;&amp;&quot;&gt;\xef\xbf\xbd\xef\xbf\xbd</string>") != NULL, "%s", text);
+		"<string>com.apple.xcode.dsym.a&lt;&amp;&quot;&gt;\xef\xbf\xbd\xef\xbf\xbd</string>") != NULL, "%s",
+		text);
 	ck_assert_ptr_nonnull(strstr(text, "<string>dSYM</string>"));
 
 	/* Of what is stored alone. */
@@ -940,11 +942,13 @@ START_TEST(leaves_are_told_of)
 	ck_assert_int_gt(slurp(in(&m, "unified/aa/11223344556677889900112233445566778899/executable.meta", room),
 		text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "{}\n");
-	ck_assert_int_gt(slurp(in(&m, "symstore/a\"b/elf-buildid-aa11223344556677889900112233445566778899/a\"b", room),
-		text, sizeof(text)), 0);
-	ck_assert_int_eq(stat(in(&m, "unified/dd/11223344556677889900112233445566778899/executable.meta", room), &st), -1);
+	ck_assert_int_gt(slurp(in(&m, "symstore/a\"b/elf-buildid-aa11223344556677889900112233445566778899/a\"b",
+		room), text, sizeof(text)), 0);
+	ck_assert_int_eq(stat(in(&m, "unified/dd/11223344556677889900112233445566778899/executable.meta", room), &st),
+		-1);
 	ck_assert_int_eq(errno, ENOENT);
-	ck_assert_int_eq(stat(in(&m, "unified/bb/11223344556677889900112233445566778899/debuginfo.meta", room), &st), -1);
+	ck_assert_int_eq(stat(in(&m, "unified/bb/11223344556677889900112233445566778899/debuginfo.meta", room), &st),
+		-1);
 	ck_assert_int_eq(errno, ENOENT);
 	ck_assert_int_eq(stat_value(&m, "fs_waiting "), opens);
 	stop(&m);
@@ -1255,13 +1259,14 @@ static bool can_mount(void)
 
 int main(void)
 {
-	const TTest *const plain[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode, NULL};
+	const TTest *const plain[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode,
+		NULL};
 	const TTest *const all[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode,
-		leaves_are_told_of, leaves_and_their_attributes, texts_links_and_listings, a_listing_is_new_after_rewinddir,
-		open_waits_and_sizes_become_exact,
+		leaves_are_told_of, leaves_and_their_attributes, texts_links_and_listings,
+		a_listing_is_new_after_rewinddir, open_waits_and_sizes_become_exact,
 		new_bytes_are_a_new_inode, reads_wait_for_what_is_coming,
-		reads_of_what_never_comes, reads_around_are_refused, direct_reads_are_not_refused, interrupts, dead_and_living_mounts,
-		a_lazy_unmount_ends_with_the_last_handle, NULL};
+		reads_of_what_never_comes, reads_around_are_refused, direct_reads_are_not_refused, interrupts,
+		dead_and_living_mounts, a_lazy_unmount_ends_with_the_last_handle, NULL};
 
 	return unit_run("fs", can_mount() ? all : plain);
 }

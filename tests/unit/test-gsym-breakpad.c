@@ -278,7 +278,8 @@ START_TEST(lines_that_are_split)
 {
 	_cleanup_made_ struct made m;
 
-	make(&m, HEAD FOUR "FUNC 1000 40 0 f\nINLINE 0 10 0 1 1010 10\nINLINE 1 11 0 2 1014 4\nINLINE 0 12 0 1 1050 8\n"
+	make(&m, HEAD FOUR "FUNC 1000 40 0 f\nINLINE 0 10 0 1 1010 10\nINLINE 1 11 0 2 1014 4\nINLINE 0 12 0 1 1050 "
+		"8\n"
 		"1000 100 1 0\nff0 4 9 0\n1048 4 9 0\n", STRICT);
 	ck_assert_str_eq(at(&m, 0xff0), "-");
 	ck_assert_str_eq(at(&m, 0x100f), "f@/src/a.c:1");
@@ -540,4 +541,5 @@ END_TEST
 
 UNIT_MAIN("gsym-breakpad", records, lines_that_begin_together, wide_space_behind_a_name,
 	inlines_in_any_order, old_inlines, functions_that_meet, calls_that_tie, order_of_ties,
-	calls_that_overlap, lines_that_are_split, all_addresses, bad_lines, no_symbol_file, ids, long_lines, pieces, deep_and_wide, calls_without_end)
+	calls_that_overlap, lines_that_are_split, all_addresses, bad_lines, no_symbol_file, ids, long_lines, pieces,
+	deep_and_wide, calls_without_end)

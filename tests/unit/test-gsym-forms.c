@@ -28,7 +28,8 @@ static const struct {
 		"std::map<int, a::b>"},
 	{"std::map<int, a::b, std::greater<int>, std::allocator<std::pair<int const, a::b> > >",
 		"std::map<int, a::b, std::greater<int> >"},
-	{"std::unordered_map<int, int, std::hash<int>, std::equal_to<int>, std::allocator<std::pair<int const, int> > >",
+	{"std::unordered_map<int, int, std::hash<int>, std::equal_to<int>, std::allocator<std::pair<int const, int> "
+	"> >",
 		"std::unordered_map<int, int>"},
 	{"f(std::set<std::vector<int, std::allocator<int> >, std::less<std::vector<int, std::allocator<int> > >, "
 	 "std::allocator<std::vector<int, std::allocator<int> > > >)", "f(std::set<std::vector<int> >)"},

@@ -50,7 +50,8 @@ static bool is_held(struct store *s, const struct key *k, const char *class, int
 
 START_TEST(test_join)
 {
-	const struct store_hold try = hold_of("try", 30 * DAY), two = hold_of("default", 730 * DAY), keep = hold_of("keep", 0);
+	const struct store_hold try = hold_of("try", 30 * DAY), two = hold_of("default", 730 * DAY),
+		keep = hold_of("keep", 0);
 	struct key a = key_nth(1), b = key_nth(2), cached = key_nth(3), added = key_nth(4);
 	struct store_hold none = {.age = 0};
 	struct store *s;
@@ -215,7 +216,8 @@ START_TEST(test_renewal)
 	s = open_scratch();
 	ck_assert_int_eq(publish_held(s, &k, 1, &try), 0);
 	store_close(s);
-	snprintf(text, sizeof(text), "UPDATE objects SET used = 5, ends = %lld", (long long)(clock_wall() + 30 * DAY - 7200));
+	snprintf(text, sizeof(text), "UPDATE objects SET used = 5, ends = %lld",
+		(long long)(clock_wall() + 30 * DAY - 7200));
 	sql(text);
 	s = open_scratch();
 	ck_assert(finds(s, &k, 1, 1000));
@@ -230,7 +232,8 @@ END_TEST
 START_TEST(test_words)
 {
 	static const char *const lines[] = {"h1\ttry\t5\ta=b c=d\n", "v1\tx\nh1\tkeep\t0\t\n", "h1\ttry\t5\t", NULL};
-	static const char *const wrong[] = {"", "h1\n", "h1\ttry\n", "h1\ttry\t5\n", "h1\tTry\t5\t\n", "h1\ttry\t-5\t\n",
+	static const char *const wrong[] = {"", "h1\n", "h1\ttry\n", "h1\ttry\t5\n", "h1\tTry\t5\t\n",
+		"h1\ttry\t-5\t\n",
 		"h1\ttry\t5x\t\n", "h1\ttry\t99999999999999999999\t\n", "h1\ttry\t5\ta\n", "h1\ttry\t5\t\ta=b\n",
 		"h1\t\t5\t\n", "H1\ttry\t5\t\n", NULL};
 	_cleanup_buf_ struct buf b = BUF_UP_TO(1000);

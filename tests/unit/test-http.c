@@ -161,7 +161,8 @@ START_TEST(test_methods)
 	ck_assert_int_eq(at("POST", "/symbolicate/minidump?json"), ROUTE_MINIDUMP);
 	ck_assert_int_eq(at("GET", "/symbolicate/minidump"), ROUTE_METHOD);
 	ck_assert(route_has_flag("a=1&json", "json") && route_has_flag("json=1", "json"));
-	ck_assert(!route_has_flag("json=0&a", "json") && !route_has_flag("jsonx", "json") && !route_has_flag("", "json"));
+	ck_assert(!route_has_flag("json=0&a", "json") && !route_has_flag("jsonx", "json") &&
+		!route_has_flag("", "json"));
 	ck_assert_int_eq(at("POST", "/symbolicate/v5"), ROUTE_SYMBOLICATE);
 	ck_assert_str_eq(route.api, "v5");
 	ck_assert_int_eq(at("GET", "/symbolicate/v4"), ROUTE_METHOD);

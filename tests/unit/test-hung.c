@@ -71,4 +71,5 @@ START_TEST(a_full_directory_keeps_further_threads_out)
 }
 END_TEST
 
-UNIT_MAIN("hung", short_stays_keep_no_thread_out, a_hung_thread_keeps_others_out, a_full_directory_keeps_further_threads_out)
+UNIT_MAIN("hung", short_stays_keep_no_thread_out, a_hung_thread_keeps_others_out,
+	a_full_directory_keeps_further_threads_out)

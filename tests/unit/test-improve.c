@@ -52,7 +52,8 @@ START_TEST(the_better_one_stays)
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 1, "symbols=full", false), 0);
 	ck_assert_int_eq(store_find(other, &k, &old), 0);
 	ck_assert(!store_wants(s, &k, &(struct worth){.known = false}));
-	ck_assert_int_eq(publish_worth(s, &k, NULL, 2, "symbols=full", false), -ESTALE); /* as good: the first stays */
+	/* as good: the first stays */
+	ck_assert_int_eq(publish_worth(s, &k, NULL, 2, "symbols=full", false), -ESTALE);
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 2, "symbols=dynamic unwind", false), -ESTALE);
 	ck_assert(finds(s, &k, 1, SIZE) && has_worth(s, &k, "symbols=full", 0));
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 3, "symbols=full debug=full", false), 0);
@@ -84,7 +85,8 @@ START_TEST(further_keys)
 	/* The debug file gets the key of debug files; the program keeps its own. */
 	ck_assert_int_eq(publish_worth(s, &third, &debug, 2, "symbols=full debug=full", false), 0);
 	ck_assert(finds(s, &code, 1, SIZE) && finds(s, &debug, 2, SIZE) && finds(s, &third, 2, SIZE));
-	ck_assert(has_worth(s, &debug, "symbols=full debug=full", 1) && has_worth(s, &code, "symbols=full unwind", 0));
+	ck_assert(has_worth(s, &debug, "symbols=full debug=full", 1) &&
+		has_worth(s, &code, "symbols=full unwind", 0));
 	/* As a program it is worse: it has no unwind information. */
 	ck_assert_int_eq(publish_worth(s, &third, &code, 2, "symbols=full debug=full", false), 0);
 	ck_assert(finds(s, &code, 1, SIZE));

@@ -252,8 +252,8 @@ START_TEST(strict_names)
 	ck_assert_ptr_nonnull(strstr(seen.text, "u!notes: has the name of an earlier member"));
 	/* Without `strict` the bytes alone count. */
 	it.strict = false;
-	ck_assert_int_eq(take_fd_as(in, archive_of("7z", "none", "a.so/" OTHER "/a.so.sym", text, "/a.sym", text, NULL),
-		&it, &seen), 0);
+	ck_assert_int_eq(take_fd_as(in, archive_of("7z", "none", "a.so/" OTHER "/a.so.sym", text, "/a.sym", text,
+		NULL), &it, &seen), 0);
 	ck_assert_msg(seen.present == 2 && !seen.refused, "%s", seen.text);
 	ck_assert_int_eq(verify_quiet(s), 0);
 	intake_free(in);
@@ -276,7 +276,8 @@ START_TEST(limits_of_a_file)
 	ck_assert_msg(seen.error == -EFBIG && strstr(seen.text, "the limit is 60"), "%s", seen.text);
 	ck_assert_int_eq(take_fd_as(in, packed_text(SYM(ID, "a.so", LINES)), &it, &seen), 0);
 	ck_assert_msg(seen.error == -EFBIG, "%d %s", seen.error, seen.text);
-	ck_assert_int_eq(take_fd_as(in, archive_of("tar", "xz", "a.sym", SYM(ID, "a.so", LINES), NULL), &it, &seen), 0);
+	ck_assert_int_eq(take_fd_as(in, archive_of("tar", "xz", "a.sym", SYM(ID, "a.so", LINES), NULL), &it, &seen),
+		0);
 	ck_assert_msg(strstr(seen.text, "has more than 60 bytes (max-file-size)"), "%s", seen.text);
 	intake_free(in);
 	store_close(o.store);
@@ -319,7 +320,8 @@ START_TEST(one_key_at_once)
 		for (unsigned i = 0; i < THREADS; i++) {
 			all[i].in = intake_of(s, NULL);
 			snprintf(all[i].text, sizeof(all[i].text), SYM("%08X9827FE653058404B2831D9E60", "a.so",
-				"FILE 0 /src/a%u.c\n%s"), round, i, i % 2 ? "PUBLIC 1000 0 m\n" : "FUNC 1000 40 0 m\n1000 40 7 0\n");
+				"FILE 0 /src/a%u.c\n%s"), round, i,
+				i % 2 ? "PUBLIC 1000 0 m\n" : "FUNC 1000 40 0 m\n1000 40 7 0\n");
 			ck_assert_int_eq(pthread_create(&all[i].thread, NULL, race, &all[i]), 0);
 		}
 		for (unsigned i = 0; i < THREADS; i++) {
@@ -333,8 +335,8 @@ START_TEST(one_key_at_once)
 	}
 	ck_assert_uint_eq(added + improved + present, 5 * THREADS);
 	ck_assert_int_eq(store_count(s, &t), 0);
-	ck_assert_msg(t.artifacts == 5 && t.pinned == 5 && t.drafts == 0, "%llu files, %llu pinned", (unsigned long long)t.artifacts,
-		(unsigned long long)t.pinned);
+	ck_assert_msg(t.artifacts == 5 && t.pinned == 5 && t.drafts == 0, "%llu files, %llu pinned",
+		(unsigned long long)t.artifacts, (unsigned long long)t.pinned);
 	ck_assert_int_eq(verify_quiet(s), 0);
 	store_close(s);
 	scratch_end();

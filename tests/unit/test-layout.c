@@ -184,7 +184,8 @@ static unsigned listed_of(const struct artifact *a)
 START_TEST(odd_ids)
 {
 	static const char *const names[] = {"", "odd", "odd.pdb", "odd.wasm", "odd.exe"};
-	static const char *const debug[] = {"3F14DD8A0", "3F14DD8A1", "3F14DD8Afffff", NIL "2", GUID "1", GUID "10000000"};
+	static const char *const debug[] = {"3F14DD8A0", "3F14DD8A1", "3F14DD8Afffff", NIL "2", GUID "1",
+		GUID "10000000"};
 	static const char *const code[] = {"ab", "abcd", "abcdef", "0123456789abcd", "0123456789abcdef",
 		"0123456789abcdef01", UUID, UUID "01234567", UUID UUID};
 	unsigned n = 0;
@@ -290,7 +291,8 @@ START_TEST(listed)
 
 				do {
 					buf_clear(&asked);
-					ck_assert_int_eq(layout_server_path(l, &a, CASING_DEFAULT, i++, &asked, NULL), 0);
+					ck_assert_int_eq(layout_server_path(l, &a, CASING_DEFAULT, i++, &asked, NULL),
+						0);
 				} while (strcmp(asked.p, path.p) != 0);
 				buf_clear(&path);
 			}
@@ -382,7 +384,8 @@ START_TEST(windows)
 		"Net.pdb/" GUID "ffffffff/Net.src.zip", "Net.pdb/" GUID "e60b819d/Net.src.zip");
 	ORDER("symstore", FILETYPE_PERFMAP, OBJECT_UNKNOWN,
 		"Core.ni.r2rmap/r2rmap-v1-3249d99d0c4049318610f4e4fb0b6936/Core.ni.r2rmap");
-	ORDER("symstore", FILETYPE_COMPANION, OBJECT_ELF, "libmscordaccore.so/elf-buildid-coreclr-" ID "/libmscordaccore.so");
+	ORDER("symstore", FILETYPE_COMPANION, OBJECT_ELF,
+		"libmscordaccore.so/elf-buildid-coreclr-" ID "/libmscordaccore.so");
 }
 END_TEST
 
@@ -401,7 +404,8 @@ START_TEST(apple_and_others)
 	ORDER("native", FILETYPE_WASM_DEBUG, OBJECT_WASM, "67/e9247c814e392ba027dbde6748fcbf.debug");
 	check_order("native", &(struct artifact){.type = FILETYPE_BREAKPAD, .m.object = OBJECT_WASM},
 		(const char *const[]){NULL});
-	ORDER("breakpad", FILETYPE_BREAKPAD, OBJECT_ELF, "libM-2.23.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libM-2.23.so.sym");
+	ORDER("breakpad", FILETYPE_BREAKPAD, OBJECT_ELF,
+		"libM-2.23.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libM-2.23.so.sym");
 	ORDER("unified", FILETYPE_BREAKPAD, OBJECT_ELF, "df/b85de42daffd09640c8fe377d572de3e168920/breakpad");
 	ORDER("native", FILETYPE_SOURCEBUNDLE, OBJECT_ELF, "df/b85de42daffd09640c8fe377d572de3e168920.src.zip",
 		"libM-2.23.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libM-2.23.so.src.zip");
@@ -473,8 +477,10 @@ START_TEST(candidates)
 		{"lldb", "67E9/247C/814E/392B/A027/DBDE6748FCBF", {FILETYPE_MACH_DEBUG}},
 		{"lldb", "67E9/247C/814E/392B/A027/DBDE6748FCBF.app", {FILETYPE_MACH_CODE}},
 		{"lldb", "67E9/247C/814E/392B/A027/DBDE6748FCB", {0}},
-		{"native", "df/b85de42daffd09640c8fe377d572de3e168920.debug", {FILETYPE_ELF_DEBUG, FILETYPE_WASM_DEBUG}},
-		{"native", "df/b85de42daffd09640c8fe377d572de3e168920.src.zip", {FILETYPE_SOURCEBUNDLE, FILETYPE_SOURCEBUNDLE}},
+		{"native", "df/b85de42daffd09640c8fe377d572de3e168920.debug",
+		{FILETYPE_ELF_DEBUG, FILETYPE_WASM_DEBUG}},
+		{"native", "df/b85de42daffd09640c8fe377d572de3e168920.src.zip",
+		{FILETYPE_SOURCEBUNDLE, FILETYPE_SOURCEBUNDLE}},
 		{"unified", "67/e9247c814e392ba027dbde6748fcbf/debuginfo",
 			{FILETYPE_MACH_DEBUG, FILETYPE_ELF_DEBUG, FILETYPE_WASM_DEBUG}},
 		{"unified", "32/49d99d0c4049318610f4e4fb0b69361/debuginfo", {FILETYPE_PDB}},
@@ -553,15 +559,18 @@ START_TEST(one_file)
 {
 	static const char *const rows[][6] = {
 		{"symstore/foo.pdb/" GUID "1/FOO.pdb", "foo.pdb/3249d99d0c4049318610f4e4fb0b69361/foo.pdb",
-			"unified/32/49d99d0c4049318610f4e4fb0b69361/debuginfo", "symstore2/fo/foo.pdb/" GUID "1/foo.pdb"},
+			"unified/32/49d99d0c4049318610f4e4fb0b69361/debuginfo",
+			"symstore2/fo/foo.pdb/" GUID "1/foo.pdb"},
 		{"symstore/foo.pdb/" GUID "FFFFFFFF/foo.pdb", "ssqp/foo.pdb/" GUID "ffffffff/foo.pdb",
 			"native/Foo.pdb/" GUID "e60b819d/foo.pdb", "foo.pdb/" GUID "ffffffff/foo.pdb"},
 		{"native/foo.pdb/" GUID "FFFFFFFF/foo.src.zip", "native/foo.pdb/" GUID "e60b819d/foo.src.zip"},
 		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", "symstore/_.dwarf/mach-uuid-sym-" UUID "/_.dwarf",
-			"unified/67/e9247c814e392ba027dbde6748fcbf/debuginfo", "67e9/247c/814e/392b/a027/dbde6748fcbf",
+			"unified/67/e9247c814e392ba027dbde6748fcbf/debuginfo",
+			"67e9/247c/814e/392b/a027/dbde6748fcbf",
 			"slashsymbols/a/" UUID "/symbols", "ssqp/a/mach-uuid-sym-" UUID "/a"},
 		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", "dsym/" DASHED "/a.dSYM/Contents/Resources/DWARF/A",
-			"dsym/" UUID "/A.dsym/contents/resources/dwarf/a", "dsym/" DASHED "/a.app.dSYM/Contents/Resources/DWARF/a",
+			"dsym/" UUID "/A.dsym/contents/resources/dwarf/a",
+			"dsym/" DASHED "/a.app.dSYM/Contents/Resources/DWARF/a",
 			"dsym/" UUID "/" UUID ".dSYM/Contents/Resources/DWARF/" UUID,
 			"dsym/" DASHED "/" DASHED ".dSYM/Contents/Info.plist"},
 		{"breakpad/libm.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libm.so.sym",
@@ -582,7 +591,8 @@ START_TEST(one_file)
 			ck_assert_int_eq(key_of(&k, &hit.files[0]), 0);
 			if (j == 0)
 				first = k;
-			ck_assert_msg(key_equal(&first, &k) && key_number(&first) == key_number(&k), "%s", rows[i][j]);
+			ck_assert_msg(key_equal(&first, &k) && key_number(&first) == key_number(&k), "%s",
+				rows[i][j]);
 		}
 	}
 }
@@ -812,7 +822,8 @@ START_TEST(joined_sources)
 		struct tree_hit hit;
 
 		tree_parse(rows[i].path, &hit);
-		ck_assert_msg(hit.what == TREE_EITHER && hit.file_like && hit.n == rows[i].n, "%s: %u", rows[i].path, hit.n);
+		ck_assert_msg(hit.what == TREE_EITHER && hit.file_like && hit.n == rows[i].n, "%s: %u", rows[i].path,
+			hit.n);
 		ck_assert_str_eq(hit.files[0].m.code_id, rows[i].first);
 		ck_assert_str_eq(hit.files[hit.n - 1].m.code_id, rows[i].last);
 		ck_assert_str_eq(hit.files[hit.n - 1].m.path, "/src/a.c");
@@ -829,7 +840,8 @@ START_TEST(entries)
 		{"symstore", "pingme.txt 000Admin/ "}, {"symstore2", "pingme.txt index2.txt 000Admin/ "},
 		{"SYMSTORE2/000ADMIN", "server.txt history.txt "}, {"000Admin", "server.txt history.txt "},
 		{"gdb", ".build-id/ "}, {"lldb", ""}, {"gsym/gdb", ""}, {"dsym/" DASHED, ""},
-		{"dsym/" DASHED "/A.dSYM/Contents", "Info.plist "}, {"lldb/A.dSYM/Contents", ""}, {"symstore/foo.pdb", ""},
+		{"dsym/" DASHED "/A.dSYM/Contents", "Info.plist "}, {"lldb/A.dSYM/Contents", ""},
+		{"symstore/foo.pdb", ""},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -933,7 +945,8 @@ START_TEST(readme_names_folders)
 		char line[64];
 
 		snprintf(line, sizeof(line), "\n  %s/ ", l->folder);
-		ck_assert_msg(strstr(hit.text, line) != NULL, "README of src/layout/tree.c does not name %s/", l->folder);
+		ck_assert_msg(strstr(hit.text, line) != NULL, "README of src/layout/tree.c does not name %s/",
+			l->folder);
 	}
 	for (const char *p = hit.text; *p; p++)
 		lines += *p == '\n';
@@ -951,7 +964,8 @@ START_TEST(types_have_paths_and_readers)
 		for (unsigned i = 0; layout_at(i); i++)
 			for (const struct layout_row *row = layout_at(i)->rows; row->pattern; row++)
 				path = path || row->type == t;
-		ck_assert_msg(path == (t != FILETYPE_GSYM && t != FILETYPE_SYM && t != FILETYPE_ELF_DWO), "%s", filetype_name(t));
+		ck_assert_msg(path == (t != FILETYPE_GSYM && t != FILETYPE_SYM && t != FILETYPE_ELF_DWO), "%s",
+			filetype_name(t));
 		ck_assert_msg(obj_reads(t) || filetype_is(t, TYPE_ANONYMOUS) || filetype_is(t, TYPE_MADE), "%s",
 			filetype_name(t));
 	}

@@ -46,7 +46,8 @@ START_TEST(bodies_of_servers)
 {
 	static const char *const bodies[] = {
 		PART("3-5", "abc") PART("90-91", "\r\n") PART("7-7", "-") "\r\n--x--\r\n",
-		/* A preamble of lines that are empty, the header in another case, no type, and no end of the last line. */
+		/* A preamble of lines that are empty, the header in another case, no type, and no end of the last
+		 * line. */
 		"--x\ncontent-range:bytes 3-5/100\n\nabc\n--x\ncontent-range: BYTES 90-91/100\n\n\r\n\n--x\n"
 		"content-range: bytes 7-7/100\n\n-\n--x--",
 	};

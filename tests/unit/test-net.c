@@ -1084,7 +1084,8 @@ static void *two_writes(void *arg)
 	return NULL;
 }
 
-/* A delayed acknowledgement of the head would cost each answer 40 ms, once the connection has been used a few times. */
+/* A delayed acknowledgement of the head would cost each answer 40 ms, once the connection has been used a few
+ * times. */
 START_TEST(body_waits_for_no_acknowledgement)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

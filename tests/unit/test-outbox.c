@@ -248,8 +248,8 @@ START_TEST(test_ends)
 {
 	struct bucket_end end = {.until = 100 * DAY, .age = 30 * DAY}, other = {.until = INT64_MAX};
 	_cleanup_buf_ struct buf text = BUF_UP_TO(100);
-	static const char *const bad[] = {"", "e1\t", "e1\t1\n", "e1\t1\t2", "e1\t-1\t2\n", "e1\t1\t99999999999999999999\n",
-		"e1\t 1\t2\n", "e2\t1\t2\n", "e1\t1 2\n"};
+	static const char *const bad[] = {"", "e1\t", "e1\t1\n", "e1\t1\t2", "e1\t-1\t2\n",
+		"e1\t1\t99999999999999999999\n", "e1\t 1\t2\n", "e2\t1\t2\n", "e1\t1 2\n"};
 
 	ck_assert_int_eq(bucket_end_write(&end, &text), 0);
 	ck_assert_str_eq(buf_text(&text), "e1\t8640000\t2592000\n");
@@ -378,11 +378,12 @@ START_TEST(test_embedded)
 }
 END_TEST
 
-/* A Breakpad file that was made of a program and its debug file can have the debug id alone. It ends with the program,
- * too, which is stored by its build id. */
+/* A Breakpad file that was made of a program and its debug file can have the debug id alone. It ends with the
+ * program, too, which is stored by its build id. */
 START_TEST(test_made_of_two)
 {
-	static const char debug_id[] = "3249D99D0C4040318612F9F4E44500360", build_id[] = "9dd94932400c31408612f9f4e445003601020304";
+	static const char debug_id[] = "3249D99D0C4040318612F9F4E44500360",
+		build_id[] = "9dd94932400c31408612f9f4e445003601020304";
 	struct key program = key_of_text("elf_code 9dd94932400c31408612f9f4e445003601020304");
 	struct key sym = {.type = FILETYPE_SYM, .name = "elf_debug.sym"};
 	char digest[SHA256_TEXT], name[BUCKET_NAME], want[BUCKET_NAME];

@@ -123,8 +123,8 @@ static void one_stack(const char *name, struct span file, const struct gsym *all
 	ck_assert_msg(r == 0, "%s: %s", name, e.text);
 	ck_assert_int_eq(write_gsym(w, &bytes, &g), 0);
 	for (unsigned i = 0; i < FRAMES; i++)
-		ck_assert_msg(strcmp(text_of(all, addrs[i], &a), text_of(&g, addrs[i], &b)) == 0, "%s %x:\nall\n%s\npart\n%s",
-			name, addrs[i], buf_text(&a), buf_text(&b));
+		ck_assert_msg(strcmp(text_of(all, addrs[i], &a), text_of(&g, addrs[i], &b)) == 0,
+			"%s %x:\nall\n%s\npart\n%s", name, addrs[i], buf_text(&a), buf_text(&b));
 	t->addrs += FRAMES;
 	t->bytes += file.n;
 	t->read += h.n_present * PAGE;

@@ -183,7 +183,8 @@ static void check_random(struct opened *o, const char *fixture)
 		else if (shown++ < SHOWN_MOST)
 			printf("# %x\n#  PDB  %s\n#  GSYM %s\n", rva, buf_text(&a), buf_text(&b));
 	}
-	result(equal == RANDOM_EACH, "random addresses alike with and without conversion", fixture, equal, RANDOM_EACH);
+	result(equal == RANDOM_EACH, "random addresses alike with and without conversion", fixture, equal,
+		RANDOM_EACH);
 	buf_release(&a);
 	buf_release(&b);
 }

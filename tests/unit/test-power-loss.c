@@ -288,7 +288,8 @@ static void remove_tree(const char *path)
 static void one_round(unsigned n, bool loses_syncs, struct found *found)
 {
 	char root[300], image[300];
-	struct doomed d = {.root = root, .image = image, .seed = unit_seed(n * 7919 + 17), .loses_syncs = loses_syncs};
+	struct doomed d = {.root = root, .image = image, .seed = unit_seed(n * 7919 + 17),
+		.loses_syncs = loses_syncs};
 	int status;
 
 	snprintf(root, sizeof(root), "%s/disk", scratch);

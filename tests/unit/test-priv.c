@@ -122,7 +122,8 @@ static int behind_landlock(const char *dir)
 		return 3;
 	if (make_file(dir, "log/new") < 0 || open_in(dir, "log/new", O_RDONLY) >= 0)
 		return 5;
-	if (open_in(dir, "f", O_RDONLY) >= 0 || open_in(dir, "read/f", O_WRONLY) >= 0 || make_file(dir, "read/new") >= 0)
+	if (open_in(dir, "f", O_RDONLY) >= 0 || open_in(dir, "read/f", O_WRONLY) >= 0 ||
+		make_file(dir, "read/new") >= 0)
 		return 4;
 	return 0;
 }

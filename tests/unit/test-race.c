@@ -46,7 +46,8 @@ struct row {
 
 static void check(const struct row *r)
 {
-	struct election el = {.grace_over = r->grace_over, .settled = r->settled, .have = r->here, .less_rank = r->here};
+	struct election el = {.grace_over = r->grace_over, .settled = r->settled, .have = r->here,
+		.less_rank = r->here};
 	unsigned which = 99;
 	enum race_says says;
 

@@ -70,8 +70,8 @@ static char *make(unsigned kind, size_t *n)
 
 	snprintf(program, sizeof(program), "%s", built("tests/helpers/zip-write"));
 	unlink(in_scratch("archive"));
-	snprintf(command, sizeof(command), "cd '%s' && '%s/tests/helpers/%s' archive %s words words a.sym 1 bin/x '%s' b.sym 2",
-		scratch, getenv("top_builddir"), kinds[kind].helper, kinds[kind].words, program);
+	snprintf(command, sizeof(command), "cd '%s' && '%s/tests/helpers/%s' archive %s words words a.sym 1 bin/x "
+		"'%s' b.sym 2", scratch, getenv("top_builddir"), kinds[kind].helper, kinds[kind].words, program);
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_int_eq(path_read(AT_FDCWD, in_scratch("archive"), 64 << 20, &p, n), 0);
 	return p;

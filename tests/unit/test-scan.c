@@ -389,7 +389,8 @@ START_TEST(test_keys)
 }
 END_TEST
 
-/* Makes an archive below the scratch directory by a helper. `words`: its other arguments; %s in it is the directory. */
+/* Makes an archive below the scratch directory by a helper. `words`: its other arguments; %s in it is the
+ * directory. */
 static void pack(const char *program, const char *rel, const char *words)
 {
 	char command[8192];
@@ -529,7 +530,8 @@ START_TEST(test_archive_faults)
 	free(text);
 	put("3", 3, 0);
 	pack("tests/helpers/archive-write", "tree/good.deb", "deb xz three.sym 3");
-	write_file(in_scratch("tree/nothing.deb"), "!<arch>\ndebian-binary   and then something that is not the head of a member", 75);
+	write_file(in_scratch("tree/nothing.deb"), "!<arch>\ndebian-binary   and then something that is not the head "
+		"of a member", 75);
 	begin(NULL);
 	ck_assert_str_eq(where(1, 0), "cut.tar!one.sym");
 	ck_assert_str_eq(where(2, 0), "");
@@ -595,6 +597,7 @@ START_TEST(test_archive_trouble)
 }
 END_TEST
 
-UNIT_MAIN("scan", test_root_moved, test_limit, test_unreadable, test_keys, test_walk, test_largest_first, test_follow, test_root_later, test_each,
+UNIT_MAIN("scan", test_root_moved, test_limit, test_unreadable, test_keys, test_walk, test_largest_first, test_follow,
+	test_root_later, test_each,
 	test_memory, test_memory_broken, test_archives, test_packed_file, test_archive_memory, test_archive_faults,
 	test_archive_trouble)

@@ -103,7 +103,8 @@ START_TEST(test_bad_requests)
 		ck_assert(!q.files && !q.chunks);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) { /* a bad name is no name */
-		snprintf(body, sizeof(body), "{\"" A "\":{\"name\":\"%s\",\"debug_id\":\"x\",\"chunks\":[]}}", names[i]);
+		snprintf(body, sizeof(body), "{\"" A "\":{\"name\":\"%s\",\"debug_id\":\"x\",\"chunks\":[]}}",
+			names[i]);
 		ck_assert_int_eq(sentry_request_read(&q, span_of(body), NULL), 0);
 		ck_assert_str_eq(q.files[0].name, "");
 		ck_assert(!q.files[0].debug_id.set);
@@ -179,23 +180,28 @@ START_TEST(test_answers)
 	buf_adds(&text, "}");
 	ck_assert_msg(sentry_answers_read(span_of(buf_text(&text)), check_answer, want, &e) == 0, "%s", e.text);
 	ck_assert_uint_eq(answers, ARRAY_SIZE(want));
-	ck_assert_int_eq(sentry_answers_read(span_of("{\"" A "\":{\"state\":\"odd\"}}"), check_answer, want, &e), -EBADMSG);
-	ck_assert_int_eq(sentry_answers_read(span_of("{\"" A "\":{\"state\":\"not_found\"}}"), check_answer, want, &e),
+	ck_assert_int_eq(sentry_answers_read(span_of("{\"" A "\":{\"state\":\"odd\"}}"), check_answer, want, &e),
 		-EBADMSG);
+	ck_assert_int_eq(sentry_answers_read(span_of("{\"" A "\":{\"state\":\"not_found\"}}"), check_answer, want,
+		&e), -EBADMSG);
 	buf_release(&text);
 }
 END_TEST
 
 START_TEST(test_options)
 {
-	static const char recorded[] = "{\"url\":\"http://127.0.0.1/api/0/organizations/o/chunk-upload/\",\"chunkSize\":"
+	static const char recorded[] =
+		"{\"url\":\"http://127.0.0.1/api/0/organizations/o/chunk-upload/\",\"chunkSize\":"
 				       "65536,\"chunksPerRequest\":64,\"maxFileSize\":2147483648,\"maxRequestSize\":"
-				       "33554432,\"concurrency\":2,\"hashAlgorithm\":\"sha1\",\"compression\":[\"gzip\"],"
-				       "\"accept\":[\"debug_files\"]}";
+				       "33554432,\"concurrency\":2,\"hashAlgorithm\":\"sha1\","
+				       "\"compression\":[\"gzip\"],\"accept\":[\"debug_files\"]}";
 	static const char *const bad[] = {"[]", "{}", "{\"url\":\"x\",\"hashAlgorithm\":\"md5\"}",
-		"{\"url\":\"x\",\"hashAlgorithm\":\"sha1\",\"chunkSize\":1,\"chunksPerRequest\":1,\"maxRequestSize\":9}",
-		"{\"url\":\"x\",\"hashAlgorithm\":\"sha1\",\"chunkSize\":4096,\"chunksPerRequest\":0,\"maxRequestSize\":8192}",
-		"{\"url\":\"x\",\"hashAlgorithm\":\"sha1\",\"chunkSize\":4096,\"chunksPerRequest\":1,\"maxRequestSize\":4095}"};
+		"{\"url\":\"x\",\"hashAlgorithm\":\"sha1\",\"chunkSize\":1,\"chunksPerRequest\":1,"
+		"\"maxRequestSize\":9}",
+		"{\"url\":\"x\",\"hashAlgorithm\":\"sha1\",\"chunkSize\":4096,\"chunksPerRequest\":0,"
+		"\"maxRequestSize\":8192}",
+		"{\"url\":\"x\",\"hashAlgorithm\":\"sha1\",\"chunkSize\":4096,\"chunksPerRequest\":1,"
+		"\"maxRequestSize\":4095}"};
 	struct sentry_options o, again;
 	struct buf text = BUF_UP_TO(4096);
 	struct err e = {0};
@@ -226,4 +232,5 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-UNIT_MAIN("sentry", test_paths, test_request, test_bad_requests, test_request_bounds, test_answers, test_options, test_refusals)
+UNIT_MAIN("sentry", test_paths, test_request, test_bad_requests, test_request_bounds, test_answers, test_options,
+	test_refusals)

@@ -122,7 +122,8 @@ START_TEST(mistakes_name_all)
 		bool type = source_kinds[i] != &source_bucket;
 
 		ck_assert((strstr(e.text, source_kinds[i]->name) != NULL) == type);
-		ck_assert((strstr(conf_field_find(source_fields, "type")->help, source_kinds[i]->name) != NULL) == type);
+		ck_assert((strstr(conf_field_find(source_fields, "type")->help,
+			source_kinds[i]->name) != NULL) == type);
 		ck_assert_ptr_eq(source_kind_find(source_kinds[i]->name), source_kinds[i]);
 	}
 	ck_assert_int_eq(sources_of("[source \"a\"]\nurl=http://x\nlayout=gbd\n", &so, &e), -EINVAL);
@@ -516,13 +517,15 @@ START_TEST(pointers)
 {
 	char out[1024], huge[3000];
 
-	ck_assert_int_eq(ptr_parse("PATH:\\\\b\\d\\f.pdb\r\n", sizeof("PATH:\\\\b\\d\\f.pdb\r\n") - 1, out), PTR_PATH);
+	ck_assert_int_eq(ptr_parse("PATH:\\\\b\\d\\f.pdb\r\n", sizeof("PATH:\\\\b\\d\\f.pdb\r\n") - 1, out),
+		PTR_PATH);
 	ck_assert_str_eq(out, "\\\\b\\d\\f.pdb");
 	ck_assert_int_eq(ptr_parse("path: /x", sizeof("path: /x") - 1, out), PTR_PATH);
 	ck_assert_str_eq(out, "/x");
 	ck_assert_int_eq(ptr_parse("\\\\b\\d", sizeof("\\\\b\\d") - 1, out), PTR_PATH);
 	ck_assert_str_eq(out, "\\\\b\\d");
-	ck_assert_int_eq(ptr_parse("\xef\xbb\xbfMSG: gone\nfor good\n", sizeof("\xef\xbb\xbfMSG: gone\nfor good\n") - 1, out), PTR_MESSAGE);
+	ck_assert_int_eq(ptr_parse("\xef\xbb\xbfMSG: gone\nfor good\n",
+		sizeof("\xef\xbb\xbfMSG: gone\nfor good\n") - 1, out), PTR_MESSAGE);
 	ck_assert_str_eq(out, "gone for good");
 	ck_assert_int_eq(ptr_parse("", sizeof("") - 1, out), PTR_NONSENSE);
 	ck_assert_int_eq(ptr_parse("PATH:  \r\n", sizeof("PATH:  \r\n") - 1, out), PTR_NONSENSE);
@@ -824,14 +827,14 @@ START_TEST(overriding)
 			"http://y/", 1, "native", 8000},
 		/* another kind of place: not the type */
 		{"[source \"a\"]\npath=/p\nenabled=yes\n",
-			"[source \"a\"]\nurl=http://y/\ntype=http\nlayout=symstore\nenabled=no\n", "/p", 1, "symstore",
-			2},
+			"[source \"a\"]\nurl=http://y/\ntype=http\nlayout=symstore\nenabled=no\n", "/p", 1,
+			"symstore", 2},
 		/* nor the place */
 		{"[source \"a\"]\nurl=http://x/\nenabled=yes\n",
 			"[source \"a\"]\nbucket=b\nregion=eu\nlayout=gdb\nenabled=no\n", "http://x/", 1, "gdb", 2},
 		{"[source \"a\"]\nbucket=b\nenabled=yes\n",
-			"[source \"a\"]\nurl=http://y/\nlayout=gdb\nenabled=no\n", "https://b.s3.us-east-1.amazonaws.com",
-			1, "gdb", 2},
+			"[source \"a\"]\nurl=http://y/\nlayout=gdb\nenabled=no\n",
+			"https://b.s3.us-east-1.amazonaws.com", 1, "gdb", 2},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -863,7 +866,8 @@ END_TEST
 /* A mistake in an inherited key is reported with the file and line of the mistake. */
 START_TEST(inherited_mistake)
 {
-	const char *text = "[source \"a\"]\nstall-timeout=7s\n", *more = "[source \"a\"]\nurl=http://y/\nlayout=gbd\n";
+	const char *text = "[source \"a\"]\nstall-timeout=7s\n",
+		*more = "[source \"a\"]\nurl=http://y/\nlayout=gbd\n";
 	struct source_opts defaults = {0};
 	struct sources *so;
 	struct conf *c;

@@ -11,7 +11,8 @@
 /* Two modules and two threads; the second thread crashed. */
 static void fill(struct stacks *s)
 {
-	struct stack_module a = {.m = {.object = OBJECT_ELF}, .path = (char *)"/opt/a\033b", .base = 0x1000, .end = 0x3000};
+	struct stack_module a = {.m = {.object = OBJECT_ELF}, .path = (char *)"/opt/a\033b", .base = 0x1000,
+		.end = 0x3000};
 	struct stack_module b = {.path = (char *)"/lib/libb.so.1", .base = 0x8000, .end = 0x9000, .unverified = true};
 	const char id[] = "0123456789ABCDEF0123456789abcdef01234567";
 
@@ -26,13 +27,15 @@ static void fill(struct stacks *s)
 	ck_assert_int_eq(stacks_thread(s, &(struct stack_thread){.id = 8, .crashed = true, .end = "no rules"}), 1);
 	ck_assert_int_eq(stacks_frame(s, &(struct stack_frame){1, 0x1234, 0x1234, STACK_CONTEXT, false}), 2);
 	ck_assert_int_eq(stacks_frame(s, &(struct stack_frame){1, 0x2001, 0x2000, STACK_RULES, false}), 3);
-	ck_assert_int_eq(stacks_frame(s, &(struct stack_frame){STACKS_NO_MODULE, 0x77, 0x76, STACK_POINTER, false}), 4);
+	ck_assert_int_eq(stacks_frame(s, &(struct stack_frame){STACKS_NO_MODULE, 0x77, 0x76, STACK_POINTER, false}),
+		4);
 	ck_assert_int_eq(stacks_frame(s, &(struct stack_frame){2, 0, 0, STACK_RULES, false}), -EINVAL);
 	snprintf(s->reason, sizeof(s->reason), "SIGSEGV at 0x0");
 }
 
 static const char request[] =
-	"{\"jobs\": [{\"memoryMap\": [{\"debug_id\": \"\", \"debug_file\": \"libb.so.1\", \"code_file\": \"libb.so.1\"}, "
+	"{\"jobs\": [{\"memoryMap\": [{\"debug_id\": \"\", \"debug_file\": \"libb.so.1\", \"code_file\": "
+	"\"libb.so.1\"}, "
 	"{\"debug_id\": \"67452301AB89EFCD0123456789ABCDEF0\", \"type\": \"elf\", "
 	"\"code_id\": \"0123456789abcdef0123456789abcdef01234567\", "
 	"\"debug_file\": \"a\\u001bb\", \"code_file\": \"a\\u001bb\"}], "
@@ -87,8 +90,10 @@ START_TEST(printed)
 	buf_clear(&b);
 	ck_assert_int_eq(stacks_json(&s, &b), 0);
 	ck_assert_int_eq(jtext_read(&j, (struct span){(const uint8_t *)b.p, b.n}, 10000, &e), 0);
-	ck_assert_ptr_nonnull(strstr(buf_text(&b), "\"threads\": [{\"id\": 7, \"name\": \"idle\", \"crashed\": false, "
-		"\"end\": null, \"frames\": [{\"address\": \"0x8010\", \"found\": \"context\", \"unverified\": true}"));
+	ck_assert_ptr_nonnull(strstr(buf_text(&b), "\"threads\": [{\"id\": 7, \"name\": \"idle\", \"crashed\": "
+		"false, "
+		"\"end\": null, \"frames\": [{\"address\": \"0x8010\", \"found\": \"context\", \"unverified\": "
+		"true}"));
 	jtext_release(&j);
 	buf_release(&b);
 	stacks_release(&s);
@@ -124,7 +129,8 @@ START_TEST(other_answers)
 		{"{\"results\": [{\"stacks\": [[{}, {}], [{}, {}, 1]]}]}", -EBADMSG},
 		{"{\"results\": [{\"stacks\": [[{}, {}], [{}, {}, {}]]}]}", 0},
 		{"{\"results\": [{\"stacks\": [[{\"inlines\": 1}, {\"inlines\": [1]}], [{\"function\": 1}, "
-		 "{\"file\": [], \"line\": -1}, {\"function\": \"f\", \"function_offset\": 7, \"line\": \"x\"}]]}]}", 0},
+		 "{\"file\": [], \"line\": -1}, {\"function\": \"f\", \"function_offset\": 7, \"line\": \"x\"}]]}]}",
+		 0},
 	};
 	struct stacks s = {0};
 

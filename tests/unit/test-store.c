@@ -360,7 +360,8 @@ END_TEST
 START_TEST(zeros_of_version_4)
 {
 	struct key one = key_of_text("breakpad 000000000000000000000000000000000 One.so"), other = key_nth(1);
-	struct key two = key_of_text("portablepdb 000000000000000000000000000000000 two.pdb"), elf = key_of_text("elf_code 0000");
+	struct key two = key_of_text("portablepdb 000000000000000000000000000000000 two.pdb"),
+		elf = key_of_text("elf_code 0000");
 	struct key again = key_of_text("pdb 0000000000 again.pdb"), page = key_of_text("perfmap 000000000 0");
 	struct store_miss_row miss;
 	struct store_row rows[8];
@@ -381,7 +382,8 @@ START_TEST(zeros_of_version_4)
 	    "UPDATE keys SET canon = 'breakpad 000000000000000000000000000000000' WHERE canon LIKE 'breakpad %';"
 	    "UPDATE keys SET canon = 'portablepdb 00000000000000000000000000000000' WHERE canon LIKE 'portable%';"
 	    "UPDATE misses SET key = 'pdb 0000000000', canon = key;"
-	    "INSERT INTO keys SELECT 100, 'pdb 0000000000', key, object_id, source, url, verified, fetched, class, stem,"
+	    "INSERT INTO keys SELECT 100, 'pdb 0000000000', key, object_id, source, url, verified, fetched, class, "
+	    "stem,"
 	    " tier, name_id FROM keys WHERE canon LIKE 'pdb %';"
 	    "INSERT INTO keys SELECT 101, 'sourcebundle 000000000', 'sourcebundle 000000000', object_id, source, url,"
 	    " verified, fetched, class, stem, NULL, NULL FROM keys WHERE id = 100;"
@@ -400,14 +402,17 @@ END_TEST
 /* Of an id all that is known, whatever its name. */
 START_TEST(keys_with_an_id)
 {
-	static const char *const texts[] = {"pe 5ab380779000 a.exe", "pe 5ab380779000 Zoo.exe", "pe 5ab3807790001 b.exe",
-		"breakpad 000000000000000000000000000000000 one.so", "breakpad 000000000000000000000000000000000 two.so",
+	static const char *const texts[] = {"pe 5ab380779000 a.exe", "pe 5ab380779000 Zoo.exe",
+		"pe 5ab3807790001 b.exe",
+		"breakpad 000000000000000000000000000000000 one.so",
+		"breakpad 000000000000000000000000000000000 two.so",
 		"breakpad 000000000000000000000000000000001 other.so", "elf_debug 0011223344556677"};
 	static const struct {
 		const char *text;
 		int n;
 	} rows[] = {{"pe 5ab380779000 x", 2}, {"breakpad 000000000000000000000000000000000 x", 2},
-		{"breakpad 000000000000000000000000000000001 x", 1}, {"elf_debug 0011223344556677", 1}, {"pe 5ab38077900 x", 0}};
+		{"breakpad 000000000000000000000000000000001 x", 1}, {"elf_debug 0011223344556677", 1},
+		{"pe 5ab38077900 x", 0}};
 	struct key k, out[4];
 	struct store *s;
 
@@ -1772,11 +1777,11 @@ int main(void)
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
 		quota_evicts_the_oldest, damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, directory_goes,
-		directory_cannot_be_made, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
-		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
+		directory_cannot_be_made, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill,
+		file_size_limit, refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,
-		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse, damaged_when_listed,
-		deleted_under_two_handles, one_rebuilds,
+		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse,
+		damaged_when_listed, deleted_under_two_handles, one_rebuilds,
 		swept_after_boot, two_processes, killed_at_any_moment, killed_at_each_call, readers_never_wait,
 		many_threads};
 	Suite *s = suite_create("store");

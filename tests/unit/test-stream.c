@@ -252,7 +252,8 @@ START_TEST(another_version)
 		ck_assert_int_eq(reader_open(&a, w.fetch, i), 0);
 		reads_first_bytes(&a);
 		ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
-		ck_assert_msg(clock_ms() - begin < lookup_deadline_ms / 2, "%s: %llu ms", faults[i], clock_ms() - begin);
+		ck_assert_msg(clock_ms() - begin < lookup_deadline_ms / 2, "%s: %llu ms", faults[i],
+			clock_ms() - begin);
 		/* What was here stays what it was. */
 		ck_assert_int_eq(reader_read(&a, CUT - 4096, room, 4096 - 200), 4096 - 200);
 		reader_close(&a);
@@ -651,8 +652,10 @@ START_TEST(waits_can_be_cancelled_and_end_with_fetch)
 }
 END_TEST
 
-UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, small_files_are_read_before_they_are_stored, the_rest_of_what_broke_off, again_and_again,
+UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, small_files_are_read_before_they_are_stored,
+	the_rest_of_what_broke_off, again_and_again,
 	all_of_it_again, another_version, never_more_than_half, another_version_for_readers_of_nothing,
 	longer_by_its_own_words, the_only_source_changes, a_server_that_ignores_if_range,
-	ranges_of_a_server_that_ignores_if_range, ranges_of_another_version, what_becomes_of_a_version, wrong_at_the_end, first_bytes_and_the_seal,
+	ranges_of_a_server_that_ignores_if_range, ranges_of_another_version, what_becomes_of_a_version,
+	wrong_at_the_end, first_bytes_and_the_seal,
 	the_last_reader_ends_it, waits_can_be_cancelled_and_end_with_fetch)

@@ -100,8 +100,10 @@ START_TEST(json_lengths)
 	} rows[] = {
 		{"\"\"", 0, 0}, {"\"abc\"", 3, 0}, {"\"\\u00e9\\n\xc3\xa9\"", 3, 0}, {"\"\\ud83d\\ude00\"", 1, 0},
 		{"\"\\ud800\\udc00\"", 1, 0}, {"\"\\udbff\\udfff\"", 1, 0}, {"\"\\ud800\\ue000\"", 2, 0},
-		{"\"\xf0\x9f\x98\x80\"", 1, 0}, {"\"\\ud83d\\ud83d\"", 2, 0}, {"\"\\ud83dx\"", 2, 0}, {"\"\xed\xa0\xbd\"", 1, 0},
-		{"{}", 0, 0}, {"{\"a\": 1, \"b\": {\"c\": 2}, \"a\": [3]}", 0, 2}, {"{\"a\": 1, \"\\u0061\": 2}", 0, 1},
+		{"\"\xf0\x9f\x98\x80\"", 1, 0}, {"\"\\ud83d\\ud83d\"", 2, 0}, {"\"\\ud83dx\"", 2, 0},
+		{"\"\xed\xa0\xbd\"", 1, 0},
+		{"{}", 0, 0}, {"{\"a\": 1, \"b\": {\"c\": 2}, \"a\": [3]}", 0, 2},
+		{"{\"a\": 1, \"\\u0061\": 2}", 0, 1},
 		{"{\"1\":1,\"2\":1,\"3\":1,\"4\":1}", 0, 3},
 	};
 
@@ -131,7 +133,8 @@ START_TEST(json_hex)
 	struct buf b = BUF_UP_TO(1 << 16);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows) + 2; i++) {
-		const char *text = i < ARRAY_SIZE(rows) ? rows[i].text : digits, *hex = i < ARRAY_SIZE(rows) ? rows[i].hex : NULL;
+		const char *text = i < ARRAY_SIZE(rows) ? rows[i].text : digits,
+			*hex = i < ARRAY_SIZE(rows) ? rows[i].hex : NULL;
 		struct jtext j;
 		int r;
 
@@ -178,7 +181,8 @@ START_TEST(json_values)
 	bool minus;
 
 	ck_assert_int_eq(read_text(&j,
-		"{\"a\": 1, \"n\\u0061me\": \"x\\n\\u20ac\\ud83d\\ude00\", \"a\": [[7], -3], \"b\": \"\\u0000\"}"), 0);
+		"{\"a\": 1, \"n\\u0061me\": \"x\\n\\u20ac\\ud83d\\ude00\", \"a\": [[7], -3], \"b\": \"\\u0000\"}"),
+		0);
 	ck_assert_uint_eq(j.token[0].n, 4);
 	at = jtext_member(&j, 0, "a"); /* the last */
 	ck_assert_int_eq(j.token[at].kind, JTEXT_ARRAY);
@@ -251,7 +255,8 @@ END_TEST
 START_TEST(json_places)
 {
 	static const char *const odd[][2] = {{"\"", "\\\""}, {"\\", "\\\\"}, {"\n", "\\n"}, {"\x1f", "\\u001f"},
-		{"\x7f", "\\u007f"}, {"\x80", "\\\\x80"}, {"\xff", "\\\\xff"}, {" ", " "}, {"~", "~"}, {"!", "!"}, {"]", "]"}};
+		{"\x7f", "\\u007f"}, {"\x80", "\\\\x80"}, {"\xff", "\\\\xff"}, {" ", " "}, {"~", "~"}, {"!", "!"},
+		{"]", "]"}};
 
 	for (size_t o = 0; o < ARRAY_SIZE(odd); o++)
 		for (int n = 0; n < 20; n++)

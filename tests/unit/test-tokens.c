@@ -54,7 +54,8 @@ static int find(struct auth *a, const char *secret, struct auth_token *out)
 
 START_TEST(test_add_and_remove)
 {
-	struct auth_token ci = token("ci", AUTH_READ | AUTH_UPLOAD, "public"), team = token("team@x.example", AUTH_TRY, "team-1"), t;
+	struct auth_token ci = token("ci", AUTH_READ | AUTH_UPLOAD, "public"),
+		team = token("team@x.example", AUTH_TRY, "team-1"), t;
 	char one[AUTH_SECRET], two[AUTH_SECRET];
 	struct auth *a;
 	struct stat st;
@@ -160,7 +161,8 @@ static const struct {
 	{MAGIC "\n" DIGEST " a read -\n", ":3: expected DIGEST NAME"},
 	{MAGIC DIGEST " a read - public more\n", ":2: too many words"},
 	{MAGIC "0123 a read - public\n", ":2: expected a digest"},
-	{MAGIC "g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef a read - public\n", ":2: expected a digest"},
+	{MAGIC "g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef a read - public\n",
+	":2: expected a digest"},
 	{MAGIC DIGEST " a/b read - public\n", ":2: a name has"},
 	{MAGIC DIGEST " -a read - public\n", ":2: a name has"},
 	{MAGIC DIGEST " a read,fly - public\n", ":2: the rights are"},
@@ -267,5 +269,5 @@ START_TEST(test_rights)
 }
 END_TEST
 
-UNIT_MAIN("tokens", test_add_and_remove, test_link, test_broken_file_keeps_tokens, test_lines, test_many, test_bare_and_expired,
-	test_rights)
+UNIT_MAIN("tokens", test_add_and_remove, test_link, test_broken_file_keeps_tokens, test_lines, test_many,
+	test_bare_and_expired, test_rights)

@@ -113,7 +113,8 @@ START_TEST(gaps)
 	ck_assert_uint_eq(unwind_text_counts(t)->said, 2);
 	for (unsigned i = 0; i < UNWIND_GAPS; i++)
 		ck_assert_uint_eq(unwind_text_counts(t)->gaps[i],
-			i == UNWIND_GAP_CFA || i == UNWIND_GAP_ROWS || i == UNWIND_GAP_REGISTER || i == UNWIND_GAP_RA);
+			i == UNWIND_GAP_CFA || i == UNWIND_GAP_ROWS || i == UNWIND_GAP_REGISTER ||
+			i == UNWIND_GAP_RA);
 	wrote(t, &b, "STACK CFI INIT 1000 10 .cfa: $rsp 8 + .ra: .cfa -8 + ^\n"
 		     "STACK CFI INIT 1020 10 .cfa: $rsp 8 + .ra: .cfa -8 + ^\n");
 }

@@ -159,7 +159,8 @@ START_TEST(test_archives)
 	ck_assert_str_eq(e.text, "Unrecognized archive file extension \"\"");
 	zip_of("a/0/a.sym", "a/0/a.sym");
 	ck_assert_int_eq(judge("s.zip"), -EINVAL);
-	ck_assert_str_eq(e.text, "The zipfile buffer contains two files both called a/0/a.sym and they have difference "
+	ck_assert_str_eq(e.text, "The zipfile buffer contains two files both called a/0/a.sym and they have "
+		"difference "
 				 "sizes (11 != 4)");
 	memset(&image, 'x', sizeof(image.p));
 	image.n = 1000;
@@ -173,16 +174,18 @@ END_TEST
 START_TEST(test_answer)
 {
 	struct buf skipped = BUF_UP_TO(100), refused = BUF_UP_TO(100), out = BUF_UP_TO(4096);
-	struct tecken_upload u = {.id = 7, .size = 1ull << 40, .file_name = "a\"b.zip", .bucket = "public", .user = "ci",
-		.try = true, .began = 0, .ended = 86399, .skipped = &skipped, .refused = &refused};
+	struct tecken_upload u = {.id = 7, .size = 1ull << 40, .file_name = "a\"b.zip", .bucket = "public",
+		.user = "ci", .try = true, .began = 0, .ended = 86399, .skipped = &skipped, .refused = &refused};
 
 	buf_add(&skipped, "a/1/a.sym\0b/2/b.sym", 20);
 	buf_add(&refused, "c/3/c.sym\0is \"empty\"", 21);
 	ck_assert_int_eq(tecken_answer(&u, &out), 0);
 	ck_assert_str_eq(buf_text(&out),
-		"{\"upload\": {\"id\": 7, \"size\": 1099511627776, \"filename\": \"a\\\"b.zip\", \"bucket\": \"public\", "
+		"{\"upload\": {\"id\": 7, \"size\": 1099511627776, \"filename\": \"a\\\"b.zip\", \"bucket\": "
+		"\"public\", "
 		"\"download_url\": null, \"try_symbols\": true, \"redirect_urls\": [], "
-		"\"completed_at\": \"1970-01-01T23:59:59Z\", \"created_at\": \"1970-01-01T00:00:00Z\", \"user\": \"ci\", "
+		"\"completed_at\": \"1970-01-01T23:59:59Z\", \"created_at\": \"1970-01-01T00:00:00Z\", \"user\": "
+		"\"ci\", "
 		"\"skipped_keys\": [\"a/1/a.sym\", \"b/2/b.sym\"], "
 		"\"refused_keys\": [{\"key\": \"c/3/c.sym\", \"error\": \"is \\\"empty\\\"\"}]}}");
 	buf_release(&skipped);
@@ -217,12 +220,14 @@ static const struct {
 	const char *file, *id, *type;
 } claims[] = {
 	/* Linux, Windows, macOS */
-	{"{ symbol_id: {debug_file: \"a.pdb\", debug_id: \"" GUID "1\" }, symbol_upload_type: \"BREAKPAD\" }", "a.pdb",
+	{"{ symbol_id: {debug_file: \"a.pdb\", debug_id: \"" GUID "1\" }, symbol_upload_type: \"BREAKPAD\" }",
+		"a.pdb",
 		GUID "1", "BREAKPAD"},
 	{"{ symbol_id: {debug_file: \"a.pdb\", debug_id: \"" GUID "1\" }, metadata: {product_name: \"x\"},"
 	 "symbol_upload_type: \"PE\", use_async_processing: true }", "a.pdb", GUID "1", "PE"},
 	{"{\n  \"symbol_id\" : {\n    \"debug_file\" : \"dir\\/a.pdb\",\n    \"debug_id\" : \"" GUID "1\"\n  },\n  "
-	 "\"symbol_upload_type\" : \"MACHO\", \"use_async_processing\" : \"true\"\n}", "dir/a.pdb", GUID "1", "MACHO"},
+	 "\"symbol_upload_type\" : \"MACHO\", \"use_async_processing\" : \"true\"\n}", "dir/a.pdb", GUID "1",
+	 "MACHO"},
 	{"debug_file:\"a\" debug_id:\"1\"", "a", "1", ""},
 	{"{debug_file: \"a\"}", NULL, NULL, NULL},
 	{"{debug_id: \"a\"}", NULL, NULL, NULL},
@@ -279,13 +284,15 @@ START_TEST(test_replies)
 	struct buf out = BUF_UP_TO(1000);
 
 	ck_assert_int_eq(sym_upload_created(&out, "http://h:1/v1/uploads/" KEY, KEY), 0);
-	ck_assert_str_eq(buf_text(&out), "{\"uploadUrl\": \"http://h:1/v1/uploads/" KEY "\", \"uploadKey\": \"" KEY "\"}");
+	ck_assert_str_eq(buf_text(&out), "{\"uploadUrl\": "
+		"\"http://h:1/v1/uploads/" KEY "\", \"uploadKey\": \"" KEY "\"}");
 	buf_clear(&out);
 	sym_upload_status(&out, true);
 	sym_upload_status(&out, false);
 	sym_upload_result(&out, true);
 	sym_upload_result(&out, false);
-	ck_assert_str_eq(buf_text(&out), "{\"status\": \"FOUND\"}{\"status\": \"MISSING\"}{\"result\": \"DUPLICATE_DATA\"}"
+	ck_assert_str_eq(buf_text(&out), "{\"status\": \"FOUND\"}{\"status\": \"MISSING\"}{\"result\": "
+		"\"DUPLICATE_DATA\"}"
 					 "{\"result\": \"OK\"}");
 	buf_release(&out);
 }

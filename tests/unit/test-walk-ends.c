@@ -1,4 +1,5 @@
-/* Tests that a walk of a minidump reports why it ends early: it is told to stop within a thread, or memory is short. */
+/* Tests that a walk of a minidump reports why it ends early: it is told to stop within a thread, or memory is
+ * short. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unit.h"

@@ -28,8 +28,10 @@ START_TEST(expressions)
 		bool ok;
 		uint64_t value;
 	} rows[] = {{"1", true, 1}, {"-1", true, UINT64_MAX}, {"$rsp 8 +", true, 108}, {"$rsp 8 - ^", true, 184},
-		{"7 2 /", true, 3}, {"7 0 /", false, 0}, {"7 0 %", false, 0}, {"100 16 @", true, 96}, {"", false, 0}, {"1 2", false, 0},
-		{"+", false, 0}, {"$none", false, 0}, {"0x10", false, 0}, {"1000 ^", false, 0}, {".cfa 3 *", true, 30},
+		{"7 2 /", true, 3}, {"7 0 /", false, 0}, {"7 0 %", false, 0}, {"100 16 @", true, 96}, {"", false, 0},
+		{"1 2", false, 0},
+		{"+", false, 0}, {"$none", false, 0}, {"0x10", false, 0}, {"1000 ^", false, 0},
+		{".cfa 3 *", true, 30},
 		{"99999999999999999999", false, 0}, {"$rsp", true, 100}};
 	struct eval v = {.read = word_at}, n = {.narrow = true, .read = word_at};
 	static char deep[3000];
@@ -47,7 +49,8 @@ START_TEST(expressions)
 	ck_assert(!eval_value(&v, deep, strlen(deep), &value));
 	eval_set(&n, "$ebp", 100);
 	ck_assert(eval_program(&n, "$T0 $ebp 4 + =$eip $T0 ^ =", 26));
-	ck_assert(eval_get(&n, "$eip", &value) && value == 208 && eval_assigned(&n, "$eip") && !eval_assigned(&n, "$ebp"));
+	ck_assert(eval_get(&n, "$eip", &value) && value == 208 && eval_assigned(&n, "$eip") &&
+		!eval_assigned(&n, "$ebp"));
 	ck_assert(!eval_program(&n, ".cfa 1 =", 8));
 	ck_assert(!eval_program(&n, "$T0 1", 5));
 	ck_assert(eval_value(&n, "0 1 -", 5, &value) && value == UINT32_MAX);
@@ -195,7 +198,8 @@ static const char *walked(const struct dump_bytes *d)
 		const struct stack_frame *f = &s.frame[i];
 		const struct stack_module *m = f->module == STACKS_NO_MODULE ? NULL : &s.module[f->module];
 
-		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%s+%llx %s", i ? ", " : "", m ? m->m.code_file : "",
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%s+%llx %s", i ? ", " : "",
+			m ? m->m.code_file : "",
 			(unsigned long long)(f->address - (m ? m->base : 0)), stack_found_name(f->found));
 	}
 	stacks_release(&s);
@@ -275,7 +279,8 @@ END_TEST
 START_TEST(x86)
 {
 	static const char rules[] = "MODULE windows x86 0 a.pdb\nFUNC 0 1000 0 f\n"
-				    "STACK WIN 4 100 40 0 0 8 4 8 0 1 $T0 $ebp = $eip $T0 4 + ^ = $ebp $T0 ^ = $esp $T0 8 + =\n"
+				    "STACK WIN 4 100 40 0 0 8 4 8 0 1 $T0 $ebp = $eip $T0 4 + ^ = $ebp $T0 ^ = $esp "
+				    "$T0 8 + =\n"
 				    "STACK WIN 0 200 40 0 0 4 4 8 0 0 0\n";
 	const uint32_t S = 0x7fff1000;
 
@@ -397,8 +402,8 @@ START_TEST(damaged)
 		closedir(all);
 	if (done < 1000)
 		walk_damaged(D.p, sizeof(D.p), 1000 - done, &done, &errors);
-	printf("%u damaged minidumps of %u files and one built here: %u with an error message, %u walked\n", done, files,
-		errors, done - errors);
+	printf("%u damaged minidumps of %u files and one built here: %u with an error message, %u walked\n", done,
+		files, errors, done - errors);
 	ck_assert_uint_ge(done, 1000);
 }
 END_TEST

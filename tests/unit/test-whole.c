@@ -14,11 +14,12 @@ static uint64_t largest(double round_ms, double mb, bool walked)
 	uint64_t most = 0;
 
 	for (uint64_t size = 64 * KIB; size <= 1024 * MIB; size *= 4) {
-		struct whole w = {.size = size, .present = MIN(FIRST, size), .round_us = round_ms * 1e3, .rate = mb * 1e6,
-			.walked = walked, .rounds = 1, .streams = true};
+		struct whole w = {.size = size, .present = MIN(FIRST, size), .round_us = round_ms * 1e3,
+			.rate = mb * 1e6, .walked = walked, .rounds = 1, .streams = true};
 
 		if (whole_is_faster(&w)) {
-			ck_assert_msg(most * 4 >= size || size == 64 * KIB, "no gap at %llu", (unsigned long long)size);
+			ck_assert_msg(most * 4 >= size || size == 64 * KIB, "no gap at %llu",
+				(unsigned long long)size);
 			most = size;
 		}
 	}
@@ -40,15 +41,16 @@ START_TEST(by_size_and_speed)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		ck_assert_msg(largest(rows[i].round_ms, rows[i].mb, rows[i].walked) == rows[i].most, "row %zu: %llu", i,
-			(unsigned long long)largest(rows[i].round_ms, rows[i].mb, rows[i].walked));
+		ck_assert_msg(largest(rows[i].round_ms, rows[i].mb, rows[i].walked) == rows[i].most, "row %zu: %llu",
+			i, (unsigned long long)largest(rows[i].round_ms, rows[i].mb, rows[i].walked));
 }
 END_TEST
 
 /* A choice that was made for ranges is revised when it is known that the host is fast, or when most is here. */
 START_TEST(revised)
 {
-	struct whole w = {.size = 64 * MIB, .present = FIRST, .round_us = 20e3, .rate = 50e6, .walked = true, .rounds = 3};
+	struct whole w = {.size = 64 * MIB, .present = FIRST, .round_us = 20e3, .rate = 50e6, .walked = true,
+		.rounds = 3};
 
 	ck_assert(!whole_is_faster(&w));
 	w.rate = 500e6;

@@ -49,7 +49,9 @@ struct call {
  * -EINTR	*stop was set
  * Others are the errors of a transfer (net/request.h). */
 int call_run(struct caller *c, struct call *call);
-int call_put_text(struct caller *c, const char *name, const struct buf *text, const char *header); /* as call_run() */
+/* As call_run(). A store that refuses an If-Match although the object has this ETag gets the ETag once more, without
+ * quotes. */
+int call_put_text(struct caller *c, const char *name, const struct buf *text, const char *header);
 int call_delete(struct caller *c, const char *name); /* as call_run(); 0 also if there is no such object */
 /* Gets a small object. As call_run(); -EFBIG: longer than out->most. */
 int call_get(struct caller *c, const char *name, struct buf *out);

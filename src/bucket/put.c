@@ -151,16 +151,11 @@ static int drop_ref(struct put *p, const char *sha256, const char *digest)
  * If-None-Match alone; its answer is then 400 or 501. */
 static int replace_key(struct put *p, const char *name, const struct buf *text, const char *condition)
 {
-	struct call call = {.method = "PUT", .name = name, .text = buf_text(text), .size = text->n,
-		.header = condition};
-	int r;
+	int r = p->conditions && condition[0] ? call_put_text(p->c, name, text, condition) : -EINVAL;
 
-	if (!p->conditions || !condition[0])
-		return call_put_text(p->c, name, text, NULL);
-	r = call_run(p->c, &call);
 	if (r == -ENOENT)
 		return -EEXIST; /* another server has removed it */
-	return call.reply.status == 400 || call.reply.status == 501 ? call_put_text(p->c, name, text, NULL) : r;
+	return r == -EINVAL || r == -EREMOTEIO ? call_put_text(p->c, name, text, NULL) : r;
 }
 
 /* One try to write a key object. -EEXIST: another server wrote it first, or may have. */

@@ -35,6 +35,7 @@ static const char help[] =
 	"  --public     serves unsigned requests, too\n"
 	"  --no-list    answers 403 for missing objects, as S3 does without the right to list\n"
 	"  --ignore-conditions  ignores If-None-Match and If-Match    --clock N  its clock differs by N seconds\n"
+	"  --bare-etag  compares If-Match with the ETag without quotes, as Ceph does\n"
 	"  --empty-page  begins each listing with a page without objects\n"
 	"  --no-delete  answers 403 to DELETE\n"
 	"  --hook FILE  runs FILE METHOD NAME, if it exists: after GET has read an object, after PUT and DELETE\n"
@@ -44,7 +45,7 @@ static const char help[] =
 
 static struct options {
 	const char *root, *bucket, *access_key, *secret_key, *region, *token, *hook;
-	bool public, no_list, ignore, empty_page, no_delete;
+	bool public, no_list, ignore, empty_page, no_delete, bare_etag;
 	long clock, port;
 	int log;
 } o = {.root = ".", .bucket = "bucket", .access_key = "", .secret_key = "", .region = "us-east-1", .log = -1};
@@ -439,7 +440,7 @@ static bool is_match(int root, const char *key, const char *match)
 	etag_of(file, (uint64_t)st.st_size, etag);
 	close(file);
 	snprintf(quoted, sizeof(quoted), "\"%s\"", etag);
-	return strcmp(match, quoted) == 0;
+	return strcmp(match, o.bare_etag ? etag : quoted) == 0;
 }
 
 /* Replaces an object if it has the ETag `match`. */
@@ -752,6 +753,7 @@ static bool options_read(int argc, char **argv)
 		{"access-key", 1, NULL, 'a'}, {"secret-key", 1, NULL, 's'}, {"region", 1, NULL, 'R'},
 		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'},
 		{"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
+		{"bare-etag", 0, NULL, 'E'},
 		{"empty-page", 0, NULL, 'e'}, {"no-delete", 0, NULL, 'd'}, {"hook", 1, NULL, 'H'},
 		{"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
@@ -769,6 +771,7 @@ static bool options_read(int argc, char **argv)
 		case 'p': o.public = true; break;
 		case 'n': o.no_list = true; break;
 		case 'i': o.ignore = true; break;
+		case 'E': o.bare_etag = true; break;
 		case 'e': o.empty_page = true; break;
 		case 'd': o.no_delete = true; break;
 		case 'c': o.clock = strtol(optarg, NULL, 10); break;

@@ -58,17 +58,17 @@ uploaded_beside() {
   wait_for 60 grep -q . "$TMP/beside"
   grep -q '^20[01]$' "$TMP/beside" || fail "the upload beside: $(cat "$TMP/beside" "$TMP/beside.text")"
 }
-store() { # NAME [PORT]: a store that serves $ROOT; sets s3_pid and s3_url
+store() { # NAME [PORT [OPTION]]: a store that serves $ROOT; sets s3_pid and s3_url
   rm -f "$TMP/$1.out"
   "$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
-    --hook "$TMP/hook" --log "$TMP/$1.requests" --port "${2:-0}" >"$TMP/$1.out" 2>>"$TMP/$1-store.log" &
+    --hook "$TMP/hook" --log "$TMP/$1.requests" --port "${2:-0}" ${3:-} >"$TMP/$1.out" 2>>"$TMP/$1-store.log" &
   s3_pid=$!
   PIDS="$PIDS $s3_pid"
   wait_for 10 grep -q 'listening on' "$TMP/$1.out" || fail "the store $1 did not start"
   s3_url=$(sed -n 's/^listening on //p' "$TMP/$1.out")
   printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' "$s3_url" >"$TMP/$1.conf"
 }
-store main
+store main 0 --bare-etag
 store other
 symfs_serve a --config "$TMP/main.conf" --upload
 symfs_serve b --config "$TMP/main.conf" --upload

@@ -20,10 +20,11 @@ big() {
   put_gdb "$FAR/gdb" "$NEAR/big$1.debug" .debug
 }
 gets() { upstream_count "$URL_up" get "$1"; }
+# One download. A range that is ended early had bytes in the buffers of its sockets, the more the busier the machine is.
 one_get() {
   og_bytes=$(upstream_count "$URL_up" bytes "*$1*")
   [ "$og_bytes" -ge 20000000 ] || fail "$2: only $og_bytes bytes"
-  [ "$og_bytes" -le 20500000 ] || fail "$2: $og_bytes bytes, in $(gets "*$1*") GETs"
+  [ "$og_bytes" -le 25000000 ] || fail "$2: $og_bytes bytes, in $(gets "*$1*") GETs"
   [ "$(gets "*$1*")" -le 8 ] || fail "$2: $(gets "*$1*") GETs"
   upstream_reset "$URL_up"
 }

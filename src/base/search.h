@@ -3,8 +3,9 @@
 #pragma once
 #include <stddef.h>
 
-/* The first number in [from, to) for which `before` is false; `to`: there is none. `before` is an expression with the
- * number `i`; it must be true for all numbers up to some point, and false from there on. */
+/* Returns the first number in [from, to) for which `before` is false, or `to` if `before` is true for all of them.
+ * `before` is an expression with the number `i`; it must be true for all numbers up to some point, and false from
+ * there on. */
 #define search_first(i, from, to, before)                                                                      \
 	__extension__({                                                                                        \
 		size_t low_ = (from), high_ = (to);                                                            \

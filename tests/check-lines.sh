@@ -22,7 +22,7 @@ later="
 	tests/helpers: browser.mjs page-tasks.mjs pdb-hostile plist.py
 	tests/mount: add.sh archives.sh best-subsets.sh bucket-gsym.sh bucket-purge.sh cluster-soak.sh config.sh
 	tests/mount: dead-upstream.sh doc-lines.sh dsym-script.sh dsym.sh elfutils.sh embedded-sources.sh
-	tests/mount: every-path.sh eviction.sh faults.sh gsym-inputs.sh heads.sh late-answer.sh layouts.sh lib.sh
+	tests/mount: every-path.sh eviction.sh faults.sh gsym-inputs.sh heads.sh layouts.sh lib.sh
 	tests/mount: listing.sh loops.sh matrix.sh meanings.sh minidump-crash.sh minidump-stackwalk.sh
 	tests/mount: mount-systemd.sh odd-input.sh paths.sh pe-symbolizer.sh privileges.sh range-faults.sh
 	tests/mount: redirects.sh s3-moto.sh scan-archives.sh serve-clients.sh serve-cluster.sh serve-events.sh

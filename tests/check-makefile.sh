@@ -30,7 +30,7 @@ faults_of() # MAKEFILE
 faults=$(faults_of Makefile.am)
 [ -z "$faults" ] || { echo "$faults"; exit 1; }
 find src -name '*.[ch]' ! -path src/main.c >"$tmp/there"
-ls tests/check-*.sh tests/mount/*.sh tests/unit/*.h tests/fuzz/*.h scripts/* doc/* >>"$tmp/there"
+ls tests/check-*.sh tests/mount/*.sh tests/timed/*.sh tests/unit/*.h tests/fuzz/*.h scripts/* doc/* >>"$tmp/there"
 ls tests/unit/test-*.c tests/fuzz/fuzz-*.c | sed 's/\.c$//' >>"$tmp/there"
 sort "$tmp/listed" >"$tmp/sorted"
 missing=$(sort "$tmp/there" | comm -23 - "$tmp/sorted")

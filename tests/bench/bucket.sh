@@ -57,7 +57,7 @@ while read -r sym; do
   for name in $order; do
     timed "$name" "$sym"
     # The next request does not share the processor with the upload of this file.
-    [ $name != team ] || wait_for 30 drained || fail "the queue does not drain"
+    [ $name != team ] || wait_for drained || fail "the queue does not drain"
   done
 done <"$TMP/syms"
 for name in read team; do differences $name more-$name; done

@@ -20,7 +20,7 @@ httpdirfs_mount() { # NAME
     >"$TMP/$1.log" 2>&1 &
   hm_pid=$!
   PIDS="$PIDS $hm_pid" MOUNTS="$MOUNTS $TMP/$1"
-  wait_for 20 is_mounted "$TMP/$1" || fail "httpdirfs did not mount"
+  wait_for is_mounted "$TMP/$1" || fail "httpdirfs did not mount"
 }
 
 # sent: bytes and requests since the log was emptied. nginx writes a line when a request is over.

@@ -5,6 +5,7 @@
 
 READS=$top_builddir/tests/bench/reads
 missed=0
+WAIT_MOST=1800
 
 # big_file MIB: a file with a build id, in $TMP/store and, by another name of the same inode, in
 # $TMP/plain. Sets BIG, its path in either and in a mount, BLOB, and LOCAL, the file system's type.

@@ -44,7 +44,7 @@ has_scanned() {
     [ "$(metric 'thread_work_pending{role="scan"}')" = 0 ] &&
     [ "$(metric 'thread_busy{role="scan"}')" = 0 ]
 }
-wait_for 1800 has_scanned || fail "debuginfod does not end its scan"
+wait_for has_scanned || fail "debuginfod does not end its scan"
 echo "debuginfod -U, first scan: $(($(now_ms) - began)) ms, $(cpu_of $theirs) s of processor time"
 v=$(sqlite3 "$TMP/theirs.sqlite" "select name from sqlite_master where name like 'buildids%_buildids'")
 v=${v%_buildids}
@@ -58,14 +58,14 @@ scan_by_mount() {
   began=$(now_ms)
   symfs_mount "$1" --cache "$TMP/store" --source "scan@$folder"
   eval "mnt=\$MNT_$1 pid=\$PID_$1"
-  wait_for 1800 grep -q '	there, .* archives' "$mnt/.symfs/sources" ||
+  wait_for grep -q '	there, .* archives' "$mnt/.symfs/sources" ||
     fail "the scan does not end: $(cat "$mnt/.symfs/sources")"
   took=$(($(now_ms) - began)) cpu=$(cpu_of "$pid")
 }
 scan_by_mount first
 echo "symfs, first scan: $took ms, $cpu s of processor time; $(sed 's/.*	//' "$MNT_first/.symfs/sources")"
 grep -F 'faults' "$MNT_first/.symfs/sources" && cat "$TMP/first.log"
-wait_for 10 test -s "$TMP"/store/scans/* || fail "no memory file"
+wait_for test -s "$TMP"/store/scans/* || fail "no memory file"
 grep -hoE '	elf_(code|debug) [0-9a-f]{40}' "$TMP"/store/scans/* | awk '{ print $2 }' | sort -u >"$TMP/ours.ids"
 echo "build ids: symfs $(wc -l <"$TMP/ours.ids"), debuginfod $(wc -l <"$TMP/theirs.ids")," \
   "only symfs $(comm -23 "$TMP/ours.ids" "$TMP/theirs.ids" |

@@ -45,7 +45,7 @@ cold=$(($(now_ms) - began)) bound=
 tell "10000 frames of $modules modules of $mib MiB, cold" "$cold" ms $bound
 # The server now converts the whole files, one at a time. From here on they are ready.
 all_made() { [ "$(grep -c 'was made of' "$TMP/one.log")" = "$modules" ]; }
-wait_for 600 all_made || fail "$(grep -c 'was made of' "$TMP/one.log") of $modules files are ready"
+wait_for all_made || fail "$(grep -c 'was made of' "$TMP/one.log") of $modules files are ready"
 tell "all $modules files ready after" $(($(now_ms) - began)) ms
 [ "$(post "$TMP/many")" = 10000 ] && [ "$(post "$TMP/one")" = 1000 ] || fail "frames without a function"
 

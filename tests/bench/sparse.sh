@@ -144,7 +144,7 @@ if [ "$table" != no ]; then
   done
   upstream_start cell --root "$FAR"
   loopback=$(fetch_url -o /dev/null -w '%{speed_download}' "$URL_cell/$(gdb_path "$(build_id "$file")" .debug)")
-  kill "$PID_cell" && wait_gone "$PID_cell" 20
+  kill "$PID_cell" && wait_gone "$PID_cell"
   say "loopback: $((${loopback%%.*} / 1000000)) MB/s"
   for delay in 5 20 100; do
     for rate in 5 50 500; do
@@ -156,7 +156,7 @@ if [ "$table" != no ]; then
       for one in $SIZES; do
         cell "${one%%:*}" $delay $rate
       done
-      kill "$PID_cell" && wait_gone "$PID_cell" 20
+      kill "$PID_cell" && wait_gone "$PID_cell"
     done
   done
   [ "$table" != only ] || { bounds_kept && exit 0; }

@@ -44,7 +44,7 @@ fetch_url --max-time 600 -H Expect: --data-binary "@$TMP/many" "$URL_ready/symbo
 echo >>"$TMP/served"
 cmp "$TMP/served" "$TMP/answer" || fail "the server answers otherwise than the command"
 all_made() { [ "$(grep -c 'was made of' "$TMP/ready.log")" = "$modules" ]; }
-wait_for 600 all_made || fail "not all files are ready"
+wait_for all_made || fail "not all files are ready"
 symfs_unserve ready
 for what in one many; do
   case $what in one) name="1000 frames of one module" bound=2 ;; *) name="10000 frames of $modules modules" bound= \

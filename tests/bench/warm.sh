@@ -20,7 +20,7 @@ symfs_mount asked -o no_passthrough --cache "$TMP/store" --offline
 bare_start() { # NAME [noopen]
   "$BARE" "$BLOB" "$TMP/$1" "$BIG" ${2:-} >"$TMP/$1.log" 2>&1 &
   PIDS="$PIDS $!" MOUNTS="$MOUNTS $TMP/$1"
-  wait_for 10 test -f "$TMP/$1/$BIG" || fail "$1 does not answer"
+  wait_for test -f "$TMP/$1/$BIG" || fail "$1 does not answer"
 }
 bare_start bare
 bare_start noopen noopen

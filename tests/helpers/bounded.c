@@ -6,6 +6,14 @@
  * With BOUNDED_TIMES=FILE it appends a line `WALL USER SYSTEM COMMAND'S-LAST-WORD` to FILE:
  * seconds of the test and of every process that it started.
  *
+ * With BOUNDED_LOCK=FILE the tests in tests/timed, which measure times, run alone: each holds an exclusive lock on
+ * FILE, and every other test holds a shared lock. FILE has a line `FACTOR N`, by which such a test scales its
+ * bounds: 100 to 400, percent of the bound on an idle machine. The first such test measures it. The test gets it as
+ * SYMFS_TEST_FACTOR.
+ *
+ * The command starts with the default disposition of every signal and with an empty signal mask, whatever the
+ * caller ignores (nohup ignores SIGHUP).
+ *
  * Exit status: the command's; 124 if bounded had to end it; 125 if it could not be started. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <dirent.h>
@@ -16,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -201,6 +210,73 @@ static double seconds_of(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
+/* ---- tests that measure times ----------------------------------------------------------- */
+
+/* Milliseconds for a fixed amount of work: programs that are started one after the other, and a loop. */
+static double work_ms(void)
+{
+	double begin = now();
+	volatile unsigned sum = 0;
+	int status;
+
+	for (unsigned i = 0; i < 100; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			execlp("true", "true", (char *)NULL);
+			_exit(127);
+		}
+		if (pid > 0)
+			waitpid(pid, &status, 0);
+	}
+	for (unsigned i = 0; i < 100000000; i++)
+		sum = sum * 31 + i;
+	return (now() - begin) * 1000;
+}
+
+#define IDLE_MS 200 /* the work on an idle machine with processors of 2020 */
+
+static unsigned factor_measure(int fd)
+{
+	double percent = work_ms() * 100 / IDLE_MS;
+	unsigned factor = percent < 100 ? 100 : percent > 400 ? 400 : (unsigned)percent;
+
+	if (ftruncate(fd, 0) == 0)
+		dprintf(fd, "FACTOR %u\n", factor);
+	return factor;
+}
+
+/* Takes the lock of this test. The lock ends with this process: the command does not inherit it. */
+static void take_turn(const char *path, bool alone)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	char text[32] = "";
+	unsigned factor;
+
+	if (fd < 0 || flock(fd, alone ? LOCK_EX : LOCK_SH) < 0) {
+		fprintf(stderr, "bounded: %s: %s\n", path, strerror(errno));
+		exit(125);
+	}
+	if (!alone)
+		return;
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0 || sscanf(text, "FACTOR %u", &factor) != 1)
+		factor = factor_measure(fd);
+	snprintf(text, sizeof(text), "%u", factor);
+	setenv("SYMFS_TEST_FACTOR", text, 1);
+}
+
+/* ---- main ------------------------------------------------------------------------------- */
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* One write() to a file opened for appending: tests that end at the same time do not mix their lines. */
 static void times_append(const char *path, double wall, const char *name)
 {
@@ -216,20 +292,24 @@ static void times_append(const char *path, double wall, const char *name)
 
 int main(int argc, char **argv)
 {
-	const char *times = getenv("BOUNDED_TIMES");
-	double begin = now();
+	const char *times = getenv("BOUNDED_TIMES"), *lock = getenv("BOUNDED_LOCK");
 	char *rest = NULL;
 	double seconds = argc > 2 ? strtod(argv[1], &rest) : 0;
 	double grace = rest && *rest == ',' ? strtod(rest + 1, NULL) : 20;
 	bool late = false;
 	sigset_t set, old;
 	int status = 0;
+	double begin;
 	pid_t pid;
 
 	if (seconds <= 0) {
 		fprintf(stderr, "usage: bounded SECONDS[,GRACE] COMMAND...\n");
 		return 125;
 	}
+	reset_signals();
+	if (lock)
+		take_turn(lock, strstr(argv[argc - 1], "tests/timed/") != NULL);
+	begin = now();
 	/* A process that loses its parent becomes a child of this one. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	sigemptyset(&set);
@@ -242,6 +322,7 @@ int main(int argc, char **argv)
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, &old, NULL);
 		unsetenv("BOUNDED_TIMES");
+		unsetenv("BOUNDED_LOCK");
 		execvp(argv[2], argv + 2);
 		fprintf(stderr, "bounded: %s: %s\n", argv[2], strerror(errno));
 		_exit(125);

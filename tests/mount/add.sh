@@ -16,8 +16,8 @@ code=$MNT_m/debuginfod/buildid/$id/executable
 
 out=$("$SYMFS" add --cache "$TMP/store" "$TMP/p/bin/foo" "$TMP/p/debug/foo.debug") || fail "add: $out"
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 2, present 0, not placed 0" ] || fail "add: $out"
-wait_for 3 test -e "$debug" || fail "the debug file does not show up"
-wait_for 3 test -e "$code" || fail "the program does not show up"
+wait_for test -e "$debug" || fail "the debug file does not show up"
+wait_for test -e "$code" || fail "the program does not show up"
 same_file "$TMP/p/debug/foo.debug" "$debug"
 same_file "$TMP/p/bin/foo" "$code"
 # The name that it was added by is the one that symstore lists.
@@ -102,7 +102,7 @@ stored || fail "over the quota: what was added was evicted"
 downloads
 # The mount answers before it has stored what it downloaded, and so before it evicts.
 evicted() { ! "$SYMFS" cache ls --cache "$store" "$bar" 2>/dev/null | grep -q elf_debug; }
-wait_for 20 evicted || fail "after unpin it is not evicted: $("$SYMFS" cache ls --cache "$store")"
+wait_for evicted || fail "after unpin it is not evicted: $("$SYMFS" cache ls --cache "$store")"
 for f in 1 2; do "$SYMFS" cache rm --cache "$store" "gdb/$(gdb_path "$(build_id "$TMP/n$f")" .debug)" || fail rm; done
 [ "$("$SYMFS" cache stats --cache "$store" | sed -n 's/^pinned_bytes //p')" = 0 ] || fail "pinned after cache rm"
 
@@ -110,7 +110,7 @@ for f in 1 2; do "$SYMFS" cache rm --cache "$store" "gdb/$(gdb_path "$(build_id 
 downloads
 kept() { "$SYMFS" get --offline --no-default-sources --cache "$store" \
   "gdb/$(gdb_path "$(build_id "$TMP/n4")" .debug)"; }
-wait_for 10 kept || fail "what was downloaded is not stored"
+wait_for kept || fail "what was downloaded is not stored"
 out=$("$SYMFS" add --cache "$store" "$TMP/n4") || fail "add: $out"
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 1, not placed 0" ] || fail "present: $out"
 "$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/n4").*pinned\$" ||
@@ -179,7 +179,7 @@ store=$TMP/store-beaten
 get=$!
 PIDS="$PIDS $get"
 comes() { [ -n "$(find "$store/partial" "$store/sparse" -type f -size +300)" ]; }
-wait_for 20 comes || fail "no download begins"
+wait_for comes || fail "no download begins"
 "$SYMFS" add --cache "$store" "$TMP/mine" >"$TMP/add.out" || fail "add: $(cat "$TMP/add.out")"
 wait "$get" || fail "symfs get fails with $? when the file is added: $(cat "$TMP/out")"
 same_file "$TMP/mine" "$TMP/got"

@@ -37,7 +37,7 @@ says "$TMP/one.zip!README: not placed: of no format" "$out"
 says "elf: added 3, present 0" "$out"
 says "breakpad: added 1, present 0" "$out"
 debug=$MNT_m/gdb/$(gdb_path "$id" .debug)
-wait_for 3 test -e "$debug" || fail "the debug file does not show up"
+wait_for test -e "$debug" || fail "the debug file does not show up"
 same_file "$TMP/p/debug/foo.debug" "$debug"
 same_file "$TMP/p/bin/foo" "$MNT_m/debuginfod/buildid/$id/executable"
 same_file "$TMP/p/full/libfoo.so" "$MNT_m/gdb/$(gdb_path "$lib" .debug)"

@@ -16,7 +16,7 @@ store() { # NAME CONF [ARGS...]: a store that serves $TMP/root; sets s3_pid
     --log "$TMP/$store_name.requests" "$@" >"$TMP/$store_name.out" 2>"$TMP/$store_name.log" &
   s3_pid=$!
   PIDS="$PIDS $s3_pid"
-  wait_for 10 grep -q 'listening on' "$TMP/$store_name.out" || fail "$store_name did not start"
+  wait_for grep -q 'listening on' "$TMP/$store_name.out" || fail "$store_name did not start"
   printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team\naccess-key = A\nsecret-key = S3CR3T\n' \
     "$(sed -n 's/^listening on //p' "$TMP/$store_name.out")" >"$store_conf"
 }
@@ -44,7 +44,7 @@ got=$(put 1)
 [ "$(objects b)" = 1 ] && [ "$(objects k)" -ge 1 ] || fail "the upload was answered before the bucket had it"
 start=$(now_ms)
 found() { [ "$(code "$URL_b/$(path 1)")" = 200 ]; }
-wait_for 10 found || fail "the other server does not find the upload"
+wait_for found || fail "the other server does not find the upload"
 took=$(($(now_ms) - start))
 [ $took -lt 2000 ] || fail "found after $took ms"
 same_file "$TMP/got" "$TMP/prog1"
@@ -55,7 +55,7 @@ kill -STOP $s3_pid
 put 2 >"$TMP/put2" &
 put_pid=$!
 waits() { fetch_url "$URL_a/metrics" | grep -q '^symfs_bucket_queued_files 1$'; }
-wait_for 20 waits || fail "the upload is not queued"
+wait_for waits || fail "the upload is not queued"
 gone $put_pid && fail "an upload was acknowledged without the bucket: $(cat "$TMP/put2")"
 kill -CONT $s3_pid
 wait $put_pid
@@ -68,7 +68,7 @@ got=$(code -X DELETE "$URL_a/debuginfod/$(path 1)")
 [ "$got" = 204 ] || fail "DELETE: $got"
 sha=$(sha256sum <"$TMP/prog1" | cut -d' ' -f1)
 ended() { [ ! -e "$TMP/root/team/r/$sha" ] || [ -z "$(ls "$TMP/root/team/r/$sha")" ]; }
-wait_for 20 ended || fail "the purged key is still in the bucket: $(find "$TMP/root/team")"
+wait_for ended || fail "the purged key is still in the bucket: $(find "$TMP/root/team")"
 [ -e "$TMP/root/team/b/$sha" ] || fail "the bytes went before gc"
 gc 86400 || fail "gc: $(cat "$TMP/err")"
 [ -e "$TMP/root/team/b/$sha" ] || fail "gc removed a young file: $(cat "$TMP/out")"
@@ -129,10 +129,10 @@ complete 503
 complete 503
 kill -CONT $s3_pid
 drained_e() { fetch_url "$URL_e/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
-wait_for 20 drained_e || fail "the queue of the server e does not drain"
+wait_for drained_e || fail "the queue of the server e does not drain"
 # The file is queued once more, so on a loaded machine the bucket may need longer than half a second again.
 completes() { (complete 200) >/dev/null 2>&1; }
-wait_for 30 completes || complete 200
+wait_for completes || complete 200
 complete 404
 symfs_unserve e
 
@@ -147,11 +147,11 @@ for n in 2 3; do
 done
 refused() { [ "$(grep '^DELETE /symbols/team/k/.* 403 ' "$TMP/keeping.requests" | cut -d' ' -f2 | sort -u |
   wc -l)" -ge 2 ]; }
-wait_for 30 refused || fail "the first refused key blocks the second: $(grep DELETE "$TMP/keeping.requests")"
+wait_for refused || fail "the first refused key blocks the second: $(grep DELETE "$TMP/keeping.requests")"
 got=$(code -T "$TMP/prog1" "$URL_d/debuginfod/$(path 1)")
 [ "$got" = 201 ] || fail "an upload after a refused DELETE: $got $(cat "$TMP/got")"
 grep -q 'uploads are retried' "$TMP/d.log" && fail "a refused DELETE pauses uploads: $(cat "$TMP/d.log")"
-wait_for 10 grep -q 'their removal is tried again' "$TMP/d.log"
+wait_for grep -q 'their removal is tried again' "$TMP/d.log"
 [ "$(grep -c 'their removal is tried again' "$TMP/d.log")" = 1 ] ||
   fail "the refusals are not logged once: $(cat "$TMP/d.log")"
 symfs_unserve d

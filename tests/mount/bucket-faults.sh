@@ -13,7 +13,7 @@ mkdir "$ROOT"
 "$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
   --hook "$TMP/hook" --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
 echo 'int main(void) { return 0; }' >"$TMP/p.c"
@@ -43,19 +43,19 @@ put 201 "$URL_a" 1
 put 503 "$URL_a" 2
 [ "$(number "$URL_a" queued_files)" = 1 ] ||
   fail "an upload has left the queue: $(fetch_url "$URL_a/metrics" | grep bucket)"
-wait_for 20 grep -q 'the store does not have the bucket' "$TMP/a.log" ||
+wait_for grep -q 'the store does not have the bucket' "$TMP/a.log" ||
   fail "no word of the missing bucket: $(cat "$TMP/a.log")"
 # A removal of a file, while there is no bucket: the 404 of its key is no miss.
 code -X DELETE "$URL_a/$(path 1)" >/dev/null
 listed() { grep -q '^GET /symbols/?list-type=2&max-keys=1.* 404 ' "$TMP/s3.requests"; }
-wait_for 30 listed || fail "the bucket is not looked for: $(tail -n 20 "$TMP/s3.requests")"
+wait_for listed || fail "the bucket is not looked for: $(tail -n 20 "$TMP/s3.requests")"
 [ "$(sql a 'SELECT count(*) FROM outgone')" -ge 1 ] || fail "a removal is lost"
 rm "$ROOT/.no-bucket"
-wait_for 60 drained "$URL_a" || fail "the queue does not drain when the bucket is back"
+wait_for drained "$URL_a" || fail "the queue does not drain when the bucket is back"
 is_in_bucket 2 || fail "an upload is lost"
-wait_for 60 not_in_bucket 1 || fail "a removal is lost: $(find "$ROOT" -type f)"
+wait_for not_in_bucket 1 || fail "a removal is lost: $(find "$ROOT" -type f)"
 settled() { [ "$(sql a 'SELECT count(*) FROM outgone')" = 0 ]; }
-wait_for 20 settled || fail "the removals stay queued: $(sql a 'SELECT * FROM outgone')"
+wait_for settled || fail "the removals stay queued: $(sql a 'SELECT * FROM outgone')"
 [ "$(number "$URL_a" lost_files)" = 0 ] || fail "lost files"
 
 # ---- files of the queue that cannot be read: missing, cut off; the others go on -----------------------------------
@@ -68,9 +68,9 @@ cut_off=$(blob 4)
 chmod u+w "$cut_off"
 truncate -s 100 "$cut_off" || fail truncate
 rm "$ROOT/.no-bucket"
-wait_for 60 is_in_bucket 5 || fail "a broken file holds up the others: $(cat "$TMP/a.log")"
+wait_for is_in_bucket 5 || fail "a broken file holds up the others: $(cat "$TMP/a.log")"
 for n in 3 4; do
-  wait_for 20 grep -q "$(sha $n) cannot be put into the bucket.*stays queued" "$TMP/a.log" ||
+  wait_for grep -q "$(sha $n) cannot be put into the bucket.*stays queued" "$TMP/a.log" ||
     fail "no word of file $n: $(cat "$TMP/a.log")"
   [ ! -e "$ROOT/b/$(sha $n)" ] || fail "file $n is in the bucket"
 done

@@ -17,7 +17,7 @@ upstream_start up --root "$TMP/up"
 "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
   --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "up"]\nurl = %s\ntype = debuginfod\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_up" >"$TMP/conf"
 server() { SYMFS_DEBUG=fetch symfs_serve "$1" --config "$TMP/conf"; }
@@ -28,7 +28,7 @@ drained() { fetch_url "$1/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
 server a
 gsym "$URL_a" a || fail "no GSYM"
 grep -q ' was made of ' "$TMP/a.log" || fail "it was not made: $(cat "$TMP/a.log")"
-wait_for 30 drained "$URL_a" || fail "the queue does not drain"
+wait_for drained "$URL_a" || fail "the queue does not drain"
 before=$(upstream_count "$URL_up" get)
 server b
 gsym "$URL_b" b || fail "no GSYM on the other server"
@@ -55,7 +55,7 @@ mkdir "$TMP/root"
 SYMFS_DEBUG=fetch symfs_serve d --config "$TMP/conf" --upload
 server e
 gsym "$URL_e" e || fail "no GSYM in an empty bucket"
-wait_for 30 drained "$URL_e" || fail "the queue does not drain"
+wait_for drained "$URL_e" || fail "the queue does not drain"
 [ -n "$(made)" ] && [ -n "$(marks)" ] || fail "the bucket has no GSYM: $(find "$TMP/root")"
 fetch_url -o "$TMP/got" "$URL_d/debuginfod/buildid/$id/debuginfo" || fail "the debug file"
 purge() { fetch_url -o "$TMP/got" -w '%{http_code}' -X DELETE "$URL_d/debuginfod/buildid/$id/debuginfo"; }
@@ -63,21 +63,21 @@ got=$(purge)
 [ "$got" = 204 ] || fail "DELETE: $got"
 all_ended() { [ -z "$(made)$(marks)" ] && ! [ -e "$TMP/root/r/$sha" ] ||
   [ -z "$(made)$(marks)$(ls "$TMP/root/r/$sha")" ]; }
-wait_for 20 all_ended || fail "the GSYM of a purged file is still in the bucket: $(find "$TMP/root")"
+wait_for all_ended || fail "the GSYM of a purged file is still in the bucket: $(find "$TMP/root")"
 
 # The tombstone of the GSYM on the server that purged both.
 gsym "$URL_d" d || fail "no GSYM on the server that purged"
-wait_for 30 drained "$URL_d" || fail "the queue does not drain"
+wait_for drained "$URL_d" || fail "the queue does not drain"
 got=$(purge)
 [ "$got" = 204 ] || fail "the second DELETE: $got"
-wait_for 20 all_ended || fail "the GSYM is still in the bucket: $(find "$TMP/root")"
+wait_for all_ended || fail "the GSYM is still in the bucket: $(find "$TMP/root")"
 timeout 20 "$SYMFS" why --no-default-sources --cache "$TMP/store-d" \
   "gsym/gdb/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug.gsym" >"$TMP/why" 2>&1
 grep -q 'purged by' "$TMP/why" || fail "why does not tell of the purge: $(cat "$TMP/why")"
 
 # A mark whose file left the bucket otherwise: gc ends what was made of it.
 gsym "$URL_d" f || fail "no GSYM after the purge"
-wait_for 30 drained "$URL_d" || fail "the queue does not drain"
+wait_for drained "$URL_d" || fail "the queue does not drain"
 for mark in "$TMP"/root/m/*; do rm "$TMP/root/b/${mark##*/}"; done
 gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" \
   --cache "$TMP/store-gc" >"$TMP/out" 2>&1; }

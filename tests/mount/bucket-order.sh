@@ -55,7 +55,7 @@ upload_beside() { # URL NUMBER [FILE]
 }
 uploaded_beside() {
   hook_ran
-  wait_for 60 grep -q . "$TMP/beside"
+  wait_for grep -q . "$TMP/beside"
   grep -q '^20[01]$' "$TMP/beside" || fail "the upload beside: $(cat "$TMP/beside" "$TMP/beside.text")"
 }
 store() { # NAME [PORT [OPTION]]: a store that serves $ROOT; sets s3_pid and s3_url
@@ -64,7 +64,7 @@ store() { # NAME [PORT [OPTION]]: a store that serves $ROOT; sets s3_pid and s3_
     --hook "$TMP/hook" --log "$TMP/$1.requests" --port "${2:-0}" ${3:-} >"$TMP/$1.out" 2>>"$TMP/$1-store.log" &
   s3_pid=$!
   PIDS="$PIDS $s3_pid"
-  wait_for 10 grep -q 'listening on' "$TMP/$1.out" || fail "the store $1 did not start"
+  wait_for grep -q 'listening on' "$TMP/$1.out" || fail "the store $1 did not start"
   s3_url=$(sed -n 's/^listening on //p' "$TMP/$1.out")
   printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' "$s3_url" >"$TMP/$1.conf"
 }
@@ -83,20 +83,20 @@ upload_beside "$URL_a" 1 | hook GET 'k/*'
 delete 204 "$URL_a" 1
 uploaded_beside
 marks_ended() { [ "$(grep -c '^DELETE /symbols/x/' "$TMP/main.requests")" -ge "$KEYS" ]; }
-wait_for 60 marks_ended || fail "the purge has not marked the keys: $(cat "$TMP/main.requests")"
+wait_for marks_ended || fail "the purge has not marked the keys: $(cat "$TMP/main.requests")"
 is_whole 1 && no_marks || fail "an upload to the purging server is lost: $(find "$ROOT" -type f)"
 # To another server, when the purge was answered, while the bucket does not answer the purging server.
 put 201 "$URL_c" 2
 kill "$s3_pid"
-wait_gone "$s3_pid" 10
+wait_gone "$s3_pid"
 put 503 "$URL_c" 3
 delete 202 "$URL_c" 2
 put 201 "$URL_b" 2
 is_whole 2 || fail "an upload is not in the bucket: $(find "$ROOT" -type f)"
 store other "${s3_url##*:}"
 settled() { [ "$(sqlite3 -cmd '.timeout 20000' "$TMP/store-c/index.sqlite" 'SELECT count(*) FROM outgone')" = 0 ]; }
-wait_for 100 settled || fail "the purge stays queued: $(cat "$TMP/other.requests")"
-wait_for 20 no_marks
+wait_for settled || fail "the purge stays queued: $(cat "$TMP/other.requests")"
+wait_for no_marks
 is_whole 2 || fail "an upload after the answer to a purge is lost: $(find "$ROOT" -type f)"
 
 # ---- a better file takes a key, and a still better one comes in between --------------------------------------------
@@ -125,7 +125,7 @@ done
 [ "$(count 5)" -gt 70 ] || fail "$(count 5) keys"
 code -X DELETE "$URL_b/$(path 5)" >"$TMP/delete-code" # a server that lacks the file; of very many keys, 202
 purged() { no_trace 5; }
-wait_for 200 purged || fail "a purge leaves $(count 5) keys: $(find "$ROOT/r/$(sha 5)" "$ROOT/x" -type f | head)"
+wait_for purged || fail "a purge leaves $(count 5) keys: $(find "$ROOT/r/$(sha 5)" "$ROOT/x" -type f | head)"
 is_whole 1 && is_whole 2 || fail "the purge removed other files"
 
 # ---- a removal of a dead server that cannot be settled -------------------------------------------------------------

@@ -65,7 +65,7 @@ scenario() { # NAME [ARGUMENTS of the store...]
     --hook "$TMP/hook" --log "$TMP/$store.requests" "$@" >"$TMP/s3.out" 2>"$TMP/s3.log" &
   s3_pid=$!
   PIDS="$PIDS $s3_pid"
-  wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+  wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
   printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
     "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
   symfs_serve a --config "$TMP/conf" --upload
@@ -82,7 +82,7 @@ scenario() { # NAME [ARGUMENTS of the store...]
   shift_time 2 -3600
   canon=$(sql b "SELECT canon FROM keys k JOIN objects o ON o.id = k.object_id WHERE sha256 = '$(sha 2)' LIMIT 1")
   sql a "INSERT INTO outgone VALUES('$canon', strftime('%s', 'now') - 100, 0, 0)"
-  wait_for 20 settled a || fail "$store: the purge stays queued"
+  wait_for settled a || fail "$store: the purge stays queued"
   is_whole 2 && no_marks || fail "$store: an upload after the purge ended: $(find "$ROOT" -type f)"
 
   # DELETE of a file that this server never had: under all keys; the other server's copy stays, and so does its pin.
@@ -107,7 +107,7 @@ END
     : >"$TMP/beside"
     delete 204 "$URL_a" 3
     hook_ran
-    wait_for 60 grep -q . "$TMP/beside"
+    wait_for grep -q . "$TMP/beside"
     grep -q '^20[01]$' "$TMP/beside" || fail "$store, $moment: the upload beside a purge: $(cat "$TMP/beside" "$TMP/beside.text")"
     is_whole 3 && no_marks || fail "$store, $moment: an acknowledged upload is not in the bucket: $(find "$ROOT" -type f)"
     [ "$(cut -f2 "$ROOT/e/$(sha 3)")" = 9223372036854775807 ] || fail "$store, $moment: the upload lost its end"
@@ -122,10 +122,10 @@ END
 kill -9 $PID_a
 END
   code -X DELETE "$URL_a/$(path 4)" >/dev/null 2>&1
-  wait_gone "$PID_a" 20
+  wait_gone "$PID_a"
   hook_ran
   symfs_serve a --config "$TMP/conf" --upload
-  wait_for 30 no_trace 4 || fail "$store: a removal that was broken off leaves: $(find "$ROOT/k" "$ROOT/r" "$ROOT/x" -type f)"
+  wait_for no_trace 4 || fail "$store: a removal that was broken off leaves: $(find "$ROOT/k" "$ROOT/r" "$ROOT/x" -type f)"
   # So of an expired file, which another server holds in this moment: it is written again.
   put 201 "$URL_a" 5
   printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 5)"
@@ -136,12 +136,12 @@ END
   sql a "UPDATE objects SET ends = 1000 WHERE ends > 0"
   timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 ||
     fail "expire: $(cat "$TMP/out")"
-  wait_gone "$PID_a" 20
+  wait_gone "$PID_a"
   hook_ran
   ! is_whole 5 || fail "$store: the server was not killed in between"
   symfs_serve a --config "$TMP/conf" --upload
   restored() { is_whole 5 && no_marks; }
-  wait_for 30 restored || fail "$store: a held file is not written again: $(find "$ROOT" -type f)"
+  wait_for restored || fail "$store: a held file is not written again: $(find "$ROOT" -type f)"
 
   # A server that was killed there and does not come back: an upload to another server, and gc, settle its removal.
   put 201 "$URL_b" 6
@@ -169,14 +169,14 @@ END
   delete 202 "$URL_a" 8
   delete 503 "$URL_a" 6
   rm "$ROOT/.no-bucket"
-  wait_for 60 no_trace 8 || fail "$store: a queued purge is lost: $(find "$ROOT" -type f)"
+  wait_for no_trace 8 || fail "$store: a queued purge is lost: $(find "$ROOT" -type f)"
   is_whole 6 || fail "$store: a refused purge was done"
   for name in a b; do
     symfs_unserve $name
     rm -rf "$TMP/store-$name"
   done
   kill $s3_pid
-  wait_gone $s3_pid 10
+  wait_gone $s3_pid
 }
 
 scenario plain

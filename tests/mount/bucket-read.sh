@@ -27,7 +27,7 @@ mkdir -p "$TMP/root" "$TMP/up/buildid/$id" "$TMP/up/buildid/$other"
   --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 s3_pid=$!
 PIDS="$PIDS $s3_pid"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 s3=$(sed -n 's/^listening on //p' "$TMP/s3.out")
 cp "$TMP/p/full/prog" "$TMP/up/buildid/$id/executable"
 cp "$TMP/q/full/other" "$TMP/up/buildid/$other/executable"
@@ -100,7 +100,7 @@ code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$URL_one/buildid/$id/executa
 put elf_code "$id" "$TMP/p/full/prog"
 start=$(now_ms)
 found() { [ "$(code)" = 200 ]; }
-wait_for 10 found || fail "not found"
+wait_for found || fail "not found"
 took=$(($(now_ms) - start))
 [ $took -lt 2000 ] || fail "found after $took ms"
 same_file "$TMP/got" "$TMP/p/full/prog"

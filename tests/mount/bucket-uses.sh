@@ -15,7 +15,7 @@ mkdir "$ROOT"
   --hook "$TMP/hook" --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 s3_pid=$!
 PIDS="$PIDS $s3_pid"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
 echo 'int main(void) { return 0; }' >"$TMP/p.c"
@@ -75,14 +75,14 @@ hook_ran
 for n in 1 2; do printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha $n)"; done
 [ "$(code "$URL_b/$(path 1)")" = 200 ] || fail "b does not find the file"
 renewed() { [ "$(until_of 1)" -gt "$now" ]; }
-wait_for 20 renewed || fail "a use on b does not renew the file"
+wait_for renewed || fail "a use on b does not renew the file"
 [ "$(until_of 2)" = 1000 ] || fail "a file without a use is renewed"
 # A use a day later is told again; another one on the same day is not.
 printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 1)"
 sql b "UPDATE objects SET used = used + 1 WHERE sha256 = '$(sha 1)'"
 sql b "UPDATE bucket_uses SET told = told - 86401"
 sql b "UPDATE objects SET used = used + 1 WHERE sha256 = '$(sha 1)'"
-wait_for 20 renewed || fail "a use a day later does not renew the file"
+wait_for renewed || fail "a use a day later does not renew the file"
 
 # ---- the uploads expire on a -----------------------------------------------------------------------------
 # The end of file 2 is malformed. File 6 is held by another server in the moment in which its key is removed.
@@ -95,16 +95,16 @@ timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$
 grep -q '5' "$TMP/out" || fail "expire: $(cat "$TMP/out")"
 not_in_bucket() { ! is_in_bucket "$1"; }
 logged() { grep -q "e/$(sha 2) is malformed.*tried again" "$TMP/a.log"; }
-wait_for 20 logged || fail "no word of the malformed end: $(cat "$TMP/a.log")"
+wait_for logged || fail "no word of the malformed end: $(cat "$TMP/a.log")"
 is_in_bucket 2 || fail "a file whose end is malformed left the bucket"
 printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 2)"
-wait_for 30 not_in_bucket 2 || fail "an expired file stays in the bucket: $(grep -v PUT "$TMP/s3.requests" |
+wait_for not_in_bucket 2 || fail "an expired file stays in the bucket: $(grep -v PUT "$TMP/s3.requests" |
   tail -60)"
 referred() { [ -n "$(ls "$ROOT/r/$(sha "$1")" 2>/dev/null)" ]; } # NUMBER
 unreferred() { ! referred "$1"; }
-wait_for 20 unreferred 2 || fail "the reference of an expired file stays: $(find "$ROOT")"
+wait_for unreferred 2 || fail "the reference of an expired file stays: $(find "$ROOT")"
 settled() { [ -z "$(sql a 'SELECT canon FROM outgone WHERE due = 0')" ]; }
-wait_for 20 settled || fail "a's removals stay"
+wait_for settled || fail "a's removals stay"
 is_in_bucket 1 || fail "a file that is used on b ended"
 is_in_bucket 3 || fail "a file that b keeps ended"
 hook_ran
@@ -113,13 +113,13 @@ is_in_bucket 6 && referred 6 || fail "a file that was held while its key was rem
 same_file "$TMP/got" "$TMP/prog1"
 # The later end passes, too, although a has the file from the bucket again.
 told() { [ "$(sql a 'SELECT count(*) FROM bucket_uses WHERE due = 1')" = 0 ]; }
-wait_for 20 told || fail "a does not tell its use"
+wait_for told || fail "a does not tell its use"
 printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 1)"
 sql a "UPDATE outgone SET due = 1 WHERE due > 0"
-wait_for 20 not_in_bucket 1 || fail "the file does not end at its later end: $(sql a 'SELECT * FROM outgone')"
+wait_for not_in_bucket 1 || fail "the file does not end at its later end: $(sql a 'SELECT * FROM outgone')"
 # A purge does not ask.
 [ "$(code -X DELETE "$URL_b/$(path 3)")" = 204 ] || fail "DELETE: $(cat "$TMP/got")"
-wait_for 20 not_in_bucket 3 || fail "a purged file stays"
+wait_for not_in_bucket 3 || fail "a purged file stays"
 
 # ---- the bucket does not answer --------------------------------------------------------------------------
 kill -9 $s3_pid

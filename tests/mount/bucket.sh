@@ -19,7 +19,7 @@ store_start() { # NAME [ARGS...]: sets S3 and S3_PID
     --log "$TMP/$ss_name.requests" "$@" >"$TMP/$ss_name.out" 2>"$TMP/$ss_name.log" &
   S3_PID=$!
   PIDS="$PIDS $S3_PID"
-  wait_for 10 grep -q 'listening on' "$TMP/$ss_name.out" || fail "the store $ss_name did not start"
+  wait_for grep -q 'listening on' "$TMP/$ss_name.out" || fail "the store $ss_name did not start"
   S3=$(sed -n 's/^listening on //p' "$TMP/$ss_name.out")
 }
 moto_start() {
@@ -46,7 +46,7 @@ END
   INITIAL_NO_AUTH_ACTION_COUNT=4 $PYTHON "$TMP/serve.py" -H 127.0.0.1 -p "$ms_port" >"$TMP/moto.log" 2>&1 &
   S3_PID=$!
   PIDS="$PIDS $S3_PID"
-  wait_for 60 listens_or_gone "$S3_PID" "$ms_port" || fail "moto did not start: $(cat "$TMP/moto.log")"
+  wait_for listens_or_gone "$S3_PID" "$ms_port" || fail "moto did not start: $(cat "$TMP/moto.log")"
   S3=http://127.0.0.1:$ms_port
   cat >"$TMP/prepare.py" <<'END'
 import boto3, json, sys
@@ -102,7 +102,7 @@ scenario() { # NAME
   conf team
   server a
   for n in 1 2 3 4 5; do gets "$URL_a" $n "$1: the first server"; done
-  wait_for 30 drained "$URL_a" || fail "$1: the queue has $(number "$URL_a" queued_files) files"
+  wait_for drained "$URL_a" || fail "$1: the queue has $(number "$URL_a" queued_files) files"
   [ "$(number "$URL_a" files)" = 5 ] || fail "$1: $(number "$URL_a" files) files were uploaded"
   [ "$(upstream_gets)" = 5 ] || fail "$1: $(upstream_gets) upstream requests"
 
@@ -115,7 +115,7 @@ scenario() { # NAME
 
   # The store stops. Stored files are served, cold ones come from upstream after one bounded wait.
   kill -STOP "$S3_PID"
-  wait_for 30 stored_soon "$1" || fail "$1: each stored file took $stored ms or longer while the store is stopped"
+  wait_for stored_soon "$1" || fail "$1: each stored file took $stored ms or longer while the store is stopped"
   start=$(now_ms)
   gets "$URL_a" 6 "$1: a cold file while the store is stopped"
   cold=$(($(now_ms) - start)) start=$(now_ms)
@@ -125,13 +125,13 @@ scenario() { # NAME
   [ "$(number "$URL_a" queued_files)" = 2 ] || fail "$1: $(number "$URL_a" queued_files) files are queued"
   # kill -9 loses nothing of the queue.
   kill -KILL "$PID_a"
-  wait_gone "$PID_a" 10
+  wait_gone "$PID_a"
   server a
   gets "$URL_a" 8 "$1: after kill -9"
   [ "$(number "$URL_a" queued_files)" = 3 ] ||
     fail "$1: $(number "$URL_a" queued_files) files are queued after kill -9"
   kill -CONT "$S3_PID"
-  wait_for 60 drained "$URL_a" || fail "$1: the queue has $(number "$URL_a" queued_files) files"
+  wait_for drained "$URL_a" || fail "$1: the queue has $(number "$URL_a" queued_files) files"
   [ "$(number "$URL_a" lost_files)" = 0 ] || fail "$1: $(number "$URL_a" lost_files) files were lost"
   before=$(upstream_gets)
   server c
@@ -142,10 +142,10 @@ scenario() { # NAME
   strip -o "$TMP/lesser" "$TMP/prog9"
   timeout 60 "$SYMFS" add --cache "$TMP/store-a" "$TMP/lesser" >/dev/null 2>"$TMP/err" ||
     fail "$1: add: $(cat "$TMP/err")"
-  wait_for 30 drained "$URL_a" || fail "$1: a file of symfs add is not uploaded"
+  wait_for drained "$URL_a" || fail "$1: a file of symfs add is not uploaded"
   timeout 60 "$SYMFS" add --cache "$TMP/store-b" "$TMP/prog9" >/dev/null 2>"$TMP/err" ||
     fail "$1: add: $(cat "$TMP/err")"
-  wait_for 30 drained "$URL_b" || fail "$1: a better file is not uploaded"
+  wait_for drained "$URL_b" || fail "$1: a better file is not uploaded"
   before=$(upstream_gets)
   gets "$URL_c" 9 "$1: the better of two files"
   [ "$(upstream_gets)" = "$before" ] || fail "$1: the better file did not come from the bucket"

@@ -107,7 +107,7 @@ for path in "native/$PLACE" "$PLACE" "dsym/$NAMELESS" "dsym/$NAMED" "$DIR/debugi
   [ "$(stat -c %i "$M/$path")" = "$ino" ] || fail "$path has another inode"
 done
 [ "$(asked get)" = 2 ] || fail "other spellings asked"
-wait_for 10 [ -e "$M/$DIR/debuginfo.meta" ] || fail "no .meta of what was fetched"
+wait_for [ -e "$M/$DIR/debuginfo.meta" ] || fail "no .meta of what was fetched"
 [ "$(cat "$M/$DIR/debuginfo.meta")" = '{"arch":"x86_64","file_format":"macho"}' ] ||
   fail "$(cat "$M/$DIR/debuginfo.meta")"
 symfs_umount cold

@@ -51,10 +51,10 @@ far_mounts() {
       debuginfod_start stock "$FAR/files"
       # A question that comes too early would be answered with a miss.
       for fm_file in "$FAR"/files/*.debug; do
-        wait_for 60 fetch_url -f -o /dev/null "$URL_stock/buildid/$(build_id "$fm_file")/debuginfo" ||
+        wait_for fetch_url -f -o /dev/null "$URL_stock/buildid/$(build_id "$fm_file")/debuginfo" ||
           fail "debuginfod did not find $fm_file"
         fm_id=$(build_id "${fm_file%.debug}")
-        wait_for 60 fetch_url -f -o /dev/null "$URL_stock/buildid/$fm_id/executable" ||
+        wait_for fetch_url -f -o /dev/null "$URL_stock/buildid/$fm_id/executable" ||
           fail "debuginfod did not find $fm_id"
       done
       symfs_mount debuginfod --source "debuginfod@$URL_stock"
@@ -167,10 +167,10 @@ EOF
     "$SMBD" -F -s "$ss_dir/smb.conf" >"$TMP/smbd-$ss_name.log" 2>&1 &
     ss_pid=$!
     PIDS="$PIDS $ss_pid"
-    wait_for 60 listens_or_gone "$ss_pid" "$ss_port"
+    wait_for listens_or_gone "$ss_pid" "$ss_port"
     gone "$ss_pid" || break
   done
-  wait_for 60 smb_answers "$ss_port" || fail "smbd did not start: $(cat "$ss_dir"/log/* 2>/dev/null | tail -n 5)"
+  wait_for smb_answers "$ss_port" || fail "smbd did not start: $(cat "$ss_dir"/log/* 2>/dev/null | tail -n 5)"
   eval "SMB_$ss_name=\$ss_port"
 }
 smb_answers() { smbclient -s /dev/null -p "$1" -N //127.0.0.1/symbols -c 'cd /'; }

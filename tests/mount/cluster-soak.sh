@@ -44,10 +44,10 @@ gateway_start() {
     rm -f "$TMP"/c/run/client.rgw*.pid
     radosgw -c "$TMP/c/ceph.conf" -n client.rgw.a --no-mon-config >"$TMP/rgw.out" 2>&1 ||
       fail "radosgw: $(cat "$TMP/rgw.out")"
-    wait_for 60 gateway_named
+    wait_for gateway_named
     S3_PID=$(cat "$TMP"/c/run/client.rgw*.pid)
     PIDS="$PIDS $S3_PID"
-    wait_for 60 listens_or_gone "$S3_PID" "$store_port"
+    wait_for listens_or_gone "$S3_PID" "$store_port"
   fi
   store_pid=$S3_PID
 }
@@ -64,7 +64,7 @@ store_start() {
       --port "$st_port" >"$TMP/s3.out" 2>"$TMP/s3.log" &
     store_pid=$!
     PIDS="$PIDS $store_pid"
-    wait_for 20 listens_or_gone "$store_pid" "$st_port"
+    wait_for listens_or_gone "$store_pid" "$st_port"
     gone "$store_pid" || break
   done
   gone "$store_pid" && fail "the bucket's store does not start: $(cat "$TMP/s3.log")"
@@ -188,7 +188,7 @@ descriptors() { find "/proc/$PID_s3/fd" -mindepth 1 2>/dev/null | wc -l; }
 kill_server() { # NUMBER
   eval "ks_pid=\$PID_s$1"
   kill -KILL "$ks_pid"
-  wait_gone "$ks_pid" 10 || fail "a server survives SIGKILL"
+  wait_gone "$ks_pid" || fail "a server survives SIGKILL"
   wait "$ks_pid" 2>/dev/null
   server "$1"
 }
@@ -213,13 +213,13 @@ while [ "$(now_ms)" -lt $end ]; do
     3)
       kill -CONT "$store_pid"
       kill -KILL "$store_pid"
-      wait_gone "$store_pid" 10
+      wait_gone "$store_pid"
       stopped=0
       store_start
       ;;
     4)
       kill -KILL "$front_pid"
-      wait_gone "$front_pid" 10
+      wait_gone "$front_pid"
       front
       ;;
     esac
@@ -229,7 +229,7 @@ while [ "$(now_ms)" -lt $end ]; do
 done
 kill -CONT "$store_pid"
 : >"$TMP/stop"
-for c in $clients; do wait_gone "$c" 120 || fail "a client does not end"; done
+for c in $clients; do wait_gone "$c" || fail "a client does not end"; done
 
 # ---- what the clients have seen -----------------------------------------------------------------------------------
 cat "$TMP"/downloads? >"$TMP/all-downloads"
@@ -247,7 +247,7 @@ grep -q '^REFUSED' "$TMP/all-uploads" && fail "refused: $(grep -m 3 '^REFUSED' "
 # ---- no acknowledged upload is lost: when the queues are empty, every server has each ------------------------------
 queued() { fetch_url "$1/metrics" | sed -n 's/^symfs_bucket_queued_files //p'; }
 drained() { for dr_s in 1 2 3; do eval "[ \"\$(queued \"\$URL_s$dr_s\")\" = 0 ]" || return 1; done; }
-wait_for 120 drained || fail "the queues do not drain: $(queued "$URL_s1") $(queued "$URL_s2") $(queued "$URL_s3")"
+wait_for drained || fail "the queues do not drain: $(queued "$URL_s1") $(queued "$URL_s2") $(queued "$URL_s3")"
 # The keeper and the servers remove what has expired, and either can be first. A listing counts as no use.
 briefs_here() { # prints the acknowledged uploads of the class "brief" that a server still has
   for bh_s in 1 2 3; do
@@ -265,7 +265,7 @@ expired() {
 }
 grep '^brief ' "$TMP/all-uploads" >"$TMP/briefs"
 [ -s "$TMP/briefs" ] || [ "$SECONDS_LONG" -lt 40 ] || fail "no upload of the class brief was acknowledged"
-wait_for 60 expired || fail "not expired: $(head -n 3 "$TMP/briefs-left") $(tail -n 3 "$TMP/keeper")"
+wait_for expired || fail "not expired: $(head -n 3 "$TMP/briefs-left") $(tail -n 3 "$TMP/keeper")"
 say "$(wc -l <"$TMP/briefs") acknowledged uploads of the class brief have expired"
 for s in 1 2 3; do
   "$SYMFS" cache rm --misses --no-default-sources --cache "$TMP/store-s$s" >"$TMP/rm.out" 2>&1
@@ -311,7 +311,7 @@ for part in "$TMP"/part-*; do
   for s in 1 2 3; do
     : >"$TMP/lost"
     cp "$part" "$TMP/rest"
-    wait_for 120 none_failed $s "$TMP/rest" ||
+    wait_for none_failed $s "$TMP/rest" ||
       fail "server $s: downloads fail: $(head -n 2 "$TMP/rest" "$TMP/final.err")"
     [ -s "$TMP/lost" ] || continue
     lost=$((lost + $(wc -l <"$TMP/lost")))
@@ -324,7 +324,7 @@ say "$(wc -l <"$TMP/kept") acknowledged uploads are on all three servers"
 
 # ---- memory and descriptors of the server that was not killed ------------------------------------------------------
 fds_few() { [ "$(descriptors)" -le $((first_fds + 40)) ]; }
-wait_for 30 fds_few || fail "descriptors: $first_fds after a fifth, $(descriptors) at the end"
+wait_for fds_few || fail "descriptors: $first_fds after a fifth, $(descriptors) at the end"
 last_rss=$(rss)
 say "server 3: $first_rss kB and $first_fds descriptors after a fifth, $last_rss kB and $(descriptors) at the end"
 [ "$last_rss" -le $((first_rss + first_rss / 4 + 32768)) ] || fail "memory grows from $first_rss to $last_rss kB"

@@ -45,7 +45,7 @@ for way in "$URL_up/dsym/$OTHER.zip" "$URL_up/dsym/$U.zip.zip" "$URL_up/dsym/x.z
 done
 [ "$(fetch_url -X POST -d x -o "$TMP/out" -w '%{http_code}' "$URL_up/dsym/$U.zip")" = 405 ] || fail "POST is not 405"
 # The log has the bytes of an archive.
-wait_for 20 grep -q "\"GET /dsym/$U.zip HTTP/1.1\" 200 $size " "$TMP/access" || fail "no bytes: $(cat "$TMP/access")"
+wait_for grep -q "\"GET /dsym/$U.zip HTTP/1.1\" 200 $size " "$TMP/access" || fail "no bytes: $(cat "$TMP/access")"
 # A client that leaves early costs the server nothing.
 fetch_url --limit-rate 1 --max-time 1 -o "$TMP/out" "$URL_up/dsym/$U.zip" 2>/dev/null
 fetch_url -f -o "$TMP/b.zip" "$URL_up/dsym/$U.zip" && same_file "$TMP/a.zip" "$TMP/b.zip"

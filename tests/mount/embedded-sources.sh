@@ -29,7 +29,7 @@ M=$MNT_m
 "$SYMFS" add --cache "$TMP/store" "$TMP/EmbeddedSource.pdb" "$TMP/SourceLink.pdb" >"$TMP/add.log" ||
   fail "add: $(cat "$TMP/add.log")"
 there() { [ -e "$M/source/$id/C:/EmbeddedSource.cs" ]; }
-wait_for 10 there || fail "no source: $(cat "$M/.symfs/why/source/$id/C:/EmbeddedSource.cs")"
+wait_for there || fail "no source: $(cat "$M/.symfs/why/source/$id/C:/EmbeddedSource.cs")"
 found=0
 while read -r _ path digest; do
   [ -e "$M/source/$id/$path" ] || continue
@@ -80,13 +80,13 @@ mkdir "$TMP/root"
 "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
   >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 umask 077
 printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/bucket.conf"
 symfs_serve team --config "$TMP/bucket.conf" --cache "$TMP/store"
 drained() { fetch_url "$URL_team/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
-wait_for 20 drained || fail "the queue does not drain: $(cat "$TMP/team.log")"
+wait_for drained || fail "the queue does not drain: $(cat "$TMP/team.log")"
 grep -qs '^v1	portablepdb' "$TMP"/root/k/* || fail "the bucket has no PDB: $(find "$TMP/root")"
 grep -s '^v1	source' "$TMP"/root/k/* && fail "the bucket has an embedded source"
 symfs_unserve team

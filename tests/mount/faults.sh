@@ -98,7 +98,7 @@ poll_all() {
 poll_begin() { printf '%s\n' "$name" >"$TMP/poll-next" && mv "$TMP/poll-next" "$TMP/poll-name"; : >"$TMP/polls"; }
 # poll_end NAME: it was polled, and nothing else was read.
 poll_end() {
-  wait_for 20 test -s "$TMP/polls" || fail "$1: the reader does not come round"
+  wait_for test -s "$TMP/polls" || fail "$1: the reader does not come round"
   : >"$TMP/poll-name"
   [ ! -s "$TMP/poll-wrong" ] || fail "$1: bytes that are not the file were read: $(cat "$TMP/poll-wrong")"
 }
@@ -209,7 +209,7 @@ while IFS='|' read -r what kind arg stat open get; do
   *) table_row "$what" "no" ;;
   esac
   case " $open " in *EBADMSG* | *EFBIG*) kill -HUP "$PID_m" ;; esac
-  wait_for 15 arrives "$name" || fail "$what: the server is well, and the file of $(wc -c <"$file") bytes does not come: $(cat "$MNT_m/$name" 2>&1 >/dev/null)"
+  wait_for arrives "$name" || fail "$what: the server is well, and the file of $(wc -c <"$file") bytes does not come: $(cat "$MNT_m/$name" 2>&1 >/dev/null)"
 done <<EOF
 404|status|404|ENOENT|ENOENT|1
 410|status|410|ENOENT|ENOENT|1
@@ -260,7 +260,7 @@ upstream_fault "$URL_bad" "/$name" status 404
 symfs_mount s $limits --miss-lifetime 1s --source "gdb@$URL_bad"
 check_mount "a short miss" ENOENT ENOENT "$MNT_s"
 upstream_clear "$URL_bad"
-wait_for 15 cmp -s "$MNT_s/$name" "$file" || fail "a miss of one second outlives 15"
+wait_for cmp -s "$MNT_s/$name" "$file" || fail "a miss of one second outlives 15"
 symfs_umount s
 
 # The long ones above are dropped by hand.
@@ -271,7 +271,7 @@ if "$SYMFS" cache --help >/dev/null 2>&1; then
   check_mount "a long miss" ENOENT ENOENT "$MNT_m"
   upstream_clear "$URL_bad"
   "$SYMFS" cache rm --misses --cache "$TMP/store-m" || fail "cache rm --misses"
-  wait_for 15 arrives "$name" || fail "cache rm --misses, and the file is still missing"
+  wait_for arrives "$name" || fail "cache rm --misses, and the file is still missing"
 fi
 
 # ---- servers that cannot be reached at all ----------------------------------------------------
@@ -311,7 +311,7 @@ open_error=EINTR open_took=$(($(now_ms) - from)) cc_exit=-
 [ $open_took -le 12000 ] || fail "a trickle: SIGINT after 4000 ms ended cat after $open_took ms"
 upstream_clear "$URL_bad"
 table_row "a trickle, and SIGINT after 4 s" "no"
-wait_for 60 arrives "$name" || fail "a trickle: the file does not come afterwards"
+wait_for arrives "$name" || fail "a trickle: the file does not come afterwards"
 new_file
 upstream_fault "$URL_bad" "/$name" trickle 150000
 poll_begin
@@ -339,7 +339,7 @@ table_row "wrong ranges: none are asked for" "the file"
 upstream_clear "$URL_bad"
 
 touch "$TMP/poll-stop"
-wait_gone $POLLER 30 || fail "the reader does not end"
+wait_gone $POLLER || fail "the reader does not end"
 [ ! -s "$TMP/poll-wrong" ] || fail "bytes that are not the file were read: $(cat "$TMP/poll-wrong")"
 if [ -n "${SYMFS_FAULT_TABLE:-}" ]; then
   printf '%-36s  %-12s %5s  %-12s %5s  %-4s  %s\n' fault stat ms open ms get remembered

@@ -19,11 +19,11 @@ reader=$!
 stat "$MNT_m/gdb/$name2" >/dev/null 2>"$TMP/stat.log" &
 asker=$!
 both() { [ "$(upstream_count "$URL_up" requests)" -ge 2 ]; }
-wait_for 20 both || fail "the server is not asked: $(cat "$TMP/look.log" "$TMP/stat.log")"
+wait_for both || fail "the server is not asked: $(cat "$TMP/look.log" "$TMP/stat.log")"
 kill -STOP "$PID_m"
 until_ms=$(($(now_ms) + 6500))
 over() { [ "$(now_ms)" -ge "$until_ms" ]; }
-wait_for 20 over
+wait_for over
 kill -CONT "$PID_m"
 wait $reader || fail "the reader: $(cat "$TMP/look.log")"
 tail -c +1000001 "$TMP/large1" | head -c 5000 | cmp - "$TMP/got" || fail "wrong bytes"

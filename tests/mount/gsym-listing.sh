@@ -20,7 +20,7 @@ done
 symfs_mount m --source "scan@$TMP/tree"
 m=$MNT_m
 walked() { ls "$m/gdb/.build-id/$(printf %.2s "$(build_id "$TMP/tree/other")")"; }
-wait_for 20 walked || fail "the tree is not listed"
+wait_for walked || fail "the tree is not listed"
 
 # At its top the layouts, and the link that is at the root.
 ls -A "$m" | grep -vxE 'gsym|\.symfs|README|pingme.txt|000Admin' | sort >"$TMP/want"
@@ -56,7 +56,7 @@ file=gsym/gdb/.build-id/$(printf %.2s "$id")/${id#??}.debug.gsym
 printf 'MODULE Linux x86_64 0123456789ABCDEF0123456789ABCDE00 bare\n' >"$TMP/bare.sym"
 "$SYMFS" add --cache "$TMP/store-m" "$TMP/bare.sym" >"$TMP/add.out" 2>&1 || fail "add"
 bare=$m/gsym/breakpad/bare/0123456789ABCDEF0123456789ABCDE00
-wait_for 20 test -e "$bare/bare.sym.gsym" || fail "a file that was added"
+wait_for test -e "$bare/bare.sym.gsym" || fail "a file that was added"
 [ "$(ls "$bare")" = bare.sym.gsym ] || fail "ls: $(ls "$bare")"
 cat "$bare/bare.sym.gsym" >/dev/null 2>&1 && fail "GSYM of nothing"
 [ -z "$(ls "$bare")" ] || fail "what cannot be made is listed: $(ls "$bare")"

@@ -53,8 +53,8 @@ while [ $i -lt 16 ]; do
   done
   i=$((i + 1))
 done
-wait_for 30 waits 16 16 || fail "waiting: $(stat_of "$MNT_one" fs_waiting) and $(stat_of "$MNT_two" fs_waiting)"
-wait_for 30 sh -c "pgrep -P $PID_one -x convert || pgrep -P $PID_two -x convert" || fail "no worker runs"
+wait_for waits 16 16 || fail "waiting: $(stat_of "$MNT_one" fs_waiting) and $(stat_of "$MNT_two" fs_waiting)"
+wait_for sh -c "pgrep -P $PID_one -x convert || pgrep -P $PID_two -x convert" || fail "no worker runs"
 [ "$( { workers_of "$PID_one"; workers_of "$PID_two"; } | wc -l)" = 1 ] || fail "more than one works"
 # The worker has its streams and what it was given, and nothing of the environment.
 worker=$({ workers_of "$PID_one"; workers_of "$PID_two"; })
@@ -73,32 +73,32 @@ done
 begin cat "$MNT_one/$left"
 first=$BEGUN
 begin cat "$MNT_one/$left"
-wait_for 30 workers_of "$PID_one" || fail "no worker runs"
-wait_for 30 waits 2 0 || fail "$(stat_of "$MNT_one" fs_waiting) wait"
+wait_for workers_of "$PID_one" || fail "no worker runs"
+wait_for waits 2 0 || fail "$(stat_of "$MNT_one" fs_waiting) wait"
 kill -KILL $first
-wait_for 10 waits 1 0 || fail "the killed reader still waits"
+wait_for waits 1 0 || fail "the killed reader still waits"
 idle "$PID_one" >/dev/null && fail "the worker ended though one still waits"
 kill -KILL "$BEGUN"
-wait_for 10 waits 0 0 || fail "the last still waits"
-wait_for 10 idle "$PID_one" || fail "the worker goes on though no reader waits"
+wait_for waits 0 0 || fail "the last still waits"
+wait_for idle "$PID_one" || fail "the worker goes on though no reader waits"
 : >"$TMP/gate-left"
 same_file "$MNT_one/$left" "$TMP/left.gsym"
 
 # ---- another process takes over ------------------------------------------------------------
 begin cat "$MNT_one/$taken"
 first=$BEGUN
-wait_for 30 workers_of "$PID_one" || fail "no worker runs"
+wait_for workers_of "$PID_one" || fail "no worker runs"
 begin cmp "$MNT_two/$taken" "$TMP/taken.gsym"
-wait_for 30 waits 1 1 || fail "no process follows"
+wait_for waits 1 1 || fail "no process follows"
 kill -KILL $first
-wait_for 20 workers_of "$PID_two" || fail "no process takes over"
+wait_for workers_of "$PID_two" || fail "no process takes over"
 : >"$TMP/gate-taken"
 wait "$BEGUN" || fail "the process that took over has other bytes"
 
 # ---- the converting process is stopped (Ctrl-Z) ------------------------------------------------------
 begin cmp "$MNT_one/$held" "$TMP/held.gsym"
 first=$BEGUN
-wait_for 30 workers_of "$PID_one" || fail "no worker runs"
+wait_for workers_of "$PID_one" || fail "no worker runs"
 kill -STOP "$PID_one"
 : >"$TMP/gate-held"
 timeout 60 cmp "$MNT_two/$held" "$TMP/held.gsym" || fail "two waits for the stopped process"
@@ -108,10 +108,10 @@ wait "$first" || fail "the stopped process has other bytes"
 # A slow process that shows signs of life is followed for as long as it takes.
 begin cmp "$MNT_one/$slow" "$TMP/slow.gsym"
 first=$BEGUN
-wait_for 30 workers_of "$PID_one" || fail "no worker runs"
+wait_for workers_of "$PID_one" || fail "no worker runs"
 begin cmp "$MNT_two/$slow" "$TMP/slow.gsym"
-wait_for 30 waits 1 1 || fail "no process follows"
-wait_for 7 workers_of "$PID_two" && fail "two does not follow a slow process"
+wait_for waits 1 1 || fail "no process follows"
+(WAIT_MOST=7; wait_for workers_of "$PID_two") && fail "two does not follow a slow process"
 : >"$TMP/gate-slow"
 wait "$first" && wait "$BEGUN" || fail "something else was made"
 
@@ -124,7 +124,7 @@ refused() { # NAME WORDS: reading it fails with these
 refused bad 'Bad message'
 grep -q 'the worker was ended by signal 11' "$TMP/one.log" || fail "the log does not say how the worker ended"
 begin cat "$MNT_one/$stuck"
-wait_for 30 workers_of "$PID_one" || fail "no worker runs"
+wait_for workers_of "$PID_one" || fail "no worker runs"
 same_file "$MNT_one/$plain" "$TMP/plain.gsym" # while another is stuck
 kill -KILL "$(workers_of "$PID_one")"
 wait "$BEGUN" && fail "of a worker that was killed something was made"
@@ -148,8 +148,8 @@ same_file "$MNT_one/$many" "$TMP/many.gsym"
 # ---- the end, while one works --------------------------------------------------------------
 told last "wait $TMP/never"
 begin cat "$MNT_one/$last"
-wait_for 30 workers_of "$PID_one" || fail "no worker runs"
+wait_for workers_of "$PID_one" || fail "no worker runs"
 kill -TERM "$PID_one"
-wait_gone "$PID_one" 20 || fail "the daemon does not end while a worker works"
+wait_gone "$PID_one" || fail "the daemon does not end while a worker works"
 wait "$PID_one" || fail "the daemon ended with $?"
 symfs_umount two

@@ -16,7 +16,7 @@ mkdir "$TMP/far" "$TMP/www" "$TMP/near"
 PID_hang=$!
 PIDS="$PIDS $PID_hang"
 MOUNTS="$MOUNTS $TMP/far"
-wait_for 20 is_mounted "$TMP/far" || fail "no mount that hangs"
+wait_for is_mounted "$TMP/far" || fail "no mount that hangs"
 for name in one two three four; do
   echo "int $name(void) { return 1; }" >"$TMP/$name.c"
   gcc -g -shared -fPIC -Wl,--build-id=sha1 -o "$TMP/$name" "$TMP/$name.c" || fail gcc
@@ -30,7 +30,7 @@ upstream_start up --root "$TMP/www"
 # A machine that is busy with other things may take longer than the short wait for directories.
 same() { # NAME
   eval "s_path=\$PATH_$1"
-  wait_for 60 timeout 20 cmp "$TMP/$1.debug" "$MNT_m/$s_path" || fail "$1 cannot be read"
+  wait_for timeout 20 cmp "$TMP/$1.debug" "$MNT_m/$s_path" || fail "$1 cannot be read"
 }
 
 symfs_mount m --lookup-deadline 6s --source "gdb@$TMP/far" --source "gdb@$TMP/near" --source "gdb@$URL_up"
@@ -54,7 +54,7 @@ grep -q 'has not answered for' "$MNT_m/.symfs/sources" || fail "sources: $(cat "
 
 rm "$TMP/flag"
 answers() { grep -F "$TMP/far" "$MNT_m/.symfs/sources" | grep -q 'there$'; }
-wait_for 30 answers || fail "answers again: $(cat "$MNT_m/.symfs/sources")"
+wait_for answers || fail "answers again: $(cat "$MNT_m/.symfs/sources")"
 stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such file' ||
   fail "a miss that no source reported"
 

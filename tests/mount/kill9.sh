@@ -34,9 +34,9 @@ while [ $round -lt "$ROUNDS" ] || { [ $early = 0 ] && [ $round -lt $((ROUNDS * 3
   # Somewhere in the download, or in the sealing right behind it.
   at=$(($(od -An -N4 -tu4 /dev/urandom) % (size + size / 10)))
   [ $at -gt $size ] && at=$size
-  wait_for 30 received_more "$at" || fail "round $round: the download does not get to $at"
+  wait_for received_more "$at" || fail "round $round: the download does not get to $at"
   kill -KILL "$PID_m"
-  wait_gone "$PID_m" 10
+  wait_gone "$PID_m"
   wait $reader 2>/dev/null && read_all=yes || read_all=no
   [ $read_all = no ] && early=$((early + 1))
   umount -l "$MNT_m"

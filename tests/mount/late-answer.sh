@@ -22,16 +22,16 @@ closed() { ! find "/proc/$PID_m/fd" -lname '*/sparse/*' 2>/dev/null | grep -q .;
 # No reader comes.
 upstream_fault "$URL_up" "/$name1" slow 2500 1
 late "$name1" || fail "the first is not late: $(cat "$TMP/late.log")"
-wait_for 60 stored "$name1" || fail "what came late is not here: $(upstream_count "$URL_up" bytes) bytes came"
+wait_for stored "$name1" || fail "what came late is not here: $(upstream_count "$URL_up" bytes) bytes came"
 same_file "$(cat "$TMP/where")" "$TMP/large1"
 
 # A reader comes, reads a little of it, and goes.
 upstream_fault "$URL_up" "/$name2" slow 2500 1
-wait_for 30 late "$name2" || fail "the second is not late: $(cat "$TMP/late.log")"
+wait_for late "$name2" || fail "the second is not late: $(cat "$TMP/late.log")"
 first() { head -c 1 "$MNT_m/gdb/$name2"; }
-wait_for 30 first || fail "it does not come"
-wait_for 60 stored "$name2" || fail "what was read a little of is not here: $(upstream_count "$URL_up" bytes) bytes came"
+wait_for first || fail "it does not come"
+wait_for stored "$name2" || fail "what was read a little of is not here: $(upstream_count "$URL_up" bytes) bytes came"
 same_file "$(cat "$TMP/where")" "$TMP/large2"
-wait_for 20 closed || fail "files with holes are open: $(ls -l "/proc/$PID_m/fd")"
+wait_for closed || fail "files with holes are open: $(ls -l "/proc/$PID_m/fd")"
 symfs_umount m
 exit 0

@@ -33,7 +33,7 @@ same_file "$(path "$OTHER")" "$TMP/other/Prog.pdb"
 
 # What is added, renamed and removed is seen: indexes are renewed. The kernel keeps a miss for up to two seconds.
 put "$TMP/third/Prog.pdb" "pROG.pdb/$THIRD/PrOg.pdb"
-wait_for 20 cmp "$(path "$THIRD")" "$TMP/third/Prog.pdb" || fail "a new directory is not seen"
+wait_for cmp "$(path "$THIRD")" "$TMP/third/Prog.pdb" || fail "a new directory is not seen"
 mv "$TMP/store/pROG.pdb/$THIRD/PrOg.pdb" "$TMP/store/pROG.pdb/$THIRD/PROG.PDB"
 symfs_umount m
 rm -rf "$TMP/store-m"

@@ -22,7 +22,7 @@ upstream_start silent --root "$TMP/first"
 upstream_fault "$URL_silent" '/*' silent
 
 ended() { # WHAT: the daemon of the mount m is gone, with 0, and so is the mount
-  wait_gone "$PID_m" 20 || fail "$1: the daemon goes on"
+  wait_gone "$PID_m" || fail "$1: the daemon goes on"
   wait "$PID_m" || fail "$1: the daemon ended with $?"
   mountpoint -q "$MNT_m" 2>/dev/null && fail "$1: still mounted"
   grep -q " $MNT_m " /proc/self/mountinfo && fail "$1: in the mount table"
@@ -41,10 +41,10 @@ done
 symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 60s --stall-timeout 60s
 stat "$MNT_m/$two" >"$TMP/waits.out" 2>"$TMP/waits.err" &
 waits=$!
-wait_for 20 grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
+wait_for grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
 kill -TERM "$PID_m"
 ended "SIGTERM while a reader waits"
-wait_gone $waits 10 || fail "SIGTERM: the reader waits on"
+wait_gone $waits || fail "SIGTERM: the reader waits on"
 wait $waits && fail "SIGTERM: the reader got no error"
 grep -q 'No such file' "$TMP/waits.err" && fail "SIGTERM: an end is no answer: $(cat "$TMP/waits.err")"
 
@@ -52,7 +52,7 @@ grep -q 'No such file' "$TMP/waits.err" && fail "SIGTERM: an end is no answer: $
 symfs_mount m --source "gdb@$URL_first"
 exec 8<"$MNT_m/$one"
 kill -TERM "$PID_m"
-wait_gone "$PID_m" 20 || fail "SIGTERM with an open file: the daemon goes on"
+wait_gone "$PID_m" || fail "SIGTERM with an open file: the daemon goes on"
 wait "$PID_m" || fail "SIGTERM with an open file: $?"
 exec 8<&-
 mountpoint -q "$MNT_m" 2>/dev/null && fail "SIGTERM with an open file: still mounted"
@@ -67,7 +67,7 @@ reloads() { grep -c 'reloaded' "$TMP/m.log"; }
 reload() {
   r_before=$(reloads)
   kill -HUP "$PID_m"
-  wait_for 20 reloaded || fail "$1: no word of a reload"
+  wait_for reloaded || fail "$1: no word of a reload"
 }
 reloaded() { [ "$(reloads)" -gt "$r_before" ]; }
 
@@ -78,7 +78,7 @@ config "$URL_first" "$URL_second" >"$TMP/conf"
 reload "a new source"
 grep -q "$URL_second" "$MNT_m/.symfs/sources" || fail "a new source is not in .symfs/sources"
 grep -q "$URL_second" "$MNT_m/.symfs/config" || fail "a new source is not in .symfs/config"
-wait_for 20 cmp -s "$MNT_m/$two" "$TMP/second/$two" || fail "a new source is not asked for what was missing before"
+wait_for cmp -s "$MNT_m/$two" "$TMP/second/$two" || fail "a new source is not asked for what was missing before"
 cmp - "$TMP/first/$one" <&8 || fail "a file that was open over a reload"
 exec 8<&-
 
@@ -106,7 +106,7 @@ symfs_umount m
 # ---- what systemd hears ------------------------------------------------------------------------
 "$top_builddir/tests/helpers/notify-recv" "$TMP/notify" >"$TMP/heard" 2>&1 &
 PIDS="$PIDS $!"
-wait_for 10 test -S "$TMP/notify" || fail "notify-recv"
+wait_for test -S "$TMP/notify" || fail "notify-recv"
 config "$URL_first" >"$TMP/conf"
 NOTIFY_SOCKET=$TMP/notify WATCHDOG_USEC=200000
 export NOTIFY_SOCKET WATCHDOG_USEC
@@ -114,21 +114,21 @@ symfs_mount m --config "$TMP/conf"
 unset NOTIFY_SOCKET WATCHDOG_USEC
 heard() { grep -c "^$1" "$TMP/heard"; }
 heard_more() { [ "$(heard "$1")" -gt "$2" ]; }
-wait_for 10 grep -qx 'READY=1' "$TMP/heard" || fail "no READY=1: $(cat "$TMP/heard")"
+wait_for grep -qx 'READY=1' "$TMP/heard" || fail "no READY=1: $(cat "$TMP/heard")"
 grep -qx "MAINPID=$PID_m" "$TMP/heard" || fail "another MAINPID than $PID_m: $(cat "$TMP/heard")"
-wait_for 10 heard_more WATCHDOG=1 2 || fail "no WATCHDOG=1"
+wait_for heard_more WATCHDOG=1 2 || fail "no WATCHDOG=1"
 ready=$(heard READY=1)
 kill -HUP "$PID_m"
-wait_for 10 heard_more READY=1 "$ready" || fail "no READY=1 after a reload: $(cat "$TMP/heard")"
+wait_for heard_more READY=1 "$ready" || fail "no READY=1 after a reload: $(cat "$TMP/heard")"
 grep -qx 'RELOADING=1' "$TMP/heard" && grep -q '^MONOTONIC_USEC=[1-9]' "$TMP/heard" || fail "no RELOADING=1"
 # A daemon that hangs is silent, and its watchdog bites.
 kill -STOP "$PID_m"
 dogs=$(heard WATCHDOG=1)
 kill -CONT "$PID_m"
-wait_for 10 heard_more WATCHDOG=1 "$dogs" || fail "no WATCHDOG=1 any more"
+wait_for heard_more WATCHDOG=1 "$dogs" || fail "no WATCHDOG=1 any more"
 kill -TERM "$PID_m"
 ended "SIGTERM under systemd"
-wait_for 10 grep -qx 'STOPPING=1' "$TMP/heard" || fail "no STOPPING=1"
+wait_for grep -qx 'STOPPING=1' "$TMP/heard" || fail "no STOPPING=1"
 # Not ours: a watchdog of another process, a socket that is not there.
 NOTIFY_SOCKET=$TMP/nobody WATCHDOG_USEC=x WATCHDOG_PID=1
 export NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID
@@ -167,8 +167,8 @@ flock "$TMP/store-full" sh -c 'echo has it >"$1"; read -r _ <"$1.end"' - "$TMP/t
 PIDS="$PIDS $!"
 read -r _ <"$TMP/turn"
 for path in "$one" "$two"; do stat "$MNT_full/$path" >/dev/null 2>&1 & done
-wait_for 20 grep -q '^fs_waiting 2' "$MNT_full/.symfs/stats" || fail "no request waits"
-wait_for 20 sh -c "[ \"\$(sed -n 's/^requests //p' '$MNT_full/.symfs/stats')\" -ge 4 ]" || fail "no server is asked"
+wait_for grep -q '^fs_waiting 2' "$MNT_full/.symfs/stats" || fail "no request waits"
+wait_for sh -c "[ \"\$(sed -n 's/^requests //p' '$MNT_full/.symfs/stats')\" -ge 4 ]" || fail "no server is asked"
 # The machine may be busy with other things: the best of three.
 for _ in 1 2 3; do
   took=$("$top_builddir/tests/helpers/kill-time" "$MNT_full" 1 stat INT "$MNT_full/$three") && break
@@ -176,7 +176,7 @@ done || fail "INT: $took"
 [ "$took" -le 2000 ] || fail "another process's write lock: the reader is gone after $took ms"
 from=$(now_ms)
 kill -TERM "$PID_full"
-wait_gone "$PID_full" 20 || fail "another process's write lock: the daemon goes on after SIGTERM"
+wait_gone "$PID_full" || fail "another process's write lock: the daemon goes on after SIGTERM"
 say "SIGTERM in another process's write lock: $(($(now_ms) - from)) ms"
 wait "$PID_full" || fail "another process's write lock: the daemon ended with $?"
 # And it can be mounted while the other still has its turn.
@@ -188,7 +188,7 @@ echo >"$TMP/turn.end"
 symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 60s
 stat "$MNT_m/.build-id/ab/cdef00000000000000000000000000000000.debug" >/dev/null 2>&1 &
 waits=$!
-wait_for 20 grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
+wait_for grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
 for _ in 1 2 3; do # the best of three, as above
   from=$(now_ms)
   timeout 20 df "$MNT_m" >"$TMP/df" || fail "df: $?"
@@ -198,5 +198,5 @@ done
 [ $took -le 2000 ] || fail "df took $took ms"
 grep -q "$MNT_m" "$TMP/df" || fail "df: $(cat "$TMP/df")"
 kill $waits
-wait_gone $waits 20 || fail "a process that waits in stat does not die of SIGTERM"
+wait_gone $waits || fail "a process that waits in stat does not die of SIGTERM"
 symfs_umount m

@@ -54,13 +54,13 @@ same_file "$TMP/near/one.exe" "$by_id"
 quiet "$seen" "the program by its debug id"
 one_inode "$exe" "$by_id"
 one_inode "$exe" "$MNT_m/$(unified "$DEBUG_one" EXECUTABLE)"
-wait_for 5 test -e "$pdb" || fail "the PDB without a name is not found"
+wait_for test -e "$pdb" || fail "the PDB without a name is not found"
 same_file "$TMP/near/one.pdb" "$pdb"
 quiet $((seen + 1)) "the PDB without a name"
 one_inode "$pdb" "$MNT_m/symstore/one.pdb/$DEBUG_one/one.pdb"
 quiet $((seen + 1)) "the PDB with its name"
 stored() { [ "$(stat_of "$MNT_m" published)" = 2 ]; }
-wait_for 20 stored || fail "$(stat_of "$MNT_m" published) files are stored, not 2"
+wait_for stored || fail "$(stat_of "$MNT_m" published) files are stored, not 2"
 
 # ---- a large program, read in part --------------------------------------------------------------
 # No reader wants all of it, so that it is not stored; what it said is known all the same.
@@ -75,7 +75,7 @@ cp "$TMP/near/big.exe" "$TMP/far/big.exe/$code/" && cp "$TMP/near/big.pdb" "$TMP
 pdb=$MNT_m/$(unified "$(lower "$debug")" debuginfo)
 [ "$(dd if="$MNT_m/symstore/big.exe/$code/big.exe" bs=2 count=1 2>/dev/null)" = MZ ] || fail "big.exe"
 [ "$(stat_of "$MNT_m" published)" = 2 ] || fail "big.exe is stored: this tests nothing"
-wait_for 5 test -e "$pdb" || fail "a program that is read in part does not tell of its PDB"
+wait_for test -e "$pdb" || fail "a program that is read in part does not tell of its PDB"
 same_file "$TMP/near/big.pdb" "$pdb"
 
 # ---- a wrong name ------------------------------------------------------------------------------
@@ -85,11 +85,11 @@ right=$MNT_m/symstore/two.pdb/$DEBUG_two/two.pdb
 seen=$(gets)
 "$SYMFS" cache ls --misses --cache "$TMP/store" | grep -q "pdb $DEBUG_two wrong.pdb" || fail "the miss is not listed"
 grep -q '"wrong.pdb"' "$MNT_m/.symfs/missing" || fail "the miss is not in .symfs/missing"
-wait_for 5 cmp -s "$TMP/near/two.pdb" "$right" || fail "a miss by a wrong name hides the right one"
+wait_for cmp -s "$TMP/near/two.pdb" "$right" || fail "a miss by a wrong name hides the right one"
 [ "$(gets)" -gt "$seen" ] || fail "no server was asked for the right name"
 seen=$(gets)
 # It is here now, and its id says which it is.
-wait_for 5 test -e "$wrong" || fail "what is here is not found by a wrong name"
+wait_for test -e "$wrong" || fail "what is here is not found by a wrong name"
 same_file "$TMP/near/two.pdb" "$wrong"
 quiet "$seen" "the PDB that is here by a wrong name"
 
@@ -140,7 +140,7 @@ symfs_umount m
 symfs_mount a --cache "$TMP/added" --offline
 "$SYMFS" add --cache "$TMP/added" "$TMP/near/two.exe" "$TMP/p/bin/foo" >/dev/null || fail add
 for path in "$(unified "$(lower "$DEBUG_two")" executable)" "$(unified "$debug" executable)"; do
-  wait_for 5 test -e "$MNT_a/$path" || fail "added, and not found: $path"
+  wait_for test -e "$MNT_a/$path" || fail "added, and not found: $path"
 done
 same_file "$TMP/near/two.exe" "$MNT_a/$(unified "$(lower "$DEBUG_two")" executable)"
 symfs_umount a

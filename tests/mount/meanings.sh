@@ -49,6 +49,6 @@ cp "$TMP/p/debug/prog.debug" "$TMP/up/$PROG/debuginfo"
 symfs_mount late --source "unified@$URL_u"
 same_file "$TMP/up/$PROG/debuginfo" "$MNT_late/$PROG/debuginfo"
 "$SYMFS" add --cache "$TMP/store-late" "$TMP/p/bin/prog" >"$TMP/add.log" || fail "add"
-wait_for 20 test -f "$MNT_late/$PROG" || fail "the program does not replace the directory"
+wait_for test -f "$MNT_late/$PROG" || fail "the program does not replace the directory"
 same_file "$TMP/p/bin/prog" "$MNT_late/$PROG"
 symfs_umount late

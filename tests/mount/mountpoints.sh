@@ -79,7 +79,7 @@ second=$(stat_of "$TMP/bg" pid)
 PIDS="$PIDS $second"
 [ "$second" != "$pid" ] || fail "the old daemon answers at the new mount"
 exec 8<&-
-wait_gone "$pid" 20 || fail "umount -l: the daemon outlived its last user"
+wait_gone "$pid" || fail "umount -l: the daemon outlived its last user"
 [ "$(stat_of "$TMP/bg" pid)" = "$second" ] || fail "the end of the old daemon took the new mount away"
 # A process that uses the mount for a moment, as one that lists all mounts does, is waited for.
 timeout 0.3 tail -f /dev/null 9<"$TMP/bg/.symfs" &
@@ -92,14 +92,14 @@ mount_at "$TMP/bg" || fail "again: $(cat "$TMP/err")"
 pid=$(stat_of "$TMP/bg" pid)
 PIDS="$PIDS $pid"
 if [ "$(id -u)" = 0 ]; then umount "$TMP/bg"; else fusermount3 -u "$TMP/bg"; fi || fail "umount(8)"
-wait_gone "$pid" 20 || fail "umount(8): the daemon stays"
+wait_gone "$pid" || fail "umount(8): the daemon stays"
 
 # ---- a dead mount is replaced ----------------------------------------------------------------
 mkdir "$TMP/dead"
 mount_at "$TMP/dead" || fail "dead: $(cat "$TMP/err")"
 pid=$(stat_of "$TMP/dead" pid)
 kill -KILL "$pid"
-wait_gone "$pid" 20 || fail "SIGKILL"
+wait_gone "$pid" || fail "SIGKILL"
 stat "$TMP/dead/." >/dev/null 2>&1 && fail "dead, and it answers"
 mount_at "$TMP/dead" || fail "a dead mount is not replaced: $(cat "$TMP/err")"
 grep -q 'gone; replacing' "$TMP/err" || fail "replaced without a word: $(cat "$TMP/err")"
@@ -107,7 +107,7 @@ grep -q 'gone; replacing' "$TMP/err" || fail "replaced without a word: $(cat "$T
 [ "$(grep -c " $TMP/dead " /proc/self/mountinfo)" = 1 ] || fail "mounts are stacked on $TMP/dead"
 pid=$(stat_of "$TMP/dead" pid)
 kill -KILL "$pid"
-wait_gone "$pid" 20 || fail "SIGKILL"
+wait_gone "$pid" || fail "SIGKILL"
 timeout 60 "$SYMFS" umount "$TMP/dead" || fail "umount of a dead mount"
 mountpoint -q "$TMP/dead" 2>/dev/null && fail "umount left a dead mount"
 
@@ -120,7 +120,7 @@ timeout 60 "$SYMFS" umount -l "$TMP/dead" >/dev/null 2>"$TMP/err"
 [ $? -lt 100 ] || fail "umount -l of a stopped daemon hangs"
 mountpoint -q "$TMP/dead" 2>/dev/null && fail "a stopped daemon's mount stays: $(cat "$TMP/err")"
 kill -CONT "$pid"
-wait_gone "$pid" 20 || fail "a daemon that goes on after its mount went"
+wait_gone "$pid" || fail "a daemon that goes on after its mount went"
 
 # ---- spellings ----------------------------------------------------------------------------------
 mkdir "$TMP/rel" "$TMP/link-to"

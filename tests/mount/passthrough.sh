@@ -70,7 +70,7 @@ exec 6<"$MNT_late/gdb/$path_two"
 early=$(passed "$MNT_late")
 cmp -s - "$TMP/www/$path_two" <&6 || fail "wrong bytes of a file on its way"
 published() { [ "$(stat_of "$MNT_late" published)" -ge 1 ]; }
-wait_for 20 published || fail "it is not published"
+wait_for published || fail "it is not published"
 same_file "$MNT_late/gdb/$path_two" "$TMP/www/$path_two"
 if [ "$early" = 0 ]; then
   [ "$(passed "$MNT_late")" = 0 ] || fail "passed through beside a handle that is not"
@@ -79,7 +79,7 @@ else
 fi
 exec 6<&-
 later() { cat "$MNT_late/gdb/$path_two" >/dev/null && [ "$(passed "$MNT_late")" -gt "$early" ]; }
-[ $can = no ] || wait_for 20 later || fail "not passed through when there is no other reader"
+[ $can = no ] || wait_for later || fail "not passed through when there is no other reader"
 symfs_umount late
 upstream_clear "$URL_up"
 

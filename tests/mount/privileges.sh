@@ -21,7 +21,7 @@ HOME=$TMP/user setpriv --reuid=65534 --regid=65534 --clear-groups "$TMP/symfs" s
   --listen 127.0.0.1:0 --token-file "$TMP/user/token" --cache "$TMP/user/store" >"$TMP/serve.out" 2>"$TMP/serve.log" &
 server=$!
 PIDS="$PIDS $server"
-wait_for 60 grep -q 'listening on' "$TMP/serve.out" || fail "the server does not start"
+wait_for grep -q 'listening on' "$TMP/serve.out" || fail "the server does not start"
 for what in environ maps mem exe fd; do
   as_user sh -c "ls -l /proc/$server/$what/. || exec 3</proc/$server/$what" >/dev/null 2>&1 &&
     fail "another process of the user can look at /proc/PID/$what of the server"
@@ -29,10 +29,10 @@ done
 setpriv --reuid=65534 --regid=65534 --clear-groups sleep 60 &
 other=$!
 PIDS="$PIDS $other"
-wait_for 10 as_user cat "/proc/$other/environ" || fail "the check itself: it sees nothing of any process"
+wait_for as_user cat "/proc/$other/environ" || fail "the check itself: it sees nothing of any process"
 kill "$other"
 kill "$server"
-wait_gone "$server" 20 || fail "the server does not end"
+wait_gone "$server" || fail "the server does not end"
 wait "$server" || fail "the server ended with $?"
 
 # ---- root, by hand ------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ passed=$(stat_of "$MNT_mine" fs_passthrough)
 # The configuration is read again with what is left.
 reloads() { grep -c 'nothing reloaded' "$TMP/mine.log"; }
 kill -HUP "$PID_mine"
-wait_for 20 reloads || fail "no word of a reload"
+wait_for reloads || fail "no word of a reload"
 grep -q "nothing reloaded: $TMP/conf: .*Permission denied.*run-as" "$TMP/mine.log" ||
   fail "the log does not say why: $(cat "$TMP/mine.log")"
 symfs_umount mine
@@ -110,20 +110,20 @@ case $(told "$PID_all") in "CapInh=0 CapPrm=4 CapEff=4 CapBnd=0 CapAmb=0 NoNewPr
 symfs_umount all
 
 # What the kernel remembers of a dead mount still seems to be there.
-replaced() { wait_for 20 cmp -s "$MNT_lame/$lib" "$TMP/made/debug/libone.so.debug" ||
+replaced() { wait_for cmp -s "$MNT_lame/$lib" "$TMP/made/debug/libone.so.debug" ||
   fail "the dead mount was not replaced"; }
 
 # ---- a helper that is killed --------------------------------------------------------------------
 symfs_mount lame --source "gdb@$TMP/own" --cache "$TMP/store-lame"
 helper=$(helper_of "$PID_lame")
 kill -KILL "$helper"
-wait_for 20 grep -q 'the helper of this mount has ended' "$TMP/lame.log" ||
+wait_for grep -q 'the helper of this mount has ended' "$TMP/lame.log" ||
   fail "nothing is said of a helper that was killed"
 "$TMP/symfs" add --no-default-sources --cache "$TMP/store-lame" "$TMP/made/debug/libone.so.debug" >/dev/null ||
   fail add
 same_file "$MNT_lame/$lib" "$TMP/made/debug/libone.so.debug"
 kill "$PID_lame"
-wait_gone "$PID_lame" 20 || fail "a daemon without a helper does not end"
+wait_gone "$PID_lame" || fail "a daemon without a helper does not end"
 grep -q 'cannot unmount' "$TMP/lame.log" || fail "the log does not say that the mount stays"
 symfs_mount lame --source "gdb@$TMP/own" --cache "$TMP/store-lame"
 replaced
@@ -132,7 +132,7 @@ replaced
 helper=$(helper_of "$PID_lame")
 kill -STOP "$helper"
 kill -KILL "$PID_lame"
-wait_gone "$helper" 20 || fail "the helper of a daemon that was killed lives on"
+wait_gone "$helper" || fail "the helper of a daemon that was killed lives on"
 symfs_mount lame --source "gdb@$TMP/own" --cache "$TMP/store-lame"
 replaced
 symfs_umount lame
@@ -144,8 +144,8 @@ symfs_mount auto --source "gdb@$TMP/own" -o auto_unmount
 helper=$(helper_of "$PID_auto")
 kill -STOP "$helper"
 kill -KILL "$PID_auto"
-wait_for 20 not_mounted "$MNT_auto" || fail "auto_unmount: the mount outlives its daemon"
-wait_gone "$helper" 20 || fail "auto_unmount: the helper lives on"
+wait_for not_mounted "$MNT_auto" || fail "auto_unmount: the mount outlives its daemon"
+wait_gone "$helper" || fail "auto_unmount: the helper lives on"
 
 # ---- odd places ---------------------------------------------------------------------------------
 # A home and a source that another user keeps closed: root without capabilities cannot get there.
@@ -154,7 +154,7 @@ chown -R 65534 "$TMP/closed" && chmod 700 "$TMP/closed"
 HOME=$TMP/closed
 symfs_mount far --source "gdb@$TMP/closed/source" --cache "$TMP/store-far"
 HOME=$TMP/home
-wait_for 20 grep -q "cannot read $TMP/closed/source: .*read-all" "$TMP/far.log" ||
+wait_for grep -q "cannot read $TMP/closed/source: .*read-all" "$TMP/far.log" ||
   fail "the log does not say that a source is closed"
 symfs_umount far
 # A store of which nothing is there yet, and a home that run-as cannot enter.
@@ -162,7 +162,7 @@ chmod 700 "$TMP/home"
 symfs_mount buried --run-as nobody --source "gdb@$TMP/own" --cache "$TMP/new/deep/store"
 [ "$(stat -c %u "$TMP/new/deep/store")" = 65534 ] || fail "whose store? $(stat -c %u "$TMP/new/deep/store")"
 kill -HUP "$PID_buried"
-wait_for 20 grep -q 'configuration reloaded' "$TMP/buried.log" ||
+wait_for grep -q 'configuration reloaded' "$TMP/buried.log" ||
   fail "run-as: nothing is reloaded: $(cat "$TMP/buried.log")"
 symfs_umount buried
 chmod 755 "$TMP/home"
@@ -174,7 +174,7 @@ cd "/root/symfs-test.$$" || fail cd
 symfs_mount near --config conf --source "gdb@$TMP/own"
 cd "$at" || fail cd
 kill -HUP "$PID_near"
-wait_for 20 grep -q 'reloaded' "$TMP/near.log"
+wait_for grep -q 'reloaded' "$TMP/near.log"
 rm -rf "/root/symfs-test.$$"
 grep -q 'configuration reloaded' "$TMP/near.log" || fail "relative --config: $(cat "$TMP/near.log")"
 symfs_umount near

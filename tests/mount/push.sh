@@ -76,9 +76,9 @@ symfs_serve two --upload --access-log "$TMP/access2"
 timeout 120 "$SYMFS" push "$URL_two" "$F" >"$TMP/out" 2>"$TMP/err" &
 PUSH=$!
 PIDS="$PIDS $PUSH"
-wait_for 30 has_chunks 1 || fail "no chunk arrives"
+wait_for has_chunks 1 || fail "no chunk arrives"
 kill -KILL "$PID_two"
-wait_gone "$PID_two" 10
+wait_gone "$PID_two"
 kill -INT $PUSH
 wait $PUSH
 status=$?
@@ -103,7 +103,7 @@ timeout 120 "$SYMFS" push "$URL_three" "$F" >"$TMP/out" 2>"$TMP/err" &
 PUSH=$!
 PIDS="$PIDS $PUSH"
 kill -KILL "$PID_three"
-wait_gone "$PID_three" 10
+wait_gone "$PID_three"
 symfs_serve three --upload --listen "127.0.0.1:$port" --cache "$TMP/store-three"
 wait $PUSH || fail "the push did not wait for the server: $(cat "$TMP/out" "$TMP/err")"
 prints "^added 3"

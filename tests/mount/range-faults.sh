@@ -74,7 +74,7 @@ fault_row() {
   from=$(now_ms)
   new_file
   [ "$when" = first ] && upstream_fault "$URL_one" "/$name" "$@"
-  [ "$when" = after ] && { wait_for 20 opens "$mount" || fail "$row: it cannot be opened"; }
+  [ "$when" = after ] && { wait_for opens "$mount" || fail "$row: it cannot be opened"; }
   exec 5<"$TMP/$mount/gdb/$name" || fail "$row: it cannot be opened"
   if [ "$when" = after ]; then
     look 0 4096 && is_right 0 || fail "$row: the first bytes: $(cat "$TMP/look.log")"
@@ -130,7 +130,7 @@ fault_row 'it is gone from the server' after m1 error status 404
 changed() {
   row="$1: another version, $3" mount=$1 want=$2
   new_file
-  wait_for 20 opens "$mount" || fail "$row: it cannot be opened"
+  wait_for opens "$mount" || fail "$row: it cannot be opened"
   exec 5<"$TMP/$mount/gdb/$name"
   look 1800000 5000 && is_right 1800000 || fail "$row: the first bytes"
   cp "$file" "$TMP/new"
@@ -151,7 +151,7 @@ whole "$MNT_m2" "$TMP/store-m2"
 changed m1 error bytes
 # A reader that opens it anew gets the new one, all of it.
 anew() { timeout 60 cmp -s "$MNT_m1/gdb/$name" "$ONE/$name"; }
-wait_for 30 anew || fail "the new version is not read"
+wait_for anew || fail "the new version is not read"
 
 # ---- wrong, which only the end tells -----------------------------------------------------------
 row='a wrong file'
@@ -163,7 +163,7 @@ timeout 60 cat "$MNT_m1/gdb/$name" >"$TMP/all" 2>/dev/null # by luck to its end,
 stored() { "$SYMFS" get --offline --no-default-sources --cache "$TMP/store-m1" "gdb/$name" >/dev/null 2>&1; }
 stored && fail "$row is in the store"
 right() { timeout 60 cmp -s "$MNT_m2/gdb/$name" "$file"; }
-wait_for 60 right || fail "$row: the other source has the right one"
+wait_for right || fail "$row: the other source has the right one"
 symfs_umount m1
 symfs_umount m2
 exit 0

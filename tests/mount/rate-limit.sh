@@ -40,7 +40,7 @@ for status in 429 503; do
     fail "$status: remembered as missing: $(cat "$mnt/.symfs/missing")"
   for i in $(seq $FILES); do
     eval "file=\$mnt/\$path_$i"
-    wait_for 60 cmp -s "$file" "$TMP/p$i/debug/prog.debug" ||
+    wait_for cmp -s "$file" "$TMP/p$i/debug/prog.debug" ||
       fail "$status: it does not come: $(cat "$file" 2>&1 >/dev/null)"
   done
   say "$status: $late of $FILES were put off, all came"

@@ -37,7 +37,7 @@ for row in rm add rm_late add_late; do
       [ "$("$SYMFS" cache stats --json --cache "$TMP/store-$row" | tr -d ' \n' |
         sed -n 's/.*"sparse_bytes":\([0-9]*\).*/\1/p')" -gt 0 ]
     }
-    wait_for 30 committed || fail "$row: nothing is kept: $("$SYMFS" cache stats --json --cache "$TMP/store-$row")"
+    wait_for committed || fail "$row: nothing is kept: $("$SYMFS" cache stats --json --cache "$TMP/store-$row")"
     ;;
   esac
   case $row in

@@ -25,7 +25,7 @@ for _ in 1 2 3 4 5; do
   INITIAL_NO_AUTH_ACTION_COUNT=4 $PYTHON -m moto.server -H 127.0.0.1 -p $port >"$TMP/moto.log" 2>&1 &
   moto_pid=$!
   PIDS="$PIDS $moto_pid"
-  wait_for 60 listens_or_gone $moto_pid "$port"
+  wait_for listens_or_gone $moto_pid "$port"
   gone $moto_pid || break
 done
 gone $moto_pid && fail "moto did not start: $(cat "$TMP/moto.log")"

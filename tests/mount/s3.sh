@@ -33,7 +33,7 @@ s3_start() { # NAME ARGS...: sets URL_NAME
     --secret-key "$secret" \
     --log "$TMP/$ss_name.requests" "$@" >"$TMP/$ss_name.out" 2>"$TMP/$ss_name.log" &
   PIDS="$PIDS $!"
-  wait_for 10 grep -q 'listening on' "$TMP/$ss_name.out" || fail "s3 did not start"
+  wait_for grep -q 'listening on' "$TMP/$ss_name.out" || fail "s3 did not start"
   eval "URL_$ss_name=$(sed -n 's/^listening on //p' "$TMP/$ss_name.out")"
 }
 s3_start s3
@@ -115,7 +115,7 @@ grep -q 'SignatureDoesNotMatch' "$TMP/s3.requests" || fail "it was not the signa
 # Once the key is right, nothing of that counts.
 conf "endpoint = $s3" "$keys"
 kill -HUP "$PID_w"
-wait_for 20 cmp -s "$TMP/w/$prog" "$TMP/p/full/prog" || fail "the right key after a wrong one: $(cat "$TMP/w.log")"
+wait_for cmp -s "$TMP/w/$prog" "$TMP/p/full/prog" || fail "the right key after a wrong one: $(cat "$TMP/w.log")"
 symfs_umount w
 conf "endpoint = $s3" 'access-key = NOBODY' "secret-key = $secret"
 fails 3 "$prog" "a key that is not known"

@@ -48,7 +48,7 @@ layout = scan
 EOF
 scanned() { grep -q '	packages	scan	scan	.*there, .*, 7 archives (1 with faults' "$1/.symfs/sources"; }
 symfs_mount m --config "$TMP/conf" --lookup-deadline 30s
-wait_for 30 scanned "$MNT_m" || fail "sources: $(cat "$MNT_m/.symfs/sources")"
+wait_for scanned "$MNT_m" || fail "sources: $(cat "$MNT_m/.symfs/sources")"
 grep -c "$tree/cut.tar: " "$TMP/m.log" | grep -qx 1 ||
   fail "the broken archive is not named once: $(cat "$TMP/m.log")"
 [ -z "$(find "$TMP/store-m/blobs" "$TMP/store-m/partial" -type f)" ] || fail "something was stored before a request"
@@ -82,7 +82,7 @@ done
 # The next process reads no archive: the index is as before, and the fault is not named again.
 symfs_umount m
 symfs_mount n --config "$TMP/conf" --cache "$TMP/store-m"
-wait_for 30 scanned "$MNT_n" || fail "sources after a restart: $(cat "$MNT_n/.symfs/sources")"
+wait_for scanned "$MNT_n" || fail "sources after a restart: $(cat "$MNT_n/.symfs/sources")"
 ! grep -q "cut.tar" "$TMP/n.log" || fail "the broken archive was read again"
 same_file "$made/debug/two.debug" "$MNT_n/gdb/$(path_of "$(id_of two)").debug"
 "$SYMFS" why --ask --config "$TMP/conf" --cache "$TMP/store-m" "gdb/$(path_of "$(id_of three)")" >"$TMP/why" 2>&1
@@ -94,13 +94,13 @@ grep -qE ' packages +reachable +[0-9]+ artifacts in 7 files, 7 archives \(1 with
 "$PACK" "$tree/new" tar gz ./two "$made/bin/two" || fail "no tar"
 mv "$tree/new" "$tree/five.tar.gz"
 arrived() { cmp -s "$MNT_n/gdb/$(path_of "$(id_of two)")" "$made/bin/two"; }
-wait_for 30 arrived || fail "a new archive is not found: $(cat "$MNT_n/.symfs/sources")"
+wait_for arrived || fail "a new archive is not found: $(cat "$MNT_n/.symfs/sources")"
 symfs_umount n
 
 # archives = no
 echo 'archives = no' >>"$TMP/conf"
 symfs_mount o --config "$TMP/conf"
-wait_for 30 grep -q '	there, 0 artifacts in 7 files$' "$MNT_o/.symfs/sources" ||
+wait_for grep -q '	there, 0 artifacts in 7 files$' "$MNT_o/.symfs/sources" ||
   fail "archives = no: $(cat "$MNT_o/.symfs/sources")"
 grep -qx 'archives = no' "$MNT_o/.symfs/config" || fail "config: $(cat "$MNT_o/.symfs/config")"
 stat "$MNT_o/gdb/$(path_of "$(id_of one)").debug" >/dev/null 2>&1 && fail "archives = no finds a member"

@@ -51,7 +51,7 @@ grep -q "anywhere below" "$TMP/why" || fail "why: $(cat "$TMP/why")"
 mkdir "$tree/build/new"
 cp "$TMP/made/full/libone.so" "$tree/build/new/libone.so.1"
 arrived() { cmp -s "$MNT_m/gdb/$(path_of "$LIB")" "$TMP/made/full/libone.so"; }
-wait_for 20 arrived || fail "a new file is not found: $(cat "$MNT_m/.symfs/sources")"
+wait_for arrived || fail "a new file is not found: $(cat "$MNT_m/.symfs/sources")"
 
 # A packed file counts as what is inside.
 mkdir "$tree/build/packed"
@@ -59,24 +59,24 @@ gzip -c "$TMP/made/debug/one.debug" >"$tree/build/packed/one.debug.gz"
 echo words | gzip -c >"$tree/build/packed/words.gz"
 unpacked() { cmp -s "$MNT_m/gdb/$(path_of "$ONE").debug" "$TMP/made/debug/one.debug"; }
 rm "$tree/build/x 1/deep/any name"
-wait_for 20 unpacked || fail "what is in a .gz is not found: $(cat "$MNT_m/.symfs/sources")"
+wait_for unpacked || fail "what is in a .gz is not found: $(cat "$MNT_m/.symfs/sources")"
 
 # What is overwritten by another build is not served as the old one, what is removed is gone.
 rm -r "$tree/build/new"
 cp "$TMP/made/full/two" "$tree/build/x 1/deep/any name"
 left() { ! stat "$MNT_m/gdb/$(path_of "$LIB")" >/dev/null 2>&1; }
-wait_for 20 left || fail "a removed file is still there"
+wait_for left || fail "a removed file is still there"
 rewritten() { cmp -s "$MNT_m/gdb/$(path_of "$TWO")" "$TMP/made/full/two"; }
-wait_for 20 rewritten || fail "the new contents of a file are not found"
+wait_for rewritten || fail "the new contents of a file are not found"
 cat "$MNT_m/gdb/$(path_of "$ONE")" 2>/dev/null | cmp -s - "$TMP/made/full/two" && fail "another build's bytes"
 
 # Without the source in the configuration, nothing is looked at any more.
 : >"$TMP/conf"
 kill -HUP "$PID_m"
 reloaded() { ! grep -q tree "$MNT_m/.symfs/sources"; }
-wait_for 20 reloaded || fail "the source stays"
+wait_for reloaded || fail "the source stays"
 gone_now() { ! stat "$MNT_m/gdb/$(path_of "$TWO").debug" >/dev/null 2>&1; }
-wait_for 20 gone_now || fail "files of a source that is gone"
+wait_for gone_now || fail "files of a source that is gone"
 symfs_umount m
 
 # A tree that is not there yet.
@@ -85,7 +85,7 @@ stat "$MNT_later/gdb/$(path_of "$TWO").debug" >/dev/null 2>&1 && fail "a file of
 mkdir "$TMP/not-yet"
 cp "$TMP/made/debug/two.debug" "$TMP/not-yet/x"
 came() { cmp -s "$MNT_later/gdb/$(path_of "$TWO").debug" "$TMP/made/debug/two.debug"; }
-wait_for 30 came || fail "a tree that came later: $(cat "$MNT_later/.symfs/sources")"
+wait_for came || fail "a tree that came later: $(cat "$MNT_later/.symfs/sources")"
 # Nor is a symfs mount walked, be it this one.
 symfs_mount self --source "scan@$MNT_later"
-wait_for 20 grep -q 'inside a symfs mount' "$MNT_self/.symfs/sources" || fail "a symfs is walked"
+wait_for grep -q 'inside a symfs mount' "$MNT_self/.symfs/sources" || fail "a symfs is walked"

@@ -115,7 +115,7 @@ symfs_serve self --config "$TMP/self.conf"
 printf '[source "self"]\nurl = %s\nlayout = breakpad\n' "$URL_self" >"$TMP/self.conf"
 kill -HUP "$PID_self"
 has_itself() { fetch_url "$URL_self/status" | grep -qF "data-name=\"where\">$URL_self"; }
-wait_for 20 has_itself || fail "a configuration that is read again"
+wait_for has_itself || fail "a configuration that is read again"
 [ "$(code_of "$URL_self/one.pdb/${ONE}1/one.sym")" = 508 ] ||
   fail "a server that is its own source: $(cat "$TMP/head" "$TMP/body")"
 symfs_unserve self
@@ -126,10 +126,10 @@ if command -v systemd-socket-activate >/dev/null; then
       --cache "$TMP/store-socket" --source "gdb@$FAR/gdb" >"$TMP/socket.out" 2>"$TMP/socket.log" &
     activator=$!
     PIDS="$PIDS $activator"
-    wait_for 60 listens_or_gone "$activator" "$port"
+    wait_for listens_or_gone "$activator" "$port"
     gone "$activator" || break
   done
-  wait_for 60 code_of "http://127.0.0.1:$port/healthz" || fail "a passed socket: $(cat "$TMP/socket.log")"
+  wait_for code_of "http://127.0.0.1:$port/healthz" || fail "a passed socket: $(cat "$TMP/socket.log")"
   [ "$(code_of "http://127.0.0.1:$port/buildid/$PROG_ID/debuginfo")" = 200 ] ||
     fail "a passed socket: $(cat "$TMP/head" "$TMP/socket.log")"
 fi

@@ -119,7 +119,7 @@ start_haproxy() {
     haproxy -db -f "$TMP/haproxy.cfg" >"$TMP/haproxy.log" 2>&1 &
     front_pid=$!
     PIDS="$PIDS $front_pid"
-    wait_for 60 listens_or_gone "$front_pid" "$front_port"
+    wait_for listens_or_gone "$front_pid" "$front_port"
     gone "$front_pid" || break
   done
   gone "$front_pid" && fail "haproxy does not start"
@@ -226,14 +226,14 @@ all_gets() { echo $(($(upstream_count "$URL_large" get) + $(upstream_count "$URL
 # The time until a server answers 200, after the start of the round.
 until_found() { # NUMBER-OF-THE-SERVER PATH START
   uf_get() { [ "$(eval "fetch_url -o /dev/null -w '%{http_code}' \"\$URL_s$1/$2\"")" = 200 ]; }
-  wait_for 20 uf_get "$1" "$2" || return
+  wait_for uf_get "$1" "$2" || return
   echo $(($(now_ms) - $3))
 }
 
 # A server replaced by an empty one; files that are stored.
 try_replaced() { # FILE
   tr_start=$(now_ms)
-  wait_for 300 queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
+  wait_for queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
   say "$front: the queues were empty $(($(now_ms) - tr_start)) ms later, $(sum_of files) files were uploaded, $(sum_of lost_files) lost"
   empty_server 1
   tr_gets=$(all_gets)
@@ -307,7 +307,7 @@ try_stopped() {
   [ "$front" = nginx ] || tail -n $LATER "$TMP/later" >"$TMP/cold"
   gets_all 1 "$TMP/syms"
   st_before="median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
-  wait_for 60 queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
+  wait_for queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
   kill -STOP "$S3_PID"
   gets_all 1 "$TMP/syms"
   say "$front: $FILES stored files: $st_before; with the gateway stopped: median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
@@ -328,7 +328,7 @@ try_stopped() {
   [ "$(sum_of queued_files)" = $LATER ] || fail "$front: $(sum_of queued_files) files are queued, not $LATER"
   kill -CONT "$S3_PID"
   st_start=$(now_ms)
-  wait_for 120 queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
+  wait_for queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
   say "$front: the gateway goes on: $LATER queued files were uploaded $(($(now_ms) - st_start)) ms later, $(sum_of lost_files) lost"
   [ "$(sum_of lost_files)" = 0 ] || fail "$front: files were lost"
   st_gets=$(all_gets)
@@ -363,7 +363,7 @@ try_front() { # NAME FILE FILE
   [ -z "${S3:-}" ] || bucket_conf "$front"
   start_all
   "start_$front"
-  wait_for 20 front_get /ready || fail "$front: no server is ready"
+  wait_for front_get /ready || fail "$front: no server is ready"
 
   start_clients "$2"
   end_clients
@@ -430,23 +430,23 @@ try_front() { # NAME FILE FILE
   for s in 1 2; do
     symfs_unserve "s$s"
     eval "start_server $s \$port_$s"
-    wait_for 20 eval "fetch_url \"\$URL_s$s/ready\""
+    wait_for eval "fetch_url \"\$URL_s$s/ready\""
   done
   : >"$TMP/stop"
-  wait_gone $rolling 60 || fail "$front: a client does not end"
+  wait_gone $rolling || fail "$front: a client does not end"
   rm "$TMP/stop"
   say "$front: two servers restarted under $(grep -c '^200$' "$TMP/rolling") requests, $(grep -vc '^200$' "$TMP/rolling") failed"
   [ "$(grep -c '^200$' "$TMP/rolling")" -ge 10 ] && ! grep -qv '^200$' "$TMP/rolling" ||
     fail "$front: $(sort "$TMP/rolling" | uniq -c | tail -n 3)"
 
   # The file of the server that is killed next would otherwise go to two other servers, and be downloaded by both.
-  for s in 1 2; do wait_for 60 takes_part $s || fail "$front sends nothing to server $s after its restart"; done
+  for s in 1 2; do wait_for takes_part $s || fail "$front sends nothing to server $s after its restart"; done
 
   if [ -n "${S3:-}" ]; then
     try_replaced "$2"
     try_visible
     try_stopped
-    for s in 1 2; do wait_for 60 takes_part $s || fail "$front sends nothing to server $s after its restart"; done
+    for s in 1 2; do wait_for takes_part $s || fail "$front sends nothing to server $s after its restart"; done
   fi
 
   # The server that downloads is killed at half of the file.
@@ -459,7 +459,7 @@ try_front() { # NAME FILE FILE
   start_clients "$3"
   half_came() { [ "$(upstream_count "$URL_large" bytes "/$(gdb_path "$half_id" .debug)")" -ge $((SIZE / 2)) ]; }
   eval "half_id=\$id_$3"
-  wait_for "$BOUND" half_came || fail "$front: half of the file does not come"
+  wait_for half_came || fail "$front: half of the file does not come"
   owner=
   s=1
   for had in $before; do
@@ -476,7 +476,7 @@ try_front() { # NAME FILE FILE
     cut -d' ' -f2) ms"
   [ "$(sent_of "$3" get)" -le 2 ] || fail "$front: the source sent the file $(sent_of "$3" get) times"
   kill "$front_pid"
-  wait_gone "$front_pid" 20 || fail "$front does not end"
+  wait_gone "$front_pid" || fail "$front does not end"
 }
 
 case ${SYMFS_TEST_STORE:-} in ceph) ceph_start ;; esac

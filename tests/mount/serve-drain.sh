@@ -28,7 +28,7 @@ download() { # URL SYM OUT
   fetch_url --max-time 120 -o "$3" "$1/gdb/$2" 2>"$3.err" &
   client=$!
   PIDS="$PIDS $client"
-  wait_for 60 test -s "$3" || fail "nothing comes: $(cat "$3.err")"
+  wait_for test -s "$3" || fail "nothing comes: $(cat "$3.err")"
 }
 
 # ---- the gentle end -----------------------------------------------------------------------------
@@ -39,16 +39,16 @@ grep -qx ready "$TMP/body" || fail "/ready: $(cat "$TMP/body")"
 [ "$(status -d x "$URL_one/ready")" = 405 ] || fail "POST /ready"
 download "$URL_one" "$sym_1" "$TMP/out1"
 kill "$PID_one"
-wait_for 3 not_ready "$URL_one" || fail "/ready while the server ends: $(cat "$TMP/body")"
+wait_for not_ready "$URL_one" || fail "/ready while the server ends: $(cat "$TMP/body")"
 tr -d '\r' <"$TMP/head" | grep -qix 'Connection: close' || fail "a connection stays open: $(cat "$TMP/head")"
 [ "$(status "$URL_one/healthz")" = 200 ] || fail "/healthz while the server ends"
 refuses() { ! curl -gsS --noproxy '*' --max-time 5 -o "$TMP/body" "$1/healthz" 2>"$TMP/curl.out"; }
-wait_for 10 refuses "$URL_one" || fail "the server accepts connections to the end"
+wait_for refuses "$URL_one" || fail "the server accepts connections to the end"
 # A client that was still in the queue of the socket when it closed gets an empty reply.
 grep -qE 'onnect|Empty reply' "$TMP/curl.out" || fail "a client is not refused: $(cat "$TMP/curl.out")"
 wait $client || fail "the download was cut: $(cat "$TMP/out1.err")"
 same_file "$TMP/out1" "$TMP/up/$sym_1"
-wait_gone "$PID_one" 10 || fail "the server does not end"
+wait_gone "$PID_one" || fail "the server does not end"
 wait "$PID_one" || fail "the server ended with $?"
 
 # ---- an end without requests, and with idle connections, takes no time ----------------------------
@@ -58,7 +58,7 @@ command -v bash >/dev/null && { # a connection without a request
   bash -c "exec 3<>/dev/tcp/127.0.0.1/$port; cat <&3" >"$TMP/idle.out" 2>&1 &
   PIDS="$PIDS $!"
   one_more() { [ "$(fetch_url "$URL_two/metrics" | sed -n 's/^symfs_http_open //p')" -ge 2 ]; }
-  wait_for 20 one_more || fail "no idle connection"
+  wait_for one_more || fail "no idle connection"
 }
 began=$(now_ms)
 symfs_unserve two
@@ -75,11 +75,11 @@ for row in "2 1 once" "3 600 twice"; do
   download "$URL_three" "$sym" "$TMP/out$1"
   kill "$PID_three"
   if [ "$3" = twice ]; then
-    wait_for 10 refuses "$URL_three" || fail "the server accepts connections"
+    wait_for refuses "$URL_three" || fail "the server accepts connections"
     gone "$PID_three" && fail "the server did not wait for its download"
     kill "$PID_three"
   fi
-  wait_gone "$PID_three" 20 || fail "$3: the server does not end"
+  wait_gone "$PID_three" || fail "$3: the server does not end"
   wait "$PID_three" || fail "$3: the server ended with $?"
   wait $client && fail "$3: an incomplete file counts as whole"
 done
@@ -92,23 +92,23 @@ rm -f "$TMP/out4"
 fetch_url --max-time 120 --unix-socket "$TMP/sock" -o "$TMP/out4" "http://x/gdb/$sym_4" &
 client=$!
 PIDS="$PIDS $client"
-wait_for 60 test -s "$TMP/out4" || fail "nothing comes"
+wait_for test -s "$TMP/out4" || fail "nothing comes"
 kill "$PID_four"
 unix_refuses() { ! curl -gsS --max-time 5 --unix-socket "$TMP/sock" -o "$TMP/body" http://x/healthz; }
-wait_for 10 unix_refuses || fail "the Unix socket accepts connections to the end"
+wait_for unix_refuses || fail "the Unix socket accepts connections to the end"
 wait $client || fail "the download by the Unix socket was cut"
 same_file "$TMP/out4" "$TMP/up/$sym_4"
-wait_gone "$PID_four" 10 || fail "the server of the Unix socket does not end"
+wait_gone "$PID_four" || fail "the server of the Unix socket does not end"
 
 # ---- a store that cannot be used ------------------------------------------------------------------------
 symfs_serve five --source "gdb@$URL_quick"
 [ "$(status "$URL_five/gdb/$sym_5")" = 200 ] || fail "a file: $(cat "$TMP/body")"
 mv "$TMP/store-five" "$TMP/aside" && : >"$TMP/store-five"
-wait_for 20 not_ready "$URL_five" || fail "/ready without a store: $(cat "$TMP/body")"
+wait_for not_ready "$URL_five" || fail "/ready without a store: $(cat "$TMP/body")"
 grep -q '^the store cannot be used: ' "$TMP/body" || fail "/ready without a store: $(cat "$TMP/body")"
 [ "$(status "$URL_five/healthz")" = 200 ] || fail "/healthz without a store"
 rm "$TMP/store-five" && mv "$TMP/aside" "$TMP/store-five"
-wait_for 20 is_ready "$URL_five" || fail "/ready with the store again: $(cat "$TMP/body")"
+wait_for is_ready "$URL_five" || fail "/ready with the store again: $(cat "$TMP/body")"
 [ "$(status "$URL_five/gdb/$sym_6")" = 200 ] || fail "a file after that: $(cat "$TMP/body")"
 symfs_unserve five
 exit 0

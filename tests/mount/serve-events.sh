@@ -26,7 +26,7 @@ listen() {
   curl -gsSN --noproxy '*' --max-time 300 -o "$TMP/$li_name" "$@" 2>"$TMP/$li_name.err" &
   listener=$!
   PIDS="$PIDS $listener"
-  wait_for 60 grep -q '^retry: ' "$TMP/$li_name" ||
+  wait_for grep -q '^retry: ' "$TMP/$li_name" ||
     fail "$li_name does not listen: $(cat "$TMP/$li_name.err" "$TMP/$li_name")"
 }
 
@@ -37,8 +37,8 @@ listen second "$URL_one/events/native/$sym_2"
 listen all "$URL_one/events"
 grep -q '^event' "$TMP/first" "$TMP/second" "$TMP/all" && fail "events of an empty store: $(cat "$TMP/first")"
 fetch_url -o "$TMP/body" "$URL_one/breakpad/$sym_1"
-wait_for 20 grep -q '^event: arrived$' "$TMP/first" || fail "no event: $(cat "$TMP/first")"
-wait_for 20 grep -q '^event: arrived$' "$TMP/all" || fail "no event for all: $(cat "$TMP/all")"
+wait_for grep -q '^event: arrived$' "$TMP/first" || fail "no event: $(cat "$TMP/first")"
+wait_for grep -q '^event: arrived$' "$TMP/all" || fail "no event for all: $(cat "$TMP/all")"
 sha=$(sha256sum <"$TMP/up/$sym_1" | cut -d' ' -f1) size=$(stat -c %s "$TMP/up/$sym_1")
 data=$(sed -n 's/^data: //p' "$TMP/first")
 case $data in
@@ -46,11 +46,11 @@ case $data in
 *) fail "the data of the event: $data" ;;
 esac
 fetch_url -o "$TMP/body" "$URL_one/$sym_2"
-wait_for 20 grep -q '^event: arrived$' "$TMP/second" || fail "no event for the second"
+wait_for grep -q '^event: arrived$' "$TMP/second" || fail "no event for the second"
 [ "$(grep -c '^event: arrived$' "$TMP/first")" = 1 ] || fail "events of other keys: $(cat "$TMP/first")"
-wait_for 20 sh -c "[ \$(grep -c '^event: arrived\$' '$TMP/all') = 2 ]" || fail "all events: $(cat "$TMP/all")"
+wait_for sh -c "[ \$(grep -c '^event: arrived\$' '$TMP/all') = 2 ]" || fail "all events: $(cat "$TMP/all")"
 listen late "$URL_one/events/$sym_1"
-wait_for 20 grep -q '^event: stored$' "$TMP/late" || fail "a file that is there: $(cat "$TMP/late")"
+wait_for grep -q '^event: stored$' "$TMP/late" || fail "a file that is there: $(cat "$TMP/late")"
 
 # ---- requests that are not streams ----------------------------------------------------------------
 [ "$(metric "$URL_one" http_listeners)" = 4 ] || fail "$(metric "$URL_one" http_listeners) listeners"
@@ -65,10 +65,10 @@ wait_for 20 grep -q '^event: stored$' "$TMP/late" || fail "a file that is there:
 # ---- those who leave ------------------------------------------------------------------------------
 kill $first
 left() { [ "$(metric "$URL_one" http_listeners)" = "$1" ]; }
-wait_for 20 left 3 || fail "a listener that left: $(metric "$URL_one" http_listeners)"
+wait_for left 3 || fail "a listener that left: $(metric "$URL_one" http_listeners)"
 
 # ---- silence: something comes all the same ----------------------------------------------------------
-wait_for 40 grep -qx ':' "$TMP/late" || fail "a silent stream: $(cat "$TMP/late")"
+wait_for grep -qx ':' "$TMP/late" || fail "a silent stream: $(cat "$TMP/late")"
 
 # ---- the bound ----------------------------------------------------------------------------------------
 symfs_serve few --connections 32 --source "breakpad@$URL_up"
@@ -76,11 +76,11 @@ for n in 1 2 3 4 5 6 7 8; do listen "few$n" "$URL_few/events/$sym_3"; done
 [ "$(status "$URL_few/events/$sym_3")" = 503 ] || fail "the ninth listener of 32 connections"
 kill "$listener"
 few_left() { [ "$(metric "$URL_few" http_listeners)" = 7 ]; }
-wait_for 20 few_left || fail "the eighth listener does not leave"
+wait_for few_left || fail "the eighth listener does not leave"
 listen few9 "$URL_few/events/$sym_3"
 fetch_url -o "$TMP/body" "$URL_few/$sym_3"
 for n in 1 2 3 4 5 6 7 9; do
-  wait_for 20 grep -q '^event: arrived$' "$TMP/few$n" || fail "listener $n hears nothing"
+  wait_for grep -q '^event: arrived$' "$TMP/few$n" || fail "listener $n hears nothing"
 done
 
 # ---- tokens ---------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ for path in events "events/$sym_1"; do [ "$(status "$URL_guarded/$path")" = 401 
   fail "$path without a token"; done
 listen guarded-ear "$URL_guarded/events" -H "Authorization: Bearer $(cat "$TMP/token")"
 fetch_url -o "$TMP/body" -H "Authorization: Bearer $(cat "$TMP/token")" "$URL_guarded/$sym_1"
-wait_for 20 grep -q '^event: arrived$' "$TMP/guarded-ear" || fail "no event with a token"
+wait_for grep -q '^event: arrived$' "$TMP/guarded-ear" || fail "no event with a token"
 
 token() { "$SYMFS" token "$@" --file "$TMP/tokens" 2>"$TMP/token.err"; }
 READER=$(token add reader) && UPREAD=$(token add upread) && UPLOADER=$(token add uploader --rights upload) &&
@@ -105,11 +105,11 @@ listen public-ear "$URL_spaces/events" -H "Authorization: Bearer $READER"
 listen other-ear "$URL_spaces/events" -H "Authorization: Bearer $OTHER"
 [ "$(status -T "$TMP/up/$sym_1" -H "Authorization: Bearer $OTHER" "$URL_spaces/breakpad/$sym_1")" = 201 ] ||
   fail "an upload: $(cat "$TMP/body")"
-wait_for 20 grep -q '^event: arrived$' "$TMP/other-ear" || fail "no event in the namespace of the upload"
+wait_for grep -q '^event: arrived$' "$TMP/other-ear" || fail "no event in the namespace of the upload"
 listen public-path "$URL_spaces/events/$sym_1" -H "Authorization: Bearer $READER"
 [ "$(status -T "$TMP/up/$sym_2" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_2")" = 201 ] ||
   fail "an upload: $(cat "$TMP/body")"
-wait_for 20 grep -q '^event: arrived$' "$TMP/public-ear" || fail "no event of the public namespace"
+wait_for grep -q '^event: arrived$' "$TMP/public-ear" || fail "no event of the public namespace"
 grep -q 'key":"breakpad 000000000000000000000000000000010' "$TMP/public-ear" "$TMP/public-path" &&
   fail "an event of another namespace"
 grep -q 'key":"breakpad 000000000000000000000000000000020' "$TMP/other-ear" &&
@@ -120,7 +120,7 @@ listen public-still "$URL_spaces/events/$sym_3" -H "Authorization: Bearer $UPREA
 still=$listener
 listen reader-late "$URL_spaces/events" -H "Authorization: Bearer $READER"
 token rm reader || fail "token rm: $(cat "$TMP/token.err")"
-wait_gone "$listener" 15 || fail "a stream outlives its token"
+wait_gone "$listener" || fail "a stream outlives its token"
 gone "$still" && fail "the stream of another token has ended, too"
 [ "$(status --max-time 5 -H "Authorization: Bearer $READER" "$URL_spaces/events")" = 401 ] ||
   fail "a removed token listens again"
@@ -137,7 +137,7 @@ END
   fail "600 uploads: $(cat "$TMP/body")"
 [ "$(status -T "$TMP/up/$sym_3" -H "Authorization: Bearer $UPLOADER" "$URL_spaces/breakpad/$sym_3")" = 201 ] ||
   fail "an upload: $(cat "$TMP/body")"
-wait_for 20 grep -q '^event: ' "$TMP/public-still" || fail "no event after 600 of other keys"
+wait_for grep -q '^event: ' "$TMP/public-still" || fail "no event after 600 of other keys"
 grep -q '^event: arrived$' "$TMP/public-still" && ! grep -q '^event: lost$' "$TMP/public-still" ||
   fail "events of other keys push out an event: $(cat "$TMP/public-still")"
 

@@ -96,13 +96,13 @@ python3 hold.py "$URL_one" 4 <hold >held 2>hold.log &
 holder=$!
 PIDS="$PIDS $holder"
 exec 9>hold
-wait_for 30 grep -q held held || fail "four requests: $(cat hold.log)"
+wait_for grep -q held held || fail "four requests: $(cat hold.log)"
 answers 503 -F upload_file_minidump=@own.dmp "$AT"
 grep -q 'minidumps are being answered' body || fail "the fifth: $(cat body)"
 exec 9>&-
 wait $holder
 free_again() { [ "$(post -F upload_file_minidump=@own.dmp "$AT")" = 200 ]; }
-wait_for 30 free_again || fail "a place is not free again: $(cat body)"
+wait_for free_again || fail "a place is not free again: $(cat body)"
 for i in 1 2 3 4 5 6 7 8; do
   answers 200 -F upload_file_minidump=@own.dmp "$AT"
 done

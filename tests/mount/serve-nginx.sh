@@ -128,7 +128,7 @@ for how in mtls token; do
   symfs_umount $how
 done
 kill "$nginx"
-wait_gone "$nginx" 20 || fail "nginx does not end"
+wait_gone "$nginx" || fail "nginx does not end"
 symfs_unserve one
 
 # ---- tokens of symfs behind nginx's cache: the bytes for one token go to no other client ---------------------------
@@ -182,6 +182,6 @@ done
   fail "nginx has cached an answer to a token: $(find "$TMP/cache-two" -type f)"
 say "$tries requests without the right got no byte of a file that nginx passed on twice"
 kill "$nginx_two"
-wait_gone "$nginx_two" 20 || fail "nginx does not end"
+wait_gone "$nginx_two" || fail "nginx does not end"
 symfs_unserve two
 exit 0

@@ -103,7 +103,7 @@ for _ in 1 2; do
 done
 grep -q 'was made of' "$TMP/zero.log" && fail "two requests: the stored PDB was converted"
 answers "$URL_zero"
-wait_for 60 grep -q 'pdb.gsym was made of' "$TMP/zero.log" || fail "three requests: the stored PDB was not converted"
+wait_for grep -q 'pdb.gsym was made of' "$TMP/zero.log" || fail "three requests: the stored PDB was not converted"
 answers "$URL_zero" 2
 symfs_unserve zero
 
@@ -124,7 +124,7 @@ few "$URL_store" "another stack"
 # When much is present, the PDB is converted behind the answer.
 fetch_url -o /dev/null -H "Range: bytes=0-$((size / 2))" "$URL_one/symstore/$file" || fail "a range"
 answers "$URL_one"
-wait_for 60 grep -q 'pdb.gsym was made of' "$TMP/one.log" || fail "the PDB was not converted"
+wait_for grep -q 'pdb.gsym was made of' "$TMP/one.log" || fail "the PDB was not converted"
 answers "$URL_one" 2
 upstream_reset "$URL_store"
 answers "$URL_one"
@@ -144,7 +144,7 @@ answers "$URL_two"
 grep -q 'was made of' "$TMP/two.log" && fail "the whole PDB was converted for one request"
 answers "$URL_two" 2
 answers "$URL_two"
-wait_for 60 grep -q 'pdb.gsym was made of' "$TMP/two.log" || fail "three requests: the whole PDB was not converted"
+wait_for grep -q 'pdb.gsym was made of' "$TMP/two.log" || fail "three requests: the whole PDB was not converted"
 symfs_unserve two
 upstream_start single --root "$TMP/symbols" --one-range
 # shellcheck disable=SC2154
@@ -179,13 +179,13 @@ curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_f
   2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"
-wait_for 30 inflight || fail "no range is asked for"
+wait_for inflight || fail "no range is asked for"
 kill "$asker"
-wait_for 30 waited 0 || fail "a client that went is waited for"
+wait_for waited 0 || fail "a client that went is waited for"
 curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" \
   2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"
-wait_for 30 waited 1 || fail "the second client does not wait"
+wait_for waited 1 || fail "the second client does not wait"
 symfs_unserve four
 wait "$asker"

@@ -89,27 +89,27 @@ mkfifo "$TMP/hold" "$TMP/hold2"
 "$RUDE" "$PORT" idle 1000 <"$TMP/hold" >"$TMP/idle.out" &
 PIDS="$PIDS $!"
 exec 8>"$TMP/hold"
-wait_for 60 grep -q open "$TMP/idle.out" || fail "1,000 connections"
+wait_for grep -q open "$TMP/idle.out" || fail "1,000 connections"
 for _ in 1 2 3; do healthy "$URL_one" || fail "1,000 idle connections keep others out"; done
 fetch_url "$URL_one/$SYM" >"$TMP/body"
 same_file "$TMP/body" "$TMP/up/$SYM"
 "$RUDE" "$STRICT" idle 200 <"$TMP/hold2" >"$TMP/idle2.out" &
 PIDS="$PIDS $!"
 exec 9>"$TMP/hold2"
-wait_for 60 grep -q open "$TMP/idle2.out" || fail "200 connections"
-wait_for 30 healthy "$URL_strict" || fail "200 idle connections keep others out, where 64 are allowed"
+wait_for grep -q open "$TMP/idle2.out" || fail "200 connections"
+wait_for healthy "$URL_strict" || fail "200 idle connections keep others out, where 64 are allowed"
 # The same where idle connections may stay for a minute: the oldest of them is closed for a new one.
 symfs_serve full --source "breakpad@$TMP/up" --connections 64
 mkfifo "$TMP/hold3"
 "$RUDE" "${URL_full##*:}" idle 200 <"$TMP/hold3" >"$TMP/idle3.out" &
 PIDS="$PIDS $!"
 exec 7>"$TMP/hold3"
-wait_for 60 grep -q open "$TMP/idle3.out" || fail "200 connections to a server with 64"
-wait_for 20 healthy "$URL_full" || fail "idle connections keep others out until they have been idle for a minute"
+wait_for grep -q open "$TMP/idle3.out" || fail "200 connections to a server with 64"
+wait_for healthy "$URL_full" || fail "idle connections keep others out until they have been idle for a minute"
 exec 7>&-
 symfs_unserve full
 exec 8>&- 9>&-
-wait_for 60 back_to "$PID_one" "$((before + 2))" || fail "descriptors: $before before, $(fds "$PID_one") after"
+wait_for back_to "$PID_one" "$((before + 2))" || fail "descriptors: $before before, $(fds "$PID_one") after"
 symfs_unserve one
 symfs_unserve strict
 exit 0

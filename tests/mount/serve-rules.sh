@@ -190,7 +190,7 @@ symfs_serve mute "$@"
 fetch_url -o /dev/null "$URL_mute/far.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
 PIDS="$PIDS $!"
 asked_all() { for u in "$URL_s1" "$URL_s2" "$URL_s3"; do [ "$(upstream_count "$u" inflight '/far.dll/5ab380779000/far.sym')" -ge 1 ] || return 1; done; }
-wait_for 20 asked_all || fail "not all are asked at once"
+wait_for asked_all || fail "not all are asked at once"
 symfs_unserve mute
 set --
 # Nor does a client wait behind those that wait for such servers.
@@ -201,10 +201,10 @@ for n in 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29; do
 done
 PIDS="$PIDS $askers"
 all_wait() { fetch_url "$URL_many/metrics" | grep -qx 'symfs_http_waiting 20'; }
-wait_for 60 all_wait || fail "not all wait for a server: $(fetch_url "$URL_many/metrics" | grep waiting)"
+wait_for all_wait || fail "not all wait for a server: $(fetch_url "$URL_many/metrics" | grep waiting)"
 get "$URL_many" 200 /symbolicate/v5 -d '{"memoryMap": [], "stacks": [[[-1, 1]]]}'
 get "$URL_many" 200 /missing.csv
-wait_for 20 all_wait || fail "a client that waits for a server was answered: the test shows nothing"
+wait_for all_wait || fail "a client that waits for a server was answered: the test shows nothing"
 kill $askers
 symfs_unserve many
 # Whoever goes while the program is fetched, after servers were asked, is missed then, too.
@@ -216,9 +216,9 @@ asker=$!
 PIDS="$PIDS $asker"
 program_asked() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" -ge 1 ]; }
 nobody_asks() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" = 0 ]; }
-wait_for 20 program_asked || fail "the program is not asked for"
+wait_for program_asked || fail "the program is not asked for"
 kill "$asker"
-wait_for 30 nobody_asks || fail "what no client waits for any longer is still asked for"
+wait_for nobody_asks || fail "what no client waits for any longer is still asked for"
 symfs_unserve left
 # Two pages ask sources at the same time, and others say that they do not. A page whose client is gone stops asking,
 # and the end does not wait for a page.
@@ -233,14 +233,14 @@ asking() { [ "$(upstream_count "$URL_s1" inflight '/asked.so/*')" = "$1" ]; }
 page_asks 1
 askers=$asker
 page_asks 2
-wait_for 20 asking 2 || fail "the pages do not ask"
+wait_for asking 2 || fail "the pages do not ask"
 get "$URL_asks" 200 / -d "$(asks_for 3)"
 grep -q 'The sources were not asked' "$TMP/body" || fail "a third page: $(cat "$TMP/body")"
 asking 2 || fail "the third page has asked"
 kill $askers $asker
-wait_for 20 asking 0 || fail "pages without clients still ask"
+wait_for asking 0 || fail "pages without clients still ask"
 page_asks 4
-wait_for 20 asking 1 || fail "a page cannot ask after the others have left"
+wait_for asking 1 || fail "a page cannot ask after the others have left"
 symfs_unserve asks
 
 # ---- servers that lead to each other ---------------------------------------------------------
@@ -254,7 +254,7 @@ leads_to() {
   { printf '[source "next"]\nurl = %s\nlayout = breakpad\n' "$2"; [ -z "${3:-}" ] ||
     printf '[source "own"]\npath = %s\nlayout = breakpad\n' "$3"; } >"$TMP/$1.conf"
   eval "kill -HUP \$PID_$1; lt_url=\$URL_$1"
-  wait_for 20 leads "$lt_url" "$2" || fail "$1 does not read its configuration again"
+  wait_for leads "$lt_url" "$2" || fail "$1 does not read its configuration again"
 }
 leads() { fetch_url "$1/status" | grep -qF "data-name=\"where\">$2"; }
 for server in $ring; do

@@ -43,7 +43,7 @@ get_slowly() {
   PIDS="$PIDS $curl_pid"
 }
 ended_with() {
-  wait_gone "$curl_pid" 60 || fail "curl does not end"
+  wait_gone "$curl_pid" || fail "curl does not end"
   wait "$curl_pid"
   status=$?
   [ "$status" = "$1" ] || fail "curl ended with $status, wanted $1: $(cat "$TMP/curl.log" "$TMP/head")"
@@ -54,7 +54,7 @@ get() { fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$U$url";
 new_file
 upstream_fault "$URL_up" "/$name" silent-after 1000000
 get_slowly
-wait_for 30 has_bytes "$TMP/body" 900000 || fail "what came is not sent: $(stat -c %s "$TMP/body") bytes"
+wait_for has_bytes "$TMP/body" 900000 || fail "what came is not sent: $(stat -c %s "$TMP/body") bytes"
 begins "$TMP/body"
 [ "$(header content-length)" = "$size" ] || fail "the length: $(cat "$TMP/head")"
 tag=$(header etag)
@@ -69,7 +69,7 @@ tail -c +1001 "$file" | head -c 1000 | cmp -s - "$TMP/body" || fail "the bytes o
 # Clients that go: no request waits, and the source is left alone.
 before=$(metric http_gone)
 kill -KILL "$curl_pid"
-wait_for 20 waits 0 || fail "a request without a client still waits"
+wait_for waits 0 || fail "a request without a client still waits"
 [ "$(metric http_gone)" = $((before + 1)) ] || fail "http_gone: $(metric http_gone), before: $before"
 left=$name # its download ends when no client comes for it: looked at below
 upstream_clear "$URL_up"
@@ -101,7 +101,7 @@ begins "$TMP/body"
 has_bytes "$TMP/body" "$size" && fail "all of it was sent"
 upstream_clear "$URL_up"
 again() { [ "$(get)" = 200 ] && cmp -s "$TMP/body" "$file"; }
-wait_for 30 again || fail "it does not come when the source is well again"
+wait_for again || fail "it does not come when the source is well again"
 
 # ---- it is a wrong one, which only its end tells: never a whole 200 -----------------------
 new_file
@@ -112,7 +112,7 @@ head -c "$((size - shoff))" /dev/urandom | dd of="$file" bs=65536 seek="$shoff" 
 cmp -s "$file" "$TMP/good" && fail "it was not broken"
 upstream_fault "$URL_up" "/$name" trickle 3000000
 get_slowly
-wait_for 60 gone "$curl_pid" || fail "curl does not end"
+wait_for gone "$curl_pid" || fail "curl does not end"
 if head -n 1 "$TMP/head" | grep -q ' 200 '; then
   ended_with 18
   begins "$TMP/body"
@@ -138,7 +138,7 @@ bytes=$(upstream_count "$URL_up" bytes "/$name")
 # The whole, and then a range by the tag that it had before: the same bytes.
 [ "$(get)" = 200 ] && cmp -s "$TMP/body" "$file" || fail "the whole"
 stored() { [ "$(get)" = 200 ] && [ "$(header etag)" = "\"$(sha256sum "$file" | cut -d' ' -f1)\"" ]; }
-wait_for 30 stored || fail "the whole is not stored: $(cat "$TMP/head")"
+wait_for stored || fail "the whole is not stored: $(cat "$TMP/head")"
 [ "$(get -H 'Range: bytes=10-19' -H "If-Range: $tag")" = 206 ] || fail "a range of the whole by the older tag"
 [ "$(header etag)" = "$tag" ] || fail "it has another tag for a client that knows the older one: $(cat "$TMP/head")"
 [ "$(get -H 'Range: bytes=10-19' -H 'If-Range: "part-0000000000000001"')" = 200 ] ||
@@ -156,8 +156,8 @@ same_file "$MNT_two/gdb/$name" "$file"
 bytes=$(upstream_count "$URL_up" bytes "/$name")
 [ "$bytes" -le $((size + 1000000)) ] || fail "$bytes of $size bytes for the whole through two"
 symfs_umount two
-wait_for 20 waits 0 || fail "requests are left"
-wait_for 60 asks "$left" 0 || fail "a download without a client goes on"
+wait_for waits 0 || fail "requests are left"
+wait_for asks "$left" 0 || fail "a download without a client goes on"
 symfs_unserve one
 
 # ---- the end of the server, while it sends ---------------------------------------------------
@@ -166,8 +166,8 @@ symfs_serve last --source "$SOURCE"
 U=$URL_last
 upstream_fault "$URL_up" "/$name" silent-after 1000000
 get_slowly
-wait_for 30 has_bytes "$TMP/body" 900000 || fail "what came is not sent"
+wait_for has_bytes "$TMP/body" 900000 || fail "what came is not sent"
 symfs_unserve last
-wait_gone "$curl_pid" 30 || fail "curl does not end"
+wait_gone "$curl_pid" || fail "curl does not end"
 wait "$curl_pid" && fail "the end of the server looks like a whole file"
 exit 0

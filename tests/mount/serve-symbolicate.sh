@@ -92,15 +92,15 @@ curl -gsS --noproxy '*' --max-time 100 -d "{\"memoryMap\": [[\"m1\", \"$(id_of 1
   -o "$TMP/both" "$URL_two/symbolicate/v5" 2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"
-wait_for 50 grep -q 'was made of' "$TMP/two.log" || fail "nothing was made before all had come"
+wait_for grep -q 'was made of' "$TMP/two.log" || fail "nothing was made before all had come"
 [ ! -s "$TMP/both" ] && ! gone "$asker" || fail "the slow file was not waited for"
 # A client that goes is not waited for, and nothing is downloaded for it.
 fetched() { [ "$(upstream_count "$URL_slow" inflight "/m1/$(id_of 1)/m1.sym")" = "$1" ]; }
 waited() { [ "$(fetch_url "$URL_two/metrics" | sed -n 's/^symfs_http_waiting //p')" = "$1" ]; }
 fetched 1 && waited 1 || fail "no request asks for the slow file"
 kill "$asker"
-wait_for 20 waited 0 || fail "a client that went is waited for"
-wait_for 20 fetched 0 || fail "a file is downloaded without a client"
+wait_for waited 0 || fail "a client that went is waited for"
+wait_for fetched 0 || fail "a file is downloaded without a client"
 symfs_unserve two
 
 # A small request whose module is mapped is answered without a worker, and a large one by a worker: frame by frame

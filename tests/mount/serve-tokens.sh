@@ -126,7 +126,7 @@ for page in status uploads metrics missing.csv missingsymbols.csv symbolicate/v5
   "v1/symbols/a/b:checkStatus"; do
   try 401 "/$page"
 done
-wait_for 20 sh -c "! '$SYMFS' token ls --file '$TMP/tokens' | grep -q 'gone.*[^d]\$'" ||
+wait_for sh -c "! '$SYMFS' token ls --file '$TMP/tokens' | grep -q 'gone.*[^d]\$'" ||
   fail "the token gone does not expire"
 try 401 "$PATH_PUB" -H "$(auth "$GONE")"
 try 401 "$PATH_PUB" -H "$(auth "$(head -c 600 /dev/zero | tr '\0' a)")"
@@ -201,13 +201,13 @@ for who in red blue ci; do
   curl -gsS --noproxy '*' -N --max-time 60 -H "$(auth "$name")" "$U/events" >"$TMP/events-$who" &
   PIDS="$PIDS $!"
   eval "PID_events_$who=$!"
-  wait_for 20 grep -q . "$TMP/events-$who" || fail "no events for $who"
+  wait_for grep -q . "$TMP/events-$who" || fail "no events for $who"
 done
 ask 204 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")" -X DELETE
 ask 201 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")" -T "$TMP/hush.sym"
-wait_for 20 grep -qi 1249d99d "$TMP/events-red" || fail "red gets no event: $(cat "$TMP/events-red")"
+wait_for grep -qi 1249d99d "$TMP/events-red" || fail "red gets no event: $(cat "$TMP/events-red")"
 ask 201 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$BLUE")" -T "$TMP/hush.sym"
-wait_for 20 grep -qi 1249d99d "$TMP/events-blue" || fail "blue gets no event of its own"
+wait_for grep -qi 1249d99d "$TMP/events-blue" || fail "blue gets no event of its own"
 [ "$(grep -ci 'data:.*1249d99d' "$TMP/events-blue")" = "$(grep -ci 'data:.*1249d99d' "$TMP/events-red")" ] ||
   fail "events of two namespaces mix: $(cat "$TMP/events-blue") $(cat "$TMP/events-red")"
 ! grep -qi 1249d99d "$TMP/events-ci" || fail "public gets events of another namespace"
@@ -222,7 +222,7 @@ no_names() {
   ask 200 /symbolicate/v5 -H "$(auth "$RED")" -d "$stack"
   ! grep -q hush_hush "$TMP/body"
 }
-wait_for 20 no_names || fail "a removed file still gives names: $(cat "$TMP/body")"
+wait_for no_names || fail "a removed file still gives names: $(cat "$TMP/body")"
 
 # An upload goes to the own namespace only, and its purge ends no file of another.
 ask 201 "$PATH_SECRET" -H "$(auth "$BLUE")" -T "$SECRETFILE"
@@ -382,7 +382,7 @@ sentry() { # TOKEN QUERY
       -d "{\"$sum\": {\"name\": \"prog.debug\", \"chunks\": [\"$sum\"]}}"
     grep -q '"state":"ok"' "$TMP/body"
   }
-  wait_for 20 sentry_ok "$@" || fail "assemble: $(cat "$TMP/body")"
+  wait_for sentry_ok "$@" || fail "assemble: $(cat "$TMP/body")"
 }
 sentry "$TRY" ''
 is_class try 30 -
@@ -394,7 +394,7 @@ is_class default 40 os=linux
 ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
 ask 201 "$PATH_PUB?class=short" -H "$(auth "$CI")" -T "$DEBUG"
 expired() { "$SYMFS" cache expire --dry-run --no-default-sources --cache "$STORE" | grep -q "short  elf_debug $ID"; }
-wait_for 20 expired || fail "the class short does not expire"
+wait_for expired || fail "the class short does not expire"
 ask 200 "$PATH_PUB" -H "$(auth "$CI")"
 "$SYMFS" cache expire --no-default-sources --cache "$STORE" >"$TMP/out" || fail "cache expire: $?"
 tail -n 1 "$TMP/out" | grep -q '^removed 1 artifacts' || fail "cache expire: $(cat "$TMP/out")"
@@ -438,17 +438,17 @@ print(len(rows), "lines in the audit log")
 END
 mv "$TMP/audit" "$TMP/audit.1"
 kill -HUP "$PID_one"
-wait_for 20 [ -e "$TMP/audit" ] || fail "SIGHUP does not open the audit log again"
+wait_for [ -e "$TMP/audit" ] || fail "SIGHUP does not open the audit log again"
 ask 404 "$PATH_SECRET" -H "$(auth "$BLUE")"
 # A server that starts removes what has expired.
 ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
 ask 201 "$PATH_PUB?class=short" -H "$(auth "$CI")" -T "$DEBUG"
-wait_for 20 expired || fail "the class short does not expire"
+wait_for expired || fail "the class short does not expire"
 symfs_unserve one
 symfs_serve two --config "$TMP/conf" --cache "$STORE" --token-file "$TMP/tokens"
 U=$URL_two
 is_gone() { [ "$(rows "$STORE")" = 0 ]; }
-wait_for 20 is_gone || fail "a server does not remove what has expired: $("$SYMFS" cache ls --no-default-sources --cache "$STORE")"
+wait_for is_gone || fail "a server does not remove what has expired: $("$SYMFS" cache ls --no-default-sources --cache "$STORE")"
 ask 404 "$PATH_PUB" -H "$(auth "$CI")"
 says 'expired: class short'
 # Without --upload there is no route to upload by.
@@ -469,7 +469,7 @@ put team/namespaces/red "$HIDDEN" "$SECRETFILE"
   --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 s3_pid=$!
 PIDS="$PIDS $s3_pid"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 cat >"$TMP/bucket.conf" <<END
 [bucket]
 endpoint = $(sed -n 's/^listening on //p' "$TMP/s3.out")

@@ -49,7 +49,7 @@ ask 401 "$U/$SYM"
 ask 404 "$U/four/EE112233445566778899AABBCCDDEEFF0/four.sym" -H "$A" -X DELETE
 refusals() { grep -c '"event":"refused"' "$TMP/audit"; }
 all_refusals() { [ "$(refusals)" = 13 ]; }
-wait_for 20 all_refusals || fail "$(refusals) lines about 13 refusals: $(cat "$TMP/audit")"
+wait_for all_refusals || fail "$(refusals) lines about 13 refusals: $(cat "$TMP/audit")"
 python3 - "$TMP/audit" <<'END' || fail "the audit log: $(cat "$TMP/audit")"
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
@@ -78,7 +78,7 @@ curl -gsS --noproxy '*' -H Expect: -H "$A" --limit-rate 1000 -T "$TMP/slow" "$U/
 slow=$!
 PIDS="$PIDS $slow"
 receives() { [ "$(metric "$A" "$U" uploads_receiving)" = 1 ]; }
-wait_for 20 receives || fail "an upload under way is not counted: $(fetch_url -H "$A" "$U/metrics" | grep uploads)"
+wait_for receives || fail "an upload under way is not counted: $(fetch_url -H "$A" "$U/metrics" | grep uploads)"
 kill $slow
 
 # ---- chunks that no client assembles end, in each namespace, also while the server is idle ------------------------
@@ -93,7 +93,7 @@ unset SYMFS_TEST_SWEEP
 [ "$(chunks | wc -l)" = 2 ] || fail "young chunks went"
 chunks | while read -r path; do touch -d '2 days ago' "$path"; done
 swept() { [ "$(chunks | wc -l)" = 0 ]; }
-wait_for 30 swept || fail "chunks that no client assembles stay: $(chunks)"
+wait_for swept || fail "chunks that no client assembles stay: $(chunks)"
 symfs_unserve two
 
 # ---- no limit --------------------------------------------------------------------------------------------------
@@ -120,19 +120,19 @@ assemble() { # prints the status
   ! grep -q '"error"[,}]' "$TMP/body" || fail "trouble is an error of the file: $(cat "$TMP/body")"
 }
 in_trouble() { [ "$(assemble)" = 503 ]; }
-wait_for 60 in_trouble || fail "assemble without the bucket: $(cat "$TMP/body")"
+wait_for in_trouble || fail "assemble without the bucket: $(cat "$TMP/body")"
 grep -qi '^retry-after: [0-9]' "$TMP/head" || fail "no Retry-After: $(cat "$TMP/head")"
 "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
   --port "$port" \
   >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
 stored() { [ "$(assemble)" = 200 ] && grep -q '"state":"ok"' "$TMP/body"; }
-wait_for 90 stored || fail "assemble when the bucket is back: $(cat "$TMP/body")"
+wait_for stored || fail "assemble when the bucket is back: $(cat "$TMP/body")"
 [ -n "$(ls "$TMP/root/k")" ] || fail "the bucket does not have the file"
 # Another server has purged the file since: a later request queues it once more.
 rm -r "$TMP/root/k" "$TMP/root/r"
 find "$TMP/store-b/uploads/files" -type f -exec sed -i 's/^stored .*/stored 1/' {} +
-wait_for 90 stored || fail "assemble after a purge by another server: $(cat "$TMP/body")"
+wait_for stored || fail "assemble after a purge by another server: $(cat "$TMP/body")"
 [ -n "$(ls "$TMP/root/k")" ] || fail "the bucket does not have the file that was purged and uploaded again"
 symfs_unserve b
 exit 0

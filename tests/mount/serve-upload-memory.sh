@@ -47,7 +47,7 @@ for _ in $(seq 64); do
   curl -gsS --noproxy '*' -H Expect: --limit-rate 500000 -T "$TMP/large" "$U/buildid/$ID/executable" >/dev/null 2>&1 &
   PIDS="$PIDS $!" SLOW="${SLOW:-} $!"
 done
-wait_for 60 eval '[ "$(drafts)" = 64 ]' || fail "$(drafts) drafts of 64 uploads"
+wait_for eval '[ "$(drafts)" = 64 ]' || fail "$(drafts) drafts of 64 uploads"
 got=$(curl -gsS --noproxy '*' -o "$TMP/said" -w '%{http_code}' -T "$TMP/large" "$U/buildid/$ID/executable") ||
   fail "the 65th upload"
 [ "$got" = 503 ] && grep -q 'too many uploads' "$TMP/said" || fail "the 65th upload: $got $(cat "$TMP/said")"
@@ -56,7 +56,7 @@ say "64 uploads at the same time: $((many - idle)) kB above idle; the 65th got $
 [ $((many - idle)) -le 49152 ] || fail "$((many - idle)) kB above idle; at most 49152"
 # shellcheck disable=SC2086
 kill -9 $SLOW
-wait_for 60 eval '[ "$(drafts)" = 0 ]' || fail "$(drafts) drafts after 64 clients were killed"
+wait_for eval '[ "$(drafts)" = 0 ]' || fail "$(drafts) drafts after 64 clients were killed"
 
 # ---- 1,000 connections that send a head, and no body -------------------------------------------
 before=$(memory VmRSS)
@@ -65,7 +65,7 @@ begin=$(now_ms)
 "$RUDE" "$PORT" idle 1000 "PUT /buildid/$ID/executable" <"$TMP/hold" >"$TMP/idle.out" &
 PIDS="$PIDS $!"
 exec 3>"$TMP/hold"
-wait_for 60 grep -q open "$TMP/idle.out" || fail "1,000 connections: $(cat "$TMP/idle.out")"
+wait_for grep -q open "$TMP/idle.out" || fail "1,000 connections: $(cat "$TMP/idle.out")"
 opened=$(($(now_ms) - begin))
 now=$(memory VmRSS)
 say "1,000 idle upload connections: $((now - before)) kB more; $(((now - before) / 1000)) kB each"
@@ -73,7 +73,7 @@ say "1,000 idle upload connections: $((now - before)) kB more; $(((now - before)
 [ "$(drafts)" = 0 ] || fail "$(drafts) drafts of clients that sent no byte"
 # They do not keep an upload out, and the server closes them in time.
 fetch_url -o /dev/null -T "$TMP/a/bin/prog" "$U/buildid/$ID/executable" || fail "PUT beside 1,000 idle connections"
-wait_for 90 eval '[ "$(ls "/proc/$PID_one/fd" | wc -l)" -lt 200 ]' || fail "idle uploads are not closed"
+wait_for eval '[ "$(ls "/proc/$PID_one/fd" | wc -l)" -lt 200 ]' || fail "idle uploads are not closed"
 say "1,000 connections were open after $opened ms, and closed after $(($(now_ms) - begin)) ms (--idle-seconds 20)"
 exec 3>&-
 symfs_unserve one

@@ -101,7 +101,7 @@ says "Bad.pdb/${GUID}5/Bad.sym: does not fit"
 # A bomb: 300 MB of zeros in a member, which is never unpacked to its end.
 $ZIP "$TMP/bomb.zip" -z 300000000 "Bomb.pdb/${GUID}6/Bomb.sym" "$TMP/abc.sym" || fail zip-write
 tecken 413 "$TMP/bomb.zip" -H "$A"
-wait_for 20 no_drafts || fail "a draft stays after Tecken's archives"
+wait_for no_drafts || fail "a draft stays after Tecken's archives"
 
 # ---- sym_upload, second protocol --------------------------------------------------------------
 # As common/linux/symbol_collector_client.cc asks, with the expressions by which it reads the answers.
@@ -164,7 +164,7 @@ ask 404 "/v1/uploads/00000000000000000000000000000000" -T "$PROG"
 # The token of the query is only for this protocol.
 ask 401 "/AbC.pdb/${GUID}1/AbC.sym?key=$TOKEN"
 ask 403 "/upload/?key=$TOKEN" -F "s.zip=@$TMP/symbols.zip"
-wait_for 20 no_drafts || fail "a draft stays after sym_upload"
+wait_for no_drafts || fail "a draft stays after sym_upload"
 
 # ---- sym_upload, first protocol ------------------------------------------------------------------
 sym ${GUID}9 Nine.pdb >"$TMP/nine.sym"
@@ -195,5 +195,5 @@ ask 400 "/upload/symbol_file?key=$TOKEN" -H 'Content-Type: multipart/form-data; 
   --data-binary "@$TMP/form"
 says 'more than 256 parts'
 ask 400 "/upload/symbol_file?key=$TOKEN" -F "version=$(printf '%02000d' 0)" -F "symbol_file=@$TMP/nine.sym"
-wait_for 20 no_drafts || fail "a draft stays after forms"
+wait_for no_drafts || fail "a draft stays after forms"
 symfs_unserve one

@@ -112,14 +112,14 @@ for _ in 1 2 3; do
     >"$TMP/cut.log" 2>&1 &
   cut=$!
   PIDS="$PIDS $cut"
-  wait_for 20 eval '[ "$(drafts)" != 0 ]' || fail "no draft of an upload that arrives"
+  wait_for eval '[ "$(drafts)" != 0 ]' || fail "no draft of an upload that arrives"
   kill -9 "$cut"
-  wait_for 20 no_drafts || fail "the draft of an interrupted upload stays"
+  wait_for no_drafts || fail "the draft of an interrupted upload stays"
 done
 ask 404 "/buildid/$LIB/executable"
 # Half a body, and then silence; a byte now and then; a body without end.
 [ "$("$RUDE" "$PORT" drip "PUT /buildid/$LIB/executable")" = closed ] || fail "a body that drips"
-wait_for 20 no_drafts || fail "the draft of a slow upload stays"
+wait_for no_drafts || fail "the draft of a slow upload stays"
 # Slower than the idle time allows a silence, but steady.
 head -c 150000 "$TMP/noise" >"$TMP/noise2"
 objcopy --add-section .noise="$TMP/noise2" "$TMP/a/full/libprog.so" "$TMP/steady" || fail objcopy
@@ -138,7 +138,7 @@ wait $many
 [ "$(cat "$TMP"/many.* | grep -c '^20[01]$')" = 16 ] || fail "16 at once: $(cat "$TMP"/many.*)"
 ask 200 "/buildid/$LIB/executable"
 same_file "$TMP/body" "$TMP/large"
-wait_for 20 no_drafts || fail "$(drafts) drafts after 16 uploads"
+wait_for no_drafts || fail "$(drafts) drafts after 16 uploads"
 
 # ---- the bounds -----------------------------------------------------------------------------
 symfs_serve small --upload --max-file-size 1M

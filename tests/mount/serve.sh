@@ -172,21 +172,21 @@ has 'retry-after: [0-9]*'
 # The source is left alone for a second now.
 back() { [ "$(fetch_url -o /dev/null -w '%{http_code}' "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693$1/AbC.sym")" = \
   404 ]; }
-wait_for 30 back 721 || fail "the source does not come back"
+wait_for back 721 || fail "the source does not come back"
 broken file "$SYM" 502 731
-wait_for 30 back 741 || fail "the source does not come back"
+wait_for back 741 || fail "the source does not come back"
 broken reset 0 502 751
-wait_for 30 back 761 || fail "the source does not come back"
+wait_for back 761 || fail "the source does not come back"
 
 # ---- a client that goes ------------------------------------------------------------------
 upstream_fault "$URL_up" '*693811*' silent
 curl -gsS --noproxy "*" --max-time 60 "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693811/AbC.sym" >/dev/null 2>&1 &
 gone_pid=$!
 waits() { [ "$(metric "$U" http_waiting)" = "$1" ]; }
-wait_for 20 waits 1 || fail "no request waits"
+wait_for waits 1 || fail "no request waits"
 kill -KILL "$gone_pid"
 wait "$gone_pid" 2>/dev/null
-wait_for 20 waits 0 || fail "a request without a client still waits"
+wait_for waits 0 || fail "a request without a client still waits"
 [ "$(metric "$U" http_gone)" = 1 ] || fail "http_gone: $(metric "$U" http_gone)"
 upstream_clear "$URL_up"
 
@@ -230,7 +230,7 @@ hasnt 'access-control-allow-origin'
 junk=$(head -c 13000 /dev/zero | tr '\0' '\377')
 fetch_url -A "$junk" -e "$junk" -o /dev/null "$U/healthz?long" || fail "long fields"
 fetch_url -o /dev/null "$U/healthz?next"
-wait_for 10 grep -q ' "GET /healthz?next HTTP/1.1" 200 3 "-" "curl/[^"]*" [0-9]*ms$' "$TMP/access" ||
+wait_for grep -q ' "GET /healthz?next HTTP/1.1" 200 3 "-" "curl/[^"]*" [0-9]*ms$' "$TMP/access" ||
   fail "the line after a long one"
 [ "$(grep -v '^127\.0\.0\.1 - - [[][^]]*[]] "[^"]*" [0-9]* [0-9]* "[^"]*" "[^"]*" [0-9]*ms\( cut\)\{0,1\}$' "$TMP/access" | wc -l)" = 0 ] ||
   fail "lines of the access log: $(grep -v 'ms$' "$TMP/access" | cut -c1-200)"

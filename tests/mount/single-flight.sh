@@ -73,7 +73,7 @@ for i in 1 2; do
   at_once get_it "gdb/$path" "$want"
   at_once get_it "debuginfod/buildid/$ID_1/debuginfo" "$want"
 done
-wait_for 60 all_wait || fail "the processes did not start"
+wait_for all_wait || fail "the processes did not start"
 exec 9>&-
 for w in $workers; do
   wait "$w"
@@ -106,7 +106,7 @@ one_get "${ID_4#??}" "stat here, get there"
 path=$(gdb_path "$ID_5" .debug)
 [ -f "$MNT_two/gdb/$path" ] || fail "stat"
 kill -KILL "$PID_two"
-wait_gone "$PID_two" 20 || fail "kill"
+wait_gone "$PID_two" || fail "kill"
 same_file "$NEAR/big5.debug" "$MNT_one/gdb/$path"
 [ "$(gets "*${ID_5#??}*")" -le 8 ] || fail "after a kill: $(gets "*${ID_5#??}*") GETs"
 umount -l "$MNT_two"

@@ -71,7 +71,7 @@ while ! gone $reader; do
   if [ "$now" -ge "$next_kill" ] && [ $((end - now)) -gt 5000 ]; then
     rss="$rss $(rss_kb)"
     kill -KILL "$PID_m"
-    wait_gone "$PID_m" 10 || fail "the daemon survives SIGKILL"
+    wait_gone "$PID_m" || fail "the daemon survives SIGKILL"
     wait "$PID_m" 2>/dev/null
     start_mount
     kills=$((kills + 1)) next_kill=$((now + KILL_EVERY * 1000))
@@ -91,7 +91,7 @@ upstream_clear "$URL_good"
 # Without readers, all files are closed. Few descriptors may stay open (idle connections, readers of the
 # index); a leak in thousands of files would be more.
 fds_few() { [ "$(descriptors)" -le $((fds_before + 64)) ]; }
-wait_for 30 fds_few || fail "$(descriptors) descriptors, $fds_before at the beginning:
+wait_for fds_few || fail "$(descriptors) descriptors, $fds_before at the beginning:
 $(ls -l "/proc/$PID_m/fd")"
 say "descriptors: $fds_before at the beginning, $(descriptors) at the end"
 symfs_umount m

@@ -178,9 +178,9 @@ cp "$TMP/p/debug/prog.debug" "$T/sub/"
 chown -R $OTHER:$OTHER "$T"
 symfs_mount t --read-all yes -o allow_other --source "scan@$T"
 found=$MNT_t/gdb/$(gdb_path "$id" .debug)
-wait_for 20 cmp -s "$found" "$TMP/p/debug/prog.debug" || fail "the tree is not walked"
+wait_for cmp -s "$found" "$TMP/p/debug/prog.debug" || fail "the tree is not walked"
 as_other sh -c "mv '$T/sub' '$T/gone' && ln -s '$TMP/private' '$T/sub' && ln -s '$TMP/private/quiet.debug' '$T/quiet.debug'" || fail "ln"
-wait_for 20 cmp -s "$found" "$TMP/p/debug/prog.debug" || fail "a directory that was moved is not found"
+wait_for cmp -s "$found" "$TMP/p/debug/prog.debug" || fail "a directory that was moved is not found"
 cat "$MNT_t/gdb/$(gdb_path "$quiet" .debug)" >"$TMP/got" 2>/dev/null && fail "a link in a tree is followed"
 symfs_umount t
 exit 0

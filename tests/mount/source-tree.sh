@@ -132,9 +132,9 @@ TMPDIR=$TMP/tmp "$SYMFS" core --no-default-sources --cache "$TMP/store-silent" -
 command=$!
 PIDS="$PIDS $command"
 is_asked() { [ "$(upstream_count "$URL_silent" requests)" -ge 1 ]; }
-wait_for 60 is_asked || fail "no request: $(cat "$TMP/out")"
+wait_for is_asked || fail "no request: $(cat "$TMP/out")"
 kill -TERM $command
-wait_gone $command 30 || fail "symfs core does not end: $(cat "$TMP/out")"
+wait_gone $command || fail "symfs core does not end: $(cat "$TMP/out")"
 wait $command
 [ $? = 143 ] || fail "symfs core ends otherwise: $(cat "$TMP/out")"
 [ -z "$(ls "$TMP/tmp")" ] || fail "symfs core leaves $(find "$TMP/tmp" | head -n 3)"

@@ -27,7 +27,7 @@ upstream_start deaf --no-accept
 }
 "$top_builddir/tests/helpers/s3" --root "$TMP/plain" --bucket b --access-key AK --secret-key SK >"$TMP/s3.out" 2>&1 &
 PIDS="$PIDS $!"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 s3=$(sed -n 's/^listening on //p' "$TMP/s3.out")
 cat >"$TMP/conf" <<END
 [source "good"]

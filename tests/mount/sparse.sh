@@ -54,7 +54,7 @@ same_file "$TMP/w/big.pdb" "$MNT_m/symstore/$PDB"
 bytes=$(upstream_count "$URL_up" bytes "*$PDB")
 [ "$bytes" -le $((size + 600000)) ] || fail "$bytes bytes for $size"
 whole() { "$SYMFS" get --offline --no-default-sources --cache "$TMP/store-m" "symstore/$PDB"; }
-wait_for 20 whole || fail "it did not become whole"
+wait_for whole || fail "it did not become whole"
 same_file "$TMP/w/big.pdb" "$(whole)"
 upstream_reset "$URL_up"
 same_file "$TMP/w/big.pdb" "$MNT_m/symstore/$PDB"
@@ -91,7 +91,7 @@ dd if="$TMP/w/big.pdb" bs=65536 skip=1 2>/dev/null | head -c "$n" | cmp -s - "$T
   fail "bytes of two versions were mixed"
 # A reader that opens it anew gets the new one.
 new() { cmp -s "$TMP/far/$PDB" "$MNT_r/symstore/$PDB"; }
-wait_for 20 new || fail "the new version is not read"
+wait_for new || fail "the new version is not read"
 symfs_umount r
 
 # A server that answers no ranges sends the whole.

@@ -98,7 +98,7 @@ others=$(twice | grep -v /prog.pdb/)
 [ -z "$others" ] || fail "asked twice: $others"
 upstream_clear "$up"
 is_missing() { stat "$TMP/n/$(path $GONE)" 2>&1 | grep -q 'No such file'; }
-wait_for 20 is_missing || fail "it is no miss" # the breaker waits a little
+wait_for is_missing || fail "it is no miss" # the breaker waits a little
 others=$(twice | grep -v /prog.pdb/)
 [ -z "$others" ] || fail "asked twice: $others"
 symfs_umount n

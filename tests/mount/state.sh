@@ -65,7 +65,7 @@ gets=$(upstream_count "$URL_up" get)
 # The reader of a small file does not wait until the disk has it.
 stored() { [ "$(attr state)" = whole ]; }
 attr() { getfattr --only-values -n "user.symfs.$1" "$MNT_m/$path" 2>/dev/null; }
-wait_for 20 stored || fail "user.symfs.state is $(attr state)"
+wait_for stored || fail "user.symfs.state is $(attr state)"
 for row in "kind elf_debug" "code-id $id" "source up" "state whole" "verified yes" \
   "sha256 $(sha256sum "$TMP/p/debug/foo.debug" | cut -d' ' -f1)" "url http://$host/${path#gdb/}"; do
   [ "$(attr "${row%% *}")" = "${row#* }" ] || fail "user.symfs.${row%% *} is $(attr "${row%% *}"), not ${row#* }"

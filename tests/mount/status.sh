@@ -92,7 +92,7 @@ if command -v curl >/dev/null && command -v gcc >/dev/null && command -v objcopy
       grep -Eq "receiving from gdb@$URL_up, [0-9]+ % of 3\.[0-9] MB, [0-9.]+ MB/s, [0-9]+ s, for a_cat_1 \($READER1\)\$" "$TMP/out" &&
       grep -Eq ", for a_cat_1 \($READER2\)\$" "$TMP/out"
   }
-  wait_for 20 both_are_seen || fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
+  wait_for both_are_seen || fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
   "$SYMFS" status --json "$MNT_slow" >"$TMP/json" || fail "status --json"
   tr -d ' \n' <"$TMP/json" >"$TMP/out"
   number='[0-9][0-9]*'
@@ -105,10 +105,10 @@ if command -v curl >/dev/null && command -v gcc >/dev/null && command -v objcopy
   watcher=$!
   PIDS="$PIDS $watcher"
   twice() { [ "$(grep -c "^$MNT_slow: symfs " "$TMP/watched")" -ge 2 ]; }
-  wait_for 20 twice || fail "status --watch: $(cat "$TMP/watched")"
+  wait_for twice || fail "status --watch: $(cat "$TMP/watched")"
   kill "$READER1" "$READER2"
   symfs_umount slow
-  wait_gone $watcher 20 || fail "status --watch outlives the mount"
+  wait_gone $watcher || fail "status --watch outlives the mount"
   wait $watcher
   [ $? = 1 ] || fail "status --watch after the end of the mount: exit $?"
   status 2 --watch --json
@@ -120,7 +120,7 @@ touch "$TMP/flag"
 MOUNTS="$MOUNTS $TMP/deaf"
 "$top_builddir/tests/helpers/hang" "$TMP/deaf" "$TMP/flag" symfs >"$TMP/hang.log" 2>&1 &
 PIDS="$PIDS $!"
-wait_for 20 is_mounted "$TMP/deaf" || fail "no mount that hangs: $(cat "$TMP/hang.log")"
+wait_for is_mounted "$TMP/deaf" || fail "no mount that hangs: $(cat "$TMP/hang.log")"
 status 4 "$TMP/deaf"
 grep -q "no answer in 2 s" "$TMP/err" || fail "a hanging daemon: $(cat "$TMP/err")"
 from=$(now_ms)
@@ -137,7 +137,7 @@ status 0 "$MNT_dead"
 # Fields are separated by tabs, as they are in .symfs/sources.
 grep -Fqx "$(cat "$MNT_dead/.symfs/sources")" "$TMP/out" || fail "the line of a source: $(cat "$TMP/out")"
 kill -KILL "$PID_dead"
-wait_gone "$PID_dead" 20 || fail "SIGKILL"
+wait_gone "$PID_dead" || fail "SIGKILL"
 status 3 "$MNT_dead"
 grep -q 'is its daemon gone' "$TMP/err" || fail "a dead mount: $(cat "$TMP/err")"
 "$SYMFS" umount "$MNT_dead" || fail "umount of a dead mount"
@@ -167,7 +167,7 @@ from=$(now_ms)
 timeout 60 "$SYMFS" umount "$TMP/mnt$esc" 2>"$TMP/err" || fail "umount of a stopped mount: $(cat -v "$TMP/err")"
 [ $(($(now_ms) - from)) -le 10000 ] || fail "umount of a stopped mount: $(($(now_ms) - from)) ms"
 kill -CONT "$pid"
-wait_gone "$pid" 20 || fail "the daemon stays"
+wait_gone "$pid" || fail "the daemon stays"
 
 # ---- umount waits ten seconds at most ------------------------------------------------------------
 [ -n "${SYMFS_INSIDE:-}" ] || { say "a copy of a mount: only as root"; exit 0; }
@@ -176,7 +176,7 @@ unshare -m --propagation private sleep 600 &
 holder=$!
 PIDS="$PIDS $holder"
 copied() { [ "$(readlink "/proc/$holder/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]; }
-wait_for 20 copied || fail "unshare"
+wait_for copied || fail "unshare"
 from=$(now_ms)
 timeout 60 "$SYMFS" umount "$MNT_held" 2>"$TMP/err"
 r=$? took=$(($(now_ms) - from))
@@ -185,4 +185,4 @@ r=$? took=$(($(now_ms) - from))
 [ $took -le 10000 ] || fail "umount takes $took ms"
 say "umount gave up after $took ms"
 kill $holder
-wait_gone "$PID_held" 20 || fail "the daemon outlives the last copy"
+wait_gone "$PID_held" || fail "the daemon outlives the last copy"

@@ -23,10 +23,10 @@ get() { exec "$SYMFS" get --stall-timeout 3s --no-default-sources --cache "$TMP/
 PIDS="$PIDS $!"
 one=$!
 asked() { [ "$(upstream_count "$URL_up" inflight "/$name")" = 1 ]; }
-wait_for 20 asked || fail "no server is asked"
+wait_for asked || fail "no server is asked"
 leader=$(pgrep -P $one -x symfs || echo $one)
 came() { [ "$(upstream_count "$URL_up" bytes "/$name")" -ge 300000 ]; }
-wait_for 20 came || fail "nothing comes"
+wait_for came || fail "nothing comes"
 kill -STOP "$leader"
 
 from=$(now_ms)
@@ -37,11 +37,11 @@ grep -q 'has stalled' "$TMP/m.log" || fail "it did not go its own way: $(cat "$T
 [ "$(upstream_count "$URL_up" requests "/$name")" -ge 2 ] || fail "the mount did not download it"
 
 stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store" "gdb/$name" >/dev/null 2>&1; }
-wait_for 30 stored || fail "what was read is not stored"
+wait_for stored || fail "what was read is not stored"
 upstream_fault "$URL_up" "/$name" status 503
 kill -CONT "$leader"
 kill -CONT "$one"
-wait_gone "$one" 60 || fail "the stopped process does not end"
+wait_gone "$one" || fail "the stopped process does not end"
 wait "$one" || fail "symfs get: $? $(cat "$TMP/one.log")"
 same_file "$(cat "$TMP/one.out")" "$TMP/far/full/large"
 "$SYMFS" cache verify --cache "$TMP/store" >"$TMP/verify.log" 2>&1 || fail "the store: $(cat "$TMP/verify.log")"

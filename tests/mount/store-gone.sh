@@ -25,7 +25,7 @@ never_enoent() {
   ne_path=$MNT_m/$(eval "echo \"\$$1\"")
   : >"$TMP/said"
   came() { cmp "$(file_of "$ne_name")" "$ne_path" 2>>"$TMP/said"; }
-  wait_for 10 came || fail "$row: $1 does not come: $(tail -n 1 "$TMP/said")"
+  wait_for came || fail "$row: $1 does not come: $(tail -n 1 "$TMP/said")"
   grep -vq 'Input/output error' "$TMP/said" && fail "$row: $1: $(cat "$TMP/said")"
 }
 begin() {
@@ -48,14 +48,14 @@ goes_on() {
   never_enoent two
   put_gdb "$TMP/up" "$(file_of late)" .debug # it was remembered to be missing by the old store
   [ "$row" = exchanged ] || # that store remembers it, too
-    wait_for 10 here late || fail "$row: a miss outlived its store: $(stat "$MNT_m/$late" 2>&1)"
+    wait_for here late || fail "$row: a miss outlived its store: $(stat "$MNT_m/$late" 2>&1)"
   look 6 1 2000000 5000
   cmp "$TMP/large1" - <&6 || fail "$row: an open file that was here in part"
   cmp "$(file_of one)" - <&5 || fail "$row: an open file that was stored"
   exec 5<&- 6<&-
   same_file "$TMP/large1" "$MNT_m/gdb/$name1"
   stored() { "$SYMFS" get --offline --no-default-sources --cache "$store" "$two"; }
-  wait_for 10 stored || fail "$row: nothing is stored anew"
+  wait_for stored || fail "$row: nothing is stored anew"
   gone "$PID_m" && fail "$row: the daemon ended"
   rm "$TMP/up/${late#gdb/}"
 }
@@ -74,7 +74,7 @@ blocked() {
 row="removed"
 begin
 # The first rm fails if the daemon writes a file into the directory just then.
-wait_for 10 rm -rf "$store" || fail "$row: rm"
+wait_for rm -rf "$store" || fail "$row: rm"
 goes_on
 end
 

@@ -84,8 +84,8 @@ for kind in gone garbage cut; do
   symfs_mount m --cache "$TMP/store" --min-free none --source "gdb@$URL_plain"
   here "$one" || fail "before"
   damage $kind
-  wait_for 20 here "$one" || fail "index $kind under a mount: what was stored cannot be read: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
-  wait_for 20 here "$three" || fail "index $kind under a mount: nothing new comes: $(cat "$MNT_m/$three" 2>&1 >/dev/null)"
+  wait_for here "$one" || fail "index $kind under a mount: what was stored cannot be read: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
+  wait_for here "$three" || fail "index $kind under a mount: nothing new comes: $(cat "$MNT_m/$three" 2>&1 >/dev/null)"
   gone "$PID_m" && fail "index $kind under a mount: the daemon ended"
   symfs_umount m
   get --offline "gdb/$one" || fail "index $kind under a mount: afterwards: $(cat "$TMP/err")"
@@ -143,11 +143,11 @@ stat "$MNT_m/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug" 2>"$TMP/
 gone "$PID_m" && fail "a full disk ended the daemon"
 rm "$TMP/disk/ballast"
 mount -o remount,size=64m "$TMP/disk" || fail remount
-wait_for 20 here "$big" || fail "there is space again, and the file does not come: $(cat "$MNT_m/$big" 2>&1 >/dev/null)"
-wait_for 20 here "$three" || fail "there is space again, and another does not come"
+wait_for here "$big" || fail "there is space again, and the file does not come: $(cat "$MNT_m/$big" 2>&1 >/dev/null)"
+wait_for here "$three" || fail "there is space again, and another does not come"
 
 # What had to go to make room is fetched again.
-wait_for 20 here "$two" || fail "there is space again, and what was evicted does not come back"
+wait_for here "$two" || fail "there is space again, and what was evicted does not come back"
 symfs_umount m
 "$SYMFS" cache verify --cache "$TMP/disk/store" >"$TMP/out" 2>&1 ||
   fail "cache verify after all that: $(cat "$TMP/out")"

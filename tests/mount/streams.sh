@@ -87,10 +87,10 @@ up "--log-file" 0
 grep -qx "symfs mount: $TMP/m: logs to $TMP/log" "$TMP/said" ||
   fail "it does not say where it logs: $(cat "$TMP/said")"
 kill -HUP "$pid"
-wait_for 20 logged mount "$TMP/log" || fail "--log-file: no word of a reload: $(cat "$TMP/log")"
+wait_for logged mount "$TMP/log" || fail "--log-file: no word of a reload: $(cat "$TMP/log")"
 mv "$TMP/log" "$TMP/log.1"
 kill -HUP "$pid"
-wait_for 20 logged mount "$TMP/log" || fail "SIGHUP does not open the log file anew"
+wait_for logged mount "$TMP/log" || fail "SIGHUP does not open the log file anew"
 [ "$(stat -c %a "$TMP/log")" = 640 ] || fail "a log file of mode $(stat -c %a "$TMP/log")"
 down "--log-file"
 (background -o "log_file=$TMP/log2" 2>&1) >"$TMP/said" || fail "-o log_file: $(cat "$TMP/said")"
@@ -115,13 +115,13 @@ symfs_serve a --access-log "$TMP/alog"
 mv "$TMP/alog" "$TMP/alog.1"
 mkfifo "$TMP/alog"
 kill -HUP "$PID_a"
-wait_for 20 grep -q "reloaded" "$TMP/a.log" || fail "SIGHUP with a pipe as access log: $(cat "$TMP/a.log")"
+wait_for grep -q "reloaded" "$TMP/a.log" || fail "SIGHUP with a pipe as access log: $(cat "$TMP/a.log")"
 fetch_url "$URL_a/healthz" >"$TMP/health" || fail "requests wait for the reader of the access log"
-wait_for 20 grep -q /healthz "$TMP/alog.1" || fail "what cannot be opened replaced the access log"
+wait_for grep -q /healthz "$TMP/alog.1" || fail "what cannot be opened replaced the access log"
 exec 9<>"$TMP/alog" # a reader that reads nothing
 kill -HUP "$PID_a"
 reloads() { [ "$(grep -c reloaded "$TMP/a.log")" -ge "$1" ]; }
-wait_for 20 reloads 2 || fail "SIGHUP with a reader: $(cat "$TMP/a.log")"
+wait_for reloads 2 || fail "SIGHUP with a reader: $(cat "$TMP/a.log")"
 long=$(head -c 3000 /dev/zero | tr '\0' a)
 seq -f "url = \"$URL_a/%g/$long\"" 40 >"$TMP/urls" # of 3,000 bytes each; 64 KiB have room
 curl -s --max-time 20 -o /dev/null -K "$TMP/urls" || fail "a full pipe as access log: curl ends with $?"
@@ -129,12 +129,12 @@ exec 9>&-
 symfs_unserve a
 
 symfs_serve s --source "$TMP/root" --log-file "$TMP/slog"
-wait_for 20 grep -q "logs to $TMP/slog" "$TMP/s.log" || fail "serve does not say where it logs"
+wait_for grep -q "logs to $TMP/slog" "$TMP/s.log" || fail "serve does not say where it logs"
 kill -HUP "$PID_s"
-wait_for 20 logged serve "$TMP/slog" || fail "serve --log-file: $(cat "$TMP/slog")"
+wait_for logged serve "$TMP/slog" || fail "serve --log-file: $(cat "$TMP/slog")"
 mv "$TMP/slog" "$TMP/slog.1"
 kill -HUP "$PID_s"
-wait_for 20 logged serve "$TMP/slog" || fail "serve: SIGHUP does not open the log file anew"
+wait_for logged serve "$TMP/slog" || fail "serve: SIGHUP does not open the log file anew"
 symfs_unserve s
 
 # ---- syslog ------------------------------------------------------------------------------------
@@ -153,12 +153,12 @@ grep -q "logs nothing: .*--log-file" "$TMP/said" || fail "no syslog, and it says
 down "no syslog"
 "$top_builddir/tests/helpers/notify-recv" /dev/log >"$TMP/syslog" 2>&1 &
 PIDS="$PIDS $!"
-wait_for 10 test -S /dev/log || fail "notify-recv: $(cat "$TMP/syslog")"
+wait_for test -S /dev/log || fail "notify-recv: $(cat "$TMP/syslog")"
 (background 2>&1; echo "exit $?") | cat >"$TMP/said"
 grep -qx 'exit 0' "$TMP/said" || fail "syslog: $(cat "$TMP/said")"
 up "syslog" 0
 grep -qx "symfs mount: $TMP/m: logs to syslog" "$TMP/said" || fail "syslog, and it says: $(cat "$TMP/said")"
 kill -HUP "$pid"
-wait_for 20 grep -q 'symfs mount: .*reloaded' "$TMP/syslog" ||
+wait_for grep -q 'symfs mount: .*reloaded' "$TMP/syslog" ||
   fail "syslog has no word of a reload: $(cat "$TMP/syslog")"
 down "syslog"

@@ -39,7 +39,7 @@ mkdir "$TMP/root"
 "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
   --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
-wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
 printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "a"]\nurl = %s\nlayout = breakpad\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_a" >"$TMP/conf"
 symfs_serve b --config "$TMP/conf"
@@ -50,9 +50,9 @@ same_file "$TMP/made.sym" "$TMP/body"
 [ -z "$(mark "$URL_b/breakpad/$OTHER")" ] || fail "the published file got the mark: $(cat "$TMP/head")"
 same_file "$TMP/sym/$OTHER" "$TMP/body"
 published() { grep -rls "libProg.so" "$TMP/root/k" | grep -q .; }
-wait_for 30 published || fail "the published file is not in the bucket: $(find "$TMP/root")"
+wait_for published || fail "the published file is not in the bucket: $(find "$TMP/root")"
 drained() { fetch_url "$URL_b/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
-wait_for 30 drained || fail "the queue does not drain"
+wait_for drained || fail "the queue does not drain"
 ! find "$TMP/root" -type f -exec cmp -s "$TMP/made.sym" {} \; -print | grep -q . ||
   fail "the bucket has the made file"
 ! grep -rqs "Prog/$ID" "$TMP/root/k" || fail "the bucket has a key of the made file"

@@ -46,7 +46,7 @@ module() {
   cmp "$at" "$TMP/bare" || fail "$name, without the program: $(diff "$TMP/bare" "$at" |
     head -n 5) $(cat "$TMP/later.log")"
   put "$all" "$program"
-  wait_for 60 cmp -s "$at" "$TMP/want" || fail "$name: $(diff "$TMP/want" "$at" | head -n 5) $(cat "$TMP/later.log")"
+  wait_for cmp -s "$at" "$TMP/want" || fail "$name: $(diff "$TMP/want" "$at" | head -n 5) $(cat "$TMP/later.log")"
   symfs_umount later
   rm -rf "$TMP/store-later"
   tried=$((tried + 1))

@@ -52,7 +52,7 @@ grep -q '^INFO UNWIND none$' "$MNT_later/breakpad/$SYM" || fail "no program, and
 ! grep -q '^STACK' "$MNT_later/breakpad/$SYM" || fail "rules without a program"
 cp -r "$TMP/both/." "$TMP/debug"
 better() { grep -q '^STACK CFI' "$MNT_later/breakpad/$SYM"; }
-wait_for 60 better || fail "it was not made again: $(cat "$TMP/later.log")"
+wait_for better || fail "it was not made again: $(cat "$TMP/later.log")"
 is_made "$MNT_later/breakpad/$SYM" "with the program"
 symfs_umount later
 

@@ -175,7 +175,7 @@ while [ $kills -lt 6 ]; do
 done
 kill -STOP "$pid"
 stopped() { grep -q '^State:[[:space:]]*T' "/proc/$pid/status"; }
-wait_for 30 stopped || fail "the program does not stop"
+wait_for stopped || fail "the program does not stop"
 ask stopped.txt "$pid" || fail "stopped: $(cat stopped.txt.log)"
 has stopped.txt 'prog  main [+] '
 stopped || fail "a stopped process was let go"

@@ -59,7 +59,7 @@ server_asks() { # REQUEST TO [URL]
 server_asks good good-part
 cmp "$TMP/good-command" "$TMP/good-part" || fail "the server answers otherwise than the command"
 both_made() { [ "$(made "$TMP/one.log")" = 2 ]; }
-wait_for 100 both_made || fail "the idle server made no GSYM"
+wait_for both_made || fail "the idle server made no GSYM"
 server_asks good good-whole
 cmp "$TMP/good-part" "$TMP/good-whole" || fail "GSYM of the whole file answers otherwise than a part"
 server_asks good good-mapped

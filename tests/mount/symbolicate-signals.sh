@@ -25,7 +25,7 @@ symbolicate() { TMPDIR=$TMP/links exec own/symfs symbolicate --no-default-source
 ours() { for o in /proc/[0-9]*/exe; do case $(readlink "$o") in "$TMP"/own/*) echo "$o" ;; esac; done 2>/dev/null; }
 none_left() { [ -z "$(ours)" ]; }
 left() { # WHAT
-  wait_for 20 none_left || fail "$1: a process is left: $(ours)"
+  wait_for none_left || fail "$1: a process is left: $(ours)"
   [ -z "$(ls links)" ] || fail "$1: a file is left: $(ls links)"
 }
 stores=0
@@ -38,7 +38,7 @@ waits() { # WHAT ARGUMENTS...: starts a command, until the source is asked
   (symbolicate --source "debuginfod@$URL_slow" "$@" >out 2>err) &
   pid=$!
   PIDS="$PIDS $pid"
-  wait_for 60 asked || fail "$w_what: no server was asked: $(cat out err)"
+  wait_for asked || fail "$w_what: no server was asked: $(cat out err)"
   [ -n "$(ls links)" ] || fail "$w_what: the command has no link to a file of this machine"
 }
 asked() { [ "$(upstream_count "$URL_slow" get)" -ge 1 ]; }

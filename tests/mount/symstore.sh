@@ -99,7 +99,7 @@ symfs_mount e --config "$TMP/conf"
 cat "$TMP/e/$file" >/dev/null 2>&1 &
 cat_pid=$!
 is_asked() { [ "$(upstream_count "$up" requests /index2.txt)" = 1 ]; }
-wait_for 10 is_asked || fail "index2.txt is not asked for: $(upstream_count "$up" requests)"
+wait_for is_asked || fail "index2.txt is not asked for: $(upstream_count "$up" requests)"
 eval "e_pid=\$PID_e"
 kill -TERM "$e_pid"
 wait "$e_pid" || fail "the daemon ended with $?: $(cat "$TMP/e.log")"
@@ -177,16 +177,16 @@ asked_anew() { # once the daemon has heard
 }
 kill -HUP "$j_pid"
 n=0
-wait_for 20 asked_anew || fail "a reload does not look at the index"
-wait_for 10 grep -q 'lastid.txt 304' "$TMP/requests" || fail "not asked by its ETag: $(cat "$TMP/requests")"
+wait_for asked_anew || fail "a reload does not look at the index"
+wait_for grep -q 'lastid.txt 304' "$TMP/requests" || fail "not asked by its ETag: $(cat "$TMP/requests")"
 grep -q '000Admin/0' "$TMP/requests" && fail "read again although nothing changed: $(cat "$TMP/requests")"
 cp "$PDB" "$TMP/www/Prog.pdb/$DID/Prog.pdb"
 printf '%s\r\n' "$listed" >"$TMP/www/000Admin/0000000003"
 printf '%010d \r\n' 3 >"$TMP/www/000Admin/lastid.txt"
 : >"$TMP/requests"
 kill -HUP "$j_pid"
-wait_for 20 asked_anew || fail "a reload does not look at the index"
-wait_for 20 cmp -s "$TMP/j/$file" "$PDB" || fail "what was added is not found: $(cat "$TMP/requests")"
+wait_for asked_anew || fail "a reload does not look at the index"
+wait_for cmp -s "$TMP/j/$file" "$PDB" || fail "what was added is not found: $(cat "$TMP/requests")"
 [ "$(grep -c '000Admin/0' "$TMP/requests")" = 1 ] || fail "more was read than was added: $(cat "$TMP/requests")"
 symfs_umount j
 # A damaged copy of the index in the store is fetched anew.

@@ -46,7 +46,7 @@ user_pid() { as_user sed -n 's/^pid //p' "$mnt/.symfs/stats"; }
 user_mount -f "$mnt" >"$TMP/fg.log" 2>&1 &
 shell=$!
 PIDS="$PIDS $shell"
-wait_for 20 answers || fail "the mount does not answer"
+wait_for answers || fail "the mount does not answer"
 pid=$(user_pid)
 PIDS="$PIDS $pid"
 [ "$(stat -c %u "/proc/$pid")" != 0 ] || fail "the daemon runs as root"
@@ -84,7 +84,7 @@ answers || fail "it returned, and the mount does not answer"
 pid=$(user_pid)
 PIDS="$PIDS $pid"
 as_user fusermount3 -u "$mnt" || fail "fusermount3 -u"
-wait_gone "$pid" 20 || fail "fusermount3 -u: the daemon stays"
+wait_gone "$pid" || fail "fusermount3 -u: the daemon stays"
 
 user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "again: $?"
 pid=$(user_pid)
@@ -94,14 +94,14 @@ r=$?
 [ $r = 1 ] || fail "umount of a busy mount: exit $r, $(cat "$TMP/err")"
 answers || fail "a refused umount broke the mount"
 kill -KILL "$pid"
-wait_gone "$pid" 20 || fail SIGKILL
+wait_gone "$pid" || fail SIGKILL
 user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "a dead mount is not replaced"
 as_user cat "$mnt/$prog" >"$TMP/copy" || fail "read after a crash"
 same_file "$TMP/copy" "$TMP/root/$prog"
 pid=$(user_pid)
 PIDS="$PIDS $pid"
 as_user kill -TERM "$pid"
-wait_gone "$pid" 20 || fail SIGTERM
+wait_gone "$pid" || fail SIGTERM
 grep -q " $mnt " /proc/self/mountinfo && fail "SIGTERM: still mounted"
 
 # ---- allow_other is for those whom the system allows it --------------------------------------
@@ -146,7 +146,7 @@ as_other "$TMP/bin/symfs" status --json "$mnt" | tr -d ' ' | grep -q '"activity"
 as_other "$TMP/bin/symfs" why "$mnt/$prog" >"$TMP/out" 2>"$TMP/err"
 [ $? != 2 ] && grep -q "another user's mount" "$TMP/err" || fail "why in another user's mount: $(cat "$TMP/err")"
 "$SYMFS" umount "$mnt" || fail "root cannot unmount it"
-wait_gone "$pid" 20 || fail "the daemon outlives the unmount by root"
+wait_gone "$pid" || fail "the daemon outlives the unmount by root"
 # Another user's store is not ours.
 setpriv --reuid=65533 --regid=65533 --clear-groups "$TMP/bin/symfs" get --no-default-sources \
   --cache "$TMP/user/cache/symfs" gdb/"$prog" >/dev/null 2>"$TMP/err"

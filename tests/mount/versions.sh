@@ -117,7 +117,7 @@ for i in 1 2 3 4; do
 done
 at_once "HEAD" curl -gsSI --noproxy '*' -o /dev/null "$URL_s/gdb/$name"
 for i in 1 2 3 4; do
-  wait_for 60 test -s "$TMP/beside-$i.rc"
+  wait_for test -s "$TMP/beside-$i.rc"
   read -r rc <"$TMP/beside-$i.rc"
   is_part "$i" "$TMP/beside-$i"
   [ "$rc" != 0 ] || is_whole "$i" "$TMP/beside-$i" two

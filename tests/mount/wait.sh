@@ -39,7 +39,7 @@ ended there || fail "files that are there: $(cat "$TMP/there.log")"
 # ---- a source without events gets the file later ---------------------------------------------------
 wait_begin later --source "breakpad@$URL_up" "breakpad/$sym_3"
 asked() { [ "$(upstream_count "$URL_up" get "/$sym_3")" -ge "$1" ]; }
-wait_for 60 asked 2 || fail "the source is not asked again"
+wait_for asked 2 || fail "the source is not asked again"
 [ "$(upstream_count "$URL_up" get '/events/*')" = 1 ] ||
   fail "the source was asked for events $(upstream_count "$URL_up" get '/events/*') times"
 put a3.so.sym "$sym_3"
@@ -50,7 +50,7 @@ symfs_serve one --source "breakpad@$URL_up"
 metric() { fetch_url "$URL_one/metrics" | sed -n "s/^symfs_$1 //p"; }
 wait_begin told --source "breakpad@$URL_one" "breakpad/$sym_4"
 hears() { [ "$(metric http_listeners)" = 1 ]; }
-wait_for 60 hears || fail "it does not listen: $(cat "$TMP/told.log")"
+wait_for hears || fail "it does not listen: $(cat "$TMP/told.log")"
 began=$(now_ms)
 "$SYMFS" add --cache "$TMP/other" "$TMP/a4.so.sym" >"$TMP/add.out" || fail "add: $(cat "$TMP/add.out")"
 put a4.so.sym "$sym_4"
@@ -60,12 +60,12 @@ ended told || fail "a file that the server gets: $(cat "$TMP/told.log")"
 took=$(($(now_ms) - began))
 say "reported after $took ms"
 hears_none() { [ "$(metric http_listeners)" = 0 ]; }
-wait_for 20 hears_none || fail "the stream stays open"
+wait_for hears_none || fail "the stream stays open"
 
 # ---- the store of this machine ------------------------------------------------------------------------
 id=$(build_id "$TMP/p/bin/prog")
 wait_begin own --source "breakpad@$URL_up" "debuginfod/buildid/$id/debuginfo"
-wait_for 20 test -e "$TMP/store-own/index.sqlite" || fail "no store"
+wait_for test -e "$TMP/store-own/index.sqlite" || fail "no store"
 "$SYMFS" add --cache "$TMP/store-own" "$TMP/p/debug/prog.debug" >"$TMP/add.out" || fail "add: $(cat "$TMP/add.out")"
 ended own || fail "a file that was added: $(cat "$TMP/own.log")"
 

@@ -49,7 +49,7 @@ sleep_id=$(build_id "$(command -v sleep)")
 sleep 1000 &
 pid=$!
 PIDS="$PIDS $pid"
-wait_for 10 grep -q libc /proc/$pid/maps || fail "sleep does not start"
+wait_for grep -q libc /proc/$pid/maps || fail "sleep does not start"
 warm $pid >"$TMP/out" || fail "warm PID: $(cat "$TMP/warm.err")"
 grep -q "	$sleep_id	" "$TMP/out" || fail "warm PID does not know sleep, $sleep_id: $(cat "$TMP/out")"
 mkfifo "$TMP/pipe"
@@ -130,7 +130,7 @@ mkfifo "$NEAR/bin/libprog.so" || fail "mkfifo"
 writer=$!
 PIDS="$PIDS $writer"
 writes() { [ "$(cut -d" " -f3 "/proc/$writer/stat")" = S ]; }
-wait_for 20 writes || fail "the pipe's writer does not wait: $(cat "/proc/$writer/stat")"
+wait_for writes || fail "the pipe's writer does not wait: $(cat "/proc/$writer/stat")"
 core sh -c 'exit 7'
 [ $? = 7 ] || fail "symfs core with a pipe at the path of a module"
 gone $writer && fail "symfs core opens a pipe that a core names"
@@ -147,9 +147,9 @@ for signal in $signals; do
     sh -c 'echo >"$0"; exec sleep 600' "$TMP/ready" >"$TMP/out" 2>&1 &
   command=$!
   PIDS="$PIDS $command"
-  wait_for 60 test -s "$TMP/ready" || fail "no debugger: $(cat "$TMP/out")"
+  wait_for test -s "$TMP/ready" || fail "no debugger: $(cat "$TMP/out")"
   kill -$signal $command
-  wait_gone $command 60 || fail "symfs core stays after SIG$signal"
+  wait_gone $command || fail "symfs core stays after SIG$signal"
   wait $command
   r=$?
   [ $r = 143 ] || [ $r = 129 ] || fail "symfs core after SIG$signal: exit $r: $(cat "$TMP/out")"

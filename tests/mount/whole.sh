@@ -39,7 +39,7 @@ ends "$MNT_m/gdb" "$URL_distant"
 new_file 30
 [ -f "$MNT_m/gdb/$name" ] || fail "stat"
 idle() { [ "$(upstream_count "$URL_distant" inflight "/$name")" = 0 ]; }
-wait_for 20 idle || fail "the transfer of what was looked at is held"
+wait_for idle || fail "the transfer of what was looked at is held"
 [ "$(upstream_count "$URL_distant" bytes "/$name")" -lt 20000000 ] || fail "a look cost all bytes"
 same_file "$MNT_m/gdb/$name" "$file"
 symfs_umount m

@@ -87,7 +87,7 @@ check() { # KIND WAY ARGS...: by every client, each with a store of its own
       symfs_mount c --cache "$c_store" "$@"
       # The first request may come while a tree is being walked.
       better_there() { [ "$(which_is "$MNT_c/$c_path" "$c_kind")" = better ]; }
-      wait_for 10 better_there || fail "$c_kind, $c_way: the mount has $(which_is "$MNT_c/$c_path" "$c_kind")"
+      wait_for better_there || fail "$c_kind, $c_way: the mount has $(which_is "$MNT_c/$c_path" "$c_kind")"
       symfs_umount c
       ;;
     get)

@@ -49,7 +49,7 @@ add_in_order() { # KIND FIRST SECOND
   exec 7<"$a_mnt/$a_path"
   "$SYMFS" add --cache "$a_store" "$TMP/$3/$1" >"$TMP/out" || fail "add $1 $3: $(cat "$TMP/out")"
   better_now() { [ "$(which_is "$a_mnt/$a_path" "$1")" = better ]; }
-  wait_for 3 better_now "$1" || fail "add $1, $2 first: the better one is not served"
+  wait_for better_now "$1" || fail "add $1, $2 first: the better one is not served"
   cat <&7 >"$TMP/old" || fail "the open handle fails"
   exec 7<&-
   [ "$(which_is "$TMP/old" "$1")" = "$2" ] || fail "add $1: the open handle has other bytes"
@@ -113,7 +113,7 @@ for kind in elf sym; do
   symfs_mount "mixed$kind" --no-default-sources --cache "$TMP/store-mixed-$kind" --source "scan@$TMP/tree-$kind"
   eval "mnt=\$MNT_mixed$kind"
   mixed() { [ "$(which_is "$mnt/$(layout_of $kind)/$(place_of $kind)" $kind)" = better ]; }
-  wait_for 5 mixed || fail "mixed $kind: the worse one"
+  wait_for mixed || fail "mixed $kind: the worse one"
   symfs_umount "mixed$kind"
   cells=$((cells + 1))
 done
@@ -156,13 +156,13 @@ symfs_mount gs --cache "$TMP/store-gsym"
 symfs_mount gt --cache "$TMP/store-gtree" --source "scan@$TMP/tree-gsym"
 "$SYMFS" add --cache "$TMP/store-gsym" "$TMP/worse/elf" >/dev/null || fail "add"
 for m in "$MNT_gs" "$MNT_gt"; do
-  wait_for 5 cat "$m/gsym/gdb/$elf_place.gsym" >"$TMP/gsym" 2>/dev/null || fail "no GSYM of symbols"
+  wait_for cat "$m/gsym/gdb/$elf_place.gsym" >"$TMP/gsym" 2>/dev/null || fail "no GSYM of symbols"
   lines_of "$m" && fail "lines of a file without debug information"
 done
 "$SYMFS" add --cache "$TMP/store-gsym" "$TMP/better/elf" >/dev/null || fail "add"
 cp "$TMP/better/elf" "$TMP/tree-gsym/y"
 for m in "$MNT_gs" "$MNT_gt"; do
-  wait_for 5 lines_of "$m" || fail "GSYM was not made anew: $m"
+  wait_for lines_of "$m" || fail "GSYM was not made anew: $m"
   cells=$((cells + 1))
 done
 symfs_umount gs
@@ -179,7 +179,7 @@ grep -q '"type": "breakpad", "source": "add", "worth": "symbols=full"' "$TMP/ans
   fail "Debug: $(cat "$TMP/answer")"
 "$SYMFS" add --cache "$TMP/store-stacks" "$TMP/better/sym" >/dev/null || fail "add"
 by_better() { asked && grep -q '"line": 7' "$TMP/answer"; }
-wait_for 5 by_better || fail "stacks after an improvement: $(cat "$TMP/answer")"
+wait_for by_better || fail "stacks after an improvement: $(cat "$TMP/answer")"
 symfs_unserve st
 cells=$((cells + 2))
 

@@ -14,14 +14,14 @@ mkdir "$ROOT"
   --hook "$TMP/hook" --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
 wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
+printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
 echo 'int main(void) { return 0; }' >"$TMP/p.c"
 id() { printf 'fa%02d%036d' "$1" 9; }
 for n in 1 2 3 4 5 6; do
   ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
 done
-export SYMFS_TEST_BUCKET_WAIT=500
+export SYMFS_TEST_BUCKET_WAIT=3600000
 symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf" --upload
 code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
@@ -29,7 +29,7 @@ path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
 sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
 number() { fetch_url "$1/metrics" | sed -n "s/^symfs_bucket_$2 //p"; } # URL NAME
 drained() { [ "$(number "$1" queued_files)" = 0 ]; }
-sql() { sqlite3 -cmd '.timeout 20000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"; }
+sql() { sqlite3 -cmd '.timeout 300000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"; }
 is_in_bucket() { [ -e "$ROOT/b/$(sha "$1")" ] && grep -qs "$(sha "$1")" "$ROOT"/k/*; }
 not_in_bucket() { ! grep -qs "$(sha "$1")" "$ROOT"/k/*; }
 put() { # STATUS URL NUMBER
@@ -82,7 +82,7 @@ put 201 "$URL_a" 6
 mkdir -p "$ROOT/probe"
 : >"$ROOT/probe/0123456789abcdef0123456789abcdef"
 : >"$ROOT/probe/note"
-gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "$TMP/conf" \
+gc() { env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 --no-default-sources --config "$TMP/conf" \
   --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
 gc 86400 || fail "gc: $(cat "$TMP/err")"
 [ -e "$ROOT/probe/0123456789abcdef0123456789abcdef" ] || fail "gc removed a young probe"

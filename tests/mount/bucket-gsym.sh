@@ -18,7 +18,7 @@ upstream_start up --root "$TMP/up"
   --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
 wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "up"]\nurl = %s\ntype = debuginfod\n' \
+printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n[source "up"]\nurl = %s\ntype = debuginfod\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_up" >"$TMP/conf"
 server() { SYMFS_DEBUG=fetch symfs_serve "$1" --config "$TMP/conf"; }
 gsym() { fetch_url -o "$TMP/$2.gsym" "$1/gsym/gdb/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" |
@@ -52,7 +52,7 @@ made() { grep -ls 'v1	gsym' "$TMP"/root/k/* "$TMP"/none; }
 marks() { find "$TMP/root/m" -type f 2>/dev/null; }
 rm -r "$TMP/root"
 mkdir "$TMP/root"
-SYMFS_DEBUG=fetch symfs_serve d --config "$TMP/conf" --upload
+SYMFS_TEST_BUCKET_WAIT=600000 SYMFS_DEBUG=fetch symfs_serve d --config "$TMP/conf" --upload
 server e
 gsym "$URL_e" e || fail "no GSYM in an empty bucket"
 wait_for drained "$URL_e" || fail "the queue does not drain"
@@ -71,7 +71,7 @@ wait_for drained "$URL_d" || fail "the queue does not drain"
 got=$(purge)
 [ "$got" = 204 ] || fail "the second DELETE: $got"
 wait_for all_ended || fail "the GSYM is still in the bucket: $(find "$TMP/root")"
-timeout 20 "$SYMFS" why --no-default-sources --cache "$TMP/store-d" \
+"$SYMFS" why --no-default-sources --cache "$TMP/store-d" \
   "gsym/gdb/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug.gsym" >"$TMP/why" 2>&1
 grep -q 'purged by' "$TMP/why" || fail "why does not tell of the purge: $(cat "$TMP/why")"
 
@@ -79,7 +79,7 @@ grep -q 'purged by' "$TMP/why" || fail "why does not tell of the purge: $(cat "$
 gsym "$URL_d" f || fail "no GSYM after the purge"
 wait_for drained "$URL_d" || fail "the queue does not drain"
 for mark in "$TMP"/root/m/*; do rm "$TMP/root/b/${mark##*/}"; done
-gc() { timeout 60 env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" \
+gc() { env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" \
   --cache "$TMP/store-gc" >"$TMP/out" 2>&1; }
 gc 86400 && [ -n "$(made)" ] || fail "gc removed a young mark: $(cat "$TMP/out")"
 gc 0 && grep -q '1 GSYM files of removed files ended' "$TMP/out" || fail "gc: $(cat "$TMP/out")"

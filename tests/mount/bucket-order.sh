@@ -16,6 +16,7 @@ id() { printf 'fc%02d%036d' "$1" 9; }
 for n in 1 2 3 4 5 6 7; do
   ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
 done
+export SYMFS_TEST_BUCKET_WAIT=600000
 code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
 path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
 sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
@@ -50,7 +51,7 @@ hook_ran() { [ -e "$TMP/hook.ran" ] || fail "no request ran the hook: $(tail -n 
 # Uploads a file in the moment of the hook. The test then looks at the status that the client got.
 upload_beside() { # URL NUMBER [FILE]
   : >"$TMP/beside"
-  printf 'curl -sS --max-time 60 --noproxy "*" -o "%s" -w "%%{http_code}\\n" -T "%s" "%s" >"%s" 2>&1 </dev/null\n' \
+  printf 'curl -sS --max-time 300 --noproxy "*" -o "%s" -w "%%{http_code}\\n" -T "%s" "%s" >"%s" 2>&1 </dev/null\n' \
     "$TMP/beside.text" "${3:-$TMP/prog$2}" "$1/$(path "$2")?class=try" "$TMP/beside"
 }
 uploaded_beside() {
@@ -66,7 +67,7 @@ store() { # NAME [PORT [OPTION]]: a store that serves $ROOT; sets s3_pid and s3_
   PIDS="$PIDS $s3_pid"
   wait_for grep -q 'listening on' "$TMP/$1.out" || fail "the store $1 did not start"
   s3_url=$(sed -n 's/^listening on //p' "$TMP/$1.out")
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' "$s3_url" >"$TMP/$1.conf"
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' "$s3_url" >"$TMP/$1.conf"
 }
 store main 0 --bare-etag
 store other
@@ -94,7 +95,7 @@ delete 202 "$URL_c" 2
 put 201 "$URL_b" 2
 is_whole 2 || fail "an upload is not in the bucket: $(find "$ROOT" -type f)"
 store other "${s3_url##*:}"
-settled() { [ "$(sqlite3 -cmd '.timeout 20000' "$TMP/store-c/index.sqlite" 'SELECT count(*) FROM outgone')" = 0 ]; }
+settled() { [ "$(sqlite3 -cmd '.timeout 300000' "$TMP/store-c/index.sqlite" 'SELECT count(*) FROM outgone')" = 0 ]; }
 wait_for settled || fail "the purge stays queued: $(cat "$TMP/other.requests")"
 wait_for no_marks
 is_whole 2 || fail "an upload after the answer to a purge is lost: $(find "$ROOT" -type f)"
@@ -129,7 +130,7 @@ wait_for purged || fail "a purge leaves $(count 5) keys: $(find "$ROOT/r/$(sha 5
 is_whole 1 && is_whole 2 || fail "the purge removed other files"
 
 # ---- a removal of a dead server that cannot be settled -------------------------------------------------------------
-gc() { timeout 60 "$SYMFS" cache gc --bucket $1 --no-default-sources --config "$TMP/main.conf" \
+gc() { "$SYMFS" cache gc --bucket $1 --no-default-sources --config "$TMP/main.conf" \
   --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }
 for n in 6 7; do
   put 201 "$URL_a" $n

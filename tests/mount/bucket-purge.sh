@@ -14,10 +14,11 @@ id() { printf 'fb%02d%036d' "$1" 9; }
 for n in 1 2 3 4 5 6 7 8 9; do
   ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
 done
+export SYMFS_TEST_BUCKET_WAIT=600000
 code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
 path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
 sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
-sql() { sqlite3 -cmd '.timeout 20000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"; }
+sql() { sqlite3 -cmd '.timeout 300000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"; }
 keys_of() { grep -ls "$(sha "$1")" "$ROOT"/k/*; }
 is_in_bucket() { [ -n "$(keys_of "$1")" ]; }
 not_in_bucket() { ! is_in_bucket "$1"; }
@@ -66,7 +67,7 @@ scenario() { # NAME [ARGUMENTS of the store...]
   s3_pid=$!
   PIDS="$PIDS $s3_pid"
   wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n' \
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' \
     "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
   symfs_serve a --config "$TMP/conf" --upload
   symfs_serve b --config "$TMP/conf" --upload
@@ -102,7 +103,7 @@ scenario() { # NAME [ARGUMENTS of the store...]
   put 201 "$URL_a" 3
   for moment in 'PUT x/*' 'DELETE k/*' 'DELETE r/*'; do
     hook "${moment% *}" "${moment#* }" <<END
-curl -sS --max-time 60 --noproxy '*' -o "$TMP/beside.text" -w '%{http_code}\n' -T "$TMP/prog3" "$URL_b/$(path 3)?class=keep" >"$TMP/beside" 2>&1 </dev/null &
+curl -sS --max-time 300 --noproxy '*' -o "$TMP/beside.text" -w '%{http_code}\n' -T "$TMP/prog3" "$URL_b/$(path 3)?class=keep" >"$TMP/beside" 2>&1 </dev/null &
 END
     : >"$TMP/beside"
     delete 204 "$URL_a" 3
@@ -134,7 +135,7 @@ kill -9 $PID_a
 printf 'e1\t9223372036854775807\t0\n' >"$TMP/end" && mv "$TMP/end" "$ROOT/e/$(sha 5)"
 END
   sql a "UPDATE objects SET ends = 1000 WHERE ends > 0"
-  timeout 20 "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 ||
+  "$SYMFS" cache expire --no-default-sources --cache "$TMP/store-a" >"$TMP/out" 2>&1 ||
     fail "expire: $(cat "$TMP/out")"
   wait_gone "$PID_a"
   hook_ran
@@ -157,7 +158,7 @@ END
   echo malformed >"$ROOT/e/$(sha 9)" # can be a hold
   put 200 "$URL_b" 6
   is_whole 6 || fail "$store: an upload behind a mark of a dead server: $(find "$ROOT" -type f)"
-  timeout 60 "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" \
+  "$SYMFS" cache gc --bucket --no-default-sources --config "$TMP/conf" --cache "$TMP/store-gc" \
     >"$TMP/out" 2>&1 || fail "gc: $(cat "$TMP/out")"
   no_trace 7 || fail "$store: gc leaves a removal of a dead server: $(find "$ROOT" -type f)"
   is_whole 9 || fail "$store: gc removes a key whose file may be held: $(find "$ROOT" -type f)"

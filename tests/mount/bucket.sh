@@ -59,7 +59,7 @@ iam.put_user_policy(UserName="u", PolicyName="p", PolicyDocument=json.dumps(
 boto3.client("s3", **who).create_bucket(Bucket="symbols")
 print(k["AccessKeyId"], k["SecretAccessKey"])
 END
-  ms_keys=$(timeout 300 "$PYTHON" "$TMP/prepare.py" "$S3" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
+  ms_keys=$("$PYTHON" "$TMP/prepare.py" "$S3" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
   ACCESS=${ms_keys% *} SECRET=${ms_keys#* }
 }
 # Files that differ, so that each has bytes of its own.
@@ -78,8 +78,10 @@ conf() { # NAME [LINES...]
     "$S3" "$ACCESS" "$SECRET" >"$TMP/$1.conf"
   printf '[source "up"]\nurl = %s\ntype = debuginfod\n' "$URL_up" >>"$TMP/$1.conf"
 }
-server() { # NAME: with the configuration and the store of that name
-  symfs_serve "$1" --config "$TMP/team.conf"
+server() { # NAME: with the store of that name. Only the server a does not wait long for the bucket.
+  case $1 in a) wait=500ms ;; *) wait=600s ;; esac
+  sed "s/^prefix/timeout = $wait\n&/" "$TMP/team.conf" >"$TMP/server-$1.conf"
+  symfs_serve "$1" --config "$TMP/server-$1.conf"
 }
 gets() { # URL NUMBER WHAT
   fetch_url -o "$TMP/got" "$1/buildid/$(id "$2")/executable" || fail "$3: file $2"
@@ -88,14 +90,6 @@ gets() { # URL NUMBER WHAT
 number() { fetch_url "$1/metrics" | sed -n "s/^symfs_bucket_$2 //p"; } # URL NAME
 drained() { [ "$(number "$1" queued_files)" = 0 ]; }
 upstream_gets() { upstream_count "$URL_up" get; }
-
-# A loaded machine can be slow once. A server that asks the stopped store is slow each time.
-stored_soon() { # NAME
-  start=$(now_ms)
-  gets "$URL_a" 1 "$1: a stored file while the store is stopped"
-  stored=$(($(now_ms) - start))
-  [ $stored -lt 500 ]
-}
 
 scenario() { # NAME
   upstream_reset "$URL_up"
@@ -113,15 +107,12 @@ scenario() { # NAME
   [ "$(number "$URL_b" queued_files)" = 0 ] && [ "$(number "$URL_b" files)" = 0 ] ||
     fail "$1: files of the bucket are queued"
 
-  # The store stops. Stored files are served, cold ones come from upstream after one bounded wait.
+  # The store stops. Stored files are served by a server that would wait for it for ten minutes, cold ones come from
+  # upstream after the short wait of the other server.
   kill -STOP "$S3_PID"
-  wait_for stored_soon "$1" || fail "$1: each stored file took $stored ms or longer while the store is stopped"
-  start=$(now_ms)
+  gets "$URL_b" 1 "$1: a stored file while the store is stopped"
   gets "$URL_a" 6 "$1: a cold file while the store is stopped"
-  cold=$(($(now_ms) - start)) start=$(now_ms)
   gets "$URL_a" 7 "$1: a second cold file"
-  second=$(($(now_ms) - start))
-  [ $cold -lt 3000 ] && [ $second -lt 3000 ] || fail "$1: cold $cold, second $second ms"
   [ "$(number "$URL_a" queued_files)" = 2 ] || fail "$1: $(number "$URL_a" queued_files) files are queued"
   # kill -9 loses nothing of the queue.
   kill -KILL "$PID_a"
@@ -140,16 +131,15 @@ scenario() { # NAME
 
   # A better file takes the key, on whichever server it appears; a lesser one does not.
   strip -o "$TMP/lesser" "$TMP/prog9"
-  timeout 60 "$SYMFS" add --cache "$TMP/store-a" "$TMP/lesser" >/dev/null 2>"$TMP/err" ||
+  "$SYMFS" add --cache "$TMP/store-a" "$TMP/lesser" >/dev/null 2>"$TMP/err" ||
     fail "$1: add: $(cat "$TMP/err")"
   wait_for drained "$URL_a" || fail "$1: a file of symfs add is not uploaded"
-  timeout 60 "$SYMFS" add --cache "$TMP/store-b" "$TMP/prog9" >/dev/null 2>"$TMP/err" ||
+  "$SYMFS" add --cache "$TMP/store-b" "$TMP/prog9" >/dev/null 2>"$TMP/err" ||
     fail "$1: add: $(cat "$TMP/err")"
   wait_for drained "$URL_b" || fail "$1: a better file is not uploaded"
   before=$(upstream_gets)
   gets "$URL_c" 9 "$1: the better of two files"
   [ "$(upstream_gets)" = "$before" ] || fail "$1: the better file did not come from the bucket"
-  say "$1: stopped store: stored file $stored ms, cold file $cold ms, the next $second ms"
   for name in a b c; do
     symfs_unserve $name
     rm -rf "$TMP/store-$name"

@@ -12,7 +12,7 @@ put_gdb "$TMP/www" "$TMP/p/debug/foo.debug" .debug
 put_gdb "$TMP/www" "$TMP/p/debug/libfoo.so.debug" .debug
 upstream_start up --root "$TMP/www"
 upstream_fault "$URL_up" '*/aa/*' silent
-symfs_mount m --source "gdb@$URL_up" --lookup-deadline 60s --breaker-seconds 1s
+symfs_mount m --source "gdb@$URL_up" --lookup-deadline 600s --stall-timeout 600s --breaker-seconds 1s
 
 # One file name each: a name that is being looked up makes others wait for it.
 n=0
@@ -29,7 +29,7 @@ done
 # Signals that do not end the process do not end the wait.
 for signal in WINCH CHLD ALRM WINCH,CHLD,WINCH; do
   cold
-  took=$("$KILL_TIME" "$MNT_m" 1 stat $signal "$path") && fail "SIG$signal ended a stat after $took ms"
+  took=$("$KILL_TIME" -a 500 "$MNT_m" 1 stat $signal "$path") && fail "SIG$signal ended a stat after $took ms"
 done
 wait_for sh -c "[ \"\$(sed -n 's/^fs_waiting //p' '$MNT_m/.symfs/stats')\" = 0 ]" || fail "a request still waits"
 

@@ -2,7 +2,7 @@
  * answers no LOOKUP, like a dead file server. Waiting processes get an answer when FLAG is removed
  * or when they are killed, as with NFS. With `symfs` the mount has the type fuse.symfs, and
  * killing the processes does not help. The program ends with its mount, with the process that
- * started it, or after five minutes. */
+ * started it, or after an hour. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define FUSE_USE_VERSION 35
 #include <errno.h>
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	flag = argv[2];
 	deaf = argc == 4;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	alarm(300);
+	alarm(3600);
 	s = fuse_session_new(&fuse, &ops, sizeof(ops), NULL);
 	if (!s || fuse_session_mount(s, argv[1]) < 0)
 		return 1;

@@ -30,7 +30,7 @@ upstream_start up --root "$TMP/www"
 # A machine that is busy with other things may take longer than the short wait for directories.
 same() { # NAME
   eval "s_path=\$PATH_$1"
-  wait_for timeout 20 cmp "$TMP/$1.debug" "$MNT_m/$s_path" || fail "$1 cannot be read"
+  wait_for cmp "$TMP/$1.debug" "$MNT_m/$s_path" || fail "$1 cannot be read"
 }
 
 symfs_mount m --lookup-deadline 6s --source "gdb@$TMP/far" --source "gdb@$TMP/near" --source "gdb@$URL_up"
@@ -41,12 +41,11 @@ for n in $(seq 20); do
   stat "$MNT_m/.build-id/ab/$(printf '%038d' "$n").debug" >"$TMP/stat.$n" 2>&1 &
   eval "PID_stat$n=$!"
 done
-from=$(now_ms)
 for n in $(seq 20); do
   eval "wait \$PID_stat$n"
   grep -q 'No such file' "$TMP/stat.$n" && fail "silence is no answer: $(cat "$TMP/stat.$n")"
 done
-say "twenty absent files: $(($(now_ms) - from)) ms, $(sort "$TMP"/stat.* | sed 's/.*: //' | uniq -c)"
+say "twenty absent files: $(sort "$TMP"/stat.* | sed 's/.*: //' | uniq -c)"
 same three # of the server
 same two   # of the other directory
 same one   # of the store
@@ -55,8 +54,8 @@ grep -q 'has not answered for' "$MNT_m/.symfs/sources" || fail "sources: $(cat "
 rm "$TMP/flag"
 answers() { grep -F "$TMP/far" "$MNT_m/.symfs/sources" | grep -q 'there$'; }
 wait_for answers || fail "answers again: $(cat "$MNT_m/.symfs/sources")"
-stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such file' ||
-  fail "a miss that no source reported"
+missing() { stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such file'; }
+wait_for missing || fail "a miss that no source reported"
 
 # The mount ends while a lookup hangs in a directory.
 : >"$TMP/flag"
@@ -64,10 +63,6 @@ stat "$MNT_m/.build-id/ab/$(printf '%038d' 99).debug" >/dev/null 2>&1
 symfs_umount m
 grep -q 'exiting all the same' "$TMP/m.log" || fail "the end: $(cat "$TMP/m.log")"
 symfs_mount alone --lookup-deadline 4s --source "gdb@$TMP/far"
-from=$(now_ms)
 stat "$MNT_alone/$PATH_four" >"$TMP/alone.out" 2>&1 && fail "found"
-took=$(($(now_ms) - from))
-say "alone: $took ms, $(cat "$TMP/alone.out")"
 grep -q 'timed out' "$TMP/alone.out" || fail "alone: $(cat "$TMP/alone.out")"
-[ $took -lt 60000 ] || fail "$took ms"
 symfs_umount alone

@@ -38,7 +38,7 @@ for signal in TERM INT; do
 done
 
 # Also while a reader waits for a silent server: it gets an error.
-symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 60s --stall-timeout 60s
+symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 600s --stall-timeout 600s
 stat "$MNT_m/$two" >"$TMP/waits.out" 2>"$TMP/waits.err" &
 waits=$!
 wait_for grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
@@ -161,7 +161,7 @@ exec 8<&-
 # The disk is as good as full, so a download waits for room, and room for the other's turn. That
 # must hold up nothing else: a waiting reader can be ended, and so can the daemon.
 symfs_mount full --source "gdb@$URL_first" --source "gdb@$URL_silent" --min-free 1000000G \
-  --lookup-deadline 60s --stall-timeout 60s
+  --lookup-deadline 600s --stall-timeout 600s
 mkfifo "$TMP/turn" "$TMP/turn.end"
 flock "$TMP/store-full" sh -c 'echo has it >"$1"; read -r _ <"$1.end"' - "$TMP/turn" &
 PIDS="$PIDS $!"
@@ -169,15 +169,10 @@ read -r _ <"$TMP/turn"
 for path in "$one" "$two"; do stat "$MNT_full/$path" >/dev/null 2>&1 & done
 wait_for grep -q '^fs_waiting 2' "$MNT_full/.symfs/stats" || fail "no request waits"
 wait_for sh -c "[ \"\$(sed -n 's/^requests //p' '$MNT_full/.symfs/stats')\" -ge 4 ]" || fail "no server is asked"
-# The machine may be busy with other things: the best of three.
-for _ in 1 2 3; do
-  took=$("$top_builddir/tests/helpers/kill-time" "$MNT_full" 1 stat INT "$MNT_full/$three") && break
-done || fail "INT: $took"
-[ "$took" -le 2000 ] || fail "another process's write lock: the reader is gone after $took ms"
-from=$(now_ms)
+"$top_builddir/tests/helpers/kill-time" "$MNT_full" 1 stat INT "$MNT_full/$three" >"$TMP/took" ||
+  fail "another process's write lock: SIGINT: the reader $(cat "$TMP/took")"
 kill -TERM "$PID_full"
 wait_gone "$PID_full" || fail "another process's write lock: the daemon goes on after SIGTERM"
-say "SIGTERM in another process's write lock: $(($(now_ms) - from)) ms"
 wait "$PID_full" || fail "another process's write lock: the daemon ended with $?"
 # And it can be mounted while the other still has its turn.
 symfs_mount full --source "gdb@$URL_first"
@@ -185,17 +180,12 @@ symfs_umount full
 echo >"$TMP/turn.end"
 
 # ---- df asks no server -----------------------------------------------------------------------------
-symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 60s
+symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 600s --stall-timeout 600s
 stat "$MNT_m/.build-id/ab/cdef00000000000000000000000000000000.debug" >/dev/null 2>&1 &
 waits=$!
 wait_for grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
-for _ in 1 2 3; do # the best of three, as above
-  from=$(now_ms)
-  timeout 20 df "$MNT_m" >"$TMP/df" || fail "df: $?"
-  took=$(($(now_ms) - from))
-  [ $took -gt 2000 ] || break
-done
-[ $took -le 2000 ] || fail "df took $took ms"
+df "$MNT_m" >"$TMP/df" || fail "df: $?"
+grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "the request does not wait any more"
 grep -q "$MNT_m" "$TMP/df" || fail "df: $(cat "$TMP/df")"
 kill $waits
 wait_gone $waits || fail "a process that waits in stat does not die of SIGTERM"

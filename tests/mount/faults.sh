@@ -36,10 +36,12 @@ echo '<!DOCTYPE html><html><title>Sign in</title></html>' >"$ROOT/spare/portal.h
 gzip -c "$ROOT/spare/other.debug" >"$ROOT/spare/other.gz"
 
 # ---- what is measured ----------------------------------------------------------------------------
-# words_of COMMAND...: runs it; sets error to the errno's words, or ok, and took to milliseconds.
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# words_of COMMAND...: runs it; sets error to the errno's words, or ok, and took to milliseconds, for the table.
 words_of() {
   wo_from=$(now_ms)
-  if timeout -s KILL 60 "$@" >"$TMP/out" 2>"$TMP/err"; then
+  if "$@" >"$TMP/out" 2>"$TMP/err"; then
     error=ok
   else
     error=$(sed 's/.*: //' "$TMP/err" | tail -n 1)
@@ -86,7 +88,7 @@ is_right() {
 # A mount of its own, so that what it asks for changes nothing of what is measured.
 poll_all() {
   while [ ! -e "$TMP/poll-stop" ]; do
-    read -r pa_name <"$TMP/poll-name" || { nap; continue; }
+    read -r pa_name <"$TMP/poll-name" || { : >"$TMP/poll-idle"; nap; continue; }
     cat "$MNT_p/$pa_name" >"$TMP/poll-got" 2>/dev/null
     pa_exit=$?
     echo polled >>"$TMP/polls"
@@ -96,10 +98,12 @@ poll_all() {
   done
 }
 poll_begin() { printf '%s\n' "$name" >"$TMP/poll-next" && mv "$TMP/poll-next" "$TMP/poll-name"; : >"$TMP/polls"; }
-# poll_end NAME: it was polled, and nothing else was read.
+# poll_end NAME: it was polled, and nothing else was read. The reader asks no server any more.
 poll_end() {
   wait_for test -s "$TMP/polls" || fail "$1: the reader does not come round"
   : >"$TMP/poll-name"
+  rm -f "$TMP/poll-idle"
+  wait_for test -e "$TMP/poll-idle" || fail "$1: the reader goes on"
   [ ! -s "$TMP/poll-wrong" ] || fail "$1: bytes that are not the file were read: $(cat "$TMP/poll-wrong")"
 }
 
@@ -113,25 +117,39 @@ table_row() { # FAULT REMEMBERED
 
 arrives() { cmp -s "$MNT_m/$1" "$ROOT/$1"; }
 
+# Some faults are seen only when a deadline expires. On a slow machine a good answer, too, can miss these deadlines:
+# then the test asks again.
 limits='--lookup-deadline 2s --connect-timeout 2s --stall-timeout 2s --breaker-seconds 1s --max-file-size 2M'
-# The longest time for one answer, in milliseconds: the deadline or the stall timeout, and the delays of a busy
-# machine, whose disk may be busy for seconds, too.
-BOUND=30000
+LATE='lookup deadline|no byte for|no connection in|in time|still no answer'
+# late_get STATUS: whether symfs get failed with this exit status because a deadline passed.
+late_get() { [ "$1" = 3 ] && grep -Eq "$LATE" "$2"; }
+
+# get_second SOURCE: with a good second source.
+get_second() {
+  rm -rf "$TMP/store-second"
+  # shellcheck disable=SC2086
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-second" $limits --source "$1" \
+    --source "gdb@$URL_good" -o "$TMP/second" "gdb/$name" >/dev/null 2>"$TMP/second.err"
+  second_exit=$?
+  ! late_get $second_exit "$TMP/second.err"
+}
+# get_alone WANT-EXIT SOURCE
+get_alone() {
+  # shellcheck disable=SC2086
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-get" $limits --source "$2" "gdb/$name" \
+    >"$TMP/get.out" 2>"$TMP/get.err"
+  cc_exit=$?
+  [ $cc_exit = "$1" ] || ! late_get $cc_exit "$TMP/get.err"
+}
 
 # check_case NAME WANT-STAT WANT-OPEN WANT-EXIT SOURCE: the fault is in force at SOURCE.
 check_case() {
   cc=$1
   # Beside the mount, each with its own store: the command alone, and one with a second source.
-  # shellcheck disable=SC2086
-  "$SYMFS" get --no-default-sources --cache "$TMP/store-get" $limits --source "$5" "gdb/$name" \
-    >"$TMP/get.out" 2>"$TMP/get.err" &
+  (wait_for get_alone "$4" "$5"; exit $cc_exit) &
   cc_get=$!
-  cc_from=$(now_ms)
-  # shellcheck disable=SC2086
-  "$SYMFS" get --no-default-sources --cache "$TMP/store-second" $limits --source "$5" \
-    --source "gdb@$URL_good" -o "$TMP/second" "gdb/$name" >/dev/null 2>"$TMP/second.err" ||
+  wait_for get_second "$5" && [ $second_exit = 0 ] ||
     fail "$cc: with a good second source: $(cat "$TMP/second.err")"
-  [ $(($(now_ms) - cc_from)) -le $BOUND ] || fail "$cc: the second source after $(($(now_ms) - cc_from)) ms"
   same_file "$TMP/second" "$file"
   rm -f "$TMP/second"
   wait $cc_get
@@ -140,15 +158,22 @@ check_case() {
   [ -s "$TMP/get.err" ] && [ ! -s "$TMP/get.out" ] || fail "$cc: symfs get: no words, or a path"
 }
 
+is_wanted() { case " $1 " in *" $(errno_of "$error") "*) ;; *) return 1 ;; esac; }
+# tries WANTED COMMAND...: runs it. 1: another error than wanted, because a deadline passed, or the source was just left
+# alone for that reason.
+tries() {
+  tr_wanted=$1
+  shift
+  words_of "$@"
+  is_wanted "$tr_wanted" || case $(errno_of "$error") in ETIMEDOUT | EHOSTUNREACH) return 1 ;; esac
+}
 check_mount() { # NAME WANT-STAT WANT-OPEN MOUNT
-  words_of stat "$4/$name"
+  wait_for tries "$2" stat "$4/$name"
   stat_error=$(errno_of "$error") stat_took=$took
-  case " $2 " in *" $(errno_of "$error") "*) ;; *) fail "$1: stat: $error, wanted $2" ;; esac
-  [ $took -le $BOUND ] || fail "$1: stat took $took ms"
-  words_of cat "$4/$name"
+  is_wanted "$2" || fail "$1: stat: $error, wanted $2"
+  wait_for tries "$3" cat "$4/$name"
   open_error=$(errno_of "$error") open_took=$took
-  case " $3 " in *" $(errno_of "$error") "*) ;; *) fail "$1: open: $error, wanted $3" ;; esac
-  [ $took -le $BOUND ] || fail "$1: open took $took ms"
+  is_wanted "$3" || fail "$1: open: $error, wanted $3"
 }
 
 # ---- a server that misbehaves ----------------------------------------------------------------
@@ -260,7 +285,7 @@ upstream_fault "$URL_bad" "/$name" status 404
 symfs_mount s $limits --miss-lifetime 1s --source "gdb@$URL_bad"
 check_mount "a short miss" ENOENT ENOENT "$MNT_s"
 upstream_clear "$URL_bad"
-wait_for cmp -s "$MNT_s/$name" "$file" || fail "a miss of one second outlives 15"
+wait_for cmp -s "$MNT_s/$name" "$file" || fail "a miss of one second does not end"
 symfs_umount s
 
 # The long ones above are dropped by hand.
@@ -301,16 +326,14 @@ check_stores "at the end"
 # Nothing ends it but the reader, and a signal does so at once.
 new_file
 upstream_fault "$URL_bad" "/$name" trickle 2000
-words_of stat "$MNT_m/$name"
+wait_for tries ok stat "$MNT_m/$name"
 stat_error=$(errno_of "$error") stat_took=$took
 [ "$error" = ok ] || fail "a trickle: stat: $error"
-from=$(now_ms)
-timeout -s INT 4 cat "$MNT_m/$name" >"$TMP/got" 2>/dev/null
-[ ! -s "$TMP/got" ] || fail "a trickle: bytes came before the file was whole"
-open_error=EINTR open_took=$(($(now_ms) - from)) cc_exit=-
-[ $open_took -le 12000 ] || fail "a trickle: SIGINT after 4000 ms ended cat after $open_took ms"
+open_took=$("$top_builddir/tests/helpers/kill-time" "$MNT_m" 1 open INT "$MNT_m/$name") ||
+  fail "a trickle: SIGINT does not end the wait"
+open_error=EINTR cc_exit=-
 upstream_clear "$URL_bad"
-table_row "a trickle, and SIGINT after 4 s" "no"
+table_row "a trickle, and SIGINT" "no"
 wait_for arrives "$name" || fail "a trickle: the file does not come afterwards"
 new_file
 upstream_fault "$URL_bad" "/$name" trickle 150000

@@ -120,7 +120,7 @@ front() {
 }
 front
 FRONT=https://127.0.0.1:$front_port
-status() { curl -gsS --noproxy '*' --cacert "$TMP/tls/server.pem" --max-time 60 -w '%{http_code}\n' "$@" \
+status() { curl -gsS --noproxy '*' --cacert "$TMP/tls/server.pem" --max-time "$WAIT_MOST" -w '%{http_code}\n' "$@" \
   2>>"$TMP/curl.out"; }
 
 # ---- clients: they run until $TMP/stop is there ---------------------------------------------------------------
@@ -192,10 +192,15 @@ kill_server() { # NUMBER
   wait "$ks_pid" 2>/dev/null
   server "$1"
 }
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+# A slow machine takes longer than SECONDS_LONG for what proves something.
+rights() { cat "$TMP"/downloads? | grep -c '^right'; }
+kept() { cat "$TMP"/uploads? | grep -c '^keep'; }
+too_little() { [ $faults -lt 4 ] || [ "$(rights)" -lt 20 ] || [ "$(kept)" -lt 5 ]; }
 end=$(($(now_ms) + SECONDS_LONG * 1000)) next=$(($(now_ms) + KILL_EVERY * 1000)) \
   fifth=$(($(now_ms) + SECONDS_LONG * 200))
 first_rss=0 first_fds=0 faults=0 stopped=0
-while [ "$(now_ms)" -lt $end ]; do
+while [ "$(now_ms)" -lt $end ] || too_little; do
   now=$(now_ms)
   for s in 1 2 3; do eval "gone \"\$PID_s$s\"" && fail "server $s ended"; done
   gone "$store_pid" && fail "the bucket's store ended"
@@ -206,7 +211,7 @@ while [ "$(now_ms)" -lt $end ]; do
     kill -CONT "$store_pid"
     stopped=0
   fi
-  if [ "$now" -ge "$next" ] && [ $((end - now)) -gt 4000 ]; then
+  if [ "$now" -ge "$next" ] && { [ $((end - now)) -gt 4000 ] || too_little; }; then
     case $((faults % 5)) in
     0 | 2) kill_server $((faults % 5 / 2 + 1)) ;;
     1) kill -STOP "$store_pid"; stopped=$((now + 3000)) ;;
@@ -240,9 +245,6 @@ say "removed or evicted by the keeper: $(awk '/^removed/ { n += $2 } END { print
 grep -q '^WRONG' "$TMP/all-downloads" && fail "wrong bytes: $(grep -m 3 '^WRONG' "$TMP/all-downloads")"
 grep -q '^MISSING' "$TMP/all-downloads" && fail "called missing: $(grep -m 3 '^MISSING' "$TMP/all-downloads")"
 grep -q '^REFUSED' "$TMP/all-uploads" && fail "refused: $(grep -m 3 '^REFUSED' "$TMP/all-uploads")"
-[ "$(grep -c '^right' "$TMP/all-downloads")" -ge 20 ] && [ "$(grep -c '^keep' "$TMP/all-uploads")" -ge 5 ] ||
-  fail "too little happened"
-[ $faults -ge 4 ] || [ "$SECONDS_LONG" -lt 40 ] || fail "only $faults faults"
 
 # ---- no acknowledged upload is lost: when the queues are empty, every server has each ------------------------------
 queued() { fetch_url "$1/metrics" | sed -n 's/^symfs_bucket_queued_files //p'; }
@@ -281,7 +283,7 @@ lost_of() {
   eval "lo_url=\$URL_s$1"
   awk -v url="$lo_url" -v dir="$TMP/final" '{ print "url = \"" url "/" $2 "\"\noutput = \"" dir "/" NR "\"" }' "$2" \
     >"$TMP/final.conf"
-  curl -gsS --noproxy '*' --max-time 300 -Z --parallel-max 8 -K "$TMP/final.conf" \
+  curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -Z --parallel-max 8 -K "$TMP/final.conf" \
     -w '%{exitcode} %{http_code} %{filename_effective}\n' >"$TMP/final.out" 2>"$TMP/final.err"
   sed -n "s|^0 200 $TMP/final/||p" "$TMP/final.out" | sort >"$TMP/final.whole"
   sed -n "s|^0 404 $TMP/final/||p" "$TMP/final.out" | sort >"$TMP/final.missing"

@@ -19,7 +19,7 @@ store=$TMP/store-m
 # larger than seven quarters of the mean.
 most_kb=$((QUOTA_MB * 1024 + READERS * 2 * MEAN * 7 / 4 / 1024))
 "$READER" --dir "$MNT_m/breakpad" --alive "$MNT_m/.symfs/version" --mean $MEAN --files 3000 \
-  --threads $READERS --bytes $((READ_MB * 1000000)) --most-ms 60000 >"$TMP/reader.out" 2>&1 &
+  --threads $READERS --bytes $((READ_MB * 1000000)) --most-ms 600000 >"$TMP/reader.out" 2>&1 &
 reader=$!
 PIDS="$PIDS $reader"
 high=0 looks=0

@@ -6,7 +6,7 @@
 need_mount
 need nginx curl gcc objcopy strip readelf
 
-FILES=8
+FILES=5
 for i in $(seq $FILES); do
   make_program "$TMP/p$i" prog
   put_gdb "$TMP/www" "$TMP/p$i/debug/prog.debug" .debug
@@ -14,9 +14,9 @@ for i in $(seq $FILES); do
 done
 for status in 429 503; do
   nginx_start "n$status" "$TMP/www" "limit_req zone=z; limit_req_status $status;" \
-    'limit_req_zone $binary_remote_addr zone=z:1m rate=4r/s;'
+    'limit_req_zone $binary_remote_addr zone=z:1m rate=1r/s;'
   eval "url=\$URL_n$status"
-  symfs_mount "m$status" --source "gdb@$url" --lookup-deadline 5s --breaker-seconds 1s
+  symfs_mount "m$status" --source "gdb@$url" --lookup-deadline 3600s --breaker-seconds 1s
   eval "mnt=\$MNT_m$status"
   # All at once: more than the server takes.
   pids=

@@ -1,5 +1,5 @@
 #!/bin/sh
-# symfs add: a running mount serves added files within two seconds, also when it has just answered
+# symfs add: a running mount serves added files, also when it has just answered
 # "not there". Files without a place are reported, and added files are never evicted.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

@@ -15,7 +15,7 @@ far_mounts debuginfod nginx
 
 # over DIR COMMAND...
 over() {
-  timeout 120 unshare -m sh -c 'mount --bind "$1" /usr/lib/debug || exit; shift; exec "$@"' over "$@" 2>&1
+  timeout 300 unshare -m sh -c 'mount --bind "$1" /usr/lib/debug || exit; shift; exec "$@"' over "$@" 2>&1
 }
 for via in debuginfod nginx; do
   dir=$TMP/$via/gdb

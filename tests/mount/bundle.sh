@@ -232,13 +232,13 @@ for how in cold warm; do
   M=$MNT_clients
   create=$(echo "$create" | sed "s,/[^ ]*/lldb/[^ ]*,$M/lldb/$(lower "$PLACE"),")
   if LLDB=$(first_of lldb); then
-    out=$(timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' -o 'target create Demo' \
+    out=$(timeout 300 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' -o 'target create Demo' \
       -o 'image lookup -n work' -o "target symbols add $M/lldb/$PLACE" -o 'image lookup -v -n work' 2>&1)
     expect "lldb, $how" "$out" 'symbol file .*has been (loaded|added)' 'LineEntry: .*/m\.c:2' \
       'Function: .*name = "work"'
-    out=$(timeout 120 "$LLDB" -x -b -o "$create" -o 'image lookup -v -n work' 2>&1)
+    out=$(timeout 300 "$LLDB" -x -b -o "$create" -o 'image lookup -v -n work' 2>&1)
     expect "lldb --symfile, $how" "$out" 'LineEntry: .*/m\.c:2'
-    refuse "lldb alone" "$(timeout 120 "$LLDB" -x -b -o 'target create Demo' -o 'image lookup -v -n work' 2>&1)" \
+    refuse "lldb alone" "$(timeout 300 "$LLDB" -x -b -o 'target create Demo' -o 'image lookup -v -n work' 2>&1)" \
       'LineEntry'
     tried=$((tried + 1))
   fi

@@ -32,7 +32,7 @@ far_program() {
 # may go anywhere, so gdb writes this one.
 far_core() {
   command -v gdb >/dev/null || skip "gdb, which writes the core, is not installed"
-  timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex "generate-core-file $1" \
+  timeout 300 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex "generate-core-file $1" \
     --args "$PROG" a b >"$TMP/core.log" 2>&1
   [ -s "$1" ] || skip "gdb cannot run a program here: $(tail -n 1 "$TMP/core.log")"
 }
@@ -178,5 +178,5 @@ smb_answers() { smbclient -s /dev/null -p "$1" -N //127.0.0.1/symbols -c 'cd /';
 # smb NAME COMMAND: what smbclient prints, with the share of smbd_start NAME.
 smb() {
   eval "smb_port=\$SMB_$1"
-  timeout 120 smbclient -s /dev/null -p "$smb_port" -N //127.0.0.1/symbols -c "$2" 2>&1
+  timeout 300 smbclient -s /dev/null -p "$smb_port" -N //127.0.0.1/symbols -c "$2" 2>&1
 }

@@ -31,7 +31,7 @@ with() {
   with_mnt=$1
   with_cache=$(mktemp -d "$TMP/client.XXXXXX")
   shift
-  DEBUGINFOD_URLS="file://$TMP/$with_mnt/debuginfod" DEBUGINFOD_CACHE_PATH=$with_cache timeout 120 "$@" 2>&1
+  DEBUGINFOD_URLS="file://$TMP/$with_mnt/debuginfod" DEBUGINFOD_CACHE_PATH=$with_cache timeout 300 "$@" 2>&1
 }
 
 # find MNT WANTED ARGS...: what debuginfod-find says is a file like WANTED.

@@ -119,7 +119,7 @@ cp ls.debug "debian/buildid/$ls_id/debuginfo" && cp /usr/bin/ls "debian/buildid/
 
 # A core of another machine, which has the program in /srv/app, where this one has none.
 "$top/scripts/apart" sh -c 'mount -t tmpfs tmpfs /srv && mkdir /srv/app && cp -r bin /srv/app/ &&
-  exec timeout 120 gdb -nx -batch -ex "set debuginfod enabled off" -ex run -ex "generate-core-file home/core" \
+  exec timeout 300 gdb -nx -batch -ex "set debuginfod enabled off" -ex run -ex "generate-core-file home/core" \
     --args /srv/app/bin/prog a b' >"$TMP/core.log" 2>&1
 [ -s home/core ] || skip "gdb cannot run a program here: $(tail -n 1 "$TMP/core.log")"
 rm -r bin

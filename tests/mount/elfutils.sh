@@ -12,9 +12,9 @@ far_program
 far_core "$TMP/core"
 far_mounts debuginfod nginx stored
 
-line_of() { timeout 120 eu-addr2line "--debuginfo-path=:$1" -e "$2" -f "$3" 2>&1; }
-stack() { timeout 120 eu-stack "--debuginfo-path=:$1" "--core=$TMP/core" -s 2>&1; }
-modules() { timeout 120 eu-unstrip "--debuginfo-path=:$1" -n "--core=$TMP/core" 2>&1; }
+line_of() { timeout 300 eu-addr2line "--debuginfo-path=:$1" -e "$2" -f "$3" 2>&1; }
+stack() { timeout 300 eu-stack "--debuginfo-path=:$1" "--core=$TMP/core" -s 2>&1; }
+modules() { timeout 300 eu-unstrip "--debuginfo-path=:$1" -n "--core=$TMP/core" 2>&1; }
 
 for via in debuginfod nginx stored; do
   for dir in "$TMP/$via" "$TMP/$via/gdb"; do

@@ -16,7 +16,7 @@ far_mounts debuginfod nginx stored
 ask() {
   ask_dir=$1
   shift
-  timeout 120 gdb -nx -batch -iex 'set debuginfod enabled off' -iex "set debug-file-directory $ask_dir" "$@" 2>&1
+  timeout 300 gdb -nx -batch -iex 'set debuginfod enabled off' -iex "set debug-file-directory $ask_dir" "$@" 2>&1
 }
 
 line_of() { ask "$1" -ex 'info line main' "$PROG"; }

@@ -162,7 +162,7 @@ fi
 # ---- split debug information -----------------------------------------------------------------
 printf 'static inline int inner(int x) { return x * 3; }\nint outer(int x) { return inner(x) + 1; }\nint main(void) { return outer(2); }\n' >s.c
 if command -v llvm-dwp >/dev/null && clang -g -gdwarf-5 -gsplit-dwarf -O1 -c s.c 2>split.log &&
-  gcc -Wl,--build-id=sha1 -o s s.o 2>>split.log && timeout 10 llvm-dwp s.dwo -o s.dwp 2>>split.log &&
+  gcc -Wl,--build-id=sha1 -o s s.o 2>>split.log && timeout 300 llvm-dwp s.dwo -o s.dwp 2>>split.log &&
   [ -s s.dwp ]; then
   mkdir -p away && mv ./*.dwo away/
   create "$TMP/w/s"

@@ -39,7 +39,7 @@ PLAIN=$(gdb_path "$(build_id "$TMP/w/plain")")
 asked() {
   symfs_mount "$1" --byte-ranges always --source "gdb@$2"
   eval "as_mount=\$MNT_$1"
-  as_said=$(timeout 100 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)
+  as_said=$(timeout 300 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)
   [ "$as_said" = "$want" ] || fail "$1: $as_said"
   same_file "$TMP/w/prog" "$as_mount/$FILE"
   symfs_umount "$1"
@@ -49,7 +49,7 @@ cost() {
   symfs_mount "$1" --byte-ranges always --source "gdb@$2" --cache "$TMP/store-$1-alone"
   eval "as_mount=\$MNT_$1"
   upstream_reset "$2"
-  [ "$(timeout 100 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)" = "$want" ] || fail "$1"
+  [ "$(timeout 300 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)" = "$want" ] || fail "$1"
   co_bytes=$(upstream_count "$2" bytes "*$FILE") co_requests=$(upstream_count "$2" requests "*$FILE")
   say "$1: $co_bytes of $size bytes, $co_requests requests"
   [ "$co_bytes" -le $((size * $3 / 100)) ] || fail "$co_bytes of $size bytes"
@@ -96,7 +96,7 @@ grep -q ' 206 ' "$TMP/nginx-http/access.log" || fail "nginx was asked for no ran
 upstream_start changes --root "$TMP/far"
 symfs_mount changes --byte-ranges always --source "gdb@$URL_changes"
 exec 5<"$MNT_changes/$FILE"
-[ "$(timeout 100 eu-addr2line -e "$MNT_changes/$FILE" "$address" 2>&1)" = "$want" ] || fail "before it changed"
+[ "$(timeout 300 eu-addr2line -e "$MNT_changes/$FILE" "$address" 2>&1)" = "$want" ] || fail "before it changed"
 head=$(heads_of "$TMP/w/prog" | sed -n 30p)
 [ -n "$info" ] && [ -n "$head" ] || fail "no heads"
 at=$((0x$info + 0x$head))

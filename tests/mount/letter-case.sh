@@ -40,7 +40,7 @@ rm -rf "$TMP/store-m"
 symfs_mount m --config "$TMP/conf"
 same_file "$(path "$THIRD")" "$TMP/third/Prog.pdb"
 symfs_umount m
-get() { timeout 60 "$SYMFS" get "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" \
+get() { "$SYMFS" get "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" \
   2>"$TMP/err"; }
 rm -rf "$TMP/store/pROG.pdb"
 get "symstore/PROG.PDB/$THIRD/PROG.PDB" && fail "what was removed is found: $(cat "$TMP/out")"

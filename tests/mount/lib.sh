@@ -261,7 +261,7 @@ what_it_does() {
   for wid_task in /proc/"$1"/task/*; do
     echo "thread ${wid_task##*/} $(cat "$wid_task/comm"): $(grep State "$wid_task/status") in $(cat "$wid_task/wchan")"
   done 2>/dev/null
-  command -v gdb >/dev/null && timeout 60 gdb -q -nx -batch -p "$1" -ex 'thread apply all bt 16' 2>/dev/null
+  command -v gdb >/dev/null && timeout 300 gdb -q -nx -batch -p "$1" -ex 'thread apply all bt 16' 2>/dev/null
 }
 
 # symfs_umount NAME: a clean end, with exit status 0.
@@ -388,7 +388,7 @@ ceph_start() {
   cs_port=$(free_port)
   sed "s/23300/$((cs_port + 1))/g; s/23301/$((cs_port + 2))/g" "$top_srcdir/../shared/tools/ceph/ceph-up.sh" \
     >"$TMP/ceph-up"
-  timeout 240 bash "$TMP/ceph-up" "$TMP/c" "$cs_port" >"$TMP/ceph.log" 2>&1
+  timeout 600 bash "$TMP/ceph-up" "$TMP/c" "$cs_port" >"$TMP/ceph.log" 2>&1
   cs_status=$?
   for cs_file in "$TMP"/c/run/*.pid; do
     [ -f "$cs_file" ] && PIDS="$PIDS $(cat "$cs_file")"

@@ -13,7 +13,7 @@ far_mounts debuginfod nginx stored
 
 # look DIR FILE FUNCTION FILE.c
 look() {
-  timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' \
+  timeout 300 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' \
     -o "settings append target.debug-file-search-paths $1" -o "target create $2" \
     -o "image lookup -v -n $3" -o "breakpoint set -n $3" -o "breakpoint set -f $4 -l 2" 2>&1
 }

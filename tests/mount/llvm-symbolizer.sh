@@ -11,7 +11,7 @@ SYMBOLIZER=$(first_of llvm-symbolizer) || skip "llvm-symbolizer is not installed
 far_program
 far_mounts debuginfod nginx stored
 
-line_of() { timeout 120 "$SYMBOLIZER" "--debug-file-directory=$1" "--obj=$2" "$3" 2>&1; }
+line_of() { timeout 300 "$SYMBOLIZER" "--debug-file-directory=$1" "--obj=$2" "$3" 2>&1; }
 
 for via in debuginfod nginx stored; do
   for dir in "$TMP/$via" "$TMP/$via/gdb"; do

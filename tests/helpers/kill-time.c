@@ -147,8 +147,8 @@ static int64_t send_signals(char *words, pid_t to, const char *mount)
 	char *save = NULL;
 
 	for (char *word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		/* Only a request that the daemon has seen interrupted proves anything about the next signal. The kernel
-		 * interrupts a request once. */
+		/* Only a request that the daemon has seen interrupted proves anything about the next signal. The
+		 * kernel interrupts a request once. */
 		while (sent && stat_value(mount, "fs_interrupted") == before && now_ms() - sent < HANGS_MS)
 			pause_briefly();
 		sent = now_ms();

@@ -97,8 +97,8 @@ before=$(upstream_count "$URL_none_ranges" get) before2=$(upstream_count "$URL_p
   --source "gdb@$URL_good_ranges" -o "$TMP/out" "gdb/$path" >"$TMP/said" || fail "one more source: $(cat "$TMP/said")"
 same_file "$TMP/out" "$full"
 
-# A source that does not answer holds the poor file back until the lookup deadline, not for ever. On a slow machine the
-# poor file, too, can come after the deadline.
+# A source that does not answer holds the poor file back until the lookup deadline, not for ever. On a slow machine
+# the poor file, too, can come after the deadline.
 upstream_fault "$URL_good_ranges" '*' silent
 upstream_reset "$URL_good_ranges"
 beside_silent() {

@@ -67,7 +67,8 @@ store() { # NAME [PORT [OPTION]]: a store that serves $ROOT; sets s3_pid and s3_
   PIDS="$PIDS $s3_pid"
   wait_for grep -q 'listening on' "$TMP/$1.out" || fail "the store $1 did not start"
   s3_url=$(sed -n 's/^listening on //p' "$TMP/$1.out")
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' "$s3_url" >"$TMP/$1.conf"
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' \
+    "$s3_url" >"$TMP/$1.conf"
 }
 store main 0 --bare-etag
 store other

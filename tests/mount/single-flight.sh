@@ -77,8 +77,8 @@ at_once() {
 }
 all_wait() { [ "$(wc -l <"$TMP/waiting")" = "$n_workers" ]; }
 get_it() {
-  gi_file=$("$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" --lookup-deadline 600s "$1" \
-    2>>"$TMP/get.log") &&
+  gi_file=$("$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" --lookup-deadline 600s \
+    "$1" 2>>"$TMP/get.log") &&
     cmp -s "$2" "$gi_file"
 }
 

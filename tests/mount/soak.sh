@@ -1,8 +1,8 @@
 #!/bin/sh
 # A long run under faults: sixteen readers that check every byte, an upstream that fails at random
 # in every way it has, and a daemon that is killed again and again. There is no wrong byte, no false
-# "not there", and no descriptor left over. On a machine without other work, SYMFS_SOAK_MOST_MS=20000 bounds the time of
-# each answer, too: the look-up, then a body that stalls, then the same from the second source.
+# "not there", and no descriptor left over. On a machine without other work, SYMFS_SOAK_MOST_MS=20000 bounds the time
+# of each answer, too: the look-up, then a body that stalls, then the same from the second source.
 #	SYMFS_SOAK_SECONDS=1800 SYMFS_SOAK_KILL=60 tests/mount/soak.sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

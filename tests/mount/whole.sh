@@ -26,8 +26,8 @@ ends() {
   bytes=$(upstream_count "$2" bytes "/$name") requests=$(upstream_count "$2" requests "/$name")
   what="$bytes of $size bytes in $requests requests"
 }
-# comes_whole MOUNT UPSTREAM MIB: a new file comes in one request. On a slow machine a file may be opened so long after
-# its look-up that the first transfer has ended, and the host seems slow; another file then comes whole.
+# comes_whole MOUNT UPSTREAM MIB: a new file comes in one request. On a slow machine a file may be opened so long
+# after its look-up that the first transfer has ended, and the host seems slow; another file then comes whole.
 comes_whole() {
   new_file "$3"
   ends "$1" "$2"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A running mount soon serves added files, also when it has just answered "not there": the kernel caches a miss for two
-# seconds.
+# A running mount soon serves added files, also when it has just answered "not there": the kernel caches a miss for
+# two seconds.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/timed/lib.sh"
 need_mount

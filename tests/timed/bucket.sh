@@ -1,6 +1,6 @@
 #!/bin/sh
-# Times of a team's bucket: other servers find an upload within two seconds, also where a miss was remembered, a bucket
-# that does not answer costs a short wait, and without a bucket an upload is refused soon, and the next one at once.
+# Times of a team's bucket: other servers find an upload within two seconds, also where a miss was remembered, a
+# bucket that does not answer costs a short wait, and without a bucket an upload is refused soon, and the next one at once.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/timed/lib.sh"
 need gcc curl
@@ -22,8 +22,16 @@ done
 mkdir -p "$TMP/up/buildid/$(id 2)"
 cp "$TMP/prog2" "$TMP/up/buildid/$(id 2)/executable"
 upstream_start up --root "$TMP/up"
-printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "up"]\nurl = %s\ntype = debuginfod\n' \
-  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_up" >"$TMP/conf"
+cat >"$TMP/conf" <<END
+[bucket]
+endpoint = $(sed -n 's/^listening on //p' "$TMP/s3.out")
+bucket = symbols
+access-key = A
+secret-key = S3CR3T
+[source "up"]
+url = $URL_up
+type = debuginfod
+END
 symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf"
 code() { fetch_url -D "$TMP/head" -o "$TMP/got" -w '%{http_code}' "$@"; }

@@ -405,7 +405,7 @@ signed() {
 }
 # How many requests the gateway has answered, by its log; METHOD-AND-PATH counts those that begin so.
 ceph_requests() { # [METHOD-AND-PATH]
-  cr_mark=mark-$(now_ms)
+  cr_mark=mark-$(od -An -N8 -tx1 /dev/urandom | tr -d " \n")
   signed -o /dev/null "$S3/symbols/$cr_mark"
   wait_for grep -q "beast: .*$cr_mark" "$TMP/c/log/client.rgw.a.log" || fail "the gateway logs no requests"
   grep 'beast: ' "$TMP/c/log/client.rgw.a.log" | grep -v '"GET /symbols/mark-' | grep -c "\"${1:-}"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Times of a team's bucket: other servers find an upload within two seconds, also where a miss was remembered, a
-# bucket that does not answer costs a short wait, and without a bucket an upload is refused soon, and the next one at once.
+# Times of a team's bucket: other servers find an upload within two seconds, also where a miss was remembered.
+# A bucket that does not answer costs a short wait. Without a bucket an upload is refused soon, the next one at once.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/timed/lib.sh"
 need gcc curl

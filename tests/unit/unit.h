@@ -38,7 +38,7 @@ static inline int unit_run(const char *name, const TTest *const *tests)
 		tcase_add_test(c, *tests);
 	suite_add_tcase(s, c);
 	r = srunner_create(s);
-	setvbuf(stdout, NULL, _IOLBF, 0); /* so that the lines of tests, which are processes, do not cut those of TAP */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* a test is a process: its lines must not cut those of TAP */
 	srunner_set_tap(r, "-");
 	srunner_run_all(r, CK_SILENT);
 	failed = srunner_ntests_failed(r);

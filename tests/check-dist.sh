@@ -1,7 +1,6 @@
 #!/bin/sh
 # Checks the command that packs a tarball: two copies of a directory that were made in another order, at another time,
-# with other modes and owners, must give the same bytes. `make dist` itself takes minutes on a machine under load; see
-# HACKING.md, Release, for two whole tarballs.
+# with other modes and owners, must give the same bytes. HACKING.md, Release, says how to compare two whole tarballs.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -u
 build=$(cd "${top_builddir:-.}" && pwd) || exit 1

@@ -9,7 +9,8 @@ trap 'rm -rf "$tmp"' EXIT
 fail() { echo "FAIL: $*"; exit 1; }
 
 # The command as make runs it.
-printf 'include Makefile\npack:\n\t@tardir=d && $(am__tar) | eval GZIP= gzip $(GZIP_ENV) -c >"$(TO)"\n' >"$tmp/pack.mk"
+printf 'include Makefile\npack:\n\t@tardir=d && $(am__tar) | eval GZIP= gzip $(GZIP_ENV) -c >"$(TO)"\n' \
+  >"$tmp/pack.mk"
 copy() { # NAME MODE FILE...
   mkdir -p "$tmp/$1/d/sub" && chmod "$2" "$tmp/$1/d"
   dir=$1 mode=$2
@@ -35,5 +36,6 @@ tar -tvzf "$tmp/one.tar.gz" >"$tmp/list" || fail "no tarball"
 ! grep -v '^[-d]rw.r-.r-. 0/0 ' "$tmp/list" || fail "owners or modes"
 pack two 86400
 ! cmp -s "$tmp/one.tar.gz" "$tmp/two.tar.gz" || fail "the time does not count"
-[ "$(tar --utc -tvzf "$tmp/two.tar.gz" | grep -c ' 1970-01-02 00:00 ')" = 5 ] || fail "SOURCE_DATE_EPOCH does not count"
+[ "$(tar --utc -tvzf "$tmp/two.tar.gz" | grep -c ' 1970-01-02 00:00 ')" = 5 ] ||
+  fail "SOURCE_DATE_EPOCH does not count"
 echo "two copies of a directory give the same tarball"

@@ -62,8 +62,8 @@ if [ ! -f "$PDBS/crash.pdb" ]; then
   printf '%s\n' 'int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \
     'int start(void) { volatile int b[20]; b[2] = one(1); return b[2] + one(2); }' >"$PDBS/ours.c"
   (cd "$PDBS" && "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O0 -c ours.c -o ours.obj &&
-    "$LINK" /nologo /debug /pdb:ours.pdb /Brepro /nodefaultlib /entry:start /subsystem:console /out:ours.exe ours.obj) \
-    >"$TMP/lld.out" 2>&1 || fail "clang and lld-link: $(cat "$TMP/lld.out")"
+    "$LINK" /nologo /debug /pdb:ours.pdb /Brepro /nodefaultlib /entry:start /subsystem:console /out:ours.exe \
+      ours.obj) >"$TMP/lld.out" 2>&1 || fail "clang and lld-link: $(cat "$TMP/lld.out")"
 else
   module crash.pdb "$PDBS/crash.pdb" "$PDBS/crash.exe" WIN
 fi

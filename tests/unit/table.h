@@ -1,5 +1,5 @@
-/* Reads our own tables, tests/data/tables/NAME.tsv: a line is a row, a tab is between columns, and lines that begin with
- * `#` say where the facts are specified. */
+/* Reads our own tables, tests/data/tables/NAME.tsv: a line is a row, a tab is between columns, and lines that begin
+ * with `#` say where the facts are specified. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/path.h"

@@ -464,4 +464,5 @@ START_TEST(own_table)
 END_TEST
 
 UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
-	key_names, key_follows, key_by_debug_id, module_texts, key_refuses, type_rows, type_flags, object_rows, own_table)
+	key_names, key_follows, key_by_debug_id, module_texts, key_refuses, type_rows, type_flags, object_rows,
+	own_table)

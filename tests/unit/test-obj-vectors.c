@@ -1,7 +1,7 @@
-/* Compares `symfs id --json` with tables of identifiers: code id, debug id in both forms, name, architecture, format,
- * kind, features, slice by slice. Our own table, tests/data/tables/files.tsv, is about files of tests/data/broken. The
- * shared tables have what another tool found in the shared fixtures; intended differences from these are in the file
- * obj-differences.tsv, each with its reason. */
+/* Compares `symfs id --json` with tables of identifiers: code id, debug id in both forms, name, architecture,
+ * format, kind, features, slice by slice. Our own table, tests/data/tables/files.tsv, is about files of
+ * tests/data/broken. The shared tables have what another tool found in the shared fixtures; intended differences
+ * from these are in the file obj-differences.tsv, each with its reason. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "base/path.h"
@@ -322,7 +322,7 @@ int main(void)
 	failed += absent;
 	bad = result(1, 40, "our own table of files");
 	if (access(shared, R_OK) < 0) {
-		printf("ok 2 - rows of other tools' identifiers # SKIP no ../shared/vectors, no ../shared/fixtures\n");
+		printf("ok 2 - other tools' identifiers # SKIP no ../shared/vectors, no ../shared/fixtures\n");
 		return bad;
 	}
 	snprintf(differences, sizeof(differences), "%s/tests/unit/obj-differences.tsv", own);

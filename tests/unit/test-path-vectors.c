@@ -139,8 +139,8 @@ static bool printed(const struct row *r, const struct artifact *a, unsigned orde
 	return true;
 }
 
-/* Prints our path number `order`, from 1. A path that is equal to an earlier one does not count: a casing can make two
- * paths equal, and a server is asked once. False: there are fewer paths. */
+/* Prints our path number `order`, from 1. A path that is equal to an earlier one does not count: a casing can make
+ * two paths equal, and a server is asked once. False: there are fewer paths. */
 static bool print_distinct(const struct row *r, const struct artifact *a, unsigned order, struct buf *out)
 {
 	const struct layout *l = layout_find(r->column[LAYOUT]);

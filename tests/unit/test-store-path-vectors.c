@@ -1,7 +1,8 @@
 /* Compares `symfs paths` with tables of where files are in each layout. Our own table,
- * tests/data/tables/file-paths.tsv, has all that is printed for files of tests/data/broken. In the shared table, which is about the shared fixtures, the
- * paths of another tool must be among those printed for the file, in that order. Intended differences are in the file
- * store-path-differences.tsv, each with its reason. A listed difference that no longer exists is a failure, too. */
+ * tests/data/tables/file-paths.tsv, has all that is printed for files of tests/data/broken. The shared table is about
+ * the shared fixtures: the paths of another tool must be among those printed for the file, in that order. Intended
+ * differences are in the file store-path-differences.tsv, each with its reason. A listed difference that no longer
+ * exists is a failure, too. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"

@@ -7,7 +7,7 @@
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 symfs=$(cd "${top_builddir:-.}" && pwd)/symfs
 fixtures=$top/../shared/fixtures/gsym
-[ -d "$fixtures/llvm22" ] || { echo "SKIP: no ../shared"; exit 77; }
+[ -d "$fixtures/llvm22" ] || { echo "SKIP: no ../shared/fixtures/gsym: files that LLVM made"; exit 77; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 bad=0 seen=0 files=0

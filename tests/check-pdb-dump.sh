@@ -6,7 +6,7 @@
 need python3
 shared=${top_srcdir:-$(dirname "$0")/..}/../shared
 pdb=$(realpath "$shared/fixtures/pdb/fixtures" 2>/dev/null) && [ -f "$pdb/cl64.pdb" ] ||
-  skip "no ../shared/fixtures/pdb"
+  skip "no ../shared/fixtures/pdb: PDBs of MSVC"
 cd "$TMP" || exit 1
 dump() { "$SYMFS" pdb "$@" 2>said || fail "symfs pdb $*: $(cat said)"; }
 

@@ -16,7 +16,7 @@
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 need python3
 shared=$(realpath "${top_srcdir:-$(dirname "$0")/..}/../shared" 2>/dev/null) && [ -d "$shared/fixtures/pdb/raw" ] ||
-  skip "no ../shared/fixtures/pdb"
+  skip "no ../shared/fixtures/pdb: PDBs of MSVC and the answers of other readers"
 "$top_builddir/tests/unit/test-pdb-vectors" >"$TMP/counts" 2>&1 ||
   fail "test-pdb-vectors: $(grep -A 3 '^not ok' "$TMP/counts" | head -n 20)"
 cd "$TMP" || exit 1

@@ -7,7 +7,7 @@
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 need python3
 pdb=$(realpath "${top_srcdir:-$(dirname "$0")/..}/../shared/fixtures/pdb" 2>/dev/null) && [ -d "$pdb/sym" ] ||
-  skip "no ../shared/fixtures/pdb"
+  skip "no ../shared/fixtures/pdb: PDBs of MSVC and their Breakpad files"
 cd "$TMP" || exit 1
 
 cat >compare.py <<'P'

@@ -6,7 +6,7 @@
 need python3 zstd
 shared=${top_srcdir:-$(dirname "$0")/..}/../shared
 pdb=$shared/fixtures/pdb vectors=$top_builddir/tests/unit/test-pdb-vectors
-[ -f "$shared/tools/pdb/mkvar.py" ] || skip "no ../shared/tools/pdb"
+[ -f "$shared/tools/pdb/mkvar.py" ] || skip "no ../shared/tools/pdb: PDBs of MSVC to change"
 cd "$TMP" || exit 1
 
 mkdir variants damaged

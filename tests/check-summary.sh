@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks the end of the output of scripts/check, with made-up results: each skipped test with its
-# reason, each failed one with the end of its log, and the counts.
+# reason, each skipped part, each failed one with the end of its log, and the counts.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -u
 summary=${top_srcdir:-$(dirname "$0")/..}/scripts/summary
@@ -17,6 +17,7 @@ result() # TEST RESULT... <LOG
 }
 result tests/mount/good PASS <<'L'
 SKIP: this line is part of a test that passes
+part skipped: no files of Windows
 PASS tests/mount/good.sh (exit status: 0)
 L
 result tests/mount/browser SKIP <<'L'
@@ -40,6 +41,8 @@ result tests/unit/test-some PASS 'SKIP two # SKIP no disk' PASS <<'L'
 ok 1 - one
 ok 2 - two # SKIP no disk
 ok 3 - three
+# part skipped: no disk that is full
+# part skipped: no disk that is full
 L
 cat >"$tmp/want" <<'L'
 SKIP: tests/check-bare.sh: no man: apt-get install man-db
@@ -47,6 +50,8 @@ SKIP: tests/check-silent.sh: it gives no reason
 SKIP: tests/mount/browser.sh: chromium is not installed
 SKIP: tests/unit/test-shared: no shared vectors beside the source
 SKIP: tests/unit/test-some: two: no disk
+PART: tests/mount/good.sh: no files of Windows
+PART: tests/unit/test-some: no disk that is full
 3 passed, 0 failed, 5 skipped
 L
 failed=0

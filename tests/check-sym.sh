@@ -185,6 +185,7 @@ EOT
 [ "$("$SYMFS" sym o2 o2.debug | md5sum)" = "$("$SYMFS" sym o2 | md5sum)" ] || fail "the output changes"
 
 # ---- other formats -------------------------------------------------------------------------------
+[ -d "$SHARED/fixtures/pdb" ] || part_skipped "no ../shared/fixtures/pdb: Breakpad files of PDBs of MSVC"
 for pdb in "$SHARED"/fixtures/pdb/fixtures/*.pdb; do
   [ -f "$pdb" ] || continue
   what=$(basename "$pdb" .pdb)

@@ -10,7 +10,7 @@ AGREE=$top_builddir/tests/helpers/symcache-agree
 [ -x "$AGREE" ] || skip "built without json-c"
 SHARED=$top_srcdir/../shared
 VECTORS=$SHARED/vectors/symcache ORACLE=$SHARED/tools/oracle/symcache
-[ -d "$VECTORS" ] || skip "no $VECTORS"
+[ -d "$VECTORS" ] || skip "no ../shared/vectors/symcache: answers that symbolic gave"
 cd "$TMP" || exit 1
 
 told() { # WHAT COMMAND...: its last line is for people, the whole for a failure

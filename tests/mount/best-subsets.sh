@@ -8,19 +8,10 @@ need gcc objcopy readelf strip
 shared=${top_srcdir:-$(dirname "$0")/../..}/../shared/fixtures
 counts=
 
-# The rows of the tables. Breakpad files have all that they can have.
+# The rows of our own table. Breakpad files have all that they can have, so that no `sym` is made.
+TABLE=$top_srcdir/tests/data/tables/precedence.tsv
 row_of() { # PLATFORM PURPOSE
-  case $1-$2 in
-  elf-symtab | elf-debug) echo elf_debug elf_code breakpad ;;
-  elf-unwind) echo elf_code breakpad ;;
-  macho-symtab) echo mach_debug mach_code breakpad ;;
-  macho-debug) echo mach_debug breakpad ;;
-  macho-unwind) echo mach_code breakpad ;;
-  pe-symtab) echo pdb pe breakpad ;;
-  pe-debug) echo pdb breakpad ;;
-  pe-unwind) echo pe breakpad ;;
-  pe_dotnet-debug) echo portablepdb pe ;;
-  esac
+  awk -F'\t' -v of="$2 $1" '$1 == "best" && $2 == of { sub(" sym$", "", $3); print $3 }' "$TABLE"
 }
 
 serves() { # PLATFORM TYPE PURPOSE
@@ -101,28 +92,37 @@ cp "$TMP/p/bin/foo" "$TMP/elf/elf_code"
 breakpad_of elf "$TMP/elf/elf_code" Linux
 check elf "$TMP/elf/elf_code" "symtab debug unwind" elf_debug elf_code breakpad
 
+mkdir "$TMP/macho" "$TMP/pe" "$TMP/pe_dotnet" "$TMP/named"
 if [ -d "$shared" ]; then
-  mkdir "$TMP/macho" "$TMP/pe" "$TMP/pe_dotnet"
   cp "$shared/built/macho/m.x86_64" "$TMP/macho/mach_code"
   "$SYMFS" add --cache "$TMP/store-slice" "$shared/built/macho/m.fat.dwarf" >/dev/null || fail "add of the dSYM"
   uuid=$("$SYMFS" id "$TMP/macho/mach_code" | awk '/code id/ { print $3; exit }')
   f=$("$SYMFS" get --offline --cache "$TMP/store-slice" "unified/$(printf %.2s "$uuid")/${uuid#??}/debuginfo") ||
     fail "a slice"
   cp "$f" "$TMP/macho/mach_debug"
-  breakpad_of macho "$TMP/macho/mach_code" mac
-  check macho "$TMP/macho/mach_code" "symtab debug unwind" mach_debug mach_code breakpad
-
   cp "$shared/pdb/fixtures/cl64.exe" "$TMP/pe/pe"
   cp "$shared/pdb/fixtures/cl64.pdb" "$TMP/pe/pdb"
-  breakpad_of pe "$TMP/pe/pdb" windows
-  mkdir "$TMP/named"
   cp "$TMP/pe/pe" "$TMP/named/cl64.exe"
-  check pe "$TMP/named/cl64.exe" "symtab debug unwind" pdb pe breakpad
-
   sample=$shared/symbolic/symbolic-testutils/fixtures/ppdb-sourcelink-sample
   cp "$sample/ppdb-sourcelink-sample.pdb" "$TMP/pe_dotnet/portablepdb"
   cp "$sample/ppdb-sourcelink-sample.dll" "$TMP/pe_dotnet/pe"
-  check pe_dotnet "$sample/ppdb-sourcelink-sample.dll" debug portablepdb pe
+  cp "$TMP/pe_dotnet/pe" "$TMP/named/ppdb-sourcelink-sample.dll"
+else
+  part_skipped "no ../shared/fixtures: the files of compilers for Windows and macOS; our own small files instead"
+  own=$top_srcdir/tests/data/broken
+  cp "$own/gsym-dwarf/good-macho-program" "$TMP/macho/mach_code"
+  cp "$own/gsym-dwarf/good-dsym" "$TMP/macho/mach_debug"
+  cp "$own/pe/name-control" "$TMP/pe/pe"
+  cp "$own/pdb/good" "$TMP/pe/pdb"
+  cp "$own/ppdb/good" "$TMP/pe_dotnet/portablepdb"
+  cp "$own/pe/good" "$TMP/pe_dotnet/pe"
+  cp "$TMP/pe/pe" "$TMP/named/cl64.exe"
+  cp "$TMP/pe_dotnet/pe" "$TMP/named/ppdb-sourcelink-sample.dll"
 fi
+breakpad_of macho "$TMP/macho/mach_code" mac
+check macho "$TMP/macho/mach_code" "symtab debug unwind" mach_debug mach_code breakpad
+breakpad_of pe "$TMP/pe/pdb" windows
+check pe "$TMP/named/cl64.exe" "symtab debug unwind" pdb pe breakpad
+check pe_dotnet "$TMP/named/ppdb-sourcelink-sample.dll" debug portablepdb pe
 
 say "# best as in the tables:$counts"

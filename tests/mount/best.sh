@@ -174,6 +174,8 @@ if [ -d "$PDBS" ]; then
     fail "checksums: $(cat "$TMP/sums")"
   row debug "$PDBS/$NET-embedded-ppdb.dll" "pe=$PDBS/$NET-embedded-ppdb.dll"
   one "a PDB inside is not symbols" none symtab "$PDBS/$NET-embedded-ppdb.dll"
+else
+  part_skipped "no ../shared/fixtures/ppdb: programs of .NET"
 fi
 
 # ---- the command -------------------------------------------------------------------------

@@ -10,6 +10,7 @@ make_program "$TMP/p" prog
 mkdir "$TMP/files"
 cp "$TMP/p/full/prog" "$TMP/p/full/libprog.so" "$TMP/files"
 shared=$top_srcdir/../shared/fixtures/symbolic/symbolic-testutils/fixtures
+[ -d "$shared" ] || part_skipped "no ../shared/fixtures: programs of Windows and macOS"
 for f in windows/crash.exe macos/crash; do
   [ -f "$shared/$f" ] && cp "$shared/$f" "$TMP/files/${f##*/}"
 done

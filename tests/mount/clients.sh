@@ -180,3 +180,24 @@ smb() {
   eval "smb_port=\$SMB_$1"
   timeout 300 smbclient -s /dev/null -p "$smb_port" -N //127.0.0.1/symbols -c "$2" 2>&1
 }
+
+# macs_make DIR: programs of macOS in a new directory: m.x86_64 and m.arm64 with their bundles, m.x86_64.stripped, and
+# m.fat with its bundle. Skips the test if the tools are not installed.
+macs_make() {
+  mm_clang=$(first_of clang) && mm_linker=$(first_of ld64.lld) && mm_dsymutil=$(first_of dsymutil) &&
+    mm_lipo=$(first_of llvm-lipo) && mm_strip=$(first_of llvm-strip) ||
+    skip "clang, ld64.lld, dsymutil, llvm-lipo or llvm-strip is not installed"
+  mkdir -p "$1"
+  cat >"$1/m.c" <<'EOC'
+int __attribute__((noinline)) half(int a) { volatile int b = a / 2; return b + 1; }
+int main(int argc, char **argv) { return half(argc) + half(3); }
+EOC
+  (cd "$1" && for mm_arch in x86_64 arm64; do
+    "$mm_clang" -target $mm_arch-apple-macos11 -g -O1 -c m.c -o m.o &&
+      "$mm_linker" -arch $mm_arch -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup \
+        -o m.$mm_arch m.o && "$mm_dsymutil" m.$mm_arch || exit 1
+  done && "$mm_lipo" -create m.x86_64 m.arm64 -output m.fat && "$mm_strip" -o m.x86_64.stripped m.x86_64 &&
+    cp -r m.x86_64.dSYM m.fat.dSYM && rm m.fat.dSYM/Contents/Resources/DWARF/m.x86_64 m.o &&
+    "$mm_lipo" -create m.*64.dSYM/Contents/Resources/DWARF/m.* -output m.fat.dSYM/Contents/Resources/DWARF/m.fat) \
+    >"$TMP/macs.log" 2>&1 || fail "programs of macOS"
+}

@@ -5,9 +5,8 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
 need curl cmp python3 unzip
-MACHO=$top_srcdir/../shared/fixtures/built/macho
-[ -d "$MACHO" ] || skip "the shared fixtures are not here"
-MACHO=$(cd "$MACHO" && pwd)
+MACHO=$TMP/macs
+macs_make "$MACHO"
 SCRIPT=$(cd "$top_srcdir" && pwd)/etc/macos/dsymForUUID
 UUIDS=$(first_of llvm-dwarfdump) || skip "llvm-dwarfdump is not installed"
 uuid_of() { "$UUIDS" --uuid "$1" | sed -n 's/^UUID: \([0-9A-F-]*\) .*/\1/p'; }

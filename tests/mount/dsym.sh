@@ -5,9 +5,8 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
 need cmp python3
-MACHO=$top_srcdir/../shared/fixtures/built/macho
-[ -d "$MACHO" ] || skip "the shared fixtures are not here"
-MACHO=$(cd "$MACHO" && pwd)
+MACHO=$TMP/macs
+macs_make "$MACHO"
 UUIDS=$(first_of llvm-dwarfdump) || skip "llvm-dwarfdump is not installed"
 plist() { python3 "$top_srcdir/tests/helpers/plist.py" "$@"; }
 
@@ -78,9 +77,11 @@ dsym 1 --no-default-sources --cache "$TMP/store2" --source "scan@$TMP/programs" 
 same_file "$(value "$U" DBGSymbolRichExecutable)" "$MACHO/m.x86_64.stripped"
 [ -n "$(value "$U" DBGError)" ] && [ -z "$(value "$U" DBGDSYMPath)" ] || fail "a program alone: $(cat "$TMP/list")"
 
-# ---- files, bundles and fat files: all fixtures ---------------------------------------------------------
+# ---- files, bundles and fat files: our own, and all fixtures ---------------------------------------------------------
 fixtures=0 parts=0
-find "$MACHO" "$top_srcdir/../shared/fixtures/symbolic" -name '*.dSYM' -type d >"$TMP/bundles"
+shared=$top_srcdir/../shared/fixtures
+[ -d "$shared" ] || part_skipped "no ../shared/fixtures: bundles of Apple's tools"
+find "$MACHO" "$shared/built/macho" "$shared/symbolic" -name '*.dSYM' -type d >"$TMP/bundles" 2>"$TMP/find.err"
 echo "$MACHO/m.fat" >>"$TMP/bundles"
 while read -r bundle; do
   if [ -d "$bundle" ]; then

@@ -6,7 +6,7 @@
 need_mount
 need curl cmp python3
 PDBS=$top_srcdir/../shared/fixtures/ppdb TOOLS=$top_srcdir/../shared/tools
-[ -d "$PDBS" ] && [ -f "$TOOLS/ppdbref.py" ] || skip "the shared fixtures are not here"
+[ -d "$PDBS" ] && [ -f "$TOOLS/ppdbref.py" ] || skip "no ../shared/fixtures/ppdb: PDBs of .NET with sources in them"
 
 # documents FILE: "ID PATH DIGEST" of each document, as another reader sees them.
 cat >"$TMP/documents.py" <<'EOC'

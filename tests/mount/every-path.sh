@@ -47,7 +47,7 @@ if [ -r "$TABLE" ]; then
   done >"$TMP/packed"
   [ ! -d "$TMP/unpacked" ] || set -- "$@" "$TMP/unpacked"
 else
-  say "no shared fixtures: only files that were made here"
+  part_skipped "no ../shared/fixtures: files of other compilers, and the paths of another tool"
 fi
 
 # ---- what they are, and where they must be -----------------------------------------------------------

@@ -13,6 +13,7 @@ cp "$TMP/p/bin/prog" "$TMP/p/debug/prog.debug" "$TMP/p/full/libprog.so" "$TMP/fi
 cp "$TMP/p/full/other" "$TMP/tree"
 printf 'MODULE Linux x86_64 0123456789ABCDEF0123456789ABCDEF0 mod\nFUNC 1000 10 0 f\n' >"$TMP/files/mod.sym"
 shared=$top_srcdir/../shared/fixtures/symbolic/symbolic-testutils/fixtures
+[ -d "$shared" ] || part_skipped "no ../shared/fixtures: programs of Windows and macOS"
 for f in windows/crash.exe windows/crash.pdb macos/crash.dSYM/Contents/Resources/DWARF/crash; do
   [ -f "$shared/$f" ] && cp "$shared/$f" "$TMP/files/${f##*/}"
 done

@@ -46,6 +46,8 @@ fail() {
 }
 
 skip() { say "SKIP: $*"; exit 77; }
+# A test that could run, but not all of it: scripts/summary lists what it could not prove.
+part_skipped() { say "part skipped: $*"; }
 
 # By the mount table alone: the daemon may be gone.
 is_mounted() { awk -v m="$1" '$5 == m { found = 1 } END { exit !found }' /proc/self/mountinfo; }
@@ -384,7 +386,7 @@ symfs_unserve() {
 ACCESS=AKSYMFS SECRET=SKSYMFSSECRET
 ceph_start() {
   need radosgw radosgw-admin ceph-mon ceph-osd ceph-mgr bc
-  [ -f "$top_srcdir/../shared/tools/ceph/ceph-up.sh" ] || skip "no script here that starts a Ceph gateway"
+  [ -f "$top_srcdir/../shared/tools/ceph/ceph-up.sh" ] || skip "no ../shared/tools/ceph, which starts a Ceph gateway"
   cs_port=$(free_port)
   sed "s/23300/$((cs_port + 1))/g; s/23301/$((cs_port + 2))/g" "$top_srcdir/../shared/tools/ceph/ceph-up.sh" \
     >"$TMP/ceph-up"

@@ -101,7 +101,7 @@ if [ -d "$top_srcdir/../shared/fixtures" ]; then
   "$SYMFS" add -r --cache "$TMP/store-every" "$top_srcdir/../shared/fixtures" >"$TMP/add.out" 2>&1
   least=900
 else
-  say "no shared fixtures: few kinds of files were listed"
+  part_skipped "no ../shared/fixtures: listings of many kinds of files"
 fi
 symfs_mount every
 find "$MNT_every" \( -type f -o -type l \) >"$TMP/files" 2>"$TMP/gone"

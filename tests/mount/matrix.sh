@@ -82,6 +82,7 @@ printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly data' >"$FILES/own-debug.
 
 shared=$top_srcdir/../shared/fixtures
 windows=symbolic/symbolic-testutils/fixtures/windows
+[ -d "$shared" ] || part_skipped "no ../shared/fixtures: real files of Windows and macOS"
 while read -r type file name teacher; do
   [ -f "$shared/$file" ] || continue
   cp "$shared/$file" "$FILES/$name" && chmod u+w "$FILES/$name" && have "$name" "$type" "${teacher:+$shared/$teacher}"

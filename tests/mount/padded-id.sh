@@ -4,8 +4,9 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
 need cmp curl
-EXE=$top_srcdir/../shared/fixtures/symbolic/symbolic-testutils/fixtures/windows/crash.exe
-[ -f "$EXE" ] || skip "no ../shared/fixtures"
+mkdir "$TMP/exe"
+EXE=$TMP/exe/crash.exe
+cp "$top_srcdir/tests/data/broken/pe/good" "$EXE" || fail cp
 ID=5AB380779000 PADDED=5AB3807700009000
 
 for kept in $ID $PADDED; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# /symbolicate over HTTP: the answers to methods other than POST, and, where present, the shared
-# cases, with the .sym files on an nginx.
+# /symbolicate over HTTP: our own cases, the answers to methods other than POST, and, where present, the shared cases,
+# with the .sym files on an nginx.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need nginx curl
@@ -8,32 +8,33 @@ CASES=$top_builddir/tests/helpers/symbolicate-cases
 [ -x "$CASES" ] || skip "built without json-c"
 SHARED=$top_srcdir/../shared
 VECTORS=$SHARED/vectors/symbolicate_cases.json
-mkdir -p "$TMP/up"
-if [ -f "$VECTORS" ] && [ -d "$SHARED/fixtures/sym" ]; then ROOT=$SHARED/fixtures/sym; else ROOT=$TMP/up VECTORS=; fi
-
-nginx_start sym "$ROOT"
+OWN=$top_srcdir/tests/data/symbolicate
+cp -r "$OWN/sym" "$TMP/up" && chmod -R u+w "$TMP/up" || fail cp
+nginx_start sym "$TMP/up"
 symfs_serve one --source "breakpad@$URL_sym" --allow-origins '*'
 
 # What the helper takes for `symfs symbolicate`: a POST, that is 0 for 200 and 1 for a refusal.
-cat >"$TMP/post" <<EOF
+posts_to() { # NAME URL
+  cat >"$TMP/$1" <<EOF
 #!/bin/sh
 code=\$(curl -gsS --noproxy '*' --max-time 60 -o "$TMP/answer" -w '%{http_code} %{content_type}' \\
-  -H 'Expect:' -H 'Content-Type: text/plain' --data-binary @- "$URL_one/symbolicate/\$2") || exit 9
+  -H 'Expect:' -H 'Content-Type: text/plain' --data-binary @- "$2/symbolicate/\$2") || exit 9
 cat "$TMP/answer"
 case \$code in "200 application/json") exit 0 ;; "400 application/json" | "413 application/json") exit 1 ;; esac
 echo "\$code" >&2
 exit 8
 EOF
-chmod +x "$TMP/post"
-if [ -z "$VECTORS" ]; then
-  say "no shared cases"
-else
-  "$CASES" "$VECTORS" "$TMP/post" >"$TMP/cases.out" 2>"$TMP/post.log" ||
-    { grep -v '^ok' "$TMP/cases.out"; fail "POST cases"; }
+  chmod +x "$TMP/$1"
+}
+run_cases() { # FILE NAME LEAST
+  "$CASES" "$1" "$TMP/$2" >"$TMP/cases.out" 2>"$TMP/post.log" || { grep -v '^ok' "$TMP/cases.out"; fail "POST: $1"; }
   n=$(grep -c '^ok' "$TMP/cases.out")
-  [ "$n" -ge 60 ] || fail "only $n shared cases"
-  say "$n of the shared cases"
-fi
+  [ "$n" -ge "$3" ] || fail "only $n cases: $1"
+  say "$n cases of $(basename "$1")"
+}
+posts_to post "$URL_one"
+run_cases "$OWN/own.json" post 23
+run_cases "$OWN/requests.json" post 80
 
 head_of() { tr -d '\r' <"$TMP/head"; }
 for api in v4 v5; do
@@ -49,17 +50,19 @@ for api in v4 v5; do
   done
 done
 
-# `Debug`, with any value, adds how it went.
-if [ -n "$VECTORS" ]; then
-  for value in true false; do
-    body='{"stacks": [[[0, 21376]]], "memoryMap": [["testproj", "D48F191186D67E69DF025AD71FB91E1F0"]]}'
-    fetch_url -H "Debug: $value" -d "$body" -o "$TMP/body" "$URL_one/symbolicate/v5" || fail "Debug"
-    for word in '"cache_lookups": {"count": 1,' '"stacks_per_module": {"testproj/D48F191186D67E69DF025AD71FB91E1F0": 1}' \
-      '"function": "testproj::main"' '"parse_sym":' '"save_symcache":' '"time_per_module":'; do
-      grep -q "$word" "$TMP/body" || fail "Debug: $value: no $word in $(cat "$TMP/body")"
-    done
+# `Debug`, with any value, adds how it went: for a file that was not asked for before, and for one that was.
+body='{"stacks": [[[0, 32]]], "memoryMap": [["late.so", "555555555555555555555555555555550"]]}'
+mkdir -p "$TMP/up/late.so/555555555555555555555555555555550"
+printf 'MODULE Linux x86_64 %s late.so\nFUNC 20 10 0 late\n' 555555555555555555555555555555550 \
+  >"$TMP/up/late.so/555555555555555555555555555555550/late.so.sym"
+for value in true false; do
+  fetch_url -H "Debug: $value" -d "$body" -o "$TMP/body" "$URL_one/symbolicate/v5" || fail "Debug"
+  for word in '"cache_lookups": {"count": 1,' '"stacks_per_module": {"late.so/555555555555555555555555555555550": 1}' \
+    '"function": "late"' '"downloads": {"size_per_module":' '"parse_sym":' '"save_symcache":' \
+    '"time_per_module":' '"modules": {"count": 1,'; do
+    grep -q "$word" "$TMP/body" || fail "Debug: $value: no $word in $(cat "$TMP/body")"
   done
-fi
+done
 # The example of the service's own page, word for word but for the server; and with what is here.
 like_the_page() { curl -s --noproxy '*' --max-time 60 --user-agent "example/1.0" -d "$1" "$URL_one/symbolicate/v5"; }
 like_the_page '{"jobs": [{"stacks":[[[0,11723767],[1, 65802]]],"memoryMap":[["xul.pdb","44E4EC8C2F41492B9369D6B9A059577C2"],["wntdll.pdb","D74F79EB1F8D4A45ABCD2F476CCABACC2"]]}]}' >"$TMP/body"
@@ -67,7 +70,12 @@ cat >"$TMP/want" <<'EOF'
 {"results": [{"stacks": [[{"frame": 0, "module": "xul.pdb", "module_offset": "0xb2e3f7"}, {"frame": 1, "module": "wntdll.pdb", "module_offset": "0x1010a"}]], "found_modules": {"xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2": false, "wntdll.pdb/D74F79EB1F8D4A45ABCD2F476CCABACC2": false}}]}
 EOF
 [ "$(cat "$TMP/body")" = "$(cat "$TMP/want")" ] || fail "the example of the page: $(cat "$TMP/body")"
-if [ -n "$VECTORS" ]; then
+if [ -f "$VECTORS" ] && [ -d "$SHARED/fixtures/sym" ]; then
+  nginx_start shared "$SHARED/fixtures/sym"
+  symfs_unserve one
+  symfs_serve one --source "breakpad@$URL_shared" --cache "$TMP/store-shared"
+  posts_to post "$URL_one"
+  run_cases "$VECTORS" post 60
   like_the_page '{"jobs": [{"stacks":[[[0,21390],[1, 4400],[1, 1]]],"memoryMap":[["xul.pdb","0185139C8F04FFC94C4C44205044422E1"],["ntdll.pdb","F86EB934B42FBB79B2595AA25907695C1"]]}]}' >"$TMP/body"
   for part in '"module": "xul.dll", "module_offset": "0x538e", "function": "somefunc", "function_offset": "0xe", "file": "hg:hg.mozilla.org/releases/mozilla-release:media/libjpeg/simd/etc", "line": 2}' \
     '"module": "ntdll.dll", "module_offset": "0x1130", "function": "LdrQueryNextListEntry", "function_offset": "0x10"}' \
@@ -75,6 +83,8 @@ if [ -n "$VECTORS" ]; then
     '"xul.pdb/0185139C8F04FFC94C4C44205044422E1": true, "ntdll.pdb/F86EB934B42FBB79B2595AA25907695C1": true}'; do
     grep -qF "$part" "$TMP/body" || fail "the example of the page with our files: no $part in $(cat "$TMP/body")"
   done
+else
+  part_skipped "no ../shared/vectors/symbolicate_cases.json: cases of other projects"
 fi
 symfs_unserve one
 

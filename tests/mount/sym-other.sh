@@ -9,8 +9,8 @@ need_mount
 need cmp curl
 unset http_proxy all_proxy ALL_PROXY
 PDBS=$top_srcdir/../shared/fixtures/pdb/fixtures
-MACS=$top_srcdir/../shared/fixtures/built/macho
-[ -f "$PDBS/crash.pdb" ] && [ -f "$MACS/m.arm64" ] || skip "no ../shared/fixtures"
+MACS=$TMP/macs
+macs_make "$MACS"
 tried=0
 
 # put ROOT FILE: into the layout where servers have it; for Windows a symbol store
@@ -52,18 +52,32 @@ module() {
   tried=$((tried + 1))
   say "$name: $(grep -c '^FUNC' "$TMP/want") FUNC, $(grep -c '^STACK' "$TMP/want") STACK records"
 }
-module dump_syms_regtest64.pdb "$PDBS/dump_syms_regtest64.pdb" "$PDBS/dump_syms_regtest64.exe" none
-module crash.pdb "$PDBS/crash.pdb" "$PDBS/crash.exe" WIN
+# A program with unwind rules and its PDB: those of MSVC, or else our own.
+WIN=dump_syms_regtest64
+if [ ! -f "$PDBS/crash.pdb" ]; then
+  part_skipped "no ../shared/fixtures/pdb: programs of MSVC, and a PDB with rules for x86"
+  CLANG=$(first_of clang) && LINK=$(first_of lld-link) || skip "clang or lld-link is not installed"
+  PDBS=$TMP/win WIN=ours
+  mkdir "$PDBS"
+  printf '%s\n' 'int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \
+    'int start(void) { volatile int b[20]; b[2] = one(1); return b[2] + one(2); }' >"$PDBS/ours.c"
+  (cd "$PDBS" && "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O0 -c ours.c -o ours.obj &&
+    "$LINK" /nologo /debug /pdb:ours.pdb /Brepro /nodefaultlib /entry:start /subsystem:console /out:ours.exe \
+      ours.obj) >"$TMP/lld.out" 2>&1 || fail "clang and lld-link: $(cat "$TMP/lld.out")"
+else
+  module crash.pdb "$PDBS/crash.pdb" "$PDBS/crash.exe" WIN
+fi
+module $WIN.pdb "$PDBS/$WIN.pdb" "$PDBS/$WIN.exe" none
 module m.arm64 "$MACS/m.arm64.dSYM/Contents/Resources/DWARF/m.arm64" "$MACS/m.arm64" none
 module m.x86_64 "$MACS/m.x86_64.dSYM/Contents/Resources/DWARF/m.x86_64" "$MACS/m.x86_64" none
 
 # ---- a program without a PDB -----------------------------------------------------------------------
-"$SYMFS" sym --name dump_syms_regtest64.pdb "$PDBS/dump_syms_regtest64.exe" >"$TMP/want" ||
+"$SYMFS" sym --name $WIN.pdb "$PDBS/$WIN.exe" >"$TMP/want" ||
   say "no functions in the program"
 if [ -s "$TMP/want" ]; then
-  put "$TMP/alone.d" "$PDBS/dump_syms_regtest64.exe"
+  put "$TMP/alone.d" "$PDBS/$WIN.exe"
   symfs_mount alone --source "symstore@$TMP/alone.d/symstore"
-  at=$MNT_alone/$(path_of "$TMP/want" dump_syms_regtest64.pdb)
+  at=$MNT_alone/$(path_of "$TMP/want" $WIN.pdb)
   cmp "$at" "$TMP/want" || fail "a program alone: $(diff "$TMP/want" "$at" | head -n 5) $(cat "$TMP/alone.log")"
   symfs_umount alone
 fi
@@ -98,15 +112,15 @@ done
 symfs_umount tree
 
 # ---- a server: the program is asked for once its name, time and size are known -----------------------
-put "$TMP/far" "$PDBS/dump_syms_regtest64.pdb"
-put "$TMP/far" "$PDBS/dump_syms_regtest64.exe"
-"$SYMFS" sym -o "$TMP/want" "$PDBS/dump_syms_regtest64.pdb" "$PDBS/dump_syms_regtest64.exe" || fail "sym"
+put "$TMP/far" "$PDBS/$WIN.pdb"
+put "$TMP/far" "$PDBS/$WIN.exe"
+"$SYMFS" sym -o "$TMP/want" "$PDBS/$WIN.pdb" "$PDBS/$WIN.exe" || fail "sym"
 upstream_start far --root "$TMP/far/symstore"
 symfs_serve one --source "symstore@$URL_far"
-SYM=$(path_of "$TMP/want" dump_syms_regtest64.pdb)
+SYM=$(path_of "$TMP/want" $WIN.pdb)
 fetch_url -o "$TMP/body" "$URL_one/$SYM"
 grep -q '^INFO UNWIND none$' "$TMP/body" || fail "of a PDB alone: $(head -n 4 "$TMP/body")"
-EXE=$("$SYMFS" paths --layout symstore "$PDBS/dump_syms_regtest64.exe" | awk -F '\t' '$2 == "pe" { print $3; exit }')
+EXE=$("$SYMFS" paths --layout symstore "$PDBS/$WIN.exe" | awk -F '\t' '$2 == "pe" { print $3; exit }')
 fetch_url -o "$TMP/exe" "$URL_one/symstore/$EXE"
 fetch_url -o "$TMP/body" "$URL_one/$SYM"
 cmp "$TMP/body" "$TMP/want" || fail "once the program was served: $(diff "$TMP/want" "$TMP/body" | head -n 5)"

@@ -15,8 +15,8 @@ done
 [ "$(id -u)" = 0 ] || skip "only root can hide the journal's socket"
 APART=$(cd "$top_srcdir" && pwd)/scripts/apart
 case $TMP in /run/* | /var/lib/*) skip "the test hides $TMP" ;; esac
-"$APART" sh -c 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib' 2>why ||
-  skip "no mount namespace: $(cat why)"
+"$APART" sh -c 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib' 2>"$TMP/why" ||
+  skip "no mount namespace: $(cat "$TMP/why")"
 cd "$TMP" || exit 1
 BIN=$TMP/bin
 mkdir -p bin src

@@ -6,7 +6,7 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need python3
 PDBS=$top_srcdir/../shared/fixtures/ppdb
-[ -d "$PDBS" ] || skip "no ../shared/fixtures/ppdb"
+[ -d "$PDBS" ] || skip "no ../shared/fixtures/ppdb: programs of .NET and their PDBs"
 symbolicate() { "$SYMFS" symbolicate --no-default-sources --cache "$@"; }
 
 # ---- the names of all methods ----------------------------------------------------------------

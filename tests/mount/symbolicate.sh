@@ -1,6 +1,6 @@
 #!/bin/sh
-# symfs symbolicate: requests of Mozilla's symbolication service and its answers, for files that are
-# written here, and, where present, for the shared cases. The .sym files are on an nginx.
+# symfs symbolicate: requests of Mozilla's symbolication service and its answers, for our own cases and files, and,
+# where present, for the shared cases. The .sym files are on an nginx.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -9,66 +9,8 @@ CASES=$top_builddir/tests/helpers/symbolicate-cases
 [ -x "$CASES" ] || skip "built without json-c"
 SHARED=$top_srcdir/../shared
 
-sym() # NAME ID: stdin is the file
-{
-  mkdir -p "$TMP/up/$1/$2"
-  cat >"$TMP/up/$1/$2/${1%.pdb}.sym"
-}
-
-# Places follow each other: what ends leaves nothing behind it, a call that is inlined neither.
-sym mix.so 11111111111111111111111111111111A <<'EOF'
-MODULE Linux x86_64 11111111111111111111111111111111A mix.so
-FILE 0 /build/./src/../lib/mix.c
-FILE 1 inner.h
-INLINE_ORIGIN 3 inner
-INLINE_ORIGIN 4 deep
-FUNC 1000 50 0 outer(int)
-INLINE 0 12 0 3 1010 10 1038 8
-INLINE 1 21 1 4 1014 4
-1008 8 10 0
-1010 4 20 1
-1014 4 30 7
-1018 8 22 1
-1020 8 13 0
-1038 8 23 1
-PUBLIC 1024 0 public_inside
-PUBLIC 1060 0 public_last
-FUNC 1040 8 0 shadow
-1040 8 99 1
-STACK CFI INIT 1000 50 .cfa: $rsp 8 +
-FUNC 5000 10 0 never_seen
-EOF
-sym tool.pdb 222222222222222222222222222222221 <<'EOF'
-MODULE windows x86_64 222222222222222222222222222222221 tool.pdb
-INFO CODE_ID 5AB380779000 tool.exe
-PUBLIC 2000 0 main
-EOF
-sym bad.so 333333333333333333333333333333330 <<'EOF'
-MODULE Linux x86_64 333333333333333333333333333333330 bad.so
-FUNC 10 10 0 good
-INLINE_ORIGIN 5
-EOF
-sym cxx.so 444444444444444444444444444444440 <<'EOF'
-MODULE Linux x86_64 444444444444444444444444444444440 cxx.so
-FILE 0 a.cc
-INLINE_ORIGIN 0 _ZN4core3fmt9Formatter9write_str17h0123456789abcdefE
-FUNC 10 10 0 _ZN2ns1C4workEPKci
-INLINE 0 5 0 0 14 4
-10 4 4 0
-14 4 9 0
-18 8 4 0
-PUBLIC 40 0 plain_name
-EOF
-# Ids in a case that no other tool uses: a file server compares bytes.
-sym odd.so aAaAaAaAaAaAaAaAaAaAaAaAaAaAaAaA0 <<'EOF'
-MODULE Linux x86_64 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA0 odd.so
-FUNC 10 10 0 odd
-EOF
-# An id of zeros identifies nothing: many files have it.
-for name in one two; do
-  printf 'MODULE Linux x86_64 000000000000000000000000000000000 %s.so\nPUBLIC 10 0 of_%s\n' $name $name |
-    sym $name.so 000000000000000000000000000000000
-done
+OWN=$top_srcdir/tests/data/symbolicate
+cp -r "$OWN/sym" "$TMP/up" && chmod -R u+w "$TMP/up" || fail cp
 
 nginx_start sym "$TMP/up"
 symbolicate() { "$SYMFS" symbolicate --no-default-sources --source "breakpad@$URL_sym" --cache "$TMP/store" "$@"; }
@@ -79,8 +21,10 @@ run_cases() # FILE SOURCE
     >"$TMP/cases.out" 2>"$TMP/cases-$3.log" || { cat "$TMP/cases.out"; fail "cases of $1"; }
   grep -c '^ok' "$TMP/cases.out"
 }
-own=$(run_cases "$top_srcdir/tests/data/symbolicate/own.json" "breakpad@$URL_sym" own) || fail "$own"
-say "$own of our own cases"
+for cases in own requests; do
+  own=$(run_cases "$OWN/$cases.json" "breakpad@$URL_sym" $cases) || fail "$own"
+  say "$own of our own cases, $cases"
+done
 
 # ---- the command -------------------------------------------------------------------------
 request='{"memoryMap": [["mix.so", "11111111111111111111111111111111A"], ["bad.so", "333333333333333333333333333333330"]], "stacks": [[[0, 4116], [1, 16], [-1, 5]]]}'
@@ -209,7 +153,7 @@ rc=$?
 
 # ---- the shared cases --------------------------------------------------------------------
 [ -f "$SHARED/vectors/symbolicate_cases.json" ] && [ -d "$SHARED/fixtures/sym" ] || {
-  say "no shared cases: only our own"
+  part_skipped "no ../shared/vectors/symbolicate_cases.json: cases of other projects, and PDBs of .NET compilers"
   exit 0
 }
 # Portable PDBs: of their own, and inside of a program. unit/test-gsym-ppdb has every method and offset.

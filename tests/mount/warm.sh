@@ -205,6 +205,8 @@ out=$(core sh -c 'for word; do case $word in "set sysroot "*) readlink -f "${wor
 [ -n "$interp" ] && [ "$out" = "$(readlink -f "$interp")" ] || fail "the dynamic linker $interp is $out"
 
 # The minidumps of others, where they are.
+[ -d "$top_srcdir/../shared/fixtures/built/minidump" ] ||
+  part_skipped "no ../shared/fixtures/built/minidump: minidumps of other programs"
 for dump in "$top_srcdir"/../shared/fixtures/built/minidump/*.dmp; do
   [ -f "$dump" ] || continue
   warm --breakpad --offline "$dump" >"$TMP/out" || fail "warm $dump: $(cat "$TMP/warm.err")"

@@ -23,36 +23,36 @@ sym=0123456789ABCDEF0123456789ABCDEF0
 printf 'MODULE Linux x86_64 %s libx.so\nFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 7 0\n' $sym >"$TMP/better/sym"
 printf 'MODULE Linux x86_64 %s libx.so\nPUBLIC 1000 0 f\n' $sym >"$TMP/worse/sym"
 sym_module=$(printf '{"type": "elf", "debug_file": "libx.so", "debug_id": "%s"}' $sym)
-kinds="elf sym"
+kinds="elf sym dsym pdb ppdb"
 
+# The files of compilers for macOS and Windows, or else our own small ones. The worse Portable PDB says that no method
+# has lines, in the byte PPDB_AT.
+own=$top_srcdir/tests/data/broken
 if [ -d "$shared" ]; then
   "$SYMFS" id "$shared/built/macho/m.fat.dwarf" >"$TMP/id" || fail "id of the dSYM"
   # One slice of it, out of a store.
   "$SYMFS" add --cache "$TMP/store-slice" "$shared/built/macho/m.fat.dwarf" >/dev/null || fail "add of the dSYM"
   uuid=$(awk '/serves/ { print $3; exit }' "$TMP/id")
-  f=$("$SYMFS" get --offline --cache "$TMP/store-slice" \
+  DSYM=$("$SYMFS" get --offline --cache "$TMP/store-slice" \
     "unified/$(printf %.2s "$uuid")/${uuid#??}/debuginfo") || fail "a slice"
-  cp "$f" "$TMP/better/dsym"
-  LC_ALL=C sed 's/__debug_info/__debug_inf0/' "$f" >"$TMP/worse/dsym"
-  dsym_module=$(printf '{"type": "macho", "debug_file": "m", "code_id": "%s"}' "$uuid")
-
-  cp "$shared/pdb/fixtures/cl64.pdb" "$TMP/better/pdb"
-  cp "$TMP/better/pdb" "$TMP/worse/pdb"
-  chmod u+w "$TMP/better/pdb" "$TMP/worse/pdb"
-  # The flag "stripped" of its debug information, which begins with -1 and a version.
-  at=$(LC_ALL=C grep -obUaP '\xff\xff\xff\xff\x77\x09\x31\x01' "$TMP/worse/pdb" | head -n 1 | cut -d: -f1)
-  [ -n "$at" ] || fail "no debug information in the PDB"
-  poke "$TMP/worse/pdb" $((at + 56)) '\002'
-  pdb_module=
-
-  # Portable: the number of methods with lines.
-  cp "$shared/symbolic/symbolic-ppdb/tests/fixtures/EmbeddedSource.pdbx" "$TMP/better/ppdb"
-  cp "$TMP/better/ppdb" "$TMP/worse/ppdb"
-  chmod u+w "$TMP/better/ppdb" "$TMP/worse/ppdb"
-  poke "$TMP/worse/ppdb" 224 '\000'
-  ppdb_module=
-  kinds="elf sym dsym pdb ppdb"
+  PDB=$shared/pdb/fixtures/cl64.pdb
+  PPDB=$shared/symbolic/symbolic-ppdb/tests/fixtures/EmbeddedSource.pdbx PPDB_AT=224
+else
+  part_skipped "no ../shared/fixtures: the files of compilers for Windows and macOS; our own small files instead"
+  DSYM=$own/gsym-dwarf/good-dsym PDB=$own/pdb/good PPDB=$own/ppdb/good PPDB_AT=144
+  uuid=$("$SYMFS" id "$DSYM" | awk '/serves/ { print $3; exit }')
 fi
+cp "$DSYM" "$TMP/better/dsym" && cp "$PDB" "$TMP/better/pdb" && cp "$PPDB" "$TMP/better/ppdb" || fail cp
+LC_ALL=C sed 's/__debug_info/__debug_inf0/' "$DSYM" >"$TMP/worse/dsym"
+cp "$PDB" "$TMP/worse/pdb" && cp "$PPDB" "$TMP/worse/ppdb" || fail cp
+chmod u+w "$TMP"/better/* "$TMP"/worse/*
+# The flag "stripped" of its debug information, which begins with -1 and a version.
+at=$(LC_ALL=C grep -obUaP '\xff\xff\xff\xff\x77\x09\x31\x01' "$TMP/worse/pdb" | head -n 1 | cut -d: -f1)
+[ -n "$at" ] || fail "no debug information in the PDB"
+poke "$TMP/worse/pdb" $((at + 56)) '\002'
+poke "$TMP/worse/ppdb" "$PPDB_AT" '\000'
+dsym_module=$(printf '{"type": "macho", "debug_file": "m", "code_id": "%s"}' "$uuid")
+pdb_module='' ppdb_module=''
 
 for kind in $kinds; do
   for which in worse better; do

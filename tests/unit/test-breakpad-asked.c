@@ -159,8 +159,10 @@ START_TEST(shared_files)
 	char dir[4096];
 
 	snprintf(dir, sizeof(dir), "%s/../shared/fixtures/sym", top);
-	if (access(dir, R_OK) < 0)
+	if (access(dir, R_OK) < 0) {
+		unit_part_skipped("no ../shared/fixtures/sym: Breakpad files of other programs");
 		return;
+	}
 	ck_assert_int_eq(nftw(dir, shared_file, 16, FTW_PHYS), 0);
 	ck_assert_uint_gt(shared_seen, 10);
 }

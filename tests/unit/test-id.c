@@ -3,6 +3,7 @@
 #include "id/key.h"
 #include "base/hash.h"
 #include "base/util.h"
+#include "table.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -357,5 +358,111 @@ START_TEST(object_rows)
 }
 END_TEST
 
+/* ---- our own table ------------------------------------------------------------------- */
+
+/* A module with the code id or debug id `text`. */
+static struct module module_from(const char *object, const char *code, const char *debug)
+{
+	struct module m = {.object = object_type_find(object)};
+
+	if (code)
+		module_set_code_id(&m, code, strlen(code));
+	if (debug)
+		debug_id_parse(&m.debug_id, debug, strlen(debug));
+	return m;
+}
+
+static const char *parsed(const char *rule, const char *text, char room[static MODULE_ID_TEXT])
+{
+	struct debug_id d;
+
+	if (debug_id_parse(&d, text, strlen(text)) < 0)
+		return "(none)";
+	return strcmp(rule, "text") == 0 ? debug_id_text(&d, room) : debug_id_breakpad(&d, room);
+}
+
+static const char *from_guid(const char *age, const char *text, char room[static MODULE_ID_TEXT])
+{
+	struct debug_id d;
+	uint8_t raw[16];
+
+	ck_assert_int_eq(hex_read(text, 32, raw), 0);
+	debug_id_from_guid(&d, raw, (uint32_t)strtoul(age, NULL, 16));
+	return debug_id_text(&d, room);
+}
+
+static const char *follows(const char *of, const char *code, char room[static MODULE_ID_TEXT])
+{
+	bool big = strcmp(of, "elf-big") == 0;
+	struct module m = module_from(big ? "elf" : of, code, NULL);
+	struct debug_id d;
+
+	return module_debug_id(&m, big, &d) < 0 ? "(none)" : debug_id_text(&d, room);
+}
+
+static const char *uuid_of(const char *of, const char *text, char room[static MODULE_ID_TEXT])
+{
+	bool code = strcmp(of, "code") == 0;
+	struct module m = module_from("macho", code ? text : NULL, code ? NULL : text);
+
+	return module_uuid(&m, room) < 0 ? "(none)" : room;
+}
+
+static const char *looked_up(const char *rule, const char *of, const char *text, char room[static MODULE_ID_TEXT])
+{
+	bool code = strcmp(rule, "code") == 0;
+	struct module m = module_from(of, code ? text : NULL, code ? NULL : text);
+	const char *have = code ? module_code_text(&m, room) : module_debug_text(&m, room);
+
+	return have[0] ? have : "-";
+}
+
+static const char *refuse(const char *of, const char *text)
+{
+	struct module m = {0};
+	int r = strcmp(of, "code") == 0 ? module_set_code_id(&m, text, strlen(text))
+					: debug_id_parse(&m.debug_id, text, strlen(text));
+
+	return r == -EINVAL ? "-" : "it is accepted";
+}
+
+static void check_row(char *const column[static TABLE_COLUMNS])
+{
+	const char *rule = column[0], *of = column[1], *in = column[2], *want = column[3], *have;
+	char room[MODULE_ID_TEXT];
+
+	if (strcmp(rule, "same") == 0 || strcmp(rule, "other") == 0) {
+		struct key a = key_from(of), b = key_from(in);
+
+		want = rule;
+		have = key_equal(&a, &b) ? "same" : "other";
+	} else if (strcmp(rule, "fits") == 0) {
+		struct module m = module_from("elf", NULL, in);
+
+		have = module_ids_fit(of, &m.debug_id) ? "yes" : "no";
+	} else if (strcmp(rule, "text") == 0 || strcmp(rule, "breakpad") == 0) {
+		have = parsed(rule, in, room);
+	} else if (strcmp(rule, "guid") == 0) {
+		have = from_guid(of, in, room);
+	} else if (strcmp(rule, "debug") == 0) {
+		have = follows(of, in, room);
+	} else if (strcmp(rule, "uuid") == 0) {
+		have = uuid_of(of, in, room);
+	} else if (strcmp(rule, "refused") == 0) {
+		have = refuse(of, in);
+	} else {
+		ck_assert_msg(strcmp(rule, "code") == 0 || strcmp(rule, "lookup") == 0, "no rule %s", rule);
+		have = looked_up(rule, of, in, room);
+	}
+	ck_assert_msg(strcmp(have, want) == 0, "%s %s %s: %s, not %s", rule, of, in, have, want);
+}
+
+START_TEST(own_table)
+{
+	ck_assert_uint_ge(table_each("ids", check_row), 80);
+}
+END_TEST
+
 UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
-	key_names, key_follows, key_by_debug_id, module_texts, key_refuses, type_rows, type_flags, object_rows)
+	key_names, key_follows, key_by_debug_id, module_texts, key_refuses, type_rows, type_flags, object_rows,
+	own_table)

@@ -1,6 +1,7 @@
-/* Compares `symfs id --json` with the identifiers that another tool found in the shared fixtures:
- * code id, debug id in both forms, name, architecture, format, kind, features, slice by slice.
- * Intended differences are in the file obj-differences.tsv, each with its reason. */
+/* Compares `symfs id --json` with tables of identifiers: code id, debug id in both forms, name, architecture,
+ * format, kind, features, slice by slice. Our own table, tests/data/tables/files.tsv, is about files of
+ * tests/data/broken. The shared tables have what another tool found in the shared fixtures; intended differences
+ * from these are in the file obj-differences.tsv, each with its reason. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "base/path.h"
@@ -13,7 +14,7 @@
 
 #define COLUMNS 16
 
-static char shared[3072], differences[4096];
+static char shared[3072], own[3000], differences[4096];
 
 /* Their words for formats, and ours. What is not here, the test does not look at. */
 static const struct word {
@@ -37,7 +38,7 @@ static const struct word kinds[] = {
 
 /* The value in one row; NULL: the row has none. "" stands for our null. */
 struct row {
-	const char *file, *format, *code_id, *debug_id, *breakpad_id, *name, *arch, *features, *kind;
+	const char *file, *format, *code_id, *debug_id, *breakpad_id, *name, *arch, *features, *kind, *checksum;
 	unsigned index;
 };
 
@@ -146,6 +147,7 @@ static void check_row(const struct row *row)
 	same(row, o, "name", row->name);
 	same(row, o, "arch", row->arch);
 	same(row, o, "kind", row->kind);
+	same(row, o, "checksum", row->checksum);
 	same(row, o, "error", "");
 	same_features(row, o);
 	json_object_put(list);
@@ -251,13 +253,39 @@ static void check_built(char *const *c)
 	check_row(&row);
 }
 
-static void each_row(const char *name, void (*f)(char *const *columns))
+static const char *value(const char *column)
+{
+	return strcmp(column, "-") == 0 ? "" : column;
+}
+
+/* In our own table the words are those of symfs, and blanks are between the features. */
+static void check_own(char *const *c)
+{
+	char file[8192], features[256] = "";
+	struct row row = {.file = file, .index = (unsigned)strtoul(c[1], NULL, 10), .format = c[2], .kind = c[3],
+		.arch = c[4], .code_id = value(c[5]), .debug_id = value(c[6]), .breakpad_id = value(c[7]),
+		.name = value(c[8]), .checksum = value(c[9]), .features = features};
+	size_t n = 0;
+
+	if (c[0][0] == '#' || strcmp(c[0], "file") == 0)
+		return;
+	snprintf(file, sizeof(file), "%s/tests/data/broken/%s", own, c[0]);
+	if (strcmp(c[2], "(none)") == 0) {
+		check_unreadable(file);
+		return;
+	}
+	for (const char *p = value(c[10]); *p && n < sizeof(features) - 2; p++)
+		n += (size_t)snprintf(features + n, sizeof(features) - n, *p == ' ' ? ", " : "%c", *p);
+	check_row(&row);
+}
+
+static void each_row(const char *dir, const char *name, void (*f)(char *const *columns))
 {
 	static char none[] = "";
 	char path[4096], line[4096];
 	FILE *in;
 
-	snprintf(path, sizeof(path), "%s/%s", shared, name);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	in = fopen(path, "re");
 	while (in && fgets(line, sizeof(line), in)) {
 		char *columns[COLUMNS], *rest = line;
@@ -271,21 +299,34 @@ static void each_row(const char *name, void (*f)(char *const *columns))
 		fclose(in);
 }
 
+static int result(unsigned nth, unsigned least, const char *what)
+{
+	bool bad = failed || compared < least;
+
+	printf("# %u rows compared, %u without their file, %u differences, %u of them meant\n", compared, absent,
+		failed + meant, meant);
+	printf("%sok %u - %u rows of %s\n", bad ? "not " : "", nth, compared, what);
+	compared = absent = failed = meant = 0;
+	return bad;
+}
+
 int main(void)
 {
 	const char *top = getenv("top_srcdir");
+	int bad;
 
-	snprintf(shared, sizeof(shared), "%s/../shared", top ? top : ".");
-	snprintf(differences, sizeof(differences), "%s/tests/unit/obj-differences.tsv", top ? top : ".");
+	snprintf(own, sizeof(own), "%s", top ? top : ".");
+	snprintf(shared, sizeof(shared), "%s/../shared", own);
+	printf("1..2\n");
+	each_row(own, "tests/data/tables/files.tsv", check_own);
+	failed += absent;
+	bad = result(1, 40, "our own table of files");
 	if (access(shared, R_OK) < 0) {
-		printf("1..0 # SKIP no shared fixtures beside the source\n");
-		return 0;
+		printf("ok 2 - other tools' identifiers # SKIP no ../shared/vectors, no ../shared/fixtures\n");
+		return bad;
 	}
-	each_row("vectors/fixture_ids.tsv", check_ids);
-	each_row("fixtures/built/ids.sentry-cli.tsv", check_built);
-	printf("# %u rows compared, %u without their file, %u differences, %u of them meant\n",
-		compared, absent, failed + meant, meant);
-	printf("1..1\n%sok 1 - %u rows of other tools' identifiers\n",
-		failed || compared < 50 ? "not " : "", compared);
-	return failed || compared < 50;
+	snprintf(differences, sizeof(differences), "%s/tests/unit/obj-differences.tsv", own);
+	each_row(shared, "vectors/fixture_ids.tsv", check_ids);
+	each_row(shared, "fixtures/built/ids.sentry-cli.tsv", check_built);
+	return bad | result(2, 50, "other tools' identifiers");
 }

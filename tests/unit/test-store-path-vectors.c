@@ -1,7 +1,8 @@
-/* Compares `symfs paths` with the shared table of where each fixture is in each layout: the paths
- * of another tool must be among those printed for the file, in that order. Intended differences
- * are in the file store-path-differences.tsv, each with its reason. A listed difference that no
- * longer exists is a failure, too. */
+/* Compares `symfs paths` with tables of where files are in each layout. Our own table,
+ * tests/data/tables/file-paths.tsv, has all that is printed for files of tests/data/broken. The shared table is about
+ * the shared fixtures: the paths of another tool must be among those printed for the file, in that order. Intended
+ * differences are in the file store-path-differences.tsv, each with its reason. A listed difference that no longer
+ * exists is a failure, too. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -230,27 +231,76 @@ static void check_differences(void)
 	}
 }
 
+/* ---- our own table ------------------------------------------------------------------------ */
+
+enum { OWN_FILE, OWN_LAYOUT }; /* behind it: type and path, as in the lines that are printed */
+
+static bool is_printed(const struct row *r, unsigned line)
+{
+	for (unsigned i = 0; line < printed.n && i < 3; i++)
+		if (strcmp(printed.rows[line].column[i], r->column[OWN_LAYOUT + i]) != 0)
+			return false;
+	return line < printed.n;
+}
+
+/* Rows of one file follow each other. Returns the number of these rows. */
+static unsigned check_own(const char *top, const struct row *rows, unsigned left)
+{
+	const char *name = rows->column[OWN_FILE];
+	char file[8192];
+	unsigned n = 0;
+
+	snprintf(file, sizeof(file), "%s/tests/data/broken/%s", top, name);
+	run_paths(file);
+	for (; n < left && strcmp(rows[n].column[OWN_FILE], name) == 0; n++, compared++) {
+		if (is_printed(&rows[n], n))
+			continue;
+		failed++;
+		printf("# %s: line %u is not %s %s\n", name, n + 1, rows[n].column[1], rows[n].column[3]);
+	}
+	if (printed.n > n) {
+		failed++;
+		printf("# %s: %u more paths\n", name, printed.n - n);
+	}
+	return n;
+}
+
+static int result(unsigned nth, unsigned least, const char *what)
+{
+	bool bad = failed || compared < least;
+
+	printf("# %u rows compared, %u without their file, %u differences, %u of them meant\n", compared,
+		absent, failed + meant, meant);
+	printf("%sok %u - %u rows of %s\n", bad ? "not " : "", nth, compared, what);
+	compared = failed = 0;
+	return bad;
+}
+
 int main(void)
 {
 	const char *top = getenv("top_srcdir");
 	char shared[3072];
+	int bad;
 
 	top = top ? top : ".";
+	printf("1..2\n");
+	load(&table, top, "tests/data/tables/file-paths.tsv");
+	for (unsigned i = 1; i < table.n;)
+		i += check_own(top, &table.rows[i], table.n - i);
+	bad = result(1, 70, "our own table of files");
 	snprintf(shared, sizeof(shared), "%s/../shared", top);
+	take_text(&table, NULL);
 	load(&table, top, "../shared/vectors/fixture_store_paths.tsv");
 	load(&differences, top, "tests/unit/store-path-differences.tsv");
-	if (!table.n) {
-		printf("1..0 # SKIP no shared vectors beside the source\n");
-		return 0;
+	if (table.n) {
+		check_all(shared);
+		check_differences();
+		bad |= result(2, 500, "where other tools keep the fixtures");
+	} else {
+		printf("ok 2 - where other tools keep files # SKIP no ../shared/vectors/fixture_store_paths.tsv\n");
 	}
-	check_all(shared);
-	check_differences();
-	printf("# %u rows compared, %u without their file, %u differences, %u of them meant\n", compared,
-		absent, failed + meant, meant);
-	printf("1..1\n%sok 1 - %u rows of where other tools keep the fixtures\n",
-		failed || compared < 500 ? "not " : "", compared);
 	free(table.text);
 	free(differences.text);
 	free(printed.text);
-	return failed || compared < 500;
+	return bad;
 }

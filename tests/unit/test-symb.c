@@ -8,6 +8,7 @@
 #include "obj/obj.h"
 #include "symb/best.h"
 #include "symb/choose.h"
+#include "table.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -413,6 +414,59 @@ START_TEST(platforms)
 }
 END_TEST
 
+/* ---- our own table of precedence ----------------------------------------------------- */
+
+static unsigned own_rows;
+
+/* "PURPOSE PLATFORM", and the files of its row, the best first. */
+static void check_best(char *const column[static TABLE_COLUMNS])
+{
+	char purpose[16], platform[16], have[64] = "";
+	const struct best_row *row;
+	unsigned bits = 0;
+
+	ck_assert_int_eq(sscanf(column[1], "%15s %15[a-z_]-%u", purpose, platform, &bits) >= 2, 1);
+	row = best_row((enum best_purpose)best_purpose_find(purpose), object_type_find(platform), bits);
+	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i]; i++)
+		snprintf(have + strlen(have), sizeof(have) - strlen(have), "%s%s", i ? " " : "",
+			filetype_name(row->choice[i]));
+	ck_assert_msg(strcmp(have[0] ? have : "-", column[2]) == 0, "%s: %s", column[1], have);
+}
+
+static unsigned grade_of(const char *purpose, const char *worth)
+{
+	struct worth w;
+
+	ck_assert_msg(worth_parse(&w, worth) == 0, "%s", worth);
+	return best_grade((enum best_purpose)best_purpose_find(purpose), &w);
+}
+
+static void check_precedence(char *const column[static TABLE_COLUMNS])
+{
+	const char *rule = column[0];
+	bool good = true;
+
+	if (strcmp(rule, "best") == 0)
+		check_best(column);
+	else if (strcmp(rule, "serves") == 0)
+		good = (grade_of(column[1], column[2]) != 0) == (strcmp(column[3], "yes") == 0);
+	else if (strcmp(rule, "above") == 0)
+		good = grade_of(column[1], column[2]) > grade_of(column[1], column[3]);
+	else if (strcmp(rule, "equal") == 0)
+		good = grade_of(column[1], column[2]) == grade_of(column[1], column[3]);
+	else
+		return;
+	own_rows++;
+	ck_assert_msg(good, "%s %s: %s, %s", rule, column[1], column[2], column[3]);
+}
+
+START_TEST(precedence)
+{
+	table_each("precedence", check_precedence);
+	ck_assert_uint_ge(own_rows, 40);
+}
+END_TEST
+
 UNIT_MAIN("symb", json_or_not, json_encodings, json_lengths, json_hex, json_bounds, json_values, json_integers,
 	json_written, json_places, paths, names, pieces, tables,
-	platforms)
+	platforms, precedence)

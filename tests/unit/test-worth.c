@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/worth.h"
 #include "base/util.h"
+#include "table.h"
 #include "unit.h"
 
 #include <string.h>
@@ -134,4 +135,36 @@ START_TEST(what_suffices)
 }
 END_TEST
 
-UNIT_MAIN("worth", texts, better, an_order, what_suffices)
+/* Our own table: which of two files is better, and which file is enough. */
+static unsigned own_rows;
+
+static void check_row(char *const column[static TABLE_COLUMNS])
+{
+	bool is_better = strcmp(column[0], "better") == 0;
+	enum filetype t = filetype_find(column[1]);
+
+	if (!is_better && strcmp(column[0], "suffices") != 0)
+		return;
+	own_rows++;
+	ck_assert_msg(t != FILETYPE_NONE, "%s", column[1]);
+	if (is_better) {
+		struct worth a = of(column[2]), b = of(column[3]);
+
+		ck_assert_msg(worth_compare(&a, &b, t) > 0 && worth_compare(&b, &a, t) < 0, "%s: %s, %s", column[1],
+			column[2], column[3]);
+	} else {
+		struct worth w = of(column[2]);
+
+		ck_assert_msg(worth_suffices(&w, t) == (strcmp(column[3], "yes") == 0), "%s: %s", column[1],
+			column[2]);
+	}
+}
+
+START_TEST(precedence)
+{
+	table_each("precedence", check_row);
+	ck_assert_uint_ge(own_rows, 45);
+}
+END_TEST
+
+UNIT_MAIN("worth", texts, better, an_order, what_suffices, precedence)

@@ -4,7 +4,9 @@
 #pragma once
 #include <check.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* libcheck reports the place of each assertion that holds to its parent process, which took most of the time
  * of tests with a million of them. One that fails reports its place by itself. */
@@ -16,6 +18,12 @@ static inline uint32_t unit_seed(uint32_t usual)
 	const char *text = getenv("SYMFS_TEST_SEED");
 
 	return text ? usual + (uint32_t)strtoul(text, NULL, 10) * 2654435761u : usual;
+}
+
+/* Reports that a part of a test has no data here: scripts/summary lists what a run could not prove. */
+static inline void unit_part_skipped(const char *reason)
+{
+	dprintf(STDOUT_FILENO, "# part skipped: %s\n", reason);
 }
 
 static inline int unit_run(const char *name, const TTest *const *tests)
@@ -30,6 +38,7 @@ static inline int unit_run(const char *name, const TTest *const *tests)
 		tcase_add_test(c, *tests);
 	suite_add_tcase(s, c);
 	r = srunner_create(s);
+	setvbuf(stdout, NULL, _IOLBF, 0); /* a test is a process: its lines must not cut those of TAP */
 	srunner_set_tap(r, "-");
 	srunner_run_all(r, CK_SILENT);
 	failed = srunner_ntests_failed(r);

@@ -57,7 +57,8 @@ wait "$PID_m" || fail "SIGTERM with an open file: $?"
 exec 8<&-
 mountpoint -q "$MNT_m" 2>/dev/null && fail "SIGTERM with an open file: still mounted"
 
-# A terminal that closes ends a daemon in the foreground. Where the caller ignores SIGHUP, as nohup does, SIGHUP reloads.
+# A terminal that closes ends a daemon in the foreground. Where the caller ignores SIGHUP, as nohup does, SIGHUP
+# reloads.
 for row in default ignore; do
   mkdir -p "$TMP/tty"
   MOUNTS="$MOUNTS $TMP/tty"

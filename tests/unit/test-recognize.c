@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* The frames of a text, one a line: `NUMBER MODULE ID`, with `back` for a caller and `named` for a frame with a name. */
+/* Compares the frames of a text with `want`, a line for each: number, module, id; `back` for a caller, `named` for a
+ * frame with a name. */
 static void reads(const char *text, const char *format, const char *want)
 {
 	_cleanup_buf_ struct buf got = BUF_UP_TO(4096), same = BUF_UP_TO(4096);
@@ -22,7 +23,7 @@ static void reads(const char *text, const char *format, const char *want)
 		for (uint32_t m = 0; s && !s->has_id && m < r->n_seen; m++)
 			if (r->seen[m].has_id && strcmp(r->seen[m].path, s->path) == 0)
 				s = &r->seen[m];
-		buf_printf(&got, "%llx %s %s%s%s\n", (unsigned long long)f->number, s ? s->path : "?",
+		buf_addf(&got, "%llx %s %s%s%s\n", (unsigned long long)f->number, s ? s->path : "?",
 			s && s->has_id ? s->m.code_id : "-", f->back ? " back" : "", f->named ? " named" : "");
 	}
 	ck_assert_str_eq(buf_text(&got), want);

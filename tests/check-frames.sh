@@ -145,7 +145,11 @@ if command -v clang >/dev/null && command -v ld.lld >/dev/null; then
     [ "$(grep -c INIT text)" -ge 2 ] || fail "$target: $(cat text)"
     case $target in mips*) continue ;; esac # dump_syms crashes
     [ -x "$TOOLS/bin/dump_syms" ] || continue
-    "$TOOLS/bin/dump_syms" m.so 2>/dev/null | grep '^STACK CFI' | in_order >want
+    # dump_syms writes a return address that is in its register again as `.ra: .ra`, which has no value. The right
+    # rule is that of the function's beginning.
+    "$TOOLS/bin/dump_syms" m.so 2>/dev/null | grep '^STACK CFI' >records
+    ra=$(sed -n 's/^STACK CFI INIT.* \.ra: \([a-z0-9]*\).*/\1/p' records | head -n 1)
+    sed "s/ \.ra: \.ra\( \|\$\)/ .ra: $ra\1/" records | in_order >want
     in_order <text | diff want - >differ || fail "$target: dump_syms <, symfs >: $(head -n 6 differ)"
     say "$target: $(wc -l <want) records as dump_syms has them"
   done

@@ -303,6 +303,19 @@ static int run_program(const char *file, char *const *argv, const char *log)
 	return exit_status(status);
 }
 
+/* The signals that end this command. They are blocked while debug files are read: the command has to unmount before
+ * it ends. The kernel keeps a blocked signal even if it is ignored, as nohup ignores SIGHUP. */
+static void signals_of_end(sigset_t *out)
+{
+	struct sigaction was;
+
+	sigemptyset(out);
+	sigaddset(out, SIGINT);
+	sigaddset(out, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &was) < 0 || was.sa_handler != SIG_IGN)
+		sigaddset(out, SIGHUP);
+}
+
 /* As run_program(). Passes SIGTERM and SIGHUP on to the debugger, so that this command can unmount after the
  * debugger's end. Ignores SIGINT, which the terminal also sends to the debugger. */
 static int run_debugger(const char *file, char *const *argv)
@@ -311,10 +324,7 @@ static int run_debugger(const char *file, char *const *argv)
 	int status = 0, sig, r;
 	pid_t pid, ended;
 
-	sigemptyset(&taken);
-	sigaddset(&taken, SIGINT);
-	sigaddset(&taken, SIGTERM);
-	sigaddset(&taken, SIGHUP);
+	signals_of_end(&taken);
 	sigaddset(&taken, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &taken, &old);
 	r = start_program(&pid, file, argv, NULL, &old);
@@ -416,16 +426,6 @@ static void show_log(struct sysroot *s, unsigned most)
 }
 
 /* ---- debuggers ---------------------------------------------------------------------- */
-
-/* The signals that end this command. They are blocked while debug files are read: the command has to unmount before
- * it ends. */
-static void signals_of_end(sigset_t *out)
-{
-	sigemptyset(out);
-	sigaddset(out, SIGINT);
-	sigaddset(out, SIGTERM);
-	sigaddset(out, SIGHUP);
-}
 
 static bool is_ended(void)
 {

@@ -136,8 +136,7 @@ static int mount_run(struct mounting *m, int argc, char **argv, char *list)
 	m->log_path = m->log_word ? path_absolute(m->log_word) : NULL;
 	if (m->log_word && !m->log_path)
 		return EXIT_LOCAL;
-	/* A terminal that closes sends SIGHUP, which then must end the daemon. */
-	m->hup_ends = m->foreground && isatty(STDIN_FILENO);
+	m->hup_ends = m->foreground && serving_hup_ends();
 	return m->foreground ? mount_daemon(m) : run_background(m);
 }
 

@@ -76,11 +76,10 @@ static int next_signal(struct server *s, const sigset_t *signals)
 	return sig;
 }
 
-/* Serves until a signal ends the command. With a terminal, SIGHUP is such a signal, because a closing terminal
- * sends it. Otherwise SIGHUP reloads the configuration. */
+/* Serves until a signal ends the command. */
 static void serve(struct server *s, const sigset_t *signals)
 {
-	bool hup_ends = isatty(STDIN_FILENO);
+	bool hup_ends = serving_hup_ends();
 
 	notify_send(s->notify, "READY=1");
 	while (next_signal(s, signals) == SIGHUP && !hup_ends)

@@ -122,3 +122,10 @@ void serving_signals(sigset_t *taken)
 	signal(SIGUSR1, SIG_IGN); /* log rotation can send these two: other daemons then reopen their log */
 	signal(SIGUSR2, SIG_IGN);
 }
+
+bool serving_hup_ends(void)
+{
+	struct sigaction was;
+
+	return isatty(STDIN_FILENO) && (sigaction(SIGHUP, NULL, &was) < 0 || was.sa_handler != SIG_IGN);
+}

@@ -6,6 +6,7 @@
 #include "cmd/classes.h"
 
 #include <signal.h>
+#include <stdbool.h>
 
 struct http;
 struct namespaces;
@@ -50,3 +51,6 @@ void serving_raise_limits(void);
 /* Blocks the signals that end or reload a daemon, so that one thread can wait for them (`taken`). Ignores
  * SIGUSR1, SIGUSR2, SIGPIPE and SIGXFSZ, which would otherwise end the daemon by accident. */
 void serving_signals(sigset_t *taken);
+/* Whether SIGHUP ends the daemon: a closing terminal sends it. Without a terminal, and where the caller ignores
+ * SIGHUP as nohup does, SIGHUP reloads the configuration. */
+bool serving_hup_ends(void);

@@ -3,7 +3,7 @@
 # still open.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc objcopy strip readelf curl flock
+need gcc objcopy strip readelf curl flock script
 need_mount
 
 for p in one two three; do make_program "$TMP/made" $p; done
@@ -56,6 +56,25 @@ wait_gone "$PID_m" || fail "SIGTERM with an open file: the daemon goes on"
 wait "$PID_m" || fail "SIGTERM with an open file: $?"
 exec 8<&-
 mountpoint -q "$MNT_m" 2>/dev/null && fail "SIGTERM with an open file: still mounted"
+
+# A terminal that closes ends a daemon in the foreground. Where the caller ignores SIGHUP, as nohup does, SIGHUP
+# reloads.
+for row in default ignore; do
+  mkdir -p "$TMP/tty"
+  MOUNTS="$MOUNTS $TMP/tty"
+  script -qfec "env --$row-signal=HUP '$SYMFS' mount -f --no-default-sources --cache '$TMP/store-tty' \
+    --source 'gdb@$URL_first' '$TMP/tty'" "$TMP/tty.out" </dev/null >"$TMP/script.out" 2>&1 &
+  terminal=$!
+  PIDS="$PIDS $terminal"
+  wait_for symfs_answers "$TMP/tty" $terminal && pid=$(stat_of "$TMP/tty" pid) || fail "tty: $(cat "$TMP/tty.out")"
+  kill -HUP "$pid"
+  if [ $row = ignore ]; then
+    wait_for grep -q 'configuration reloaded' "$TMP/tty.out" || fail "SIGHUP, ignored: $(cat "$TMP/tty.out")"
+    kill "$pid"
+  fi
+  wait_gone $terminal || fail "SIGHUP, $row: the daemon goes on: $(cat "$TMP/tty.out")"
+  mountpoint -q "$TMP/tty" 2>/dev/null && fail "SIGHUP, $row: still mounted"
+done
 
 # ---- reload ---------------------------------------------------------------------------------------
 config() { # SOURCE...: a configuration with these

@@ -2,7 +2,8 @@
 # symfs symbolicate --text names the frames that a real systemd-coredump writes to the journal. The program runs in a
 # mount namespace with sockets of this test, so neither the journal nor the kernel's core_pattern of the machine
 # changes. systemd writes the ids of modules only in the field of packages, and only for modules that have a note of
-# their package. SYMFS_SAMPLES=yes prints each sample before and after.
+# their package. In a frame of the program, systemd 252 writes the program's name, and systemd 257 its path.
+# SYMFS_SAMPLES=yes prints each sample before and after.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf gdb python3 pgrep unshare
@@ -101,6 +102,7 @@ cat >dump.sh <<'EOC'
 mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/lib && exec python3 journal.py "$1" "$2"
 EOC
 
+D='\(/.*/\)\{0,1\}' # a directory, or nothing
 # crash PROGRAM: its fields, each in a file.
 crash() {
   rm -f core MESSAGE
@@ -108,7 +110,7 @@ crash() {
     -ex "shell '$APART' sh dump.sh '$COREDUMP' \$(pgrep -P \$PPID -x $1)" --args "bin/$1" x >gdb.out 2>&1 </dev/null
   [ -s core ] || skip "gdb cannot run a program here: $(tail -n 1 gdb.out)"
   grep -q 'Stack trace of thread' MESSAGE || fail "systemd-coredump: $(cat gdb.out)"
-  grep -q "^#2 .* n/a ($1 + 0x" MESSAGE || fail "no frame without a name: $(cat MESSAGE)"
+  grep -q "^#2 .* n/a ($D$1 + 0x" MESSAGE || fail "no frame without a name: $(cat MESSAGE)"
 }
 # sample NAME FIELD...: names in the fields, to NAME.out.
 sample() {
@@ -138,26 +140,26 @@ lib() { # NAME MARK
 crash prog
 mv bin away
 sample ids MESSAGE COREDUMP_PACKAGE_JSON
+sample message MESSAGE
 mv away bin
 lib ids ''
-has ids "Module libcrash.so from deb y-1.amd64" "Module prog from deb y-1.amd64" \
-  "#2  $X start at $M:2 (prog + $X)" "#3  $X main at $M:3 (prog + $X)"
-sample message MESSAGE
+has ids "Module libcrash.so from deb y-1.amd64" "Module ${D}prog from deb y-1.amd64" \
+  "#2  $X start at $M:2 (${D}prog + $X)" "#3  $X main at $M:3 (${D}prog + $X)"
 cmp message.txt message.out || fail "names without ids and paths: $(cat message.out)"
 
 # The program has no package, and is not position-independent. The files are at the paths of the journal's fields.
 crash fixed
 sample program COREDUMP_EXE COREDUMP_PACKAGE_JSON MESSAGE
 lib program ''
-has program "#2  $X start at $M:2 (fixed + $X)$U" "#3  $X main at $M:3 (fixed + $X)$U"
+has program "#2  $X start at $M:2 (${D}fixed + $X)$U" "#3  $X main at $M:3 (${D}fixed + $X)$U"
 sample maps COREDUMP_PROC_MAPS MESSAGE
 lib maps "$U"
-has maps "#2  $X start at $M:2 (fixed + $X)$U" "#3  $X main at $M:3 (fixed + $X)$U"
+has maps "#2  $X start at $M:2 (${D}fixed + $X)$U" "#3  $X main at $M:3 (${D}fixed + $X)$U"
 sample later MESSAGE COREDUMP_PROC_MAPS
 lib later "$U"
-has later "#2  $X start at $M:2 (fixed + $X)$U"
+has later "#2  $X start at $M:2 (${D}fixed + $X)$U"
 # coredumpctl writes the path of the program, and blanks before the message.
 { echo "    Executable: $BIN/fixed"; sed 's/^/                /' MESSAGE; } >info
 sample info info
-has info " *#2  $X start at $M:2 (fixed + $X)$U" " *#3  $X main at $M:3 (fixed + $X)$U"
+has info " *#2  $X start at $M:2 (${D}fixed + $X)$U" " *#3  $X main at $M:3 (${D}fixed + $X)$U"
 exit 0

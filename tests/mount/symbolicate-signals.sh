@@ -20,7 +20,11 @@ timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'run </dev/null'
 mv prog gone
 upstream_start slow --root "$TMP/up"
 upstream_fault "$URL_slow" '*' silent
-symbolicate() { TMPDIR=$TMP/links exec own/symfs symbolicate --no-default-sources --cache "$TMP/store$stores" "$@"; }
+handled=HUP,PIPE # signals that the command does not inherit as ignored ones
+symbolicate() {
+  TMPDIR=$TMP/links exec env --default-signal=$handled own/symfs symbolicate --no-default-sources \
+    --cache "$TMP/store$stores" "$@"
+}
 # The processes of our copy, and of its programs.
 ours() { for o in /proc/[0-9]*/exe; do case $(readlink "$o") in "$TMP"/own/*) echo "$o" ;; esac; done 2>/dev/null; }
 none_left() { [ -z "$(ours)" ]; }
@@ -68,7 +72,7 @@ for format in --no-default-sources --json; do
   [ ! -s err ] || fail "no reader: $format: $(cat err)"
   left "no reader: $format"
 done
-(trap '' PIPE && symbolicate --offline core >&8 2>err)
+(trap '' PIPE && handled=HUP && symbolicate --offline core >&8 2>err)
 rc=$?
 [ "$rc" = 4 ] || fail "SIGPIPE is ignored: exit status $rc: $(cat err)"
 left "SIGPIPE is ignored"

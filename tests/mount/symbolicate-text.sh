@@ -122,8 +122,10 @@ fi
 
 # ---- formats whose tools are not here: written with the addresses of the crash ------------------
 # places: "NUMBER ADDRESS OFFSET ID NAME PATH" for each frame of the program and the library, from gdb's backtrace.
-base_of() { sed -n "s|^ *\(0x[0-9a-f]*\) .* 0x0  *r--p  *$BIN/$1\$|\1|p" gdb.txt | head -n 1; }
+# gdb 16 ends the lines of mappings with a blank.
+base_of() { sed -n "s|^ *\(0x[0-9a-f]*\) .* 0x0  *r--p  *$BIN/$1 *\$|\1|p" gdb.txt | head -n 1; }
 P=$(base_of prog) B=$(base_of libcrash.so)
+[ -n "$P" ] && [ -n "$B" ] || fail "gdb's mappings: $(cat gdb.txt)"
 places() {
   sed -n 's/^#\([0-3]\)  \(0x[0-9a-f]*\) in .*/\1 \2/p' gdb.txt | while read -r n address; do
     case $n in 0 | 1) base=$B id=$LIB_ID name=libcrash.so ;; *) base=$P id=$PROG_ID name=prog ;; esac

@@ -136,24 +136,22 @@ core sh -c 'exit 7'
 gone $writer && fail "symfs core opens a pipe that a core names"
 kill $writer
 rm "$NEAR/bin/libprog.so"
-# A signal that ends the command ends the debugger, and no mount stays behind. Below nohup(1) all ignore SIGHUP.
-case $(sed -n 's/^SigIgn:[[:space:]]*//p' /proc/$$/status) in
-*[13579bdf]) signals=TERM ;;
-*) signals='TERM HUP' ;;
-esac
-for signal in $signals; do
+# A signal that ends the command ends the debugger, and no mount stays behind. SIGHUP is no such signal where the
+# caller ignores it, as nohup does.
+for row in TERM:default:143 HUP:default:129 'HUP TERM:ignore:143'; do
+  signals=${row%%:*} rest=${row#*:}
   rm -f "$TMP/ready"
-  "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" -- \
-    sh -c 'echo >"$0"; exec sleep 600' "$TMP/ready" >"$TMP/out" 2>&1 &
+  env --"${rest%:*}"-signal=HUP "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" \
+    "$TMP/core" -- env --default-signal=HUP sh -c 'echo >"$0"; exec sleep 600' "$TMP/ready" >"$TMP/out" 2>&1 &
   command=$!
   PIDS="$PIDS $command"
   wait_for test -s "$TMP/ready" || fail "no debugger: $(cat "$TMP/out")"
-  kill -$signal $command
-  wait_gone $command || fail "symfs core stays after SIG$signal"
+  for signal in $signals; do kill -$signal $command; done
+  wait_gone $command || fail "$row: symfs core stays"
   wait $command
   r=$?
-  [ $r = 143 ] || [ $r = 129 ] || fail "symfs core after SIG$signal: exit $r: $(cat "$TMP/out")"
-  grep " $TMPDIR/" /proc/self/mountinfo && fail "SIG$signal leaves a mount behind"
+  [ $r = "${rest#*:}" ] || fail "$row: symfs core: exit $r: $(cat "$TMP/out")"
+  grep " $TMPDIR/" /proc/self/mountinfo && fail "$row: a mount is left behind"
 done
 # A module whose path goes through another module is left out, and the others are there.
 ODD=$NEAR/bin/libprog.so

@@ -251,7 +251,12 @@ START_TEST(helper)
 	if (getuid() != 0 || !caps_have_admin() || access("/dev/fuse", R_OK | W_OK) < 0)
 		return;
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0); /* no mount of this test is seen outside */
-	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	r = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	if (r < 0 && errno == EINVAL) { /* a chroot */
+		puts("# not tried: the helper; / is not a mount point here, so other namespaces would see the mount");
+		return;
+	}
+	ck_assert_int_eq(r, 0);
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(point, sizeof(point), "%s/point", dir);
 	ck_assert_int_eq(mkdir(point, 0755), 0);

@@ -239,7 +239,6 @@ START_TEST(another_version)
 		"kind=silent"};
 	struct world w;
 
-	patient();
 	world_begin_slow(&w, RATE);
 	for (unsigned i = 0; i < ARRAY_SIZE(faults); i++) {
 		unsigned long long begin = clock_ms();
@@ -272,7 +271,6 @@ START_TEST(never_more_than_half)
 	struct asker whole;
 	char room[10];
 
-	patient();
 	world_begin_slow(&w, RATE);
 	put_two_versions(1, SIZE, SIZE + 5000);
 	upstream_fault(&w.one, "path=*&kind=reset&arg=%d&only=wholes", CUT);
@@ -301,7 +299,6 @@ START_TEST(another_version_for_readers_of_nothing)
 	struct reader a, b;
 	char room[10];
 
-	patient();
 	world_begin_slow(&w, RATE);
 	put_two_versions(1, SIZE, SIZE);
 	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
@@ -333,7 +330,6 @@ START_TEST(longer_by_its_own_words)
 	struct reader a;
 	char room[10];
 
-	patient();
 	world_begin_slow(&w, RATE);
 	put_two_versions(1, SIZE, SIZE);
 	upstream_fault(&w.one, "path=*&kind=wrong-length&arg=1000");
@@ -353,7 +349,6 @@ START_TEST(the_only_source_changes)
 	struct reader a;
 	char path[512], room[10];
 
-	patient();
 	world_begin_slow(&w, RATE);
 	world_sources(&w, only(&w.one, "one"));
 	put("one", 1, SIZE);
@@ -393,7 +388,6 @@ START_TEST(a_server_that_ignores_if_range)
 	struct reader a;
 	char path[512], room[10];
 
-	patient();
 	world_begin_slow(&w, RATE);
 	world_sources(&w, only(&w.one, "one"));
 	put("one", 1, SIZE);
@@ -418,7 +412,6 @@ START_TEST(ranges_of_a_server_that_ignores_if_range)
 	char text[256], path[512], room[4096];
 	const char *id = id_text(1);
 
-	patient();
 	world_begin(&w);
 	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=gdb\n", w.one.url);
 	world_sources(&w, sources_of(text));
@@ -469,7 +462,6 @@ START_TEST(ranges_of_another_version)
 	struct reader a;
 	char path[512], room[4096];
 
-	patient();
 	world_begin(&w);
 	for (unsigned i = 1; i <= 2; i++) {
 		put_for_gdb(&w, i, path);

@@ -3,8 +3,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* libcheck reports the place of each assertion that holds to its parent process, which took most of the time
  * of tests with a million of them. One that fails reports its place by itself. */
@@ -18,6 +20,13 @@ static inline uint32_t unit_seed(uint32_t usual)
 	return text ? usual + (uint32_t)strtoul(text, NULL, 10) * 2654435761u : usual;
 }
 
+/* Cases named timed_... measure a time: tests/timed/unit.sh runs them, alone and with SYMFS_TEST_TIMED set. Without
+ * that variable all other cases run. */
+static inline bool unit_is_chosen(const char *name)
+{
+	return (strncmp(name, "timed_", 6) == 0) == (getenv("SYMFS_TEST_TIMED") != NULL);
+}
+
 static inline int unit_run(const char *name, const TTest *const *tests)
 {
 	Suite *s = suite_create(name);
@@ -27,7 +36,8 @@ static inline int unit_run(const char *name, const TTest *const *tests)
 
 	tcase_set_timeout(c, 600); /* only against hanging */
 	for (; *tests; tests++)
-		tcase_add_test(c, *tests);
+		if (unit_is_chosen((*tests)->name))
+			tcase_add_test(c, *tests);
 	suite_add_tcase(s, c);
 	r = srunner_create(s);
 	srunner_set_tap(r, "-");

@@ -106,7 +106,7 @@ static inline struct artifact nth(unsigned n)
  * times makes it short, before world_begin(). */
 static struct {
 	unsigned lookup_ms, park_ms, silence_ms, grace_ms, stall_ms;
-} most = {UNIT_HOUR_MS, UNIT_HOUR_MS, UNIT_HOUR_MS, UNIT_HOUR_MS, UNIT_HOUR_MS};
+} waits = {UNIT_HOUR_MS, UNIT_HOUR_MS, UNIT_HOUR_MS, UNIT_HOUR_MS, UNIT_HOUR_MS};
 
 /* Files here are so small that whole they would take less time. Before world_begin(). */
 static enum fetch_ranges byte_ranges = RANGES_ALWAYS;
@@ -131,7 +131,7 @@ static inline void upstream_below(struct upstream *u, const char *root, const ch
 
 static inline struct sources *sources_of(const char *text)
 {
-	struct source_opts defaults = {.connect_ms = UNIT_HOUR_MS, .stall_ms = most.stall_ms,
+	struct source_opts defaults = {.connect_ms = UNIT_HOUR_MS, .stall_ms = waits.stall_ms,
 		.miss_seconds = 3600};
 	struct sources *so = NULL;
 	struct conf *c = NULL;
@@ -173,8 +173,8 @@ static inline struct store *open_cache(void)
 
 static inline struct fetch *fetch_with(struct store *s, struct sources *so)
 {
-	struct fetch_opts o = {.lookup_deadline_ms = most.lookup_ms, .park_ms = most.park_ms,
-		.silence_ms = most.silence_ms, .grace_ms = most.grace_ms, .breaker_ms = UNIT_HOUR_MS,
+	struct fetch_opts o = {.lookup_deadline_ms = waits.lookup_ms, .park_ms = waits.park_ms,
+		.silence_ms = waits.silence_ms, .grace_ms = waits.grace_ms, .breaker_ms = UNIT_HOUR_MS,
 		.max_file_size = 1ull << 30, .ranges = byte_ranges};
 	struct fetch *f = NULL;
 	struct err e = {0};
@@ -212,22 +212,18 @@ static inline void world_sources(struct world *w, struct sources *so)
 	fetch_set_sources(w->fetch, so);
 }
 
-struct new_deadline {
-	struct fetch *f;
-	unsigned ms;
-};
-
-static inline void new_deadline_set(void *ctx)
+static inline void world_waits_set(void *ctx)
 {
-	struct new_deadline *d = ctx;
+	struct fetch *f = ctx;
 
-	d->f->opts.lookup_deadline_ms = d->ms;
+	f->opts.lookup_deadline_ms = waits.lookup_ms;
+	f->opts.park_ms = waits.park_ms;
 }
 
-/* For the requests that come. */
-static inline void world_lookup_deadline(struct world *w, unsigned ms)
+/* Changes the lookup deadline and the time of parked downloads: for what begins from now on. */
+static inline void world_waits(struct world *w)
 {
-	net_call(w->fetch->net, new_deadline_set, &(struct new_deadline){w->fetch, ms});
+	net_call(w->fetch->net, world_waits_set, w->fetch);
 }
 
 /* ---- one asker ---------------------------------------------------------------------- */

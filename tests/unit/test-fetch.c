@@ -94,7 +94,7 @@ START_TEST(parked_is_over)
 	struct world w;
 	struct asker a;
 
-	most.park_ms = 600;
+	waits.park_ms = 600;
 	world_begin(&w);
 	put("one", 1, 64u << 20); /* more than sockets hold */
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), 0);
@@ -133,7 +133,7 @@ START_TEST(the_next_wins_after_the_grace)
 	struct world w;
 	struct asker a;
 
-	most.grace_ms = 300;
+	waits.grace_ms = 300;
 	world_begin(&w);
 	put("one", 1, 5000);
 	put("two", 1, 5000);
@@ -171,7 +171,7 @@ START_TEST(silence_after_a_failed_winner)
 	struct world w;
 	struct asker a;
 
-	most.lookup_ms = 1500;
+	waits.lookup_ms = 1500;
 	world_begin(&w);
 	put("one", 1, BIG);
 	put("two", 1, BIG);
@@ -482,7 +482,7 @@ START_TEST(overdue)
 	struct asker a, b, c;
 	struct world w;
 
-	most.lookup_ms = 1500;
+	waits.lookup_ms = 1500;
 	world_begin(&w);
 	put("one", 1, 5000);
 	world_sources(&w, only(&w.one, "one"));
@@ -492,7 +492,8 @@ START_TEST(overdue)
 	ck_assert_int_eq(answer_of(&a), -ETIMEDOUT);
 	ck_assert_int_eq(answer_of(&b), -ETIMEDOUT);
 	/* Neither the same again nor another file of the dead host costs a wait: it would take an hour. */
-	world_lookup_deadline(&w, UNIT_HOUR_MS);
+	waits.lookup_ms = UNIT_HOUR_MS;
+	world_waits(&w);
 	ck_assert_int_eq(ask_and_wait(&c, w.fetch, 1, FETCH_WHOLE), -ETIMEDOUT);
 	ck_assert_int_eq(ask_and_wait(&c, w.fetch, 2, FETCH_EXISTS), -EHOSTUNREACH);
 	world_end(&w);
@@ -506,7 +507,7 @@ static bool others_come_from_a_slow_host(unsigned ms)
 	struct asker a, b;
 	bool both;
 
-	most.lookup_ms = ms;
+	waits.lookup_ms = ms;
 	world_begin(&w);
 	for (unsigned i = 1; i < 4; i++)
 		put("one", i, 5000);
@@ -514,7 +515,8 @@ static bool others_come_from_a_slow_host(unsigned ms)
 	upstream_fault(&w.one, "path=*%s*&kind=silent", id_text(1));
 	ask(&a, w.fetch, 1, FETCH_EXISTS);
 	upstream_until(&w.one, "inflight", 1);
-	world_lookup_deadline(&w, UNIT_HOUR_MS);
+	waits.lookup_ms = UNIT_HOUR_MS;
+	world_waits(&w);
 	both = ask_and_wait(&b, w.fetch, 2, FETCH_WHOLE) == 0;
 	ck_assert_int_eq(answer_of(&a), -ETIMEDOUT);
 	both = ask_and_wait(&b, w.fetch, 3, FETCH_WHOLE) == 0 && both;
@@ -541,9 +543,11 @@ START_TEST(a_slow_file_alone)
 	world_sources(&w, only(&w.one, "one"));
 	upstream_fault(&w.one, "path=*%s*&kind=silent", id_text(2));
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
-	world_lookup_deadline(&w, 1500);
+	waits.lookup_ms = 1500;
+	world_waits(&w);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 2, FETCH_EXISTS), -ETIMEDOUT);
-	world_lookup_deadline(&w, UNIT_HOUR_MS);
+	waits.lookup_ms = UNIT_HOUR_MS;
+	world_waits(&w);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), 0);
 	world_end(&w);
 }
@@ -559,7 +563,7 @@ static bool eight_have_their_turn(unsigned ms)
 	struct world w;
 	char text[200];
 
-	most.lookup_ms = ms;
+	waits.lookup_ms = ms;
 	world_begin(&w);
 	for (unsigned i = 0; i < MANY; i++)
 		put("one", i, 5000);
@@ -587,7 +591,7 @@ START_TEST(one_deadline_for_all_candidates)
 	struct world w;
 	struct asker a;
 
-	most.lookup_ms = 1500;
+	waits.lookup_ms = 1500;
 	world_begin(&w);
 	for (unsigned i = 0; i < 6; i++)
 		cands[i] = nth(i);
@@ -760,7 +764,7 @@ START_TEST(following)
 	struct world w;
 	struct key k;
 
-	most.lookup_ms = 1500;
+	waits.lookup_ms = 1500;
 	world_begin(&w);
 	other = open_cache();
 	ck_assert_int_eq(key_of(&k, &one), 0);
@@ -768,7 +772,8 @@ START_TEST(following)
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), -ETIMEDOUT);
 	ck_assert_uint_eq(upstream_count(&w.one, "get"), 0);
 	flights_say_found(other, key_number(&k));
-	world_lookup_deadline(&w, UNIT_HOUR_MS);
+	waits.lookup_ms = UNIT_HOUR_MS;
+	world_waits(&w);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), 0);
 	ask(&b, w.fetch, 1, FETCH_WHOLE);
 	store_close(other);
@@ -789,7 +794,7 @@ static bool is_left_when_silent(unsigned ms)
 	struct key k;
 	bool in_time;
 
-	most.silence_ms = ms;
+	waits.silence_ms = ms;
 	world_begin(&w);
 	world_sources(&w, only(&w.one, "one"));
 	put("one", 1, BIG);

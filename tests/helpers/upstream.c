@@ -57,16 +57,19 @@ static const char help[] =
 	"  --stdin       end when standard input closes\n"
 	"Prints `listening on http://127.0.0.1:PORT`; ends on SIGTERM and SIGINT.\n"
 	"\n"
-	"/_control/count[?path=GLOB]  requests get head other ranges bytes inflight connections\n"
+	"/_control/count[?path=GLOB]  requests get head other ranges bytes inflight held connections\n"
 	"/_control/reset              sets these numbers to 0\n"
-	"/_control/fault?path=GLOB&kind=K[&arg=A][&times=N][&only=ranges|wholes]  the first rule that\n"
-	"                             matches counts; after N times (0, default: never) it is gone\n"
+	"/_control/fault?path=GLOB&kind=K[&arg=A][&times=N][&only=ranges|wholes][&hold=BYTES]  the first\n"
+	"                             rule that matches counts; after N times (0, default: never) it is\n"
+	"                             gone. Its answers stop before that byte of the body (0: before the\n"
+	"                             head) until the next /_control/go\n"
+	"/_control/go                 continues the answers that are held, and holds no further ones\n"
 	"/_control/clear              drops all rules\n"
 	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
 	"  endless (BYTES/S[,STATUS])  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
 	"  trickle (BYTES/S)  redirect ([CODE ]URL, `loop`, or URL* and the path follows)\n"
 	"  wrong-length (DELTA)  garbage  long-header (BYTES)  trailers  bad-range  no-range\n"
-	"  no-if-range  lying-range (DELTA)  gzip-bomb (MIB)  echo-headers\n";
+	"  no-if-range  lying-range (DELTA)  gzip-bomb (MIB)  echo-headers  none\n";
 
 struct options {
 	unsigned port, delay_ms;
@@ -81,10 +84,12 @@ struct rule {
 	const struct fault *fault;
 	char only; /* 'r': for requests of ranges; 'w': for others; else for all */
 	unsigned left; /* 0: for ever */
+	uint64_t hold; /* the byte before which an answer stops; UINT64_MAX: none */
+	unsigned gate; /* until so many /_control/go have come */
 };
 
 struct counts {
-	uint64_t requests, get, head, other, ranges, bytes, inflight, inflight_max;
+	uint64_t requests, get, head, other, ranges, bytes, inflight, inflight_max, held;
 };
 
 struct path_counts {
@@ -107,6 +112,7 @@ struct upstream {
 	struct conn *conns;
 	unsigned n_conns;
 	uint64_t connections;
+	unsigned goes; /* /_control/go so far */
 	bool stopping;
 
 	pthread_mutex_t line;
@@ -121,6 +127,8 @@ struct request {
 	uint64_t body;
 	/* what became of it */
 	struct path_counts *counts;
+	uint64_t hold; /* as in struct rule */
+	unsigned gate;
 	int status;
 	uint64_t sent;
 	char sent_range[64];
@@ -344,6 +352,32 @@ static bool conn_wait(struct conn *c, int ms)
 	return r == 0;
 }
 
+/* Stops an answer of a rule with `hold` until /_control/go, if the next byte of its body is `at`. False: the client
+ * left, or we end. */
+static bool conn_hold(struct conn *c, uint64_t at)
+{
+	struct upstream *u = c->up;
+	bool there = true, wait;
+
+	if (at != c->rq.hold)
+		return true;
+	pthread_mutex_lock(&u->lock);
+	c->rq.counts->n.held++;
+	u->all.held++;
+	for (;;) {
+		wait = u->goes < c->rq.gate;
+		pthread_mutex_unlock(&u->lock);
+		there = !wait || conn_wait(c, 2);
+		pthread_mutex_lock(&u->lock);
+		if (!wait || !there)
+			break;
+	}
+	c->rq.counts->n.held--;
+	u->all.held--;
+	pthread_mutex_unlock(&u->lock);
+	return there;
+}
+
 static bool conn_send(struct conn *c, const void *p, size_t n)
 {
 	const char *at = p;
@@ -446,10 +480,11 @@ static bool send_body(struct conn *c, const struct reply *r)
 	size_t step = line_step(c->up, pace(r->rate, &ms));
 
 	for (uint64_t off = 0; off < end;) {
+		uint64_t stop = off < c->rq.hold && c->rq.hold < end ? c->rq.hold : end;
 		size_t want = step < sizeof(room) ? step : sizeof(room);
-		ssize_t n = body_at(r, off, room, want < end - off ? want : (size_t)(end - off));
+		ssize_t n = body_at(r, off, room, want < stop - off ? want : (size_t)(stop - off));
 
-		if (n <= 0 || !line_pass(c, (size_t)n))
+		if (n <= 0 || (off && !conn_hold(c, off)) || !line_pass(c, (size_t)n))
 			return false;
 		request_bytes(c, (uint64_t)n);
 		off += (uint64_t)n;
@@ -1054,6 +1089,7 @@ static const struct fault faults[] = {
 	{"lying-range", .lying_range = true},
 	{"gzip-bomb", fault_bomb},
 	{"echo-headers", fault_echo},
+	{"none"},
 };
 
 static bool is_for(const struct rule *rule, const struct request *rq)
@@ -1062,7 +1098,7 @@ static bool is_for(const struct rule *rule, const struct request *rq)
 }
 
 /* The first rule for the request; `arg` is its own copy. NULL: none. */
-static const struct fault *fault_for(struct upstream *u, const struct request *rq, char arg[static PATH_ROOM])
+static const struct fault *fault_for(struct upstream *u, struct request *rq, char arg[static PATH_ROOM])
 {
 	const struct fault *found = NULL;
 	struct rule **at, *rule;
@@ -1074,6 +1110,8 @@ static const struct fault *fault_for(struct upstream *u, const struct request *r
 	if (rule) {
 		found = rule->fault;
 		copy(arg, PATH_ROOM, rule->arg);
+		rq->hold = rule->hold;
+		rq->gate = rule->gate;
 		if (rule->left && --rule->left == 0) {
 			*at = rule->next;
 			free(rule);
@@ -1095,6 +1133,7 @@ static void counts_add(struct counts *to, const struct counts *n)
 	to->bytes += n->bytes;
 	to->inflight += n->inflight;
 	to->inflight_max += n->inflight_max;
+	to->held += n->held;
 }
 
 static void control_count(struct conn *c)
@@ -1115,16 +1154,16 @@ static void control_count(struct conn *c)
 	pthread_mutex_unlock(&u->lock);
 #define N(x) (unsigned long long)(x)
 	snprintf(text, sizeof(text), "requests %llu\nget %llu\nhead %llu\nother %llu\nranges %llu\n"
-		"bytes %llu\ninflight %llu\ninflight_max %llu\nconnections %llu\n", N(n.requests),
+		"bytes %llu\ninflight %llu\ninflight_max %llu\nheld %llu\nconnections %llu\n", N(n.requests),
 		N(n.get), N(n.head), N(n.other), N(n.ranges), N(n.bytes), N(n.inflight),
-		N(n.inflight_max), N(connections));
+		N(n.inflight_max), N(n.held), N(connections));
 #undef N
 	reply_text(c, 200, "text/plain", text);
 }
 
 static void counts_reset(struct counts *n)
 {
-	*n = (struct counts){.inflight = n->inflight, .inflight_max = n->inflight};
+	*n = (struct counts){.inflight = n->inflight, .inflight_max = n->inflight, .held = n->held};
 }
 
 static void control_reset(struct conn *c)
@@ -1143,7 +1182,7 @@ static void control_reset(struct conn *c)
 static void control_fault(struct conn *c)
 {
 	struct rule *rule = calloc(1, sizeof(*rule)), **at = &c->up->rules;
-	char kind[64], times[32], only[16];
+	char kind[64], times[32], only[16], hold[32];
 
 	if (!rule)
 		abort();
@@ -1152,7 +1191,9 @@ static void control_fault(struct conn *c)
 	query_value(c->rq.query, "kind", kind, sizeof(kind));
 	query_value(c->rq.query, "times", times, sizeof(times));
 	query_value(c->rq.query, "only", only, sizeof(only));
+	query_value(c->rq.query, "hold", hold, sizeof(hold));
 	rule->only = only[0];
+	rule->hold = number(hold, UINT64_MAX);
 	rule->left = (unsigned)number(times, 0);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		if (strcmp(faults[i].kind, kind) == 0)
@@ -1163,6 +1204,7 @@ static void control_fault(struct conn *c)
 		return;
 	}
 	pthread_mutex_lock(&c->up->lock);
+	rule->gate = c->up->goes + 1;
 	while (*at)
 		at = &(*at)->next;
 	*at = rule;
@@ -1189,13 +1231,21 @@ static void control_clear(struct conn *c)
 	reply_text(c, 200, "text/plain", "ok\n");
 }
 
+static void control_go(struct conn *c)
+{
+	pthread_mutex_lock(&c->up->lock);
+	c->up->goes++;
+	pthread_mutex_unlock(&c->up->lock);
+	reply_text(c, 200, "text/plain", "ok\n");
+}
+
 static void control(struct conn *c, const char *what)
 {
 	static const struct {
 		const char *name;
 		void (*call)(struct conn *c);
 	} calls[] = {{"count", control_count}, {"reset", control_reset}, {"fault", control_fault},
-		{"clear", control_clear}};
+		{"clear", control_clear}, {"go", control_go}};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (strcmp(calls[i].name, what) == 0) {
@@ -1240,6 +1290,7 @@ static bool request_read(struct conn *c)
 	const char *p = c->buf, *end = c->buf + c->head;
 
 	memset(rq, 0, sizeof(*rq));
+	rq->hold = UINT64_MAX;
 	c->keep = true;
 	if (sscanf(p, "%15[A-Z] %4095[^ \r\n] HTTP/1.", rq->method, rq->raw) != 2)
 		return false;
@@ -1284,7 +1335,9 @@ static void serve_request(struct conn *c)
 		return;
 	}
 	f = fault_for(c->up, rq, arg);
-	if (f && f->serve)
+	if (!conn_hold(c, 0))
+		c->keep = false;
+	else if (f && f->serve)
 		f->serve(c, arg);
 	else if (strcmp(rq->method, "GET") != 0 && strcmp(rq->method, "HEAD") != 0)
 		reply_text(c, 405, "text/plain", "GET and HEAD only\n");

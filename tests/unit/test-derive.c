@@ -59,7 +59,6 @@ START_TEST(a_file_of_another_maker_is_made_anew)
 	struct fetched f;
 	struct world w;
 
-	patient();
 	world_begin(&w);
 	d = derive_of(&w);
 	store_made_by(&w, &mine, derive_gsym.maker);
@@ -81,7 +80,6 @@ START_TEST(a_fault_is_remembered)
 	struct derive *d;
 	struct world w;
 
-	patient();
 	world_begin(&w);
 	d = derive_of(&w);
 	for (unsigned i = 0; i < DERIVE_FAULTS; i++) {
@@ -113,7 +111,6 @@ START_TEST(a_file_ends_with_the_program)
 	struct fetched f;
 	struct world w;
 
-	patient();
 	world_begin(&w);
 	w.fetch->opts.synthesize = true;
 	d = derive_of(&w);
@@ -245,7 +242,6 @@ START_TEST(a_busy_server_converts_after_three_requests)
 	char text[41];
 	uint8_t id[20];
 
-	patient();
 	world_begin(&w);
 	id_nth(1, id, text);
 	debug_id_from_build_id(&sym.m.debug_id, id, sizeof(id), false);

@@ -6,7 +6,6 @@
 
 #define MANY 16
 #define SIZE (768u << 10)
-#define RATE "300000" /* bytes a second: one takes longer than the lookup deadline */
 
 static void path_of(char out[static 512], unsigned n)
 {
@@ -28,13 +27,15 @@ static void put_files(unsigned most)
 	}
 }
 
-static void begin(struct world *w, unsigned connections, bool ranges)
+/* `rate`: bytes a second. 0: a server without ranges, whose answers stop before their ends until upstream_go(). */
+static void begin(struct world *w, unsigned connections, unsigned rate)
 {
 	char text[512];
 
-	world_begin_slow(w, RATE);
-	if (!ranges)
-		upstream_fault(&w->one, "path=*&kind=no-range");
+	snprintf(text, sizeof(text), "%u", rate);
+	world_begin_slow(w, rate ? text : NULL);
+	if (!rate)
+		upstream_fault(&w->one, "path=*&kind=no-range&hold=600000");
 	put_files(MANY + 1);
 	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=gdb\nconnections=%u\n", w->one.url,
 		connections);
@@ -86,28 +87,44 @@ static void readers_read(struct task *tasks, unsigned n)
 			poll(NULL, 0, 5);
 }
 
-static void readers_end(struct task *tasks, unsigned n)
+static void readers_join(struct task *tasks, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		pthread_join(tasks[i].thread, NULL);
+}
+
+static void readers_end(struct task *tasks, unsigned n)
+{
+	readers_join(tasks, n);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_msg(tasks[i].r == 0, "reader %u: %s", i, err_text(tasks[i].r));
+}
+
+/* The lookup deadline is `ms`, and each download takes longer. */
+static bool all_have_their_turns(unsigned ms)
+{
+	struct task tasks[MANY];
+	unsigned failed = 0;
+	struct world w;
+	struct asker a;
+
+	waits.lookup_ms = ms;
+	begin(&w, 0, SIZE / ms * 600);
+	readers_start(&w, tasks, MANY);
+	readers_read(tasks, MANY);
+	failed += ask_and_wait(&a, w.fetch, MANY + 1, FETCH_EXISTS) != 0;
+	readers_join(tasks, MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		failed += tasks[i].r != 0;
+	failed += atomic_load(&fetch_stats(w.fetch)->timeouts) != 0;
+	world_end(&w);
+	return failed == 0;
 }
 
 /* At the default: eight at once. */
 START_TEST(ranges_take_turns)
 {
-	struct task tasks[MANY];
-	struct world w;
-	struct asker a;
-
-	begin(&w, 0, true);
-	readers_start(&w, tasks, MANY);
-	readers_read(tasks, MANY);
-	ck_assert_int_eq(ask_and_wait(&a, w.fetch, MANY + 1, FETCH_EXISTS), 0);
-	readers_end(tasks, MANY);
-	ck_assert_uint_eq(atomic_load(&fetch_stats(w.fetch)->timeouts), 0);
-	world_end(&w);
+	unit_holds(all_have_their_turns, 1500);
 }
 END_TEST
 
@@ -118,19 +135,23 @@ START_TEST(as_few_as_was_said)
 	struct asker whole[2], a;
 	struct world w;
 
-	begin(&w, 2, true);
+	begin(&w, 2, 1000000);
 	for (unsigned i = 0; i < 2; i++) {
 		char path[512];
 
 		path_of(path, i + 1);
 		write_elf(path, i + 1, 20, 20 * SIZE);
 		ck_assert_int_eq(reader_open(&readers[i], w.fetch, i + 1), 0);
-		ask(&whole[i], w.fetch, i + 1, FETCH_WHOLE);
 	}
+	upstream_fault(&w.one, "path=*%.38s&kind=trickle&arg=20000", id_text(1) + 2);
+	upstream_fault(&w.one, "path=*%.38s&kind=trickle&arg=20000", id_text(2) + 2);
+	for (unsigned i = 0; i < 2; i++)
+		ask(&whole[i], w.fetch, i + 1, FETCH_WHOLE);
 	upstream_until(&w.one, "inflight", 2);
 	for (unsigned n = 3; n < 6; n++)
 		ck_assert_int_eq(ask_and_wait(&a, w.fetch, n, FETCH_EXISTS), 0);
 	ck_assert_uint_eq(whole[0].times + whole[1].times, 0);
+	upstream_clear(&w.one);
 	for (unsigned i = 0; i < 2; i++) {
 		char room[4096];
 
@@ -143,17 +164,19 @@ START_TEST(as_few_as_was_said)
 }
 END_TEST
 
-/* Whoever sends whole files only cannot be interrupted: a few more are asked. */
+/* Whoever sends whole files only cannot be interrupted: a few more are asked. Without that, the ninth request would
+ * wait for ever. */
 START_TEST(first_answers_get_more)
 {
 	struct task tasks[8];
 	struct world w;
 	struct asker a;
 
-	begin(&w, 0, false);
+	begin(&w, 0, 0);
 	readers_start(&w, tasks, 8);
-	upstream_until(&w.one, "inflight", 8);
+	upstream_until(&w.one, "held", 8);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 12, FETCH_EXISTS), 0);
+	upstream_go(&w.one);
 	readers_end(tasks, 8);
 	world_end(&w);
 }
@@ -167,15 +190,22 @@ START_TEST(behind_one_connection)
 	struct world w;
 	struct asker a;
 
-	begin(&w, 1, false);
+	begin(&w, 1, 0);
 	tasks[0] = (struct task){.w = &w, .n = 1};
 	ck_assert_int_eq(pthread_create(&tasks[0].thread, NULL, read_it, &tasks[0]), 0);
-	upstream_until(&w.one, "inflight", 1);
+	upstream_until(&w.one, "held", 1);
+	waits.lookup_ms = 1000;
+	world_waits(&w);
 	tasks[1] = (struct task){.w = &w, .n = 2};
 	ck_assert_int_eq(pthread_create(&tasks[1].thread, NULL, read_it, &tasks[1]), 0);
+	unit_wait(atomic_load(&fetch_stats(w.fetch)->flights) == 2);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_EXISTS), -ETIMEDOUT);
+	/* When its turn comes, it may take as long as it wants. */
+	waits.lookup_ms = UNIT_HOUR_MS;
+	world_waits(&w);
+	upstream_go(&w.one);
 	readers_end(tasks, 2);
-	ck_assert_uint_gt(tasks[1].waited, DEADLINE_MS);
+	ck_assert_uint_gt(tasks[1].waited, 1000);
 	ck_assert_uint_eq(upstream_count(&w.one, "inflight_max"), 1);
 	world_end(&w);
 }

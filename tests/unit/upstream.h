@@ -121,13 +121,21 @@ static inline unsigned long long upstream_count(const struct upstream *u, const 
 	return 0;
 }
 
-/* Waits until a number is what it should become; fails after 20 s. */
+/* Waits until a number is what it should become. */
 static inline void upstream_until(const struct upstream *u, const char *name, unsigned long long want)
 {
-	for (unsigned i = 0; i < 2000; i++) {
+	for (unsigned i = 0; i < 30000; i++) {
 		if (upstream_count(u, name) == want)
 			return;
 		poll(NULL, 0, 10);
 	}
 	ck_abort_msg("upstream's %s is %llu, not %llu", name, upstream_count(u, name), want);
+}
+
+/* Lets the answers go on that rules with `hold` have stopped. */
+static inline void upstream_go(const struct upstream *u)
+{
+	char answer[64];
+
+	upstream_control(u, "go", answer, sizeof(answer));
 }

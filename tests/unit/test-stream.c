@@ -7,7 +7,8 @@
 #define SIZE (2u << 20)
 #define EARLY (256u << 10)
 #define CUT 900000 /* bytes after which a download breaks off */
-/* An answer stops until upstream_go(), so that a file is identified, and a reader has it, before the download breaks. */
+/* An answer stops until upstream_go(), so that a file is identified, and a reader has it, before the download
+ * breaks. */
 #define HELD "hold=600000"
 
 static void stored_soon(struct fetch *f, unsigned n)

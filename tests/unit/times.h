@@ -1,6 +1,5 @@
-/* Waits and times of the unit tests. No test depends on the speed of the machine: a case either waits for a condition,
- * or has deadlines so long that they never expire, or repeats itself with longer ones. A case whose point is a time has
- * a name that begins with timed_ (unit.h). */
+/* Waits and times of the unit tests. No test depends on the speed of the machine: a case either waits for a
+ * condition, or has deadlines so long that they never expire, or repeats itself with longer ones. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <check.h>

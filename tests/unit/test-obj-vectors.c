@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "unit/table.h"
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -271,7 +272,7 @@ static void each_row(const char *name, void (*f)(char *const *columns))
 		fclose(in);
 }
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const char *top = getenv("top_srcdir");
 
@@ -289,3 +290,5 @@ int main(void)
 		failed || compared < 50 ? "not " : "", compared);
 	return failed || compared < 50;
 }
+
+UNIT_ROW("obj-vectors", run_tests)

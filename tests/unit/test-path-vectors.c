@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "layout/layout.h"
+#include "unit/table.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -182,7 +183,7 @@ static void check_request(const struct row *r)
 		differ("request_path", r->column[0], r->column[0], r->column[1]);
 }
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const char *top = getenv("top_srcdir");
 
@@ -204,3 +205,5 @@ int main(void)
 	free(differences.text);
 	return failed || compared < 1500;
 }
+
+UNIT_ROW("path-vectors", run_tests)

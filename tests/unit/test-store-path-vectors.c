@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
+#include "unit/table.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -230,7 +231,7 @@ static void check_differences(void)
 	}
 }
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const char *top = getenv("top_srcdir");
 	char shared[3072];
@@ -254,3 +255,5 @@ int main(void)
 	free(printed.text);
 	return failed || compared < 500;
 }
+
+UNIT_ROW("store-path-vectors", run_tests)

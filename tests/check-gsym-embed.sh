@@ -202,7 +202,7 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
     # In the place of the one that it was, a debugger takes it.
     if LLDB=$(first_of lldb); then
       at=$("$OBJDUMP" -t $arch | awk '$NF == "_work" { print "0x" $1 }')
-      look() { timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' \
+      look() { timeout 600 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' \
         -o "target create $arch" -o "image lookup -v -a $at" -o 'image dump sections' 2>&1; }
       cp $dsym kept
       look | sed '/^0x/d' >said-before

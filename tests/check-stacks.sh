@@ -143,13 +143,13 @@ programs=0 frames=0
 # examine NAME: bin/NAME has debug information
 examine() {
   case $1 in signals-*) fault="nostop noprint pass" ;; *) fault=stop ;; esac # that program handles it
-  timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'handle SIGUSR1 nostop noprint pass' \
+  timeout 600 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'handle SIGUSR1 nostop noprint pass' \
     -ex 'handle SIGURG nostop noprint pass' -ex "handle SIGSEGV $fault" -ex 'run </dev/null' \
     -ex "generate-core-file core" "bin/$1" >gdb.log 2>&1
   [ -s core ] || fail "$1: no core: $(cat gdb.log)"
-  timeout 120 gdb -nx -q -batch -ex 'set debuginfod enabled off' -ex 'set backtrace past-main on' \
+  timeout 600 gdb -nx -q -batch -ex 'set debuginfod enabled off' -ex 'set backtrace past-main on' \
     -ex 'set backtrace past-entry on' -ex "source $agree" -c core "bin/$1" >gdb.out 2>gdb.log
-  timeout 120 eu-stack --core=core -e "bin/$1" -i -s -n 0 >eu.out 2>eu.log
+  timeout 600 eu-stack --core=core -e "bin/$1" -i -s -n 0 >eu.out 2>eu.log
   put_libraries "bin/$1"
   objcopy --only-keep-debug "bin/$1" "bin/$1.debug" && strip "bin/$1" || fail "$1: strip"
   put_gdb tree "bin/$1.debug" .debug

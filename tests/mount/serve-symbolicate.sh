@@ -17,7 +17,7 @@ symfs_serve one --source "breakpad@$URL_sym" --allow-origins '*'
 # What the helper takes for `symfs symbolicate`: a POST, that is 0 for 200 and 1 for a refusal.
 cat >"$TMP/post" <<EOF
 #!/bin/sh
-code=\$(curl -gsS --noproxy '*' --max-time 60 -o "$TMP/answer" -w '%{http_code} %{content_type}' \\
+code=\$(curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o "$TMP/answer" -w '%{http_code} %{content_type}' \\
   -H 'Expect:' -H 'Content-Type: text/plain' --data-binary @- "$URL_one/symbolicate/\$2") || exit 9
 cat "$TMP/answer"
 case \$code in "200 application/json") exit 0 ;; "400 application/json" | "413 application/json") exit 1 ;; esac
@@ -61,7 +61,7 @@ if [ -n "$VECTORS" ]; then
   done
 fi
 # The example of the service's own page, word for word but for the server; and with what is here.
-like_the_page() { curl -s --noproxy '*' --max-time 60 --user-agent "example/1.0" -d "$1" "$URL_one/symbolicate/v5"; }
+like_the_page() { curl -s --noproxy '*' --max-time "$WAIT_MOST" --user-agent "example/1.0" -d "$1" "$URL_one/symbolicate/v5"; }
 like_the_page '{"jobs": [{"stacks":[[[0,11723767],[1, 65802]]],"memoryMap":[["xul.pdb","44E4EC8C2F41492B9369D6B9A059577C2"],["wntdll.pdb","D74F79EB1F8D4A45ABCD2F476CCABACC2"]]}]}' >"$TMP/body"
 cat >"$TMP/want" <<'EOF'
 {"results": [{"stacks": [[{"frame": 0, "module": "xul.pdb", "module_offset": "0xb2e3f7"}, {"frame": 1, "module": "wntdll.pdb", "module_offset": "0x1010a"}]], "found_modules": {"xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2": false, "wntdll.pdb/D74F79EB1F8D4A45ABCD2F476CCABACC2": false}}]}
@@ -88,7 +88,7 @@ done
 upstream_start slow --root "$TMP/slow"
 upstream_fault "$URL_slow" '/m1/*' silent
 symfs_serve two --source "breakpad@$URL_slow" --lookup-deadline 100s --stall-timeout 100s
-curl -gsS --noproxy '*' --max-time 100 -d "{\"memoryMap\": [[\"m1\", \"$(id_of 1)\"], [\"m2\", \"$(id_of 2)\"]], \"stacks\": [[[0, 4096], [1, 4096]]]}" \
+curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -d "{\"memoryMap\": [[\"m1\", \"$(id_of 1)\"], [\"m2\", \"$(id_of 2)\"]], \"stacks\": [[[0, 4096], [1, 4096]]]}" \
   -o "$TMP/both" "$URL_two/symbolicate/v5" 2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"

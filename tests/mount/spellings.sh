@@ -1,6 +1,6 @@
 #!/bin/sh
-# A symbol store whose spelling of a file is not known: how long a file and a miss take at a slow server, how many
-# requests they cost, what one answer teaches for the next file, and that no answered question is asked again.
+# A symbol store whose spelling of a file is not known: the spellings are asked at the same time; how many requests a
+# file and a miss cost, what one answer teaches for the next file, and that no answered question is asked again.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -25,8 +25,8 @@ mkdir "$TMP/www"
 put() { mkdir -p "$TMP/www/$(dirname "$2")" && cp "$1" "$TMP/www/$2"; } # FILE PATH
 clean() { rm -rf "$TMP/www/"*; : >"$TMP/requests"; }
 conf() { printf '[source "s"]\nlayout = symstore\n' >"$TMP/conf"; printf '%s\n' "$@" >>"$TMP/conf"
-rm -rf "$TMP/store"; : >"$TMP/requests"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+cat "$DEADLINES" >>"$TMP/conf"; rm -rf "$TMP/store"; : >"$TMP/requests"; }
+symfs() { timeout 600 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }
 asked() { grep -c '^GET' "$TMP/requests"; }
 path() { echo "symstore/Prog.pdb/$1/Prog.pdb"; } # ID
@@ -81,7 +81,7 @@ up=$URL_up
 put "$TMP/one/Prog.pdb" "Prog.pdb/$ONE/Prog.pdb"
 upstream_fault "$up" '*/prog.pdb/*/prog.pdb' silent
 conf "url = $up/"
-printf '[symfs]\nlookup-deadline = 1s\n' >>"$TMP/conf"
+sed -i 's/^lookup-deadline = .*/lookup-deadline = 1s/' "$TMP/conf"
 symfs_mount m --config "$TMP/conf" --cache "$TMP/store"
 twice() { grep '^GET' "$TMP/requests" | cut -d' ' -f2 | sort | uniq -d; }
 for _ in 1 2 3; do stat "$TMP/m/$(path $GONE)" >/dev/null 2>&1 && fail "it was served"; done

@@ -13,8 +13,14 @@ tree=$("$top_srcdir/scripts/package" tree bookworm) || skip "${tree#SKIP: }"
 
 # ---- the base -------------------------------------------------------------------------------------------
 # All of buildah is below $TMP, and independent of this machine's configuration.
-export CONTAINERS_STORAGE_CONF="$TMP/storage.conf" CONTAINERS_CONF=/dev/null
-MOUNTS="$MOUNTS $TMP/images/overlay"
+export CONTAINERS_STORAGE_CONF="$TMP/storage.conf" CONTAINERS_CONF=/dev/null TMPDIR="$TMP"
+MOUNTS="$MOUNTS $TMP/images/overlay" container=
+end_container() { # buildah ends its container, and mounts the overlay once more
+  ec_status=$?
+  [ -z "$container" ] || gone "$container" || { kill "$container" && wait "$container"; }
+  return $ec_status
+}
+trap 'end_container; cleanup' EXIT
 log=$TMP/buildah.out
 storage() { # DRIVER
   printf '[storage]\ndriver = "%s"\ngraphroot = "%s"\nrunroot = "%s"\n' "$1" "$TMP/images" "$TMP/runs" \
@@ -26,15 +32,15 @@ buildah add -q base "$tree" / >"$log" 2>&1 || fail "buildah add: $(tail "$log")"
 # The container reaches Debian's mirror as this machine does.
 [ ! -d /etc/apt/apt.conf.d ] || buildah add -q base /etc/apt/apt.conf.d /etc/apt/apt.conf.d >"$log" 2>&1 ||
   fail "buildah add: $(tail "$log")"
-buildah run --isolation chroot base -- sh -c 'rm -f /var/cache/apt/archives/*.deb && apt-get -qq update' >"$log" 2>&1 ||
-  skip "buildah run --isolation chroot … apt-get update: $(tail -n 1 "$log")"
+buildah run --isolation chroot base -- sh -c 'rm -f /var/cache/apt/archives/*.deb && apt-get -qq update' \
+  >"$log" 2>&1 || skip "buildah run --isolation chroot … apt-get update: $(tail -n 1 "$log")"
 
-# run_in CONTAINER [OPTION...] -- COMMAND...: in the process and network namespaces of its own, which have loopback.
+# run_in [OPTION...] CONTAINER -- COMMAND...: with a network of its own, which has loopback only. Replaces the subshell.
 run_in() {
-  unshare -n sh -c 'ip link set lo up && exec "$@"' sh \
+  exec unshare -n sh -c 'ip link set lo up && exec "$@"' sh \
     buildah run --isolation oci --runtime runc --runtime-flag root="$TMP/runc" --network host "$@"
 }
-run_in base -- true >"$log" 2>&1 || skip "buildah run --runtime runc: $(tail -n 1 "$log")"
+(run_in base -- true) >"$log" 2>&1 || skip "buildah run --runtime runc: $(tail -n 1 "$log")"
 buildah commit -q --rm base localhost/base >"$log" 2>&1 || fail "buildah commit: $(tail "$log")"
 
 # ---- the recipe ------------------------------------------------------------------------------------------
@@ -77,15 +83,16 @@ ready_or_gone() { answers 200 /ready || gone "$container"; }
 wait_for ready_or_gone && answers 200 /ready || fail "the container is not ready: $(cat "$TMP/curl.out")"
 answers 200 /healthz || fail "/healthz: $(cat "$TMP/body")"
 answers 401 "/debuginfod/buildid/$id/executable" || fail "without a token: $(head -c 300 "$TMP/body")"
-[ "$(outside -o "$TMP/got" -H "Authorization: Bearer $token" \
-  "http://127.0.0.1:$port/debuginfod/buildid/$id/executable")" = 200 ] || fail "with a token: $(head -c 300 "$TMP/got")"
+url=http://127.0.0.1:$port/debuginfod/buildid/$id/executable
+[ "$(outside -o "$TMP/got" -H "Authorization: Bearer $token" "$url")" = 200 ] ||
+  fail "with a token: $(head -c 300 "$TMP/got")"
 cmp "$TMP/got" "$TMP/files/prog" || fail "the client has another file"
 name=$(runc --root "$TMP/runc" list -q)
 user=$(runc --root "$TMP/runc" ps "$name" | awk '/symfs serve/ { print $1; exit }')
 say "container: port $port, user $user, a client outside has $(wc -c <"$TMP/got") bytes with a token"
 [ "$user" = 8737 ] || fail "the server runs as $user"
 
-# ---- the end: as podman stop, which sends the signal of the image, and would kill after 10 s --------------------------
+# ---- the end: the signal of the image, as of podman stop -----------------------------------------------------------
 began=$(now_ms)
 runc --root "$TMP/runc" kill "$name" "$signal" || fail "runc kill"
 wait_for answers 503 /ready || fail "/ready while the container ends: $(cat "$TMP/body" "$TMP/curl.out")"

@@ -1,4 +1,4 @@
-/* Prints and reads paths by one pattern of a layout: "{code_file}/elf-buildid-{code}/{code_file}". */
+/* Compiles a pattern of a layout ("{code_file}/elf-buildid-{code}/{code_file}"), and prints and reads paths by it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/pattern.h"
 #include "base/hash.h"
@@ -8,7 +8,9 @@
 #include "layout/name.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -55,12 +57,14 @@ static const struct field {
 	{"section", FIELD_SECTION, false, 0},
 };
 
-/* One piece of a pattern: a run of literal characters, or a field with its slice. */
+/* One piece of a component: a run of literal characters, or a field with its slice. */
 struct token {
 	const struct field *field; /* NULL: literal */
 	const char *text;	   /* the characters of a literal */
 	size_t n;
 	size_t from, to; /* slice of a hex field, digits; to == 0: to the end */
+	size_t width;	 /* characters in a path; 0: those that the other tokens of the component leave */
+	size_t most;	 /* digits that the value has at most */
 	bool lower;	 /* {code_file:lower} */
 	enum name_shape shape;
 };
@@ -93,16 +97,28 @@ static void token_modifier(const char *p, size_t n, struct token *t)
 			t->shape = i;
 }
 
-/* Reads the next token of a pattern. Returns the end of the token. */
-static const char *token_next(const char *p, struct token *t)
+static size_t width_of(const struct token *t)
+{
+	size_t end;
+
+	if (!t->field)
+		return t->n;
+	end = t->to ? t->to : t->field->digits;
+	return end ? end - t->from : 0;
+}
+
+/* Reads the next token of a component that ends at `end`. Returns the end of the token. */
+static const char *token_next(const char *p, const char *end, struct token *t)
 {
 	size_t n;
 
 	memset(t, 0, sizeof(*t));
 	if (*p != '{') {
 		t->text = p;
-		t->n = strcspn(p, "{");
-		return p + t->n;
+		while (p < end && *p != '{')
+			p++;
+		t->n = t->width = (size_t)(p - t->text);
+		return p;
 	}
 	n = strcspn(++p, ":}");
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
@@ -112,7 +128,48 @@ static const char *token_next(const char *p, struct token *t)
 		n = strcspn(++p, ":}");
 		token_modifier(p, n, t);
 	}
+	t->width = width_of(t);
+	t->most = t->field->digits ? t->field->digits : t->field->kind == FIELD_AGE ? 8 : CODE_ID_MAX;
 	return p + 1;
+}
+
+struct token *tokens_new(unsigned n)
+{
+	return calloc(n, sizeof(struct token));
+}
+
+struct token *tokens_at(struct token *tokens, unsigned i)
+{
+	return tokens + i;
+}
+
+unsigned component_compile(const char *text, size_t n, struct component *c, struct token *tokens, unsigned room)
+{
+	*c = (struct component){.text = text, .n = n, .tokens = tokens};
+	for (const char *p = text; p < text + n && c->n_tokens < room;) {
+		struct token *t = &tokens[c->n_tokens++];
+
+		p = token_next(p, text + n, t);
+		c->fixed += t->width;
+		c->flexible = c->flexible || !t->width;
+	}
+	return c->n_tokens;
+}
+
+void pattern_complete(struct pattern *p)
+{
+	size_t read[FIELD_SECTION + 1] = {0}; /* digits so far; of a name 1 */
+
+	for (unsigned i = 0; i < p->n; i++)
+		for (unsigned j = 0; j < p->components[i]->n_tokens; j++) {
+			const struct token *t = &p->components[i]->tokens[j];
+
+			if (!t->field)
+				continue;
+			p->repeats = p->repeats || t->from < read[t->field->kind] ||
+				t->from > read[t->field->kind];
+			read[t->field->kind] = t->width ? t->from + t->width : t->most;
+		}
 }
 
 /* ---- artifact -> path --------------------------------------------------------------- */
@@ -191,20 +248,100 @@ static int add_field(struct buf *out, const struct module *m, const struct token
 	}
 }
 
-int pattern_print(const char *pattern, const struct module *m, struct buf *out)
+int pattern_print(const struct pattern *pattern, const struct module *m, struct buf *out)
 {
 	int r = 0;
 
-	while (*pattern && r == 0) {
-		struct token t;
+	for (unsigned i = 0; r == 0 && i < pattern->n; i++) {
+		const struct component *c = pattern->components[i];
 
-		pattern = token_next(pattern, &t);
-		r = t.field ? add_field(out, m, &t) : buf_add(out, t.text, t.n);
+		if (i)
+			r = buf_add(out, "/", 1);
+		for (unsigned j = 0; r == 0 && j < c->n_tokens; j++) {
+			const struct token *t = &c->tokens[j];
+
+			r = t->field ? add_field(out, m, t) : buf_add(out, t->text, t->n);
+		}
 	}
 	return r;
 }
 
 /* ---- path -> artifact --------------------------------------------------------------- */
+
+static bool is_dots(const char *p, size_t n)
+{
+	return p[0] == '.' && (n == 1 || (n == 2 && p[1] == '.'));
+}
+
+/* What a character can be in a path. */
+enum { CHAR_HEX = 1, CHAR_BAD = 2, CHAR_BACKSLASH = 4, CHAR_END = 8 };
+static const uint8_t chars[256] = {
+	[0] = CHAR_END,
+	[1 ... 0x1f] = CHAR_BAD,
+	['/'] = CHAR_END,
+	['0' ... '9'] = CHAR_HEX,
+	['A' ... 'F'] = CHAR_HEX,
+	['\\'] = CHAR_BACKSLASH,
+	['a' ... 'f'] = CHAR_HEX,
+	[0x7f] = CHAR_BAD,
+};
+
+const char *part_read(const char *path, struct part *out)
+{
+	const unsigned char *start = (const unsigned char *)path, *p = start;
+	unsigned has = 0;
+
+	while (chars[*p] == CHAR_HEX)
+		p++;
+	out->hex = (size_t)(p - start);
+	for (; !(chars[*p] & CHAR_END); p++)
+		has |= chars[*p];
+	out->p = path;
+	out->n = (size_t)(p - start);
+	out->bad = has & CHAR_BAD;
+	out->backslash = has & CHAR_BACKSLASH;
+	return path + out->n;
+}
+
+bool part_is_name(const struct part *part)
+{
+	return part->n && part->n <= NAME_MAX && !part->bad && !is_dots(part->p, part->n);
+}
+
+static bool all_hex(const char *p, size_t n)
+{
+	while (n && chars[(unsigned char)*p] == CHAR_HEX)
+		p++, n--;
+	return n == 0;
+}
+
+static bool token_fits(const struct token *t, const struct part *part, size_t at, size_t n)
+{
+	const char *p = part->p + at;
+
+	if (!t->field)
+		return strncasecmp(t->text, p, n) == 0;
+	if (t->field->kind < HEX_FIELDS)
+		return t->from + n <= t->most && (at + n <= part->hex || all_hex(p, n));
+	return !part->bad && n <= NAME_MAX && !is_dots(p, n) && t->field->kind != FIELD_PATH &&
+		(t->field->kind == FIELD_SECTION || !part->backslash);
+}
+
+bool component_fits(const struct component *c, const struct part *part)
+{
+	size_t left = part->n - c->fixed, at = 0;
+
+	if (c->flexible ? part->n <= c->fixed : part->n != c->fixed)
+		return false;
+	for (unsigned i = 0; i < c->n_tokens; i++) {
+		size_t n = c->tokens[i].width ? c->tokens[i].width : left;
+
+		if (!token_fits(&c->tokens[i], part, at, n))
+			return false;
+		at += n;
+	}
+	return true;
+}
 
 struct digits {
 	char text[CODE_ID_MAX + 1];
@@ -216,21 +353,27 @@ struct reading {
 	struct digits hex[HEX_FIELDS];
 };
 
+static void reading_begin(struct reading *r, struct module *m)
+{
+	r->m = m;
+	for (unsigned i = 0; i < HEX_FIELDS; i++)
+		r->hex[i].text[0] = '\0', r->hex[i].n = 0;
+	m->object = OBJECT_UNKNOWN;
+	m->debug_id = (struct debug_id){0};
+	m->code_id[0] = m->code_file[0] = m->debug_file[0] = m->checksum[0] = m->path[0] = '\0';
+}
+
 /* Reads digits of a value, which may occur in slices and several times. False: they contradict each
  * other. */
 static bool read_digits(struct digits *have, const struct token *t, const char *p, size_t n)
 {
-	size_t most = t->field->digits		    ? t->field->digits
-		      : t->field->kind == FIELD_AGE ? 8
-						    : CODE_ID_MAX;
-
-	if (n == 0 || t->from > have->n || t->from + n > most)
+	if (t->from > have->n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		size_t at = t->from + i;
-		char c = (char)tolower((unsigned char)p[i]);
+		char c = (char)(p[i] >= 'A' && p[i] <= 'F' ? p[i] | 0x20 : p[i]);
 
-		if (hex_value(c) < 0 || (at < have->n && have->text[at] != c))
+		if (at < have->n && have->text[at] != c)
 			return false;
 		have->text[at] = c;
 	}
@@ -239,20 +382,12 @@ static bool read_digits(struct digits *have, const struct token *t, const char *
 	return true;
 }
 
-/* A base name has no separator of either kind. */
-static bool base_name_ok(const char *p, size_t n)
-{
-	return path_name_ok(p, n) && !memchr(p, '\\', n);
-}
-
 /* Reads a name. The plain name comes first; a later name must be derived from it. */
 static bool read_name(
 	char have[static MODULE_NAME_MAX], const struct token *t, const char *p, size_t n)
 {
 	char shaped[MODULE_NAME_MAX];
 
-	if (!base_name_ok(p, n))
-		return false;
 	if (have[0])
 		return name_shaped(have, t->shape, shaped) == 0 && strlen(shaped) == n &&
 			strncasecmp(shaped, p, n) == 0;
@@ -271,88 +406,49 @@ static bool read_field(struct reading *r, const struct token *t, const char *p, 
 	case FIELD_DEBUG_FILE:
 		return read_name(r->m->debug_file, t, p, n);
 	case FIELD_SECTION:
-		if (!path_name_ok(p, n))
-			return false;
-		snprintf(r->m->path, sizeof(r->m->path), "%.*s", (int)n, p);
+		memcpy(r->m->path, p, n);
+		r->m->path[n] = '\0';
 		return true;
-	case FIELD_PATH:
-		return false; /* read_rest() reads this field */
 	default:
 		return read_digits(&r->hex[t->field->kind], t, p, n);
 	}
 }
 
-/* The number of characters of a token; 0: the token takes the characters that the other tokens of its
- * component leave. */
-static size_t token_width(const struct token *t)
+/* Reads a part that fits the component. */
+static bool read_component(struct reading *r, const struct component *c, const char *p, size_t n)
 {
-	size_t end;
+	size_t left = n - c->fixed;
 
-	if (!t->field)
-		return t->n;
-	end = t->to ? t->to : t->field->digits;
-	return end ? end - t->from : 0;
-}
+	for (unsigned i = 0; i < c->n_tokens; i++) {
+		const struct token *t = &c->tokens[i];
+		size_t width = t->width ? t->width : left;
 
-/* Reads one component: matches pattern[0..pn) with p[0..n). At most one of its tokens has no fixed width. */
-static bool read_component(
-	struct reading *r, const char *pattern, size_t pn, const char *p, size_t n)
-{
-	const char *end = pattern + pn;
-	struct token t;
-	size_t fixed = 0;
-
-	for (const char *q = pattern; q < end;) {
-		q = token_next(q, &t);
-		if (!t.field && q > end)
-			t.n -= (size_t)(q - end);
-		fixed += token_width(&t);
-	}
-	if (n < fixed)
-		return false;
-	for (const char *q = pattern; q < end;) {
-		size_t width;
-
-		q = token_next(q, &t);
-		if (!t.field && q > end)
-			t.n -= (size_t)(q - end);
-		width = token_width(&t);
-		if (width == 0)
-			width = n - fixed;
-		else
-			fixed -= width;
-		if (width > n)
-			return false;
-		if (t.field ? !read_field(r, &t, p, width) : strncasecmp(t.text, p, width) != 0)
+		if (t->field && !read_field(r, t, p, width))
 			return false;
 		p += width;
-		n -= width;
 	}
-	return n == 0;
+	return true;
 }
 
-/* Reads {path}: the rest of the path, whose components must all be valid names. */
+/* Reads {path}: the rest of the path. False: it is too long. */
 static bool read_rest(struct reading *r, const char *path)
 {
-	int n = snprintf(r->m->path, sizeof(r->m->path), "/%s", path);
+	size_t n = strlen(path);
 
-	if (n < 0 || (size_t)n >= sizeof(r->m->path))
+	if (n + 2 > sizeof(r->m->path))
 		return false;
-	while (*path) {
-		size_t part = strcspn(path, "/");
-
-		if (!path_name_ok(path, part))
-			return false;
-		path += part;
-		if (*path == '/' && !*++path)
-			return false;
-	}
+	r->m->path[0] = '/';
+	memcpy(r->m->path + 1, path, n + 1);
 	return true;
 }
 
 static uint32_t read_number(const struct digits *d)
 {
-	return (uint32_t)strtoul(d->text, NULL, 16);
+	uint32_t number = 0;
+
+	for (size_t i = 0; i < d->n; i++)
+		number = number << 4 | (uint32_t)hex_value(d->text[i]);
+	return number;
 }
 
 static bool read_debug_id(const struct reading *r, struct debug_id *out)
@@ -373,32 +469,24 @@ static bool reading_done(struct reading *r)
 {
 	const struct digits *code = &r->hex[r->hex[FIELD_UUID].n ? FIELD_UUID : FIELD_CODE];
 
-	snprintf(r->m->code_id, sizeof(r->m->code_id), "%s", code->text);
+	memcpy(r->m->code_id, code->text, code->n + 1);
 	return read_debug_id(r, &r->m->debug_id);
 }
 
-unsigned pattern_parse(const char *pattern, const char *path, struct module *m)
+unsigned pattern_read(const struct pattern *pattern, const struct part *parts, unsigned n, struct module *m)
 {
-	struct reading r = {.m = m};
+	unsigned names = pattern->n - pattern->rest;
+	struct reading r;
 
-	memset(m, 0, sizeof(*m));
-	for (;;) {
-		size_t pn = strcspn(pattern, "/"), n = strcspn(path, "/");
-
-		if (strncmp(pattern, "{path}", 6) == 0)
-			return read_rest(&r, path) && reading_done(&r) ? LAYOUT_FILE | LAYOUT_DIR
-								       : LAYOUT_NONE;
-		if (!read_component(&r, pattern, pn, path, n))
+	reading_begin(&r, m);
+	for (unsigned i = 0; i < MIN(n, names); i++)
+		if (!read_component(&r, pattern->components[i], parts[i].p, parts[i].n))
 			return LAYOUT_NONE;
-		pattern += pn;
-		path += n;
-		if (!*path)
-			return *pattern ? LAYOUT_DIR : reading_done(&r) ? LAYOUT_FILE : LAYOUT_NONE;
-		if (!*pattern || !path[1])
-			return LAYOUT_NONE;
-		pattern++;
-		path++;
-	}
+	if (n < pattern->n)
+		return LAYOUT_DIR;
+	if (pattern->rest)
+		return read_rest(&r, parts[names].p) && reading_done(&r) ? LAYOUT_FILE | LAYOUT_DIR : LAYOUT_NONE;
+	return n == names && reading_done(&r) ? LAYOUT_FILE : LAYOUT_NONE;
 }
 
 /* ---- directories -------------------------------------------------------------------- */
@@ -416,50 +504,32 @@ static bool completes(const struct token *t)
 	return !t->to || (whole && t->to >= whole);
 }
 
-static const char *token_of(const char *p, const char *end, struct token *t)
+static void next_component(const struct component *c, struct pattern_part *out)
 {
-	p = token_next(p, t);
-	if (!t->field && p > end) {
-		t->n -= (size_t)(p - end);
-		p = end;
-	}
-	return p;
-}
+	out->component = c;
+	for (unsigned i = 0; i < c->n_tokens; i++) {
+		const struct token *t = &c->tokens[i];
 
-static void next_component(const char *pattern, struct pattern_part *out)
-{
-	const char *end;
-	struct token t;
-
-	out->text = pattern;
-	out->n = strcspn(pattern, "/");
-	end = pattern + out->n;
-	for (const char *p = pattern; p < end;) {
-		p = token_of(p, end, &t);
-		if (!t.field)
+		if (!t->field)
 			continue;
-		if (of_prefix(&t)) {
+		if (of_prefix(t)) {
 			out->by_digits = true;
-			out->completes = out->completes || completes(&t);
-			out->digits = MAX(out->digits, t.to);
-		} else if (t.field->kind == FIELD_CODE_FILE || t.field->kind == FIELD_DEBUG_FILE) {
+			out->completes = out->completes || completes(t);
+			out->digits = MAX(out->digits, t->to);
+		} else if (t->field->kind == FIELD_CODE_FILE || t->field->kind == FIELD_DEBUG_FILE) {
 			out->by_name = true;
 		} else {
-			out->by_other = out->by_other || t.field->kind == FIELD_AGE;
-			out->by_case = out->by_case || t.field->kind >= FIELD_PATH;
-			out->rest = out->rest || t.field->kind == FIELD_PATH;
+			out->by_other = out->by_other || t->field->kind == FIELD_AGE;
+			out->by_case = out->by_case || t->field->kind >= FIELD_PATH;
+			out->rest = out->rest || t->field->kind == FIELD_PATH;
 		}
 	}
 }
 
-static void note_whole(const char *pattern, size_t pn, struct pattern_part *out)
+static void note_whole(const struct component *c, struct pattern_part *out)
 {
-	struct token t;
-
-	for (const char *p = pattern; p < pattern + pn;) {
-		p = token_of(p, pattern + pn, &t);
-		out->whole = out->whole || (of_prefix(&t) && completes(&t));
-	}
+	for (unsigned i = 0; i < c->n_tokens; i++)
+		out->whole = out->whole || (of_prefix(&c->tokens[i]) && completes(&c->tokens[i]));
 }
 
 /* Copies the name and the prefix that the components of the path contained. */
@@ -473,55 +543,73 @@ static void take_reading(const struct reading *r, struct pattern_part *out)
 			r->hex[kind].text);
 }
 
-static int part_of(struct reading *r, const char *pattern, const char *path,
-	struct pattern_part *out)
+static bool names_only(const char *path)
+{
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (!path_name_ok(path, n) || (path[n] && !path[n + 1]))
+			return false;
+		path += n + (path[n] == '/');
+	}
+	return true;
+}
+
+static int part_of(struct reading *r, const struct pattern *pattern, const char *path, struct pattern_part *out)
 {
 	const char *start = path;
+	unsigned i = 0;
 
-	while (*path) {
-		size_t pn = strcspn(pattern, "/"), n = strcspn(path, "/");
+	for (; *path; i++) {
+		const struct component *c = i < pattern->n ? pattern->components[i] : NULL;
+		struct part part;
 
-		if (strncmp(pattern, "{path}", 6) == 0) {
+		if (c && pattern->rest && i == pattern->n - 1) {
 			out->rest_at = (size_t)(path - start);
-			if (!read_rest(r, path))
+			if (!names_only(path) || !read_rest(r, path))
 				return -ENOENT;
 			break;
 		}
-		if (!pn || !read_component(r, pattern, pn, path, n))
+		path = part_read(path, &part);
+		if (!c || !component_fits(c, &part) || !read_component(r, c, part.p, part.n))
 			return -ENOENT;
-		note_whole(pattern, pn, out);
-		pattern += pn + (pattern[pn] == '/');
-		path += n + (path[n] == '/');
+		note_whole(c, out);
+		path += *path == '/';
 	}
 	take_reading(r, out);
-	out->ends = !*pattern;
-	next_component(pattern, out);
+	out->ends = i == pattern->n;
+	if (!out->ends)
+		next_component(pattern->components[i], out);
 	return 0;
 }
 
-int pattern_part(const char *pattern, const char *path, struct pattern_part *out)
+int pattern_part(const struct pattern *pattern, const char *path, struct pattern_part *out)
 {
 	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
-	struct reading r = {.m = m};
+	struct reading r;
 
 	memset(out, 0, sizeof(*out));
-	return m ? part_of(&r, pattern, path, out) : -ENOMEM;
+	if (!m)
+		return -ENOMEM;
+	reading_begin(&r, m);
+	return part_of(&r, pattern, path, out);
 }
 
 bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n)
 {
 	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
-	struct reading r = {.m = m};
-	char prefix[CODE_ID_MAX + 1];
+	struct reading r;
+	struct part one;
 
 	if (part->ends || !m)
 		return false;
 	if (part->by_other || part->by_case || part->by_name)
 		return true; /* the caller finds out by looking for such a file */
-	snprintf(prefix, sizeof(prefix), "%s", part->prefix);
+	reading_begin(&r, m);
 	for (unsigned kind = 0; kind < FIELD_STAMP; kind++) {
-		memcpy(r.hex[kind].text, prefix, sizeof(prefix));
-		r.hex[kind].n = strlen(prefix);
+		memcpy(r.hex[kind].text, part->prefix, sizeof(part->prefix));
+		r.hex[kind].n = strlen(part->prefix);
 	}
-	return read_component(&r, part->text, part->n, name, n);
+	return *part_read(name, &one) == '\0' && component_fits(part->component, &one) &&
+		read_component(&r, part->component, one.p, one.n);
 }

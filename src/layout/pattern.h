@@ -1,4 +1,4 @@
-/* Reads and prints paths by one pattern of a layout. Used by layout/ only. */
+/* The patterns of layouts, compiled: each prints paths, reads paths, and describes directories. Used by layout/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -6,13 +6,59 @@
 
 #include <stdbool.h>
 
+#define PATTERN_COMPONENTS 8
+
+struct token;
+
+/* What a pattern has between two slashes. Patterns share equal components. */
+struct component {
+	const char *text; /* its n characters in the table of layouts */
+	size_t n;
+	const struct token *tokens;
+	unsigned n_tokens;
+	size_t fixed;  /* characters of its tokens that have a fixed number of them */
+	bool flexible; /* one token has any number */
+};
+
+struct pattern {
+	const struct component *components[PATTERN_COMPONENTS];
+	unsigned n;
+	bool rest;    /* the last component is {path}, which takes all further components of a path, too */
+	bool repeats; /* a value stands in several components, which must agree */
+};
+
+/* Makes tokens of a component. Returns their number, at most `room`. */
+unsigned component_compile(const char *text, size_t n, struct component *c, struct token *tokens, unsigned room);
+struct token *tokens_new(unsigned n); /* room for so many; NULL: no memory */
+struct token *tokens_at(struct token *tokens, unsigned i);
+
+/* Sets `repeats`, when the components are complete. */
+void pattern_complete(struct pattern *p);
+
 /* Adds the path of `m`. 0; -ENOENT: the module lacks a field of the pattern (then the bytes after the old
  * end of `out` are undefined); -ENOMEM, -EFBIG. */
-int pattern_print(const char *pattern, const struct module *m, struct buf *out);
+int pattern_print(const struct pattern *pattern, const struct module *m, struct buf *out);
 
-/* LAYOUT_FILE: the path matches the pattern, and *m has its fields. LAYOUT_DIR: the path is the beginning of
- * a path that can match. Both: the pattern ends in {path}. Whatever the result, *m changes. */
-unsigned pattern_parse(const char *pattern, const char *path, struct module *m);
+/* One component of a path, and what its bytes are. */
+struct part {
+	const char *p;
+	size_t n;
+	size_t hex;	/* hexadecimal digits at its beginning */
+	bool bad;	/* has a control character, as no name has */
+	bool backslash; /* has one: no base name */
+};
+
+/* Reads the component at the beginning of a path. Returns its end: a slash or the end of the path. */
+const char *part_read(const char *path, struct part *out);
+bool part_is_name(const struct part *part); /* as path_name_ok() */
+
+/* Whether the component can be this part of a path by itself; other parts may contradict it. False for {path}. */
+bool component_fits(const struct component *c, const struct part *part);
+
+/* Reads the first n parts of a path, each of which fits the component in its place; {path} stands for all that
+ * follows, whose components must be valid names. LAYOUT_FILE: *m has the fields. LAYOUT_DIR: the parts are the beginning
+ * of a path. Both: {path} was read. LAYOUT_NONE: the parts contradict each other. Whatever the result, *m changes. */
+unsigned pattern_read(const struct pattern *pattern, const struct part *parts, unsigned n, struct module *m);
 
 /* A directory according to one pattern: what its path says about the files below, and what the next
  * component consists of. */
@@ -30,13 +76,12 @@ struct pattern_part {
 	bool by_case;	  /* the component is a section or a path, in which case matters */
 	bool completes;	  /* with the component, the id is whole; else its first `digits` digits are known */
 	size_t digits;
-	const char *text; /* the component's n characters in the pattern */
-	size_t n;
+	const struct component *component; /* NULL: the path is that of a file */
 };
 
 /* Describes a directory. 0; -ENOENT: no path of the pattern begins with `path` (every path begins with "");
  * -ENOMEM. */
-int pattern_part(const char *pattern, const char *path, struct pattern_part *out);
+int pattern_part(const struct pattern *pattern, const char *path, struct pattern_part *out);
 
 /* Whether a name can be the component that `part` describes. */
 bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n);

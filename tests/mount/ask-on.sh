@@ -31,7 +31,8 @@ got() {
   g_what=$1 g_wanted=$2
   shift 2
   rm -rf "$TMP/store" "$TMP/out"
-  "$SYMFS" get --no-default-sources --cache "$TMP/store" "$@" -o "$TMP/out" "gdb/$path" >"$TMP/said" 2>&1 ||
+  "$SYMFS" get --no-default-sources --cache "$TMP/store" --lookup-deadline 600s "$@" -o "$TMP/out" "gdb/$path" \
+    >"$TMP/said" 2>&1 ||
     fail "$g_what: $(cat "$TMP/said")"
   same_file "$TMP/out" "$g_wanted"
 }
@@ -72,8 +73,8 @@ for kind in public func; do
 done
 for first in "$URL_sym_public" "$URL_gz_public"; do
   rm -rf "$TMP/store"
-  "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "breakpad@$first" --source "breakpad@$URL_gz_func" \
-    -o "$TMP/out" "breakpad/prog.pdb/$debug/prog.sym" >"$TMP/said" 2>&1 || fail "Breakpad: $(cat "$TMP/said")"
+  "$SYMFS" get --no-default-sources --cache "$TMP/store" --lookup-deadline 600s --source "breakpad@$first" \
+    --source "breakpad@$URL_gz_func" -o "$TMP/out" "breakpad/prog.pdb/$debug/prog.sym" >"$TMP/said" 2>&1 || fail "Breakpad: $(cat "$TMP/said")"
   same_file "$TMP/out" "$TMP/sym_func/prog.pdb/$debug/prog.sym"
 done
 
@@ -109,11 +110,12 @@ wait_for beside_silent || fail "a silent source: $(cat "$TMP/said")"
 [ "$(upstream_count "$URL_good_ranges" requests)" -gt 0 ] || fail "the silent source was not asked"
 upstream_clear "$URL_good_ranges"
 
-# In a mount: the better one is what a debugger opens.
-symfs_mount m --source "gdb@$URL_poor_ranges" --source "gdb@$URL_good_ranges"
-same_file "$MNT_m/gdb/$path" "$full"
+# In a mount: the better one is what a debugger opens, unless the open comes so late after the look-up that the other
+# one is stored.
+symfs_mount m --lookup-deadline 600s --source "gdb@$URL_poor_ranges" --source "gdb@$URL_good_ranges"
+wait_for cmp "$MNT_m/gdb/$path" "$full" || fail "not the better one: $(cat "$TMP/m.log")"
 symfs_umount m
-symfs_mount n --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges"
+symfs_mount n --lookup-deadline 600s --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges"
 same_file "$MNT_n/gdb/$path" "$TMP/poor.debug"
 same_file "$MNT_n/gdb/$path" "$TMP/poor.debug"
 symfs_umount n

@@ -17,19 +17,23 @@ upstream_start up --root "$TMP/www"
 # shellcheck disable=SC2154 # set by upstream_start
 up=$URL_up
 
+# A slow answer to the first spelling of the path makes symfs ask for the second one, too, which the server does not
+# have. The faults are those of the first.
+FIRST="/.build-id/*"
+
 # Each row: what | fault | argument | times | exit status | requests
 rows=0
 while IFS='|' read -r what kind arg times status requests; do
   rm -rf "$TMP/store"
   upstream_clear "$up"
   upstream_reset "$up"
-  upstream_fault "$up" "*" "$kind" "$arg" "$times"
+  upstream_fault "$up" "$FIRST" "$kind" "$arg" "$times"
   "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$up" --lookup-deadline 600s \
     --stall-timeout 600s "$file" >"$TMP/out" 2>"$TMP/err"
   r=$?
   [ $r = "$status" ] || fail "$what: exit $r, wanted $status: $(cat "$TMP/err")"
   [ $r != 0 ] || same_file "$(cat "$TMP/out")" "$TMP/p/big"
-  asked=$(upstream_count "$up" get)
+  asked=$(upstream_count "$up" get "$FIRST")
   [ "$asked" = "$requests" ] || fail "$what: asked $asked times, wanted $requests"
   rows=$((rows + 1))
 done <<'END'
@@ -43,7 +47,7 @@ cut short|cut|100000|1|0|2
 two bad moments|status|503|2|3|2
 a reset, and again|reset|0|2|3|2
 a server that is broken|status|500|1|3|1
-not there|status|404|2|1|2
+not there|status|404|1|1|1
 refused|status|403|1|3|1
 too many requests|status|429|1|3|1
 too many requests, later|status|429,30|1|3|1
@@ -88,20 +92,20 @@ mount_429() {
   rm -rf "$TMP/store-m"
   symfs_mount m --byte-ranges always --source "gdb@$up" --lookup-deadline 600s --stall-timeout 600s
   case $1 in date) after=$(date_in "$2") ;; *) after=$2 ;; esac
-  upstream_fault "$up" "*" status "429,$after" 1
+  upstream_fault "$up" "$FIRST" status "429,$after" 1
   cat "$TMP/m/$file" >/dev/null 2>&1 && fail "429 ($1)"
 }
 for form in seconds date; do
   mount_429 $form 3600
   cat "$TMP/m/$file" >/dev/null 2>&1 && fail "read although the server wants time ($form)"
-  [ "$(upstream_count "$up" get)" = 1 ] || fail "asked although the server wants time ($form)"
+  [ "$(upstream_count "$up" get "$FIRST")" = 1 ] || fail "asked although the server wants time ($form)"
   grep -q 'ask again in\|HTTP 429' "$TMP/m/.symfs/sources" || fail "$form: $(cat "$TMP/m/.symfs/sources")"
   symfs_umount m
 
   mount_429 $form 2
   wait_for cmp -s "$TMP/m/$file" "$TMP/p/big" || fail "never asked again ($form): $(cat "$TMP/m.log")"
   # Once more; how many ranges it takes is another matter.
-  [ "$(upstream_count "$up" get)" -ge 2 ] || fail "asked $(upstream_count "$up" get) times ($form)"
+  [ "$(upstream_count "$up" get "$FIRST")" -ge 2 ] || fail "asked $(upstream_count "$up" get "$FIRST") times ($form)"
   [ "$(upstream_count "$up" bytes)" -le $(($(stat -c %s "$TMP/p/big") + 4096)) ] ||
     fail "$(upstream_count "$up" bytes) bytes ($form)"
   symfs_umount m

@@ -74,7 +74,8 @@ done
 for first in "$URL_sym_public" "$URL_gz_public"; do
   rm -rf "$TMP/store"
   "$SYMFS" get --no-default-sources --cache "$TMP/store" --lookup-deadline 600s --source "breakpad@$first" \
-    --source "breakpad@$URL_gz_func" -o "$TMP/out" "breakpad/prog.pdb/$debug/prog.sym" >"$TMP/said" 2>&1 || fail "Breakpad: $(cat "$TMP/said")"
+    --source "breakpad@$URL_gz_func" -o "$TMP/out" "breakpad/prog.pdb/$debug/prog.sym" >"$TMP/said" 2>&1 ||
+    fail "Breakpad: $(cat "$TMP/said")"
   same_file "$TMP/out" "$TMP/sym_func/prog.pdb/$debug/prog.sym"
 done
 

@@ -225,7 +225,7 @@ static bool is_request(const struct artifact *a, char *const *c)
 		strcmp(a->m.debug_file, value(c[R_DEBUG_FILE])) == 0;
 }
 
-/* The columns of the shared table, which are in another order, as those of ours. */
+/* The columns of the shared table: those of our tables, in another order. */
 static void shared_columns(const struct row *r, char *c[static R_DEBUG_FILE + 1])
 {
 	static char symstore[] = "symstore";

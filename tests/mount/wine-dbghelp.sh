@@ -7,8 +7,9 @@
 need_mount
 need wine winegcc
 CLANG=$(first_of clang) && LINK=$(first_of lld-link) || skip "no clang, no lld-link"
-WINEPREFIX=$TMP/wine WINEDEBUG=-all
-export WINEPREFIX WINEDEBUG
+# Wine leaves the directory of its server's socket in TMPDIR.
+WINEPREFIX=$TMP/wine WINEDEBUG=-all TMPDIR=$TMP
+export WINEPREFIX WINEDEBUG TMPDIR
 
 cat >"$TMP/client.c" <<'EOF'
 #include <windows.h>

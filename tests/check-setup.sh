@@ -29,11 +29,12 @@ nodejs node
 npm dump_syms
 procps pgrep
 radosgw radosgw-admin
+rpm rpmbuild
 samba smbd testparm
 systemd systemd-analyze systemd-socket-activate
 systemd-container systemd-nspawn
 time /usr/bin/time
-util-linux findmnt flock fusermount setpriv unshare
+util-linux findmnt flock fusermount nsenter setpriv unshare
 wine64-tools winegcc
 xz-utils xz
 END

@@ -67,7 +67,7 @@ for r in $readers; do
   wait "$r" || fail "a reader did not get what create makes"
 done
 [ "$(made)" = 1 ] || fail "$(made) conversions for 32 readers"
-[ "$(upstream_count "$URL_up" get "*.debug")" = 1 ] || fail "the debug file was got more than once"
+[ "$(upstream_count "$URL_up" get "/.build-id/*.debug")" = 1 ] || fail "the debug file was got more than once"
 
 # ---- no reader waits any longer ---------------------------------------------------------------
 begin cat "$MNT_one/$left"

@@ -12,7 +12,7 @@ static inline void sql(const char *text)
 	char *why = NULL;
 
 	ck_assert_int_eq(sqlite3_open(in_scratch("index.sqlite"), &db), SQLITE_OK);
-	sqlite3_busy_timeout(db, 5000);
+	sqlite3_busy_timeout(db, 300000);
 	ck_assert_msg(sqlite3_exec(db, text, NULL, NULL, &why) == SQLITE_OK, "%s: %s", text, why);
 	sqlite3_close(db);
 }

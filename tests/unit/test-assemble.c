@@ -94,7 +94,7 @@ static struct sentry_answer ask_all(const struct upload *u)
 {
 	struct sentry_answer a = ask(u);
 
-	for (unsigned i = 0; (a.state == SENTRY_CREATED || a.state == SENTRY_ASSEMBLING) && i < 3000; i++) {
+	while (a.state == SENTRY_CREATED || a.state == SENTRY_ASSEMBLING) {
 		usleep(10000);
 		a = ask(u);
 	}

@@ -5,10 +5,11 @@
 #include "dump/state.h"
 #include "images.h"
 
-#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 struct told {
@@ -173,7 +174,8 @@ START_TEST(test_process)
 }
 END_TEST
 
-/* The thread that waits for the child of its vfork() does not stop for a tracer. */
+/* The thread that waits for a child with CLONE_VFORK does not stop for a tracer. vfork() itself is another function
+ * under ThreadSanitizer. */
 static int go[2], said[2];
 
 static void say(char c)
@@ -185,13 +187,12 @@ static char hear(void)
 {
 	char c = 0;
 
-	return poll(&(struct pollfd){.fd = said[0], .events = POLLIN}, 1, 120000) == 1 && read(said[0], &c, 1) == 1
-		? c : 0;
+	return read(said[0], &c, 1) == 1 ? c : 0;
 }
 
 static void *wait_for_child(void *unused)
 {
-	pid_t child = vfork();
+	long child = syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
 
 	if (child == 0) {
 		char c = 'v';
@@ -214,11 +215,24 @@ static void run_traced(void)
 		pause();
 }
 
-START_TEST(test_late)
+/* The number of threads that did not stop in time. */
+static unsigned late_threads(pid_t pid)
 {
 	struct dump_state s;
 	struct err e = {0};
 	unsigned late = 0;
+
+	ck_assert_msg(dump_process_state(pid, &s, &e) == 0, "%s", e.text);
+	ck_assert_uint_ge(s.n_threads, 2); /* ThreadSanitizer has one of its own */
+	for (size_t i = 0; i < s.n_threads; i++)
+		late += strcmp(s.thread[i].lacks, "the thread did not stop") == 0;
+	ck_assert_uint_ge(late, 1);
+	dump_state_release(&s);
+	return late;
+}
+
+START_TEST(test_late)
+{
 	pid_t pid;
 
 	ck_assert(pipe(go) == 0 && pipe(said) == 0);
@@ -226,12 +240,8 @@ START_TEST(test_late)
 	if (pid == 0)
 		run_traced();
 	ck_assert_int_eq(hear(), 'v');
-	ck_assert_msg(dump_process_state(pid, &s, &e) == 0, "%s", e.text);
-	ck_assert_uint_eq(s.n_threads, 2);
-	for (size_t i = 0; i < s.n_threads; i++)
-		late += strcmp(s.thread[i].lacks, "the thread did not stop") == 0;
-	ck_assert_uint_eq(late, 1);
-	dump_state_release(&s);
+	while (late_threads(pid) > 1)
+		; /* a busy machine gives no processor to another thread for seconds */
 	/* It goes on, although this process, which has traced it, goes on, too. */
 	ck_assert_int_eq(write(go[1], "g", 1), 1);
 	ck_assert_int_eq(hear(), 't');

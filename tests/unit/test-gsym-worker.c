@@ -67,7 +67,7 @@ START_TEST(converts)
 	struct span bytes;
 	struct gsym g;
 	struct buf line = BUF_UP_TO(4096);
-	int out = -1, r = run(convert_program(), 60, text, sizeof(text) - 1, &out, &e);
+	int out = -1, r = run(convert_program(), 300, text, sizeof(text) - 1, &out, &e);
 
 	ck_assert_msg(r == 0, "%s", e.text);
 	ck_assert_int_eq(map_fd(&bytes, out, &e), 0);
@@ -84,9 +84,9 @@ START_TEST(says_why_not)
 	struct err e = {0};
 	int out = -1;
 
-	ck_assert_int_eq(run(convert_program(), 60, "hello there, nothing", 20, &out, &e), -ENOMSG);
+	ck_assert_int_eq(run(convert_program(), 300, "hello there, nothing", 20, &out, &e), -ENOMSG);
 	ck_assert_ptr_nonnull(strstr(e.text, "not a file that GSYM can be made from"));
-	ck_assert_int_eq(run(convert_program(), 60, text, 59, &out, &e), -ENODATA);
+	ck_assert_int_eq(run(convert_program(), 300, text, 59, &out, &e), -ENODATA);
 	ck_assert_int_eq(out, -1);
 }
 END_TEST
@@ -111,7 +111,7 @@ START_TEST(broken_workers)
 	for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
 		char path[64];
 		struct err e = {0};
-		int out = -1, r = run(script(all[i].body, path), 1 + (i < 7) * 20, text, 10, &out, &e);
+		int out = -1, r = run(script(all[i].body, path), i < 7 ? 300 : 1, text, 10, &out, &e);
 
 		unlink(path);
 		ck_assert_msg(r == all[i].r, "%s: %d %s", all[i].body, r, e.text);
@@ -136,7 +136,7 @@ static char *seen_by_worker(const char *command)
 
 	snprintf(seen, sizeof(seen), "/tmp/test-gsym-worker.%d", (int)getpid());
 	snprintf(body, sizeof(body), "%s >%s; exit 1", command, seen);
-	ck_assert_int_eq(run(script(body, path), 20, text, 10, &out, &e), -EBADMSG);
+	ck_assert_int_eq(run(script(body, path), 300, text, 10, &out, &e), -EBADMSG);
 	unlink(path);
 	ck_assert_int_eq(path_read(AT_FDCWD, seen, 4096, &found, NULL), 0);
 	unlink(seen);
@@ -169,7 +169,7 @@ START_TEST(short_of_memory)
 {
 	struct worker_word word = {.r = -ENOMEM, .text = "Cannot allocate memory"};
 	static char large[2 << 20];
-	struct gsym_work o = {.program = convert_program(), .seconds = 60, .memory = 1 << 20};
+	struct gsym_work o = {.program = convert_program(), .seconds = 300, .memory = 1 << 20};
 	struct err e = {0};
 	char path[64], said[] = "/tmp/test-gsym-worker.XXXXXX", body[64];
 	int fd = mkstemp(said), out = -1, n;
@@ -177,7 +177,7 @@ START_TEST(short_of_memory)
 	ck_assert_int_eq(write(fd, &word, sizeof(word)), (ssize_t)sizeof(word));
 	close(fd);
 	snprintf(body, sizeof(body), "cat %s >&5", said);
-	ck_assert_int_eq(run(script(body, path), 20, text, 10, &out, &e), -ENOMEM);
+	ck_assert_int_eq(run(script(body, path), 300, text, 10, &out, &e), -ENOMEM);
 	ck_assert_msg(strstr(e.text, "MiB that a worker may have"), "%s", e.text);
 	unlink(path);
 	unlink(said);
@@ -216,7 +216,7 @@ START_TEST(does_not_start)
 	char path[64];
 	int out = -1;
 
-	ck_assert_int_eq(run(script("exit 127", path), 20, text, 10, &out, &e), -EIO);
+	ck_assert_int_eq(run(script("exit 127", path), 300, text, 10, &out, &e), -EIO);
 	unlink(path);
 }
 END_TEST
@@ -230,7 +230,7 @@ START_TEST(deadline_without_pidfd)
 	without((const int[]){SCMP_SYS(pidfd_open)}, (const int[]){ENOSYS}, 1);
 	ck_assert_int_eq(run(script("exec sleep 100", path), 1, text, 10, &out, &e), -ETIME);
 	unlink(path);
-	ck_assert_int_eq(run(script("exit 3", path), 20, text, 10, &out, &e), -EBADMSG);
+	ck_assert_int_eq(run(script("exit 3", path), 300, text, 10, &out, &e), -EBADMSG);
 	ck_assert_msg(strstr(e.text, "status 3"), "%s", e.text);
 	unlink(path);
 }
@@ -238,7 +238,7 @@ END_TEST
 
 START_TEST(refuses_without_filters)
 {
-	struct gsym_work o = {.program = convert_program(), .seconds = 60};
+	struct gsym_work o = {.program = convert_program(), .seconds = 300};
 	int in = in_memory(text, sizeof(text) - 1), out = -1;
 	bool bare = false;
 	struct err e = {0};

@@ -8,7 +8,7 @@
 
 #include <sys/prctl.h>
 
-#define MOST_MS 60000 /* a test that waits longer has failed */
+#define MOST_MS 300000 /* a test that waits longer hangs */
 
 static struct scan *scan;
 static bool without_archives;
@@ -408,9 +408,8 @@ static void state_becomes(const char *text)
 	char state[240];
 
 	do {
-		ck_assert_uint_lt(clock_ms() - began, MOST_MS);
 		scan_state(scan, state);
-	} while (strcmp(state, text) != 0 && clock_ms() - began < MOST_MS / 2);
+	} while (strcmp(state, text) != 0 && clock_ms() - began < MOST_MS);
 	ck_assert_str_eq(state, text);
 }
 

@@ -780,10 +780,10 @@ START_TEST(s3_skew)
 	ck_assert(judged_again(so->list[0], 3600, now - 100));
 	ck_assert_int_ge(atomic_load(&o->skew), 3599);
 	ck_assert(judged_again(so->list[0], 3600, now - 50));	  /* was under way with the old date */
-	ck_assert(!judged_again(so->list[0], 3600, now + 1000)); /* had the right date: another cause */
-	ck_assert(judged_again(so->list[0], 5, now + 2000));	  /* the clock was set right */
+	ck_assert(!judged_again(so->list[0], 3600, clock_ms() + 1000)); /* had the right date: another cause */
+	ck_assert(judged_again(so->list[0], 5, clock_ms() + 2000));	  /* the clock was set right */
 	ck_assert_int_eq(atomic_load(&o->skew), 0);
-	ck_assert(!judged_again(so->list[0], 5, now + 2000));
+	ck_assert(!judged_again(so->list[0], 5, clock_ms() + 2000));
 	sources_unref(so);
 }
 END_TEST

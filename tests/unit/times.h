@@ -34,5 +34,5 @@ static inline unsigned unit_scaled(unsigned ms)
 {
 	const char *percent = getenv("SYMFS_TEST_FACTOR");
 
-	return ms / 100 * (percent ? (unsigned)strtoul(percent, NULL, 10) : 100);
+	return ms * (percent ? (unsigned)strtoul(percent, NULL, 10) : 100) / 100;
 }

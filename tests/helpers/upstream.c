@@ -63,7 +63,8 @@ static const char help[] =
 	"                             rule that matches counts; after N times (0, default: never) it is\n"
 	"                             gone. Its answers stop before that byte of the body (0: before the\n"
 	"                             head) until the next /_control/go\n"
-	"/_control/go                 continues the answers that are held, and holds no further ones\n"
+	"/_control/step               continues the answers that are held now\n"
+	"/_control/go                 does the same, and the rules of that time hold no further ones\n"
 	"/_control/clear              drops all rules\n"
 	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
 	"  endless (BYTES/S[,STATUS])  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
@@ -112,7 +113,7 @@ struct upstream {
 	struct conn *conns;
 	unsigned n_conns;
 	uint64_t connections;
-	unsigned goes; /* /_control/go so far */
+	unsigned goes, steps; /* /_control/go and step so far */
 	bool stopping;
 
 	pthread_mutex_t line;
@@ -358,14 +359,16 @@ static bool conn_hold(struct conn *c, uint64_t at)
 {
 	struct upstream *u = c->up;
 	bool there = true, wait;
+	unsigned steps;
 
 	if (at != c->rq.hold)
 		return true;
 	pthread_mutex_lock(&u->lock);
+	steps = u->steps;
 	c->rq.counts->n.held++;
 	u->all.held++;
 	for (;;) {
-		wait = u->goes < c->rq.gate;
+		wait = u->goes < c->rq.gate && u->steps == steps;
 		pthread_mutex_unlock(&u->lock);
 		there = !wait || conn_wait(c, 2);
 		pthread_mutex_lock(&u->lock);
@@ -1231,6 +1234,14 @@ static void control_clear(struct conn *c)
 	reply_text(c, 200, "text/plain", "ok\n");
 }
 
+static void control_step(struct conn *c)
+{
+	pthread_mutex_lock(&c->up->lock);
+	c->up->steps++;
+	pthread_mutex_unlock(&c->up->lock);
+	reply_text(c, 200, "text/plain", "ok\n");
+}
+
 static void control_go(struct conn *c)
 {
 	pthread_mutex_lock(&c->up->lock);
@@ -1245,7 +1256,8 @@ static void control(struct conn *c, const char *what)
 		const char *name;
 		void (*call)(struct conn *c);
 	} calls[] = {{"count", control_count}, {"reset", control_reset}, {"fault", control_fault},
-		{"clear", control_clear}, {"go", control_go}};
+		{"clear", control_clear}, {"step", control_step},
+		{"go", control_go}};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (strcmp(calls[i].name, what) == 0) {

@@ -26,7 +26,11 @@ MOUNTS=
 TOOLS=${SYMFS_TEST_TOOLS:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/symfs-test-tools}
 # The tests neither see nor change the files of the person that runs them.
 HOME=$TMP/home XDG_CACHE_HOME=$TMP/home/cache XDG_CONFIG_HOME=$TMP/home/config
-mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
+mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME/symfs"
+# No deadline expires on a busy machine. A test that waits for the end of one sets it itself.
+PATIENT='--lookup-deadline 100s --connect-timeout 100s --stall-timeout 100s'
+DEADLINES=$XDG_CONFIG_HOME/symfs/symfs.conf
+printf '[symfs]\nlookup-deadline = 100s\nconnect-timeout = 100s\nstall-timeout = 100s\n' >"$DEADLINES"
 export HOME XDG_CACHE_HOME XDG_CONFIG_HOME
 unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE \
   _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
@@ -151,11 +155,21 @@ upstream_count() {
   fetch_url "$1/_control/count${3:+?path=$3}" | sed -n "s/^$2 //p"
 }
 
-# upstream_fault URL PATHGLOB KIND [ARG] [TIMES [ranges|wholes]]
+# upstream_fault URL PATHGLOB KIND [ARG] [TIMES [ranges|wholes|"" [HOLD]]]
 upstream_fault() {
   fetch_url -G "$1/_control/fault" --data-urlencode "path=$2" --data-urlencode "kind=$3" \
     --data-urlencode "arg=${4:-}" --data-urlencode "times=${5:-0}" \
-    --data-urlencode "only=${6:-}" >/dev/null || fail "fault $3"
+    --data-urlencode "only=${6:-}" --data-urlencode "hold=${7:-}" >/dev/null || fail "fault $3"
+}
+# upstream_hold URL PATHGLOB BYTES: answers stop before that byte (0: before the head) until upstream_go URL.
+upstream_hold() { upstream_fault "$1" "$2" none '' 0 '' "$3"; }
+upstream_go() { fetch_url "$1/_control/go" >/dev/null; }
+# upstream_holds URL NUMBER: so many answers stop there now.
+upstream_holds() { [ "$(upstream_count "$1" held)" = "$2" ]; }
+# upstream_steps URL NUMBER: waits until so many answers stop there, and continues them; later ones stop, too.
+upstream_steps() {
+  wait_for upstream_holds "$1" "$2" || fail "not $2 requests at once, but $(upstream_count "$1" held)"
+  fetch_url "$1/_control/step" >/dev/null
 }
 upstream_clear() { fetch_url "$1/_control/clear" >/dev/null; }
 upstream_reset() { fetch_url "$1/_control/reset" >/dev/null; }
@@ -240,6 +254,14 @@ nginx_run() {
   ! gone "$ns_pid"
 }
 
+# deadlines_beside ARGS...: PATIENT, if the arguments name a configuration without a deadline; no other file is read then.
+deadlines_beside() {
+  for db_word; do
+    [ "${db_last:-}" = --config ] && ! grep -qE '(deadline|timeout) *=' "$db_word" 2>/dev/null && echo "$PATIENT"
+    db_last=$db_word
+  done
+}
+
 # symfs_mount NAME [ARGS...]: mounts at $TMP/NAME with its own store; sets MNT_NAME and PID_NAME.
 # --no-default-sources is given unless SYMFS_DEFAULTS is set, --cache unless the arguments name one.
 symfs_mount() {
@@ -247,6 +269,8 @@ symfs_mount() {
   shift
   mkdir -p "$TMP/$sm_name" 2>/dev/null # where a mount died it cannot be looked at
   case " $* " in *" --cache "*) ;; *) set -- --cache "$TMP/store-$sm_name" "$@" ;; esac
+  # shellcheck disable=SC2046 # words
+  set -- $(deadlines_beside "$@") "$@"
   [ -n "${SYMFS_DEFAULTS:-}" ] || set -- --no-default-sources "$@"
   "$SYMFS" mount -f "$@" "$TMP/$sm_name" >"$TMP/$sm_name.log" 2>&1 &
   sm_pid=$!
@@ -373,6 +397,8 @@ symfs_serve() {
   shift
   case " $* " in *" --cache "*) ;; *) set -- --cache "$TMP/store-$sv_name" "$@" ;; esac
   case " $* " in *" --listen "*) ;; *) set -- --listen 127.0.0.1:0 "$@" ;; esac
+  # shellcheck disable=SC2046 # words
+  set -- $(deadlines_beside "$@") "$@"
   rm -f "$TMP/$sv_name.out"
   "$SYMFS" serve --no-default-sources "$@" >"$TMP/$sv_name.out" 2>"$TMP/$sv_name.log" &
   sv_pid=$!

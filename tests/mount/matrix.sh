@@ -392,7 +392,7 @@ for layout in $(cut -f3 "$TMP/ways" | sort -u); do
       dir) where="path = $WWW/case" ;;
       http) where="url = $URL_web/case/" ;;
       esac
-      printf '[symfs]\nsynthesize = no\n[source "case"]\n%s\nlayout = %s\n' "$where" "$layout" >"$TMP/case.conf"
+      printf '[symfs]\nlookup-deadline = 100s\nsynthesize = no\n[source "case"]\n%s\nlayout = %s\n' "$where" "$layout" >"$TMP/case.conf"
       case $kind-$stored-$layout in
       http-*-symstore*) echo 'has-index = yes' >>"$TMP/case.conf" ;;
       http-uppercase-*) echo 'casing = uppercase' >>"$TMP/case.conf" ;;

@@ -279,7 +279,7 @@ for version in 4 5; do
     mkdir "$dir"
     set -- "$dir"
     [ $how = segv ] || set -- "$dir" abort
-    { (ulimit -c 0; timeout 60 ./crash "$@" >run.log 2>&1); } 2>/dev/null
+    { (ulimit -c 0; timeout 600 ./crash "$@" >run.log 2>&1); } 2>/dev/null
     status=$?
     set -- "$dir"/*.dmp
     [ -s "$1" ] || skip "Breakpad writes no minidump here: exit status $status, $(tail -n 1 run.log)"

@@ -77,7 +77,7 @@ dump() { # NAME COMMANDS...: stops the program, and writes NAME.dmp
   shift
   { printf '%s\n' "$@" continue "process save-core -s stack $TMP/$name.dmp" kill quit; } >"$name.lldb"
   PYTHONPATH=$(ls -d /usr/lib/llvm-*/lib/python3*/site-packages 2>/dev/null | tail -n 1) \
-    timeout 120 lldb -b -s "$name.lldb" ./walk >"$name.log" 2>&1
+    timeout 600 lldb -b -s "$name.lldb" ./walk >"$name.log" 2>&1
   [ -s "$name.dmp" ] || skip "lldb cannot stop a program here, or writes no minidump: $(tail -n 1 "$name.log")"
   python3 pad.py "$name.dmp" || fail "pad.py $name.dmp"
 }

@@ -9,7 +9,7 @@ need curl nginx
 tool minidump_stackwalk
 WALK=$TOOL
 
-walk() { timeout 120 "$WALK" "$@" 2>/dev/null; }
+walk() { timeout 600 "$WALK" "$@" 2>/dev/null; }
 asked() { upstream_count "$URL_up" requests; }
 
 # ---- a dump and symbols of our own ---------------------------------------------------------------

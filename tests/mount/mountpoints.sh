@@ -13,7 +13,7 @@ refused() {
   rf_want=$1 rf_words=$2
   shift 2
   for rf_how in -f --; do
-    timeout 60 "$SYMFS" mount --no-default-sources --cache "$TMP/store" ${rf_how#--} "$@" >"$TMP/out" 2>"$TMP/err"
+    timeout 600 "$SYMFS" mount --no-default-sources --cache "$TMP/store" ${rf_how#--} "$@" >"$TMP/out" 2>"$TMP/err"
     rf_got=$?
     [ $rf_got = "$rf_want" ] || fail "mount $rf_how $*: exit $rf_got, wanted $rf_want: $(cat "$TMP/err")"
     grep -q "^symfs mount: .*$rf_words" "$TMP/err" ||
@@ -108,7 +108,7 @@ grep -q 'gone; replacing' "$TMP/err" || fail "replaced without a word: $(cat "$T
 pid=$(stat_of "$TMP/dead" pid)
 kill -KILL "$pid"
 wait_gone "$pid" || fail "SIGKILL"
-timeout 60 "$SYMFS" umount "$TMP/dead" || fail "umount of a dead mount"
+timeout 600 "$SYMFS" umount "$TMP/dead" || fail "umount of a dead mount"
 mountpoint -q "$TMP/dead" 2>/dev/null && fail "umount left a dead mount"
 
 # A stopped daemon can be unmounted by force.
@@ -116,7 +116,7 @@ mount_at "$TMP/dead" || fail "stopped: $(cat "$TMP/err")"
 pid=$(stat_of "$TMP/dead" pid)
 PIDS="$PIDS $pid"
 kill -STOP "$pid"
-timeout 60 "$SYMFS" umount -l "$TMP/dead" >/dev/null 2>"$TMP/err"
+timeout 600 "$SYMFS" umount -l "$TMP/dead" >/dev/null 2>"$TMP/err"
 [ $? -lt 100 ] || fail "umount -l of a stopped daemon hangs"
 mountpoint -q "$TMP/dead" 2>/dev/null && fail "a stopped daemon's mount stays: $(cat "$TMP/err")"
 kill -CONT "$pid"
@@ -137,7 +137,7 @@ mount_at "$TMP/with blank" || fail "a name with a blank: $(cat "$TMP/err")"
 
 # ---- what keeps a mount from starting, behind the point of no return ---------------------------
 echo x >"$TMP/not-a-store"
-timeout 60 "$SYMFS" mount --no-default-sources --cache "$TMP/not-a-store" "$TMP/bg" 2>"$TMP/err"
+timeout 600 "$SYMFS" mount --no-default-sources --cache "$TMP/not-a-store" "$TMP/bg" 2>"$TMP/err"
 r=$?
 [ $r = 4 ] || fail "a store that is a file: exit $r: $(cat "$TMP/err")"
 grep -q 'not-a-store' "$TMP/err" || fail "a store that is a file: $(cat "$TMP/err")"

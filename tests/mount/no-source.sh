@@ -18,7 +18,7 @@ for command in get warm why mount "serve --listen 127.0.0.1:0"; do
   [ "$command" = "${command#serve}" ] || operand=
   for word in /nosuchdir scan@/nosuchdir ./nosuchdir gdb@/dev/null/x; do
     # shellcheck disable=SC2086 # words
-    timeout 20 "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "$word" $operand >"$TMP/out" \
+    timeout 600 "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "$word" $operand >"$TMP/out" \
       2>"$TMP/err"
     [ $? = 2 ] && grep -q -- "--source ${word#*@}: there is no such directory" "$TMP/err" ||
       fail "$command --source $word: $(cat "$TMP/out" "$TMP/err")"

@@ -19,7 +19,7 @@ id=$(build_id prog)
 ends() {
   ends_status=$1 ends_text=$2
   shift 2
-  timeout 120 "$SYMFS" "$@" >out 2>err </dev/null
+  timeout 600 "$SYMFS" "$@" >out 2>err </dev/null
   status=$?
   [ $status = "$ends_status" ] || fail "$*: status $status, not $ends_status: $(cat out err)"
   [ -n "$ends_text" ] || return 0

@@ -24,7 +24,7 @@ cp "$TMP/w/one.dll" "$TMP/near/"
 mv "$TMP/w/one.dll" "$TMP/far/$PE"
 rm -r "$TMP/w"
 
-ask() { timeout 120 "$SYMBOLIZER" --obj="$TMP/near/one.dll" "$ENTRY" 2>&1; }
+ask() { timeout 600 "$SYMBOLIZER" --obj="$TMP/near/one.dll" "$ENTRY" 2>&1; }
 unnamed() { # What an export is called is known without; no file and line are.
   refuse "$1" "$(ask)" 'one\.c:'
 }

@@ -27,15 +27,15 @@ far_put "$NEAR/bin/hot" "$TMP/hot.debug"
 rm "$TMP/hot.debug"
 
 # -N: nothing of it into perf's own cache.
-timeout 120 perf record -N -e cpu-clock:u -F 500 -o "$TMP/perf.data" "$NEAR/bin/hot" >"$TMP/record.log" 2>&1 ||
+timeout 600 perf record -N -e cpu-clock:u -F 500 -o "$TMP/perf.data" "$NEAR/bin/hot" >"$TMP/record.log" 2>&1 ||
   skip "perf record does not run here: $(tail -n 1 "$TMP/record.log")"
-timeout 120 perf buildid-list -i "$TMP/perf.data" 2>/dev/null | grep -q "$(build_id "$NEAR/bin/hot")" ||
+timeout 600 perf buildid-list -i "$TMP/perf.data" 2>/dev/null | grep -q "$(build_id "$NEAR/bin/hot")" ||
   skip "perf took no samples of the program"
 mv "$NEAR/bin" "$TMP/elsewhere"
 far_mounts debuginfod nginx
 
 report() {
-  timeout 120 perf --buildid-dir "$1" report -i "$TMP/perf.data" --stdio --sort symbol 2>/dev/null
+  timeout 600 perf --buildid-dir "$1" report -i "$TMP/perf.data" --stdio --sort symbol 2>/dev/null
 }
 for via in debuginfod nginx; do
   expect "perf, $via" "$(report "$TMP/$via/perf")" '^ +[0-9.]+% +\[\.\] burn_here'
@@ -43,7 +43,7 @@ done
 
 # perf annotate disassembles the program of the cache when the link to its directory can be read.
 annotate() {
-  timeout 120 perf --buildid-dir "$1" annotate -i "$TMP/perf.data" --stdio -s burn_here 2>"$TMP/annotate.err"
+  timeout 600 perf --buildid-dir "$1" annotate -i "$TMP/perf.data" --stdio -s burn_here 2>"$TMP/annotate.err"
 }
 for via in debuginfod nginx; do
   annotate "$TMP/$via/perf" >"$TMP/annotated" || say "annotate: $(cat "$TMP/annotate.err")"

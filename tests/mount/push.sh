@@ -9,7 +9,7 @@ need curl gcc objcopy readelf strip zip
 push() {
   push_want=$1
   shift
-  timeout 120 "$SYMFS" push "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+  timeout 600 "$SYMFS" push "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
   push_got=$?
   [ $push_got = "$push_want" ] || fail "push $*: $push_got, wanted $push_want: $(cat "$TMP/out" "$TMP/err")"
 }
@@ -73,7 +73,7 @@ prints "^added 0, present 1, refused 3"
 chunks() { find "$TMP/store-two/uploads/chunks" -type f 2>/dev/null | wc -l; }
 has_chunks() { [ "$(chunks)" -ge "$1" ]; }
 symfs_serve two --upload --access-log "$TMP/access2"
-timeout 120 "$SYMFS" push "$URL_two" "$F" >"$TMP/out" 2>"$TMP/err" &
+timeout 600 "$SYMFS" push "$URL_two" "$F" >"$TMP/out" 2>"$TMP/err" &
 PUSH=$!
 PIDS="$PIDS $PUSH"
 wait_for has_chunks 1 || fail "no chunk arrives"
@@ -99,7 +99,7 @@ rm -rf "$TMP/store-three"
 symfs_serve three --upload
 port=${URL_three##*:}
 kill -STOP "$PID_three"
-timeout 120 "$SYMFS" push "$URL_three" "$F" >"$TMP/out" 2>"$TMP/err" &
+timeout 600 "$SYMFS" push "$URL_three" "$F" >"$TMP/out" 2>"$TMP/err" &
 PUSH=$!
 PIDS="$PIDS $PUSH"
 kill -KILL "$PID_three"

@@ -50,8 +50,9 @@ try() {
   printf '%s\n' '[source "s"]' "url = $1/" 'layout = gdb' >"$TMP/conf"
   shift
   [ $# = 0 ] || printf '%s\n' "$@" >>"$TMP/conf"
+  cat "$DEADLINES" >>"$TMP/conf"
   rm -rf "$TMP/store" && : >"$TMP/served"
-  timeout 60 "$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" "$file" >"$TMP/out" \
+  timeout 600 "$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" "$file" >"$TMP/out" \
     2>"$TMP/err"
 }
 led() { # URL [LINES...]

@@ -15,7 +15,7 @@ name=$(gdb_path "$(build_id "$TMP/large")")
 upstream_start up --root "$TMP/up"
 
 look() {
-  timeout -s KILL 60 "$top_builddir/tests/helpers/read-at" "$1" 5000 <&5 >"$TMP/got" 2>"$TMP/look.log" ||
+  timeout -s KILL 600 "$top_builddir/tests/helpers/read-at" "$1" 5000 <&5 >"$TMP/got" 2>"$TMP/look.log" ||
     fail "$row: at $1: $(cat "$TMP/look.log")"
   tail -c "+$(($1 + 1))" "$TMP/large" | head -c 5000 | cmp - "$TMP/got" || fail "$row: wrong bytes at $1"
 }
@@ -50,10 +50,10 @@ for row in rm add rm_late add_late; do
     nap
   done
   exec 6<"$mnt/gdb/$name" || fail "$row: it cannot be opened again"
-  timeout 60 cmp "$TMP/large" - <&6 || fail "$row: the whole"
+  timeout 600 cmp "$TMP/large" - <&6 || fail "$row: the whole"
   exec 6<&-
   for at in 2000000 2950000; do look "$at"; done
-  timeout 60 cmp "$TMP/large" - <&5 || fail "$row: the whole, for the reader that had it open"
+  timeout 600 cmp "$TMP/large" - <&5 || fail "$row: the whole, for the reader that had it open"
   exec 5<&-
   symfs_umount "$row"
   "$SYMFS" cache verify --cache "$TMP/store-$row" >"$TMP/verify.log" 2>&1 ||

@@ -45,7 +45,7 @@ boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id=
     Bucket="symbols", Key=key, Body=open(name, "rb").read(), ContentType="application/octet-stream")
 print(k["AccessKeyId"], k["SecretAccessKey"])
 END
-keys=$(timeout 60 "$PYTHON" "$TMP/prepare.py" "$url" "$TMP/p/full/prog" "${prog#*/}" 2>"$TMP/err") ||
+keys=$(timeout 600 "$PYTHON" "$TMP/prepare.py" "$url" "$TMP/p/full/prog" "${prog#*/}" 2>"$TMP/err") ||
   fail "prepare: $(cat "$TMP/err")"
 access=${keys% *} secret=${keys#* }
 [ "$(fetch_url -o /dev/null -w '%{http_code}' "$url/symbols/${prog#*/}")" = 403 ] || fail "moto serves anybody"

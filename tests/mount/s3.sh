@@ -47,8 +47,9 @@ sign() { # KEY -> status
 [ "$(fetch_url -o /dev/null -w '%{http_code}' "$s3/symbols/x")" = 403 ] || fail "the test server serves anybody"
 
 base() { printf '[source "store"]\nkind = s3\nbucket = symbols\nlayout = symstore\n'; }
-conf() { rm -f "$TMP/conf"; base >"$TMP/conf"; [ $# = 0 ] || printf '%s\n' "$@" >>"$TMP/conf"; rm -rf "$TMP/store"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+conf() { rm -f "$TMP/conf"; base >"$TMP/conf"; [ $# = 0 ] || printf '%s\n' "$@" >>"$TMP/conf"; cat "$DEADLINES" >>"$TMP/conf"
+rm -rf "$TMP/store"; }
+symfs() { timeout 600 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }
 gets() { # PATH FULL WHAT
   symfs get "$1" || fail "$3: $? $(cat "$TMP/err")"

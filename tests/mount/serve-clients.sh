@@ -25,7 +25,7 @@ symfs_serve one --source "gdb@$FAR/gdb" --source "breakpad@$FAR/sym" --source "s
 with() { # URL COMMAND...: a client that has never asked before
   with_url=$1
   shift
-  DEBUGINFOD_URLS=$with_url DEBUGINFOD_CACHE_PATH=$(mktemp -d "$TMP/client.XXXXXX") timeout 120 "$@" 2>&1
+  DEBUGINFOD_URLS=$with_url DEBUGINFOD_CACHE_PATH=$(mktemp -d "$TMP/client.XXXXXX") timeout 600 "$@" 2>&1
 }
 for url in "$URL_one" "$URL_one/" "$URL_one/debuginfod/"; do
   got=$(with "$url" debuginfod-find debuginfo "$PROG_ID") || fail "debuginfod-find debuginfo, $url: $got"
@@ -47,7 +47,7 @@ same_file "$FAR/sym/one.pdb/${ONE}1/one.sym" "$MNT_two/breakpad/one.pdb/${ONE}1/
 if [ -x "$TOOLS/bin/minidump_stackwalk" ]; then
   "$top_builddir/tests/helpers/make-minidump" "$TMP/own.dmp" "one.dll:one.pdb:$ONE:1:180000000" -- 180001005 ||
     fail "make-minidump"
-  timeout 120 "$TOOLS/bin/minidump_stackwalk" "$TMP/own.dmp" "$MNT_two/breakpad" 2>/dev/null |
+  timeout 600 "$TOOLS/bin/minidump_stackwalk" "$TMP/own.dmp" "$MNT_two/breakpad" 2>/dev/null |
     grep -q 'one::deeper(int) \[one\.cc : 3' || fail "minidump_stackwalk on the mount"
 fi
 symfs_umount two

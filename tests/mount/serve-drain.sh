@@ -15,44 +15,54 @@ for i in 1 2 3 4 5 6; do
   put_gdb "$TMP/up" "$TMP/large$i" .debug
   eval "sym_$i=\$(gdb_path \"\$(build_id \"\$TMP/large$i\")\" .debug)"
 done
-upstream_start slow --root "$TMP/up" --rate $((size / 3)) # a file in three seconds
+upstream_start slow --root "$TMP/up" # its answers stop in the middle until upstream_go
 upstream_start quick --root "$TMP/up"
+# The time that no case waits for, in seconds: WAIT_MOST would end first.
+HOUR=3600
 
-status() { curl -gsS --noproxy '*' --max-time 20 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" \
-  2>"$TMP/curl.out"; }
+status() { fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" 2>"$TMP/curl.out"; }
 is_ready() { [ "$(status "$1/ready")" = 200 ]; }
 not_ready() { [ "$(status "$1/ready")" = 503 ]; }
 # A client of a download; it is under way when the function returns.
 download() { # URL SYM OUT
   rm -f "$3"
-  fetch_url --max-time 120 -o "$3" "$1/gdb/$2" 2>"$3.err" &
+  fetch_url -o "$3" "$1/gdb/$2" 2>"$3.err" &
   client=$!
   PIDS="$PIDS $client"
   wait_for test -s "$3" || fail "nothing comes: $(cat "$3.err")"
 }
 
 # ---- the gentle end -----------------------------------------------------------------------------
-symfs_serve one --source "gdb@$URL_slow" --drain-grace 3 --drain-seconds 60
-is_ready "$URL_one" || fail "/ready: $(cat "$TMP/body")"
+upstream_hold "$URL_slow" "/$sym_1" 1500000
+symfs_serve grace --source "gdb@$URL_quick" --drain-grace $HOUR
+is_ready "$URL_grace" || fail "/ready: $(cat "$TMP/body")"
 grep -qx ready "$TMP/body" || fail "/ready: $(cat "$TMP/body")"
-[ "$(status -I "$URL_one/ready")" = 200 ] || fail "HEAD /ready"
-[ "$(status -d x "$URL_one/ready")" = 405 ] || fail "POST /ready"
+[ "$(status -I "$URL_grace/ready")" = 200 ] || fail "HEAD /ready"
+[ "$(status -d x "$URL_grace/ready")" = 405 ] || fail "POST /ready"
+kill "$PID_grace"
+wait_for not_ready "$URL_grace" || fail "/ready while the server ends: $(cat "$TMP/body")"
+tr -d '\r' <"$TMP/head" | grep -qix 'Connection: close' || fail "a connection stays open: $(cat "$TMP/head")"
+[ "$(status "$URL_grace/healthz")" = 200 ] || fail "/healthz while the server ends"
+kill "$PID_grace"
+wait_gone "$PID_grace" || fail "a second signal does not end the time of grace"
+wait "$PID_grace" || fail "the server ended with $?"
+
+symfs_serve one --source "gdb@$URL_slow" --drain-grace 1 --drain-seconds $HOUR
 download "$URL_one" "$sym_1" "$TMP/out1"
 kill "$PID_one"
-wait_for not_ready "$URL_one" || fail "/ready while the server ends: $(cat "$TMP/body")"
-tr -d '\r' <"$TMP/head" | grep -qix 'Connection: close' || fail "a connection stays open: $(cat "$TMP/head")"
-[ "$(status "$URL_one/healthz")" = 200 ] || fail "/healthz while the server ends"
-refuses() { ! curl -gsS --noproxy '*' --max-time 5 -o "$TMP/body" "$1/healthz" 2>"$TMP/curl.out"; }
+refuses() { ! fetch_url -o "$TMP/body" "$1/healthz" 2>"$TMP/curl.out"; }
 wait_for refuses "$URL_one" || fail "the server accepts connections to the end"
 # A client that was still in the queue of the socket when it closed gets an empty reply.
 grep -qE 'onnect|Empty reply' "$TMP/curl.out" || fail "a client is not refused: $(cat "$TMP/curl.out")"
+gone "$PID_one" && fail "the server did not wait for its download"
+upstream_go "$URL_slow"
 wait $client || fail "the download was cut: $(cat "$TMP/out1.err")"
 same_file "$TMP/out1" "$TMP/up/$sym_1"
 wait_gone "$PID_one" || fail "the server does not end"
 wait "$PID_one" || fail "the server ended with $?"
 
-# ---- an end without requests, and with idle connections, takes no time ----------------------------
-symfs_serve two --source "gdb@$URL_quick" --drain-seconds 60
+# ---- an end without requests, and with idle connections, waits for nothing -------------------------
+symfs_serve two --source "gdb@$URL_quick" --drain-seconds $HOUR
 port=${URL_two##*:}
 command -v bash >/dev/null && { # a connection without a request
   bash -c "exec 3<>/dev/tcp/127.0.0.1/$port; cat <&3" >"$TMP/idle.out" 2>&1 &
@@ -60,17 +70,15 @@ command -v bash >/dev/null && { # a connection without a request
   one_more() { [ "$(fetch_url "$URL_two/metrics" | sed -n 's/^symfs_http_open //p')" -ge 2 ]; }
   wait_for one_more || fail "no idle connection"
 }
-began=$(now_ms)
 symfs_unserve two
-[ $(($(now_ms) - began)) -lt 10000 ] || fail "an idle server took $(($(now_ms) - began)) ms to end"
 
 # ---- the bound, and a second signal -----------------------------------------------------------------
 upstream_fault "$URL_slow" "/$sym_2" silent-after 1000000
 upstream_fault "$URL_slow" "/$sym_3" silent-after 1000000
-for row in "2 1 once" "3 600 twice"; do
+for row in "2 1 once" "3 $HOUR twice"; do
   # shellcheck disable=SC2086 # words
   set -- $row
-  symfs_serve three --source "gdb@$URL_slow" --stall-timeout 300s --drain-seconds "$2"
+  symfs_serve three --source "gdb@$URL_slow" --stall-timeout ${HOUR}s --drain-seconds "$2"
   eval "sym=\$sym_$1"
   download "$URL_three" "$sym" "$TMP/out$1"
   kill "$PID_three"
@@ -87,15 +95,17 @@ done
 [ $? = 2 ] || fail "--drain-seconds soon"
 
 # ---- Unix sockets -------------------------------------------------------------------------------------
-symfs_serve four --listen "unix:$TMP/sock" --source "gdb@$URL_slow"
+upstream_hold "$URL_slow" "/$sym_4" 1500000
+symfs_serve four --listen "unix:$TMP/sock" --source "gdb@$URL_slow" --drain-seconds $HOUR
 rm -f "$TMP/out4"
-fetch_url --max-time 120 --unix-socket "$TMP/sock" -o "$TMP/out4" "http://x/gdb/$sym_4" &
+fetch_url --unix-socket "$TMP/sock" -o "$TMP/out4" "http://x/gdb/$sym_4" &
 client=$!
 PIDS="$PIDS $client"
 wait_for test -s "$TMP/out4" || fail "nothing comes"
 kill "$PID_four"
-unix_refuses() { ! curl -gsS --max-time 5 --unix-socket "$TMP/sock" -o "$TMP/body" http://x/healthz; }
+unix_refuses() { ! fetch_url --unix-socket "$TMP/sock" -o "$TMP/body" http://x/healthz; }
 wait_for unix_refuses || fail "the Unix socket accepts connections to the end"
+upstream_go "$URL_slow"
 wait $client || fail "the download by the Unix socket was cut"
 same_file "$TMP/out4" "$TMP/up/$sym_4"
 wait_gone "$PID_four" || fail "the server of the Unix socket does not end"

@@ -14,16 +14,19 @@ for i in 1 2 3; do
   eval "sym_$i=a$i.so/$id/a$i.so.sym"
 done
 upstream_start up --root "$TMP/up"
-symfs_serve one --source "breakpad@$URL_up"
+# The end of a server that waited for its listeners would take longer than WAIT_MOST.
+WAITS='--drain-seconds 3600'
+# shellcheck disable=SC2086
+symfs_serve one $WAITS --source "breakpad@$URL_up"
 metric() { fetch_url "$1/metrics" | sed -n "s/^symfs_$2 //p"; }
-status() { curl -gsS --noproxy '*' --max-time 20 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" \
+status() { fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" \
   2>"$TMP/curl.out"; }
 # listen NAME URL [CURL-ARGS...]: a client whose events are in $TMP/NAME; its number is in $listener.
 listen() {
   li_name=$1
   shift
   : >"$TMP/$li_name"
-  curl -gsSN --noproxy '*' --max-time 300 -o "$TMP/$li_name" "$@" 2>"$TMP/$li_name.err" &
+  curl -gsSN --noproxy '*' -o "$TMP/$li_name" "$@" 2>"$TMP/$li_name.err" &
   listener=$!
   PIDS="$PIDS $listener"
   wait_for grep -q '^retry: ' "$TMP/$li_name" ||
@@ -71,7 +74,8 @@ wait_for left 3 || fail "a listener that left: $(metric "$URL_one" http_listener
 wait_for grep -qx ':' "$TMP/late" || fail "a silent stream: $(cat "$TMP/late")"
 
 # ---- the bound ----------------------------------------------------------------------------------------
-symfs_serve few --connections 32 --source "breakpad@$URL_up"
+# shellcheck disable=SC2086
+symfs_serve few $WAITS --connections 32 --source "breakpad@$URL_up"
 for n in 1 2 3 4 5 6 7 8; do listen "few$n" "$URL_few/events/$sym_3"; done
 [ "$(status "$URL_few/events/$sym_3")" = 503 ] || fail "the ninth listener of 32 connections"
 kill "$listener"
@@ -86,7 +90,8 @@ done
 # ---- tokens ---------------------------------------------------------------------------------------------
 echo 0123456789abcdef0123456789abcdef >"$TMP/token"
 chmod 600 "$TMP/token"
-symfs_serve guarded --token-file "$TMP/token" --source "breakpad@$URL_up"
+# shellcheck disable=SC2086
+symfs_serve guarded $WAITS --token-file "$TMP/token" --source "breakpad@$URL_up"
 for path in events "events/$sym_1"; do [ "$(status "$URL_guarded/$path")" = 401 ] ||
   fail "$path without a token"; done
 listen guarded-ear "$URL_guarded/events" -H "Authorization: Bearer $(cat "$TMP/token")"
@@ -96,7 +101,8 @@ wait_for grep -q '^event: arrived$' "$TMP/guarded-ear" || fail "no event with a 
 token() { "$SYMFS" token "$@" --file "$TMP/tokens" 2>"$TMP/token.err"; }
 READER=$(token add reader) && UPREAD=$(token add upread) && UPLOADER=$(token add uploader --rights upload) &&
   OTHER=$(token add other --rights read,upload --namespace team) || fail "token add: $(cat "$TMP/token.err")"
-symfs_serve spaces --upload --token-file "$TMP/tokens"
+# shellcheck disable=SC2086
+symfs_serve spaces $WAITS --upload --token-file "$TMP/tokens"
 for path in events "events/$sym_1"; do
   [ "$(status -H "Authorization: Bearer $UPLOADER" "$URL_spaces/$path")" = 403 ] ||
     fail "$path without the right to read"
@@ -122,7 +128,7 @@ listen reader-late "$URL_spaces/events" -H "Authorization: Bearer $READER"
 token rm reader || fail "token rm: $(cat "$TMP/token.err")"
 wait_gone "$listener" || fail "a stream outlives its token"
 gone "$still" && fail "the stream of another token has ended, too"
-[ "$(status --max-time 5 -H "Authorization: Bearer $READER" "$URL_spaces/events")" = 401 ] ||
+[ "$(status -H "Authorization: Bearer $READER" "$URL_spaces/events")" = 401 ] ||
   fail "a removed token listens again"
 
 # ---- many events of other keys push no event out of the queue of a listener ---------------------------------------
@@ -142,11 +148,9 @@ grep -q '^event: arrived$' "$TMP/public-still" && ! grep -q '^event: lost$' "$TM
   fail "events of other keys push out an event: $(cat "$TMP/public-still")"
 
 # ---- the end: listeners do not delay it, and their streams end well ------------------------------------------
-began=$(now_ms)
 symfs_unserve few
 symfs_unserve guarded
 symfs_unserve spaces
 symfs_unserve one
-[ $(($(now_ms) - began)) -lt 15000 ] || fail "the end took $(($(now_ms) - began)) ms"
 wait "$still" || fail "the stream of a listener was cut: $(cat "$TMP/public-still.err")"
 exit 0

@@ -64,7 +64,7 @@ grep -q '"title"' "$TMP/body" || fail "a POST for another name: $(cat "$TMP/body
 # What is wrong in the configuration is said at the start.
 for words in 'server-names=a b:80' 'server-names=http://a' 'allow-origins=profiler.firefox.com' \
   'allow-origins=https://a/b'; do
-  timeout 20 "$SYMFS" serve --no-default-sources --cache "$TMP/store-one" --listen 127.0.0.1:0 "--$words" \
+  timeout 600 "$SYMFS" serve --no-default-sources --cache "$TMP/store-one" --listen 127.0.0.1:0 "--$words" \
     2>"$TMP/err" >"$TMP/out"
   [ $? = 2 ] && grep -q "${words%%=*} = " "$TMP/err" || fail "--$words: $(cat "$TMP/err" "$TMP/out")"
 done

@@ -60,7 +60,7 @@ BEARER='Authorization: Bearer 0123456789abcdef0123456789abcdef'
 get() { # WANTED-STATUS URL [CURL-ARGS...]
   get_want=$1 get_url=$2
   shift 2
-  get_got=$(fetch_url --max-time 60 --cacert "$TMP/tls/ca.pem" -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url") || fail "curl $get_url $*: $?"
+  get_got=$(fetch_url --cacert "$TMP/tls/ca.pem" -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url") || fail "curl $get_url $*: $?"
   [ "$get_got" = "$get_want" ] || fail "$get_url $*: $get_got, wanted $get_want: $(head -c 300 "$TMP/body")"
 }
 has() { tr -d '\r' <"$TMP/head" | grep -qi -- "^$1\$" || fail "$get_url: no \"$1\" in $(cat "$TMP/head")"; }
@@ -169,7 +169,7 @@ for _ in 1 2; do
     "Authorization: Bearer $RED"; do
     for how in '-r 0-99' '-H If-None-Match:*' '--compressed' '-I' '-H Cache-Control:only-if-cached' '-H X-Plain:1' \
       '-H Range:bytes=5-'; do
-      got=$(fetch_url --max-time 60 --cacert "$TMP/tls/ca.pem" $mine -o "$TMP/body" -w '%{http_code}' -H "$header" $how "https://127.0.0.1:$mtls/$SYM") ||
+      got=$(fetch_url --cacert "$TMP/tls/ca.pem" $mine -o "$TMP/body" -w '%{http_code}' -H "$header" $how "https://127.0.0.1:$mtls/$SYM") ||
         fail "curl $header $how"
       case $got in 401 | 403 | 404) ;; *) fail "$header $how: $got" ;; esac
       ! grep -aq -e PUBLIC -e MODULE "$TMP/body" || fail "$header $how: bytes of the file"

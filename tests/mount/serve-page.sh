@@ -15,7 +15,7 @@ fetch_url -o /dev/null "$URL_one/$MISS"
 
 # dom PATH: what the browser made of the page.
 dom() {
-  env -u ASAN_OPTIONS -u UBSAN_OPTIONS timeout 60 "$BROWSER" \
+  env -u ASAN_OPTIONS -u UBSAN_OPTIONS timeout 600 "$BROWSER" \
     --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
     --no-proxy-server --user-data-dir="$TMP/profile" --dump-dom "$URL_one$1" \
     2>"$TMP/browser.out" >"$TMP/dom"

@@ -79,7 +79,7 @@ done
 grep -q 'n[0-9]*::outer(n[0-9]*::Record const \*, Point const \*, int) + 0x' "$TMP/answer" ||
   fail "--text: $(cat "$TMP/answer")"
 
-post() { fetch_url --max-time 60 -d @"$TMP/request$2" -o "$TMP/answer" "$1/symbolicate/v5" || fail "v5"; }
+post() { fetch_url -d @"$TMP/request$2" -o "$TMP/answer" "$1/symbolicate/v5" || fail "v5"; }
 # answers URL [2]: as from the whole PDB
 answers() {
   post "$@"
@@ -175,14 +175,14 @@ fetch_url -o /dev/null -H 'Range: bytes=0-100' "$URL_four/symstore/$file" || fai
 upstream_fault "$URL_slow" '*/large.pdb' silent 0 0 ranges
 inflight() { [ "$(upstream_count "$URL_slow" inflight '*/large.pdb')" -ge 1 ]; }
 waited() { [ "$(fetch_url "$URL_four/metrics" | sed -n 's/^symfs_http_waiting //p')" = "$1" ]; }
-curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" \
+curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" \
   2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"
 wait_for inflight || fail "no range is asked for"
 kill "$asker"
 wait_for waited 0 || fail "a client that went is waited for"
-curl -gsS --noproxy '*' --max-time 100 -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" \
+curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -d @"$TMP/request" -o "$TMP/late" "$URL_four/symbolicate/v5" \
   2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"

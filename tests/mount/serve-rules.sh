@@ -10,7 +10,7 @@ get() {
   get_url=$1 get_want=$2 get_path=$3
   shift 3
   : >"$TMP/body"
-  get_got=$(fetch_url --max-time 100 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") ||
+  get_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") ||
     fail "curl $get_path: $?"
   [ "$get_got" = "$get_want" ] || fail "$get_path $*: $get_got, wanted $get_want: $(head -c 300 "$TMP/body")"
 }
@@ -196,7 +196,7 @@ set --
 # Nor does a client wait behind those that wait for such servers.
 symfs_serve many --source "breakpad@$URL_s1" --lookup-deadline 120s --stall-timeout 120s
 for n in 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29; do
-  curl -gsS --noproxy '*' --max-time 200 -o /dev/null "$URL_many/far$n.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
+  curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null "$URL_many/far$n.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
   askers="${askers:-} $!"
 done
 PIDS="$PIDS $askers"
@@ -211,7 +211,7 @@ symfs_unserve many
 upstream_start blank --root "$TMP/nothing"
 symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 120s \
   --stall-timeout 120s
-curl -gsS --noproxy '*' --max-time 200 -o /dev/null "$URL_left/gone.dll/5ab380779000/gone.sym" >/dev/null 2>&1 &
+curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null "$URL_left/gone.dll/5ab380779000/gone.sym" >/dev/null 2>&1 &
 asker=$!
 PIDS="$PIDS $asker"
 program_asked() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" -ge 1 ]; }
@@ -225,7 +225,7 @@ symfs_unserve left
 symfs_serve asks --source "breakpad@$URL_s1" --lookup-deadline 120s --stall-timeout 120s --drain-seconds 1
 asks_for() { echo "path=asked.so/${ID}$1/asked.so.sym&ask=1"; }
 page_asks() {
-  curl -gsS --noproxy '*' --max-time 200 -o /dev/null -d "$(asks_for "$1")" "$URL_asks/" >/dev/null 2>&1 &
+  curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null -d "$(asks_for "$1")" "$URL_asks/" >/dev/null 2>&1 &
   asker=$!
   PIDS="$PIDS $asker"
 }
@@ -278,7 +278,7 @@ done
 for n in 51 52 53; do
   for server in $ring; do
     eval "url=\$URL_$server"
-    curl -gsS --noproxy '*' --max-time 100 -o "$TMP/ring.$server.body" -w '%{http_code}' \
+    curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o "$TMP/ring.$server.body" -w '%{http_code}' \
       "$url/a.so/2222222222222222222222222222222$n/a.so.sym" \
       >"$TMP/ring.$server" 2>"$TMP/ring.$server.err" &
     eval "asker_$server=\$!"

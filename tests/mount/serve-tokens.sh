@@ -198,7 +198,7 @@ ask 302 /hush.dll/5AB380779001/hush.sym -H "$(auth "$RED")"
 # Events: a key that arrives is reported to its own namespace.
 for who in red blue ci; do
   eval "name=\$$(echo $who | tr a-z A-Z)"
-  curl -gsS --noproxy '*' -N --max-time 60 -H "$(auth "$name")" "$U/events" >"$TMP/events-$who" &
+  curl -gsS --noproxy '*' -N --max-time "$WAIT_MOST" -H "$(auth "$name")" "$U/events" >"$TMP/events-$who" &
   PIDS="$PIDS $!"
   eval "PID_events_$who=$!"
   wait_for grep -q . "$TMP/events-$who" || fail "no events for $who"

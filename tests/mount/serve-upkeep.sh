@@ -15,7 +15,7 @@ SHA=$(sha1sum <"$TMP/two.sym" | cut -d' ' -f1)
 ask() { # STATUS URL [CURL-ARGS...]
   ask_want=$1 ask_url=$2
   shift 2
-  ask_got=$(fetch_url --max-time 90 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$ask_url") ||
+  ask_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$ask_url") ||
     fail "curl $ask_url: $?"
   [ "$ask_got" = "$ask_want" ] || fail "$ask_url $*: $ask_got, not $ask_want: $(head -c 300 "$TMP/body")"
 }

@@ -36,7 +36,7 @@ peak=$(memory VmHWM)
 say "an upload of $(wc -c <"$TMP/large") bytes: $took ms, memory $idle kB idle, $peak kB at its peak: $((peak - idle)) kB above idle"
 [ "${said%% *}" = added ] || fail "$said"
 [ $((peak - idle)) -le 32768 ] || fail "$((peak - idle)) kB above idle; at most 32768"
-fetch_url --max-time 300 -o "$TMP/back" "$U/buildid/$ID/executable" || fail GET
+fetch_url -o "$TMP/back" "$U/buildid/$ID/executable" || fail GET
 same_file "$TMP/back" "$TMP/large"
 rm "$TMP/back"
 fetch_url -o /dev/null -X DELETE "$U/buildid/$ID/executable" || fail DELETE

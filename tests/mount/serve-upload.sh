@@ -154,7 +154,7 @@ put 201 "/buildid/$ID/debuginfo" "$DEBUG"
 endless() { # WANTED-STATUS [CURL-ARGS...]
   el_want=$1
   shift
-  el_got=$(timeout 60 curl -gsS --noproxy '*' -o "$TMP/body" -w '%{http_code}' -H Expect: -T - "$@" "$U/buildid/$LIB/executable" </dev/zero 2>"$TMP/endless")
+  el_got=$(timeout 600 curl -gsS --noproxy '*' -o "$TMP/body" -w '%{http_code}' -H Expect: -T - "$@" "$U/buildid/$LIB/executable" </dev/zero 2>"$TMP/endless")
   [ "$el_got" = "$el_want" ] || fail "an endless body: $el_got, not $el_want: $(cat "$TMP/endless")"
 }
 endless 413

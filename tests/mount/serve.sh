@@ -180,7 +180,7 @@ wait_for back 761 || fail "the source does not come back"
 
 # ---- a client that goes ------------------------------------------------------------------
 upstream_fault "$URL_up" '*693811*' silent
-curl -gsS --noproxy "*" --max-time 60 "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693811/AbC.sym" >/dev/null 2>&1 &
+curl -gsS --noproxy "*" --max-time "$WAIT_MOST" "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693811/AbC.sym" >/dev/null 2>&1 &
 gone_pid=$!
 waits() { [ "$(metric "$U" http_waiting)" = "$1" ]; }
 wait_for waits 1 || fail "no request waits"

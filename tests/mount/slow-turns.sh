@@ -16,7 +16,7 @@ exec 5<"$MNT_m/gdb/$name1" || fail "the first cannot be opened"
 exec 6<"$MNT_m/gdb/$name2" || fail "the second cannot be opened"
 upstream_fault "$URL_up" '/*' trickle 40000 0 ranges
 upstream_reset "$URL_up"
-read_some() { exec timeout -s KILL 60 "$top_builddir/tests/helpers/read-at" 1000000 70000; }
+read_some() { exec timeout -s KILL 600 "$top_builddir/tests/helpers/read-at" 1000000 70000; }
 (read_some <&5 >"$TMP/got1" 2>"$TMP/look1.log") &
 one=$!
 (read_some <&6 >"$TMP/got2" 2>"$TMP/look2.log") &

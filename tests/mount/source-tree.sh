@@ -91,7 +91,7 @@ crash_part() { # DIR PACKAGE FILE OUT OPTIONS...
 crash_part two two-2.0 two.c libtwo.so -shared
 crash_part one one-1.0 middle.c libmiddle.so -shared -L "$C/bin" -ltwo "-Wl,-rpath,$C/bin"
 crash_part one one-1.0 main.c crash -L "$C/bin" -lmiddle -ltwo "-Wl,-rpath,$C/bin"
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex "generate-core-file $TMP/core" \
+timeout 600 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex "generate-core-file $TMP/core" \
   "$C/bin/crash" >"$TMP/core.log" 2>&1
 [ -s "$TMP/core" ] || { say "gdb cannot run a program here: $(tail -n 1 "$TMP/core.log")"; exit 0; }
 for file in crash libmiddle.so libtwo.so; do
@@ -102,7 +102,7 @@ crash_id=$(build_id "$C/bin/crash")
 mv "$C/bin" "$C/away"
 mkdir "$TMP/archives2" && (cd "$TMP/crash-root" && tar -cf "$TMP/archives2/crash.tar" ./usr) || fail "tar"
 debuginfod_start far "$TMP/archives2" "-Z .tar"
-core() { timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "$source" "$TMP/core" \
+core() { timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "$source" "$TMP/core" \
   -- "$@" 2>&1; }
 source=debuginfod@$URL_far
 core gdb -nx -batch -ex bt -ex 'list 1,1' -ex 'up' -ex 'list 1,1' -ex 'up' -ex 'list 1,1' \

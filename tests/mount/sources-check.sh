@@ -94,7 +94,7 @@ never = *
 requires-checksum = yes
 END
 find "$TMP" -not -name '*.requests' -not -name '*.list' | sort >"$TMP/before.list"
-check() { timeout 60 "$SYMFS" sources check --no-default-sources --cache "$TMP/store" --lookup-deadline 2s \
+check() { timeout 600 "$SYMFS" sources check --no-default-sources --cache "$TMP/store" --lookup-deadline 2s \
   --connect-timeout 2s "$@" >"$TMP/out" 2>"$TMP/err"; }
 start=$(now_ms)
 check --config "$TMP/conf"

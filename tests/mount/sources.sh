@@ -17,8 +17,8 @@ put_gdb "$TMP/www" "$TMP/p/full/prog"
 put_gdb "$TMP/www" "$TMP/p/full/libprog.so"
 
 # conf WORDS...: $TMP/conf, a line each; get PATH with it and a fresh store: 0 and the right bytes.
-conf() { rm -f "$TMP/conf"; printf '%s\n' "$@" >"$TMP/conf"; rm -rf "$TMP/store"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+conf() { rm -f "$TMP/conf"; { printf '%s\n' "$@" && cat "$DEADLINES"; } >"$TMP/conf"; rm -rf "$TMP/store"; }
+symfs() { timeout 600 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }
 gets() { # PATH FULL WHAT
   symfs get "$1" || fail "$3: $? $(cat "$TMP/err")"
@@ -164,7 +164,7 @@ gets "$file" "$TMP/p/full/prog" "a redirect from a private address"
 # The address counts, not the name; also of a connection that another source has opened.
 cat >"$TMP/inside" <<'END'
 mount --bind "$1" /etc/hosts || exit
-exec timeout 60 "$2" get --no-default-sources --config "$3" --cache "$4" "$5" "$6"
+exec timeout 600 "$2" get --no-default-sources --config "$3" --cache "$4" "$5" "$6"
 END
 printf '127.0.0.1 localhost inner.test\n' >"$TMP/hosts"
 in_names() { # PATHS: with a name for 127.0.0.1

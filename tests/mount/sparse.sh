@@ -39,7 +39,7 @@ size=$(stat -c %s "$TMP/w/big.pdb")
 upstream_start up --root "$TMP/far"
 symfs_mount m --byte-ranges always --source "symstore@$URL_up"
 ln -s "$MNT_m/symstore/$PE" "$TMP/near/big.exe"
-ask() { timeout 120 "$SYMBOLIZER" --obj="$1/big.exe" 0x140010000 2>&1; }
+ask() { timeout 600 "$SYMBOLIZER" --obj="$1/big.exe" 0x140010000 2>&1; }
 want=$(ask "$TMP/w")
 expect "beside it" "$want" '^function_of_number_' 'u[0-9]*\.c:[1-9]'
 ln -s "$MNT_m/symstore/$PDB" "$TMP/near/big.pdb"

@@ -17,7 +17,7 @@ status() { # WANTED ARGS...: within 3 s of its own time; output in $TMP/out and 
   shift
   for _ in 1 2 3; do # the machine may be busy: the best of three
     st_from=$(now_ms)
-    timeout 30 "$SYMFS" status "$@" >"$TMP/out" 2>"$TMP/err"
+    timeout 600 "$SYMFS" status "$@" >"$TMP/out" 2>"$TMP/err"
     st_got=$? st_took=$(($(now_ms) - st_from))
     [ $st_took -gt 3000 ] || break
   done
@@ -52,7 +52,7 @@ grep -q "^$MNT_three: symfs " "$TMP/out" || fail "the third is not shown: $(cat 
 (cd / && status 4 "$MNT_one" && [ "$st_took" -le 3000 ]) || fail "from elsewhere"
 # Its reader sees the end, whatever became of the process that asked.
 from=$(now_ms)
-timeout 30 "$SYMFS" status "$MNT_one" 2>/dev/null | cat >"$TMP/out"
+timeout 600 "$SYMFS" status "$MNT_one" 2>/dev/null | cat >"$TMP/out"
 [ $(($(now_ms) - from)) -le 6000 ] || fail "a reader of the output waits $(($(now_ms) - from)) ms"
 kill -CONT "$PID_one" "$PID_two"
 every 0
@@ -132,10 +132,10 @@ wait_for is_mounted "$TMP/deaf" || fail "no mount that hangs: $(cat "$TMP/hang.l
 status 4 "$TMP/deaf"
 grep -q "no answer in 2 s" "$TMP/err" || fail "a hanging daemon: $(cat "$TMP/err")"
 from=$(now_ms)
-timeout 30 "$SYMFS" status "$TMP/deaf" 2>&1 | cat >"$TMP/out"
+timeout 600 "$SYMFS" status "$TMP/deaf" 2>&1 | cat >"$TMP/out"
 [ $(($(now_ms) - from)) -le 6000 ] || fail "a reader of the output waits $(($(now_ms) - from)) ms for a hanging daemon"
 from=$(now_ms)
-timeout 60 "$SYMFS" umount "$TMP/deaf" 2>"$TMP/err" || fail "umount of a hanging mount: $(cat "$TMP/err")"
+timeout 600 "$SYMFS" umount "$TMP/deaf" 2>"$TMP/err" || fail "umount of a hanging mount: $(cat "$TMP/err")"
 [ $(($(now_ms) - from)) -le 10000 ] || fail "umount of a hanging mount: $(($(now_ms) - from)) ms"
 rm "$TMP/flag"
 
@@ -154,7 +154,7 @@ grep -q 'is its daemon gone' "$TMP/err" || fail "a dead mount: $(cat "$TMP/err")
 esc=$(printf '\033]0;owned\007')
 mkdir "$TMP/src$esc" "$TMP/mnt$esc"
 MOUNTS="$MOUNTS $TMP/mnt$esc"
-timeout 30 "$SYMFS" mount --no-default-sources --cache "$TMP/store" --source "$TMP/src$esc" "$TMP/mnt$esc" \
+timeout 600 "$SYMFS" mount --no-default-sources --cache "$TMP/store" --source "$TMP/src$esc" "$TMP/mnt$esc" \
   2>"$TMP/err" ||
   fail "a mount point with an escape: $(cat "$TMP/err")"
 pid=$(stat_of "$TMP/mnt$esc" pid)
@@ -172,7 +172,7 @@ LC_ALL=C tr -d '\n' <"$TMP/err" | LC_ALL=C grep -q '[[:cntrl:]]' &&
   fail "messages hold commands: $(cat -v "$TMP/err")"
 # A stopped daemon does not keep its mount.
 from=$(now_ms)
-timeout 60 "$SYMFS" umount "$TMP/mnt$esc" 2>"$TMP/err" || fail "umount of a stopped mount: $(cat -v "$TMP/err")"
+timeout 600 "$SYMFS" umount "$TMP/mnt$esc" 2>"$TMP/err" || fail "umount of a stopped mount: $(cat -v "$TMP/err")"
 [ $(($(now_ms) - from)) -le 10000 ] || fail "umount of a stopped mount: $(($(now_ms) - from)) ms"
 kill -CONT "$pid"
 wait_gone "$pid" || fail "the daemon stays"
@@ -186,7 +186,7 @@ PIDS="$PIDS $holder"
 copied() { [ "$(readlink "/proc/$holder/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]; }
 wait_for copied || fail "unshare"
 from=$(now_ms)
-timeout 60 "$SYMFS" umount "$MNT_held" 2>"$TMP/err"
+timeout 600 "$SYMFS" umount "$MNT_held" 2>"$TMP/err"
 r=$? took=$(($(now_ms) - from))
 [ $r = 4 ] && grep -q "is unmounted, but its daemon (pid $PID_held) has not ended" "$TMP/err" ||
   fail "a copy of the mount: exit $r: $(cat "$TMP/err")"

@@ -39,7 +39,7 @@ begin() {
 }
 # look DESCRIPTOR N OFFSET COUNT
 look() {
-  eval "timeout -s KILL 60 \"\$top_builddir/tests/helpers/read-at\" $3 $4 <&$1" >"$TMP/got" 2>"$TMP/look.log" ||
+  eval "timeout -s KILL 600 \"\$top_builddir/tests/helpers/read-at\" $3 $4 <&$1" >"$TMP/got" 2>"$TMP/look.log" ||
     fail "$row: $2 at $3: $(cat "$TMP/look.log")"
   tail -c "+$(($3 + 1))" "$TMP/large$2" | head -c "$4" | cmp - "$TMP/got" || fail "$row: wrong bytes at $3"
 }
@@ -130,7 +130,7 @@ row="leads into its own mount"
 begin
 rm -rf "$store" && ln -s "$MNT_m/gdb" "$store"
 for p in "$added" "$two"; do blocked "$p" || fail "$row: $p: $(cat "$TMP/said")"; done
-timeout -s KILL 20 df "$MNT_m" >/dev/null || fail "$row: df"
+timeout -s KILL 600 df "$MNT_m" >/dev/null || fail "$row: df"
 rm "$store"
 goes_on
 end

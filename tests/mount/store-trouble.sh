@@ -24,7 +24,7 @@ put_gdb "$TMP/root" "$TMP/made/debug/big.debug" .debug
 big=$(gdb_path "$(build_id "$TMP/made/full/big")" .debug)
 upstream_start plain --root "$TMP/root"
 
-get() { timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/store" --min-free none "$@" >"$TMP/out" \
+get() { timeout 600 "$SYMFS" get --no-default-sources --cache "$TMP/store" --min-free none "$@" >"$TMP/out" \
   2>"$TMP/err"; }
 here() { cmp -s "$MNT_m/$1" "$TMP/root/$1"; }
 
@@ -101,7 +101,7 @@ foreign_live "cache rm"
 # ---- a store that cannot be -----------------------------------------------------------------------
 echo x >"$TMP/file"
 for bad in "$TMP/file" "$TMP/file/below" /proc/symfs-store; do
-  timeout 60 "$SYMFS" get --no-default-sources --cache "$bad" "gdb/$one" >"$TMP/out" 2>"$TMP/err"
+  timeout 600 "$SYMFS" get --no-default-sources --cache "$bad" "gdb/$one" >"$TMP/out" 2>"$TMP/err"
   r=$?
   [ $r = 4 ] && grep -q "$bad" "$TMP/err" || fail "a store at $bad: exit $r, $(cat "$TMP/err")"
 done
@@ -115,7 +115,7 @@ MOUNTS="$TMP/m $MOUNTS $TMP/disk"
 small() { symfs_mount m --cache "$TMP/disk/store" --source "gdb@$URL_plain" "$@"; }
 small --min-free none
 # What `get` printed stays for an hour; others may go to make room.
-timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" \
+timeout 600 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" \
   "gdb/$one" >"$TMP/out" ||
   fail "get on a small disk"
 here "$one" || fail "a small disk: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
@@ -126,7 +126,7 @@ here "$two" || fail "a full disk: a small file still fits: $(cat "$MNT_m/$two" 2
 grep -qi 'file system is full' "$TMP/m.log" || fail "a full disk: no word in the log"
 grep -q . "$MNT_m/.symfs/missing" && [ "$(wc -l <"$MNT_m/.symfs/missing")" = 1 ] ||
   fail "a full disk: remembered as missing"
-timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" \
+timeout 600 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" \
   "gdb/$big" >"$TMP/out" 2>"$TMP/err"
 r=$?
 [ $r = 4 ] && grep -qi 'space' "$TMP/err" || fail "get on a full disk: exit $r, $(cat "$TMP/err")"
@@ -156,12 +156,12 @@ symfs_umount m
 mount -o remount,ro "$TMP/disk" || fail "remount,ro"
 mkdir "$TMP/point"
 for store in other store; do
-  timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/$store" --source "gdb@$URL_plain" "gdb/$four" \
+  timeout 600 "$SYMFS" get --no-default-sources --cache "$TMP/disk/$store" --source "gdb@$URL_plain" "gdb/$four" \
     >"$TMP/out" 2>"$TMP/err"
   r=$?
   [ $r = 4 ] && grep -qi "$TMP/disk/$store.*read-only" "$TMP/err" ||
     fail "get, $store on a read-only disk: exit $r, $(cat "$TMP/err")"
-  timeout 60 "$SYMFS" mount --no-default-sources --cache "$TMP/disk/$store" "$TMP/point" >"$TMP/out" 2>"$TMP/err"
+  timeout 600 "$SYMFS" mount --no-default-sources --cache "$TMP/disk/$store" "$TMP/point" >"$TMP/out" 2>"$TMP/err"
   r=$?
   [ $r = 4 ] && grep -qi "$TMP/disk/$store.*read-only" "$TMP/err" ||
     fail "mount, $store on a read-only disk: exit $r, $(cat "$TMP/err")"

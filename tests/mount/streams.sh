@@ -18,7 +18,7 @@ MOUNTS="$MOUNTS $TMP/m"
 
 pid_of() { sed -n 's/^pid //p' "$TMP/m/.symfs/stats"; }
 background() { # ARGS...: mounts in the background; the caller redirects its streams
-  timeout 20 "$SYMFS" mount --no-default-sources --cache "$TMP/store" --source "$TMP/root" "$@" "$TMP/m"
+  timeout 600 "$SYMFS" mount --no-default-sources --cache "$TMP/store" --source "$TMP/root" "$@" "$TMP/m"
 }
 up() { # WHAT STATUS: it returned 0, and the mount answers; sets pid
   [ "$2" = 0 ] || { umount -l "$TMP/m"; fail "$1: exit $2"; }
@@ -71,7 +71,7 @@ LC_ALL=C grep -q "topic \"a???b$(printf '\302\240')c?\"" "$TMP/said" ||
 # Each start fails or succeeds, and none hangs: 124 is timeout's for a server that it had to end. LeakSanitizer itself
 # needs descriptors at the end.
 for n in 4 7 10 11 12 14; do
-  ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 20 sh -c 'ulimit -n "$0" && exec "$@"' $n timeout -k 1 8 \
+  ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 600 sh -c 'ulimit -n "$0" && exec "$@"' $n timeout -k 1 8 \
     "$SYMFS" serve --no-default-sources \
     --cache "$TMP/store-few" --source "$TMP/root" --listen 127.0.0.1:0 >"$TMP/out" 2>"$TMP/said"
   r=$?
@@ -124,7 +124,7 @@ reloads() { [ "$(grep -c reloaded "$TMP/a.log")" -ge "$1" ]; }
 wait_for reloads 2 || fail "SIGHUP with a reader: $(cat "$TMP/a.log")"
 long=$(head -c 3000 /dev/zero | tr '\0' a)
 seq -f "url = \"$URL_a/%g/$long\"" 40 >"$TMP/urls" # of 3,000 bytes each; 64 KiB have room
-curl -s --max-time 20 -o /dev/null -K "$TMP/urls" || fail "a full pipe as access log: curl ends with $?"
+curl -s --max-time "$WAIT_MOST" -o /dev/null -K "$TMP/urls" || fail "a full pipe as access log: curl ends with $?"
 exec 9>&-
 symfs_unserve a
 

@@ -71,13 +71,13 @@ put_gdb tree prog
 ask() { # OUT ARGUMENTS...: symfs symbolicate
   a_out=$1
   shift
-  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$@" \
+  timeout 600 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$@" \
     >"$a_out" 2>"$a_out.log"
 }
 alone() { # STORE OUT ARGUMENTS...: with no source but the files of this machine
   a_store=$1 a_out=$2
   shift 2
-  timeout 120 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/$a_store" --offline "$@" >"$a_out" \
+  timeout 600 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/$a_store" --offline "$@" >"$a_out" \
     2>"$a_out.log"
 }
 has() { grep -Eq -- "$2" "$1" || fail "$1: no line of \"$2\": $(cat "$1" "$1.log")"; }
@@ -91,7 +91,7 @@ in_order() {
 }
 
 # ---- a core file ---------------------------------------------------------------------------
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'handle SIGUSR1 nostop noprint pass' \
+timeout 600 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'handle SIGUSR1 nostop noprint pass' \
   -ex 'run crash </dev/null' \
   -ex "generate-core-file $TMP/core" ./prog >gdb.log 2>&1
 [ -s core ] || fail "no core: $(cat gdb.log)"
@@ -203,7 +203,7 @@ gcc -g -O2 $same_id -Dbusy=another -o old/prog p.c -pthread || fail "gcc"
 alone replaced replaced.txt "$pid" || fail "replaced: $(cat replaced.txt.log)"
 has replaced.txt '^  [0-9]+  prog  main [+] .* at .*/p[.]c:52$'
 has replaced.txt '^  0  prog  busy [+] .* at .*/p[.]c:2[4-7]$'
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "generate-core-file $TMP/core.old" -p "$pid" \
+timeout 600 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "generate-core-file $TMP/core.old" -p "$pid" \
   >gdb.log 2>&1
 [ -s core.old ] || fail "no core: $(cat gdb.log)"
 alone replaced.core old.txt core.old || fail "core.old: $(cat old.txt.log)"

@@ -76,7 +76,7 @@ read -r line <&9
 ask() { # N OUT ARGUMENTS...
   a_dir=own$1 a_out=$2
   shift 2
-  timeout 120 "$a_dir/symfs" symbolicate --no-default-sources --offline --cache "$TMP/store" "$@" "$pid" >"$a_out" \
+  timeout 600 "$a_dir/symfs" symbolicate --no-default-sources --offline --cache "$TMP/store" "$@" "$pid" >"$a_out" \
     2>"$a_out.log"
   [ $? = 1 ] || fail "the exit status is not 1: $(cat "$a_out" "$a_out.log")"
 }

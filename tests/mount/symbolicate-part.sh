@@ -52,7 +52,7 @@ n=$(grep -o '"function_offset"' "$TMP/good-command" | wc -l)
 # The server: first from a part, then from GSYM.
 symfs_serve one --source "breakpad@$TMP/up"
 server_asks() { # REQUEST TO [URL]
-  fetch_url --max-time 100 -H Expect: --data-binary "@$TMP/$1.json" "${3:-$URL_one}/symbolicate/v5" >"$TMP/$2" ||
+  fetch_url -H Expect: --data-binary "@$TMP/$1.json" "${3:-$URL_one}/symbolicate/v5" >"$TMP/$2" ||
     fail "$1 of the server"
   echo >>"$TMP/$2" # as the command
 }

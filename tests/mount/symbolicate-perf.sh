@@ -30,9 +30,9 @@ for f in hot libburn.so; do
   rm $f.debug
 done
 # -N: nothing of it into perf's own cache.
-timeout 120 perf record -N -e cpu-clock:u -g -F 500 -o perf.data bin/hot >record.out 2>&1 ||
+timeout 600 perf record -N -e cpu-clock:u -g -F 500 -o perf.data bin/hot >record.out 2>&1 ||
   skip "perf record does not run here: $(tail -n 1 record.out)"
-timeout 120 perf script -i perf.data --show-mmap-events >perf.txt 2>/dev/null
+timeout 600 perf script -i perf.data --show-mmap-events >perf.txt 2>/dev/null
 [ "$(grep -c 'unknown.*libburn' perf.txt)" -gt 5 ] ||
   skip "perf took no samples of the library: $(head -n 5 perf.txt)"
 
@@ -57,7 +57,7 @@ for frame in "work at $TMP/src/hot.c:2" "main at $TMP/src/hot.c:3"; do
     fail "no $frame in $(head -n 60 perf.out)"
 done
 # The list of build ids, which has the files with samples of their own; and the files are gone.
-{ timeout 120 perf buildid-list -i perf.data 2>/dev/null; cat perf.txt; } >ids.txt
+{ timeout 600 perf buildid-list -i perf.data 2>/dev/null; cat perf.txt; } >ids.txt
 grep -q "^$(build_id bin/libburn.so) " ids.txt || skip "perf recorded no build ids"
 mv bin gone
 text ids.txt ids.out

@@ -44,7 +44,7 @@ build() {
 # ThreadSanitizer of clang 14 fails on some kernels' addresses.
 report() {
   r_options=symbolize=${2:-0}:print_stacktrace=1:detect_leaks=${3:-0}:exitcode=0:abort_on_error=0
-  timeout 120 setarch -R env ASAN_OPTIONS="$r_options" UBSAN_OPTIONS="$r_options" TSAN_OPTIONS="$r_options" \
+  timeout 600 setarch -R env ASAN_OPTIONS="$r_options" UBSAN_OPTIONS="$r_options" TSAN_OPTIONS="$r_options" \
     MSAN_OPTIONS="$r_options" LSAN_OPTIONS="$r_options" bin/bad "$1" 2>&1
 }
 symbolicated=0

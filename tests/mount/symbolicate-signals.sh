@@ -14,7 +14,7 @@ __attribute__((noinline)) int work(int n) { abort(); return n; }
 int main(int n, char **v) { return work(n) + (v == NULL); }
 END
 gcc -g -O1 -Wl,--build-id=sha1 -o prog p.c 2>gcc.log || fail "gcc: $(cat gcc.log)"
-timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'run </dev/null' \
+timeout 600 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'run </dev/null' \
   -ex "generate-core-file $TMP/core" ./prog >gdb.log 2>&1
 [ -s core ] || fail "no core: $(cat gdb.log)"
 mv prog gone

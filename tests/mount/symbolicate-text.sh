@@ -61,7 +61,7 @@ L=$TMP/src/lib.c M=$TMP/src/main.c X='0x[0-9a-f]*'
 debug() { # PROGRAM COMMANDS...
   program=$1
   shift
-  timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex bt "$@" --args "$program" x 2>/dev/null \
+  timeout 600 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex bt "$@" --args "$program" x 2>/dev/null \
     </dev/null
 }
 debug bin/prog -ex 'info sharedlibrary' -ex 'info proc mappings' -ex 'generate-core-file core' >gdb.txt
@@ -107,7 +107,7 @@ else
 fi
 
 if command -v lldb >/dev/null; then
-  timeout 120 lldb -x -b -o 'settings set symbols.enable-external-lookup false' -o bt -o 'image list' \
+  timeout 600 lldb -x -b -o 'settings set symbols.enable-external-lookup false' -o bt -o 'image list' \
     -c core bin/prog \
     >lldb.txt 2>lldb.log </dev/null
   if grep -q 'frame #2' lldb.txt; then

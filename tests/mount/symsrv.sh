@@ -40,7 +40,7 @@ n=0
 # gets PATH STORE: all three files, each in a cache of its own, and not the fourth
 gets() {
   rm -rf "$TMP/cache"
-  timeout 120 "$GET" "$1" "$2" plain.pdb "$ID_plain" packed.pdb "$ID_packed" plain.dll "$CODE_plain" plain.pdb \
+  timeout 600 "$GET" "$1" "$2" plain.pdb "$ID_plain" packed.pdb "$ID_packed" plain.dll "$CODE_plain" plain.pdb \
     $MISSING >"$TMP/got" 2>&1 &&
     fail "$1: a PDB that does not exist was found: $(cat "$TMP/got")"
   say "$1:"

@@ -24,8 +24,8 @@ file=symstore/Prog.pdb/$DID/Prog.pdb
 
 # conf WORDS...: of a store in $TMP/www, asked anew
 conf() { printf '[source "s"]\nlayout = symstore\n' >"$TMP/conf"; printf '%s\n' "$@" >>"$TMP/conf"
-rm -rf "$TMP/store"; }
-symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+cat "$DEADLINES" >>"$TMP/conf"; rm -rf "$TMP/store"; }
+symfs() { timeout 600 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }
 gets() { # WHAT
   symfs get "$file" || fail "$1: $? $(cat "$TMP/err")"

@@ -51,7 +51,7 @@ put_store "$TMP/one" "$TMP/p/full/prog" prog "$id"
 put_store "$TMP/far" "$TMP/p/full/libprog.so" libprog.so "$lib_id"
 upstream_start far --root "$TMP/far" --log "$TMP/far.requests"
 find "$TMP/one" "$TMP/two" | sort >"$TMP/before"
-get() { timeout 60 "$SYMFS" get --cache "$TMP/store" "$@" 2>"$TMP/err"; }
+get() { timeout 600 "$SYMFS" get --cache "$TMP/store" "$@" 2>"$TMP/err"; }
 # shellcheck disable=SC2154 # set by upstream_start
 far=$URL_far
 _NT_SYMBOL_PATH="srv*$TMP/none*$TMP/one*$TMP/two*$far" _NT_ALT_SYMBOL_PATH="srv*$far" DEBUGINFOD_URLS=

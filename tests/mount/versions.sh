@@ -37,7 +37,7 @@ at_once() {
   ao_what=$1
   shift
   from=$(now_ms)
-  timeout -s KILL 100 "$@" 2>>"$TMP/err"
+  timeout -s KILL 600 "$@" 2>>"$TMP/err"
   rc=$?
   took=$(($(now_ms) - from))
   [ $took -lt $BOUND ] || fail "$row: $ao_what took $took ms"
@@ -111,7 +111,7 @@ upstream_fault "$URL_plain" "/$name" reset 1500000
 # shellcheck disable=SC2086
 symfs_serve s $LIMITS --source "gdb@$URL_plain" --source "gdb@$URL_two"
 for i in 1 2 3 4; do
-  (timeout -s KILL 100 curl -gsS --noproxy '*' "$URL_s/gdb/$name" >"$TMP/beside-$i" 2>/dev/null
+  (timeout -s KILL 600 curl -gsS --noproxy '*' "$URL_s/gdb/$name" >"$TMP/beside-$i" 2>/dev/null
   echo $? >"$TMP/beside-$i.rc") &
   PIDS="$PIDS $!"
 done

@@ -53,7 +53,7 @@ wait_for grep -q libc /proc/$pid/maps || fail "sleep does not start"
 warm $pid >"$TMP/out" || fail "warm PID: $(cat "$TMP/warm.err")"
 grep -q "	$sleep_id	" "$TMP/out" || fail "warm PID does not know sleep, $sleep_id: $(cat "$TMP/out")"
 mkfifo "$TMP/pipe"
-timeout 20 "$SYMFS" warm --no-default-sources --cache "$store" "$TMP/pipe" >"$TMP/out" 2>&1 &&
+timeout 600 "$SYMFS" warm --no-default-sources --cache "$store" "$TMP/pipe" >"$TMP/out" 2>&1 &&
   fail "a pipe is no program"
 grep -q 'is not a regular file' "$TMP/out" || fail "warm PIPE: $(cat "$TMP/out")"
 warm "$PROG" >"$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/warm.err")"
@@ -97,7 +97,7 @@ in_order() {
   done
 }
 core() {
-  timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" \
+  timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" \
     -- "$@" 2>&1
 }
 # Its directories are made here, where no other test makes any.
@@ -158,7 +158,7 @@ ODD=$NEAR/bin/libprog.so
 THERE=$NEAR/bin/prog/xxxxx
 [ ${#ODD} = ${#THERE} ] || fail "$ODD and $THERE have different lengths"
 LC_ALL=C sed "s|$ODD|$THERE|g" "$TMP/core" >"$TMP/core-odd"
-timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core-odd" -- \
+timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core-odd" -- \
   sh -c 'exit 7' >"$TMP/out" 2>&1
 [ $? = 7 ] && grep -q '1 modules are left out' "$TMP/out" || fail "a module below another: $(cat "$TMP/out")"
 "$SYMFS" core "$top_srcdir/README.md" 2>"$TMP/err" && fail "symfs core takes a text"
@@ -174,17 +174,17 @@ gcc -g -O0 -fPIC -shared -Wl,-soname,libdie.so.2 -Wl,--build-id="$(some_build_id
   ln -s libdie.so.2.10.3 libdie.so.2 &&
   gcc -g -O0 -Wl,--build-id="$(some_build_id die)" -o die main.c libdie.so.2.10.3 -Wl,-rpath,"$TMP/versions" ||
   fail gcc
-timeout 120 gdb -nx -batch -ex run -ex "generate-core-file $TMP/core-versions" ./die >"$TMP/versions.log" 2>&1
+timeout 600 gdb -nx -batch -ex run -ex "generate-core-file $TMP/core-versions" ./die >"$TMP/versions.log" 2>&1
 [ -s "$TMP/core-versions" ] || fail "gdb writes no core: $(cat "$TMP/versions.log")"
 "$SYMFS" add --cache "$TMP/store-core" die libdie.so.2.10.3 >"$TMP/out" || fail "add: $(cat "$TMP/out")"
 cd "$TMP" && mv versions elsewhere-versions || exit 1
-timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offline core-versions -- gdb \
+timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offline core-versions -- gdb \
   -nx -batch -ex bt >"$TMP/out" 2>&1
 grep -q 'die () at lib.c:1' "$TMP/out" && grep -q 'in main () at main.c:1' "$TMP/out" ||
   fail "a library under its soname: $(cat "$TMP/out")"
 # Why the files are missing is in the mount's log, which the command prints after the debugger's end.
 upstream_fault "$URL_up" '*' status 401
-timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-denied" --source "gdb@$URL_up" core-versions -- \
+timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-denied" --source "gdb@$URL_up" core-versions -- \
   gdb -nx -batch -ex bt >"$TMP/out" 2>&1
 upstream_clear "$URL_up"
 grep -q 'HTTP 401' "$TMP/out" || fail "symfs core does not say why: $(cat "$TMP/out")"

@@ -63,7 +63,7 @@ mv "$TMP/module.pdb" "$TMP/symbols/module.pdb/$id"
 
 windows_path() { printf 'Z:%s' "$1" | tr / '\\'; }
 dbghelp() { # DIRECTORY: the words of the client
-  timeout 120 wine "$TMP/client.exe.so" "$(windows_path "$TMP/module.dll")" "$(windows_path "$1")" 1002 \
+  timeout 600 wine "$TMP/client.exe.so" "$(windows_path "$TMP/module.dll")" "$(windows_path "$1")" 1002 \
     >"$TMP/said" 2>"$TMP/wine.log"
   grep -q asked "$TMP/said" || skip "wine cannot run a program here: $(tail -n 1 "$TMP/wine.log")"
 }

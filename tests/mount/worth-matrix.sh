@@ -120,6 +120,7 @@ check() { # KIND WAY ARGS...: by every client, each with a store of its own
 conf() { # FIRST SECOND: two tiers
   printf '[source "a"]\nurl = %s\nlayout = unified\n[source "b"]\nurl = %s\nlayout = unified\ntier = 2\n' "$1" "$2" \
     >"$TMP/conf"
+  cat "$DEADLINES" >>"$TMP/conf"
 }
 
 for kind in $kinds; do

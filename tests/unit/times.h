@@ -1,5 +1,6 @@
 /* Waits and times of the unit tests. No test depends on the speed of the machine: a case either waits for a
- * condition, or has deadlines so long that they never expire, or repeats itself with longer ones. */
+ * condition, or has deadlines so long that they never expire, or repeats itself with longer ones. The name of a case
+ * whose point is a time begins with timed_ (unit.h). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <check.h>

@@ -3,9 +3,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* libcheck reports the place of each assertion that holds to its parent process, which took most of the time
@@ -26,6 +28,13 @@ static inline void unit_part_skipped(const char *reason)
 	dprintf(STDOUT_FILENO, "# part skipped: %s\n", reason);
 }
 
+/* Cases named timed_... measure a time: tests/timed/unit.sh runs them, alone and with SYMFS_TEST_TIMED set. Without
+ * that variable all other cases run. */
+static inline bool unit_is_chosen(const char *name)
+{
+	return (strncmp(name, "timed_", 6) == 0) == (getenv("SYMFS_TEST_TIMED") != NULL);
+}
+
 static inline int unit_run(const char *name, const TTest *const *tests)
 {
 	Suite *s = suite_create(name);
@@ -35,7 +44,8 @@ static inline int unit_run(const char *name, const TTest *const *tests)
 
 	tcase_set_timeout(c, 600); /* only against hanging */
 	for (; *tests; tests++)
-		tcase_add_test(c, *tests);
+		if (unit_is_chosen((*tests)->name))
+			tcase_add_test(c, *tests);
 	suite_add_tcase(s, c);
 	r = srunner_create(s);
 	setvbuf(stdout, NULL, _IOLBF, 0); /* a test is a process: its lines must not cut those of TAP */

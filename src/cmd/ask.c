@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/ask.h"
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/util.h"
 
 #include <fcntl.h>
@@ -33,7 +34,7 @@ int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx)
 	a->child = a->from = -1;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	a->child = fork();
+	a->child = process_fork();
 	if (a->child == 0) {
 		leave_descriptors(ends[1]);
 		write_answer(ctx, ends[1]);

@@ -16,7 +16,7 @@ struct ask {
 	int from;
 };
 
-/* Starts a child that calls `write_answer`, which writes to the pipe `to`. 0; -errno: no child was started,
+/* Starts a child that calls `write_answer`, which writes to the pipe `to`. Call it in a process with one thread. 0; -errno: no child was started,
  * `a->over` is true, and `a->text` is empty. */
 int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx);
 

@@ -147,6 +147,7 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 		no_source_hint(args->sources, args->n_sources, "get");
 	if (g->unnamed) {
 		fprintf(stderr, "symfs get: `symfs sources` lists the sources in use; to add one:\n");
+		app_stop_fetching(&g->app); /* a mount is asked by a forked process, so there must be no threads */
 		no_source_advise(stderr, "get", g->app.settings.cache_dir);
 	}
 	return g->worst;

@@ -1,8 +1,10 @@
 /* symfs mount: starts the daemon in the background, and returns when the mount answers. With -f, the
  * process is the daemon itself, as a systemd service of Type=notify requires. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/mounting.h"
@@ -11,25 +13,45 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#define DAEMON_MS 300000 /* time for the start of the daemon, of which fusermount3 may take a tenth */
+
 /* ---- the background ----------------------------------------------------------------- */
+
+/* Ends a daemon that hangs, and prints so. */
+static int give_up(pid_t pid, const char *point, unsigned ms)
+{
+	int status;
+
+	fprintf(stderr, "symfs mount: %s: the daemon, process %d, did not mount within %u s and was ended; -f shows its "
+		"messages\n", point, (int)pid, ms / 1000);
+	process_wait(pid, 0, &status);
+	return EXIT_LOCAL;
+}
 
 /* Waits for the daemon. The daemon writes a byte when the mount answers, and stat() confirms it. If the pipe ends
  * without a byte, the daemon has ended, and has printed why. */
-static int wait_for_daemon(pid_t pid, int from, const char *point)
+static int wait_for_daemon(pid_t pid, int from, const char *point, unsigned ms)
 {
+	struct pollfd p = {.fd = from, .events = POLLIN};
+	uint64_t until = clock_ms() + ms, now;
 	struct stat st;
-	int status;
+	int status, ready;
 	ssize_t n;
 	char c;
 
-	do
-		n = read(from, &c, 1);
-	while (n < 0 && errno == EINTR);
+	do {
+		now = clock_ms();
+		ready = poll(&p, 1, now < until ? (int)(until - now) : 0);
+	} while (ready < 0 && errno == EINTR);
+	if (ready <= 0)
+		return give_up(pid, point, ms);
+	n = read(from, &c, 1);
 	if (n == 1 && stat(point, &st) < 0) {
 		fprintf(stderr, "symfs mount: %s: %s\n", point, err_text(errno));
 		return EXIT_LOCAL;
@@ -56,19 +78,22 @@ static void close_inherited(int keep)
 /* Forks before threads, transfers and SQLite exist: they do not survive a fork. */
 static int run_background(struct mounting *m)
 {
+	const char *test = getenv("SYMFS_TEST_MOUNT_MS");
+	unsigned ms = test ? (unsigned)strtoul(test, NULL, 10) : DAEMON_MS;
 	int ends[2];
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = process_fork()) < 0) {
 		fprintf(stderr, "symfs mount: %s\n", err_text(errno));
 		return EXIT_LOCAL;
 	}
 	if (pid > 0) {
 		close(ends[1]);
-		return wait_for_daemon(pid, ends[0], m->fs_opts.mountpoint);
+		return wait_for_daemon(pid, ends[0], m->fs_opts.mountpoint, ms);
 	}
 	close(ends[0]);
 	m->up = ends[1];
+	m->fs_opts.mount_ms = ms / 10;
 	close_inherited(m->up);
 	setsid();
 	return mount_daemon(m);

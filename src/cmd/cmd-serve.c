@@ -9,6 +9,7 @@
 #include "cmd/notify.h"
 #include "cmd/serving.h"
 #include "http/http.h"
+#include "priv/worker.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -111,6 +112,8 @@ static int start(struct server *s, const struct app_args *args, struct err *e)
 		r = app_prepare(&s->app, args, e);
 	if (r == 0 && !args->offline)
 		no_source_warn(s->app.prepared, "serve");
+	if (r == 0)
+		r = worker_check(NULL, NULL, e);
 	if (r == 0)
 		r = app_start_serving(&s->app, e);
 	if (r == 0)

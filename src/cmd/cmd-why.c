@@ -27,7 +27,7 @@ struct view_of_mount {
 
 struct answer {
 	const char *path; /* the word of the command line */
-	const char *tree; /* path below the mount; NULL: no layout has a path for the file */
+	char *tree; /* path below the mount; NULL: no layout has a path for the file */
 	const char *none; /* the reason why the word names nothing; used if `key` has no type */
 	struct view_of_mount mounts[MOUNTS_MOST];
 	unsigned n_mounts;
@@ -233,6 +233,8 @@ static void answer_free(struct answer *a)
 		free(a->mounts[i].mount);
 		free(a->mounts[i].text);
 	}
+	if (a)
+		free(a->tree);
 	free(a);
 }
 
@@ -320,15 +322,13 @@ static int explain(const struct why *y, const struct what *w)
 static int why_what(void *ctx, const struct what *w)
 {
 	struct why *y = ctx;
-	_cleanup_free_ char *tree = NULL;
 
 	if (explain(y, w) < 0)
 		return 1;
-	if (!w->path && what_tree_path(&w->files[0], &tree) == -ENOMEM)
+	if (w->path)
+		y->a->tree = strdup(w->path);
+	else if (what_tree_path(&w->files[0], &y->a->tree) == -ENOMEM)
 		return -ENOMEM;
-	y->a->tree = w->path ? w->path : tree;
-	if (y->a->tree && !y->ask)
-		mounts_of_store(y->app->settings.cache_dir, ask_mount, y->a);
 	return 1;
 }
 
@@ -345,6 +345,9 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 			e.text[0] ? e.text : err_text(r));
 		return what_exit(r);
 	}
+	app_stop_fetching(app); /* a mount is asked by a forked process, so there must be no threads */
+	if (a->tree && !ask)
+		mounts_of_store(app->settings.cache_dir, ask_mount, a);
 	a->path = word;
 	a->none = r < 0 && e.text[0] ? e.text : "no layout can mean this path";
 	status = json ? print_json(a) : print_text(a, app->settings.cache_dir);

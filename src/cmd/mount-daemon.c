@@ -8,6 +8,7 @@
 #include "cmd/notify.h"
 #include "fs/helper.h"
 #include "http/http.h"
+#include "priv/worker.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -200,7 +201,9 @@ static int daemon_prepare(struct mounting *m, struct err *e)
 		r = serving_open(&m->serving, e);
 	if (r == 0)
 		r = start_helper(m, e);
-	return r == 0 ? give_up_rights(m, e) : r;
+	if (r == 0)
+		r = give_up_rights(m, e);
+	return r == 0 ? worker_check(NULL, NULL, e) : r;
 }
 
 static int daemon_start(struct mounting *m, struct err *e)

@@ -46,7 +46,9 @@ int namespaces_open(void *ctx, const char *name, struct fetch **out, struct buck
 	args.adopted = NULL; /* freed by the first app */
 	args.space = one->name;
 	LOCK_SCOPE(&all->lock);
-	r = app_prepare(&one->app, &args, e);
+	r = app_configure(&one->app, &args, e); /* not app_prepare(), which would check --source again and fork */
+	if (r == 0)
+		r = app_sources(&one->app, &one->app.prepared, e);
 	if (r == 0)
 		r = app_start_serving(&one->app, e);
 	if (r < 0) {

@@ -9,6 +9,7 @@
 #include "cmd/app.h"
 #include "priv/filter.h"
 #include "priv/landlock.h"
+#include "priv/worker.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -317,15 +318,15 @@ static int allow_writes(struct landlock *l, const struct rights_writes *writes)
 	return r == 0 && writes->socket_path ? allow_socket(l, writes->socket_path) : r;
 }
 
+static int allow_program(void *ctx, int dir, const char *path)
+{
+	return landlock_allow_at(ctx, dir, path, LANDLOCK_READ);
+}
+
 static int allow_all(struct landlock *l, const struct app *app, const struct rights_writes *writes)
 {
-	char program[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	int r = allow_tree(l);
 
-	program[MAX(n, 0L)] = '\0';
-	if (r == 0 && n > 0)
-		r = allow_read(l, program); /* workers run the same program */
 	if (r == 0)
 		r = allow_configuration(l, &app->args);
 	for (unsigned i = 0; r == 0 && i < app->prepared->n; i++)
@@ -359,10 +360,11 @@ static int close_files(const struct app *app, const struct rights_writes *writes
 	}
 	if (r == 0)
 		r = allow_all(&l, app, writes);
-	if (r == 0)
-		r = landlock_apply(&l);
+	r = r < 0 ? err_set(e, r, "Landlock: %s", err_text(r)) : worker_check(allow_program, &l, e);
+	if (r == 0 && (r = landlock_apply(&l)) < 0)
+		err_set(e, r, "Landlock: %s", err_text(r));
 	landlock_release(&l);
-	return r < 0 ? err_set(e, r, "Landlock: %s", err_text(r)) : 0;
+	return r;
 }
 
 /* ---- giving up ---------------------------------------------------------------------- */
@@ -400,6 +402,7 @@ int rights_give_up(const struct rights *r, const struct app *app, const struct r
 	setenv("SQLITE_TMPDIR", app->settings.cache_dir, 0);
 	if (r->keep.user)
 		leave_home();
+	worker_keep_open();
 	result = caps_give_up(&r->keep, e);
 	if (result < 0 || r->keep.uid != 0)
 		return result;

@@ -117,6 +117,7 @@ void serving_signals(sigset_t *taken)
 	sigaddset(taken, SIGINT);
 	sigaddset(taken, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, taken, NULL);
+	signal(SIGCHLD, SIG_DFL); /* or the end of a worker would be lost if the caller ignores the signal */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* write() then returns an error at the limit of the file size */
 	signal(SIGUSR1, SIG_IGN); /* log rotation can send these two: other daemons then reopen their log */

@@ -13,18 +13,14 @@
 
 static int start(const struct frames_work *o, int in, int text, int word, pid_t *pid, struct err *e)
 {
-	char found[PATH_MAX], seconds[16], memory[32];
-	const char *program = o->program;
+	char seconds[16], memory[32];
 	char *argv[] = {(char *)"frames", seconds, memory,
 		(char *)(o->unsandboxed ? FRAMES_MAY : FRAMES_MUST_NOT), NULL};
-	int r = program ? 0 : worker_program("frames", found);
+	const int fds[] = {in, text, word};
 
-	if (r < 0)
-		return err_set(e, r, "has no unwind rules: the program %s/frames is not installed", PKGLIBEXECDIR);
 	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : WORKER_SECONDS);
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)(o->memory ? o->memory : gsym_work_memory()));
-	r = worker_start(program ? program : found, argv, (const int[]){in, text, word}, 3, pid);
-	return r < 0 ? err_set(e, r, "no reader of unwind tables could be started: %s", err_text(r)) : 0;
+	return worker_start(o->program, argv, fds, 3, pid, e) < 0 ? err_wrap(e, "has no unwind rules") : 0;
 }
 
 /* The errors that the program may report. Others would be taken for trouble of this machine. */

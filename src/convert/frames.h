@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct frames_work {
-	const char *program; /* the path of `frames`; NULL: beside this program, else where it was installed */
+	const char *program; /* NULL: `frames` of libexec */
 	unsigned seconds;    /* of processor time, and of elapsed time; 0: 300 */
 	uint64_t memory;     /* bytes that the program may use; 0: half of the machine's memory */
 	bool unsandboxed;    /* it may run without a system-call filter if the system cannot set one */
@@ -24,6 +24,6 @@ struct frames_work {
  * tables is in the text; it is set also on -ENODATA.
  * -ENODATA: the file has no unwind tables; debug files have lost theirs. -ENOTSUP: Breakpad's files have no names for
  * the registers of its processor. -ENOMSG: it is neither a program nor a library. -EBADMSG: it is broken, or crashed
- * the reader. -EFBIG: the text is longer than 1 GiB. -ENOENT: the program `frames` is not installed. -ETIMEDOUT,
+ * the reader. -EFBIG: the text is longer than 1 GiB. -EIO: the program `frames` did not start. -ETIMEDOUT,
  * -ETIME, -EINTR, -ENOMEM, -EPERM: as gsym_work(). The text in `e` lacks its subject, the name of the input. */
 int frames_text(const struct frames_work *w, int in, int *out, struct unwind_counts *counts, struct err *e);

@@ -246,6 +246,8 @@ int main(int argc, char **argv)
 	struct work w = {0};
 	struct err e = {0};
 
+	if (worker_version(argc, argv))
+		return 0;
 	if (argc != 13) {
 		fputs("convert is started by symfs, and is no command\n", stderr);
 		return 2;

@@ -32,8 +32,6 @@ const char *const worker_forms[] = {
 
 static int start(const struct gsym_work *o, const int fds[6], pid_t *pid, struct err *e)
 {
-	char found[PATH_MAX];
-	const char *program = o->program;
 	char threads[16], seconds[16], memory[32], sym[8];
 	char *argv[] = {(char *)"convert", threads, seconds, memory, (char *)worker_forms[o->form],
 		(char *)(o->unsandboxed ? WORKER_MAY : WORKER_MUST_NOT),
@@ -41,18 +39,14 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid, struct
 		(char *)word_for(o, &o->units), sym,
 		(char *)(o->name ? o->name : ""), (char *)(o->code_id ? o->code_id : ""),
 		(char *)(o->code_file ? o->code_file : ""), NULL};
-	int r = program ? 0 : worker_program("convert", found);
 
-	if (r < 0)
-		return err_set(e, -EIO, "was not converted: the program %s/convert is not installed", PKGLIBEXECDIR);
 	snprintf(threads, sizeof(threads), "%u", o->threads);
 	snprintf(sym, sizeof(sym), "%s%s%s", WORKER_PLAIN, o->bare_sym ? WORKER_BARE : "",
 		o->no_rules ? WORKER_NO_RULES : "");
 	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : WORKER_SECONDS);
 	snprintf(memory, sizeof(memory), "%llu",
 		(unsigned long long)(o->memory ? o->memory : gsym_work_memory()));
-	r = worker_start(program ? program : found, argv, fds, 6, pid);
-	return r < 0 ? err_set(e, r, "no worker could be started: %s", err_text(r)) : 0;
+	return worker_start(o->program, argv, fds, 6, pid, e) < 0 ? err_wrap(e, "was not converted") : 0;
 }
 
 /* Reads the ids of the units that the worker lacks. 0; -EBADMSG, -ENOMEM. */

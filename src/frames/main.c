@@ -41,6 +41,8 @@ int main(int argc, char **argv)
 	struct frames_word w = {0};
 	struct err e = {0};
 
+	if (worker_version(argc, argv))
+		return 0;
 	if (argc != 4) {
 		fputs("frames is started by symfs, and is no command\n", stderr);
 		return 2;

@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 
 #define STUCK_MS 10000
+#define MOUNT_MS 30000
 #define OPTIONS_MAX 8192
 
 /* ---- options ------------------------------------------------------------------------ */
@@ -31,34 +32,53 @@ static int add_escaped(struct buf *b, const char *text)
 	return r;
 }
 
-/* Adds the caller's options except `nonempty`, which libfuse 3 does not know any more. */
-static int add_options(struct buf *b, const char *options, bool *nonempty)
+static bool is_word(const char *p, size_t n, const char *word)
+{
+	return n == strlen(word) && memcmp(p, word, n) == 0;
+}
+
+struct options {
+	struct buf session, program; /* for libfuse; for fusermount3 */
+	bool nonempty, auto_unmount;
+};
+
+/* Adds the caller's options. libfuse 3 does not know `nonempty` any more. For allow_root, libfuse itself refuses other
+ * users. */
+static int add_options(struct options *o, const char *options)
 {
 	int r = 0;
 
 	while (r == 0 && *options) {
 		size_t n = strcspn(options, ",");
+		bool root = is_word(options, n, "allow_root");
 
-		if (n == strlen("nonempty") && memcmp(options, "nonempty", n) == 0)
-			*nonempty = true;
+		if (is_word(options, n, "nonempty"))
+			o->nonempty = true;
 		else if (n)
-			r = buf_addf(b, ",%.*s", (int)n, options);
+			r = buf_addf(&o->session, ",%.*s", (int)n, options) < 0 ||
+				buf_addf(&o->program, ",%.*s", root ? 11 : (int)n, root ? "allow_other" : options) < 0
+				? -ENAMETOOLONG : 0;
+		o->auto_unmount |= is_word(options, n, "auto_unmount");
 		options += n;
 		options += *options == ',';
 	}
 	return r;
 }
 
-static int make_options(const struct fs_opts *o, struct buf *b, bool *nonempty)
+static int make_options(const struct fs_opts *o, struct options *out)
 {
-	int r = buf_adds(b, "subtype=symfs,fsname=");
+	int r = buf_adds(&out->session, "subtype=symfs,fsname=");
 
 	if (r == 0)
-		r = add_escaped(b, o->source && *o->source ? o->source : "symfs");
+		r = add_escaped(&out->session, o->source && *o->source ? o->source : "symfs");
 	if (r == 0)
-		r = add_options(b, o->options ? o->options : "", nonempty);
+		r = buf_addf(&out->program, "nosuid,nodev,%s", buf_text(&out->session));
+	if (r == 0)
+		r = add_options(out, o->options ? o->options : "");
 	/* The mount is always read-only: the last option overrides the ones before it. */
-	return r < 0 ? r : buf_adds(b, ",ro");
+	if (r == 0)
+		r = buf_adds(&out->session, ",ro");
+	return r < 0 ? r : buf_adds(&out->program, ",ro");
 }
 
 /* ---- mounting ----------------------------------------------------------------------- */
@@ -119,7 +139,6 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	fs->up = o->up;
 	fs->up_ctx = o->up_ctx;
 	fs->mounted = clock_wall();
-	fs->mount_id = -1;
 	atomic_store(&fs->finished_ms, clock_ms());
 	pthread_mutex_init(&fs->pass_lock, NULL);
 	pthread_mutex_init(&fs->files_lock, NULL);
@@ -147,46 +166,79 @@ static int explain_helper(const struct fs *fs, int r, struct err *e)
 		"/dev/fuse", fs->point, err_text(r));
 }
 
-/* The helper opens /dev/fuse and mounts; libfuse then takes over the descriptor. */
+static int mount_by_program(struct fs *fs, const struct options *o, unsigned ms, struct err *e)
+{
+	int fd = fusermount_mount(fs->point, buf_text(&o->program), ms, o->auto_unmount ? &fs->comm : NULL);
+
+	if (fd == -ETIMEDOUT)
+		return err_set(e, fd, "%s: fusermount3 did not mount within %u s and was ended; does the directory "
+			"above answer?", fs->point, ms / 1000);
+	return fd < 0 ? explain(fs->point, e) : fd;
+}
+
 static int mount_by_helper(struct fs *fs, struct err *e)
 {
-	char name[32];
 	int fd = helper_mount(fs->helper);
 
+	return fd < 0 ? explain_helper(fs, fd, e) : fd;
+}
+
+static void unmount_by_helper(struct fs *fs)
+{
+	int r = helper_unmount(fs->helper);
+
+	if (r < 0)
+		log_error("%s: cannot unmount: %s; try: symfs umount %s", fs->point, err_text(r), fs->point);
+}
+
+static void unmount(struct fs *fs)
+{
+	struct err e;
+
+	if (fs->helper)
+		unmount_by_helper(fs);
+	else if (fs_detach(fs->point, true, &e) < 0)
+		log_error("%s", e.text);
+}
+
+/* Another process opens /dev/fuse and mounts; libfuse then takes over the descriptor. */
+static int mount_here(struct fs *fs, const struct options *o, unsigned ms, struct err *e)
+{
+	int fd = fs->helper ? mount_by_helper(fs, e) : mount_by_program(fs, o, ms ? ms : MOUNT_MS, e);
+	char name[32];
+
 	if (fd < 0)
-		return explain_helper(fs, fd, e);
+		return fd;
 	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
 	if (fuse_session_mount(fs->session, name) == 0)
 		return 0;
 	close(fd);
-	helper_unmount(fs->helper);
+	unmount(fs);
 	return err_set(e, -EIO, "%s: libfuse rejected the connection", fs->point);
 }
 
-static int mount_here(struct fs *fs, struct err *e)
+static void options_release(struct options *o)
 {
-	if (fs->helper)
-		return mount_by_helper(fs, e);
-	return fuse_session_mount(fs->session, fs->point) == 0 ? 0 : explain(fs->point, e);
+	buf_release(&o->session);
+	buf_release(&o->program);
 }
 
 static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
 {
-	_cleanup_buf_ struct buf options = BUF_UP_TO(OPTIONS_MAX);
-	bool nonempty = false;
+	_cleanup_(options_release) struct options options = {BUF_UP_TO(OPTIONS_MAX), BUF_UP_TO(OPTIONS_MAX), false, false};
 	int r;
 
-	r = make_options(o, &options, &nonempty);
+	r = make_options(o, &options);
 	if (r < 0)
 		return err_set(e, r, "the mount options are too long");
 	r = fs_point(o->mountpoint, &fs->point);
 	if (r < 0)
 		return err_set(e, r, "%s: %s", o->mountpoint, err_text(r));
-	r = point_prepare(fs->point, fs->helper, nonempty, e);
+	r = point_prepare(fs->point, fs->helper, options.nonempty, e);
 	if (r == 0)
-		r = session_new(fs, buf_text(&options), e);
+		r = session_new(fs, buf_text(&options.session), e);
 	if (r == 0)
-		r = mount_here(fs, e);
+		r = mount_here(fs, &options, o->mount_ms, e);
 	if (r < 0)
 		return r;
 	fs->mount_id = point_mount_id(fs->point);
@@ -206,7 +258,7 @@ int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct e
 
 	if (!fs)
 		return err_set(e, -ENOMEM, "out of memory");
-	fs->wake = -1;
+	fs->wake = fs->comm = fs->mount_id = -1;
 	r = init(fs, f, o);
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
@@ -353,60 +405,18 @@ bool fs_alive(struct fs *fs)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* Another process has removed the mount, and another mount may be at its place. libfuse does not unmount
- * if its descriptor reports a cut connection. So this replaces its descriptor by a pipe without a reader,
- * which always reports that. Programs that still hold the old mount open get ENOTCONN. */
-static void cut(struct fs *fs)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return;
-	close(ends[0]);
-	dup2(ends[1], fuse_session_fd(fs->session));
-	close(ends[1]);
-	fuse_session_unmount(fs->session);
-}
-
-static void unmount_by_helper(struct fs *fs)
-{
-	int r = helper_unmount(fs->helper);
-
-	if (r < 0)
-		log_error("%s: cannot unmount: %s; try: symfs umount %s", fs->point, err_text(r), fs->point);
-}
-
-static void unmount(struct fs *fs)
-{
-	struct err e;
-
-	if (fs->mount_id < 0)
-		return;
-	if (!point_is_mounted(fs->mount_id)) {
-		cut(fs);
-		return;
-	}
-	if (fs->helper) {
-		if (point_mount_id(fs->point) == fs->mount_id)
-			unmount_by_helper(fs);
-		return;
-	}
-	fuse_session_unmount(fs->session);
-	/* libfuse does not unmount after its connection was cut. */
-	if (point_is_mounted(fs->mount_id) && point_mount_id(fs->point) == fs->mount_id &&
-		fs_detach(fs->point, true, &e) < 0)
-		log_error("%s", e.text);
-}
-
 void fs_free(struct fs *fs)
 {
 	if (!fs)
 		return;
 	derive_free(fs->derive); /* answers requests that wait, so before the session ends */
-	if (fs->session) {
+	/* Another process may have unmounted, and another mount may be at the place. */
+	if (fs->mount_id >= 0 && point_mount_id(fs->point) == fs->mount_id)
 		unmount(fs);
+	if (fs->session)
 		fuse_session_destroy(take(fs->session));
-	}
+	if (fs->comm >= 0)
+		close(fs->comm);
 	while (fs->files)
 		file_free(fs, fs->files);
 	nodes_free(fs->nodes);

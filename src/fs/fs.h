@@ -18,8 +18,9 @@ struct fs_opts {
 	const char *options;	  /* further options of libfuse, "allow_other,..." or ""; `nonempty`
 				     mounts over a directory that is not empty */
 	const char *source;	  /* what the mount table shows as device: "symfs" */
-	struct helper *helper;	  /* mounts and unmounts for this process; NULL: the process does it. The
+	struct helper *helper;	  /* mounts and unmounts for this process; NULL: fusermount3 does. The
 				     caller owns it, and frees it only after fs_free() */
+	unsigned mount_ms;	  /* the longest time for fusermount3, which mounts without a helper; 0: 30000 */
 	const char *config_text;  /* what .symfs/config shows; without secrets */
 	uid_t uid;		  /* the owner that files show */
 	gid_t gid;		  /* the group that files show */
@@ -32,7 +33,7 @@ struct fs_opts {
 
 /* Mounts; the kernel sends requests from now on, and fs_loop() answers them. `f` stays the caller's.
  * First detaches a dead symfs mount at the same place. 0; -EBUSY: a symfs mount there is alive;
- * -ENOENT, -ENOTDIR, -ENOTEMPTY, -EPERM, -EINVAL (options), -EIO: `e` names the mount point and
+ * -ENOENT, -ENOTDIR, -ENOTEMPTY, -EPERM, -EINVAL (options), -EIO, -ETIMEDOUT: `e` names the mount point and
  * what to do. */
 int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct err *e);
 

@@ -1,6 +1,7 @@
 /* The daemon's side of the helper: starts the process and sends it requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fs/helper.h"
+#include "base/process.h"
 #include "base/util.h"
 #include "fs/helper-private.h"
 #include "priv/caps.h"
@@ -15,10 +16,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #define ANSWER_SECONDS 5 /* after which the helper counts as hung */
+#define END_MS 2000
 
 struct helper {
 	/* constant */
@@ -159,7 +159,7 @@ int helper_start(struct helper **out, const struct helper_mount *m, const struct
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(e, -errno, "cannot start the helper of the mount: %s", err_text(errno));
-	pid = fork();
+	pid = process_fork();
 	if (pid == 0)
 		help(ends[1], self, m, keep);
 	r = pid < 0 ? -errno : new_helper(&h, ends[0], pid);
@@ -262,27 +262,15 @@ int helper_fd(const struct helper *h)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* Waits for the helper, which ends when its socket is closed; kills it after two seconds. */
-static void wait_end(pid_t pid)
-{
-	const struct timespec pause = {.tv_nsec = 10000000};
-
-	for (unsigned i = 0; i < 200; i++) {
-		if (waitpid(pid, NULL, WNOHANG) != 0)
-			return;
-		nanosleep(&pause, NULL);
-	}
-	if (kill(pid, SIGKILL) == 0)
-		waitpid(pid, NULL, 0);
-}
-
 void helper_free(struct helper *h)
 {
+	int status;
+
 	if (!h)
 		return;
 	close(h->sock);
-	if (h->pid > 0)
-		wait_end(h->pid);
+	if (h->pid > 0) /* it ends when its socket is closed */
+		process_wait(h->pid, END_MS, &status);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }

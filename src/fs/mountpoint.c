@@ -10,12 +10,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define FS_TYPE "fuse.symfs"
 
@@ -51,8 +49,8 @@ int fs_point(const char *path, char **out)
 /* ---- the mount table ---------------------------------------------------------------- */
 
 struct seek {
-	const char *point; /* the mount point that is searched for; NULL: the search is for `id` */
-	int id;		   /* id of the mount: searched for if `point` is NULL, else the result */
+	const char *point;
+	int id; /* of the mount */
 	bool symfs;
 };
 
@@ -68,26 +66,12 @@ static int seek_point(void *ctx, const struct mount_row *m)
 	return 0;
 }
 
-static int seek_id(void *ctx, const struct mount_row *m)
-{
-	struct seek *s = ctx;
-
-	return m->id == s->id;
-}
-
 int point_mount_id(const char *point)
 {
 	struct seek s = {.point = point, .id = -1};
 
 	mounts_each(seek_point, &s);
 	return s.symfs ? s.id : -1;
-}
-
-bool point_is_mounted(int mount_id)
-{
-	struct seek s = {.id = mount_id};
-
-	return mount_id >= 0 && mounts_each(seek_id, &s) == 1;
 }
 
 bool fs_is_mounted(const char *point)
@@ -110,30 +94,10 @@ enum fs_point_state fs_point_state(const char *point)
 
 /* ---- unmounting --------------------------------------------------------------------- */
 
-/* fusermount3 reports its error as text only. */
-static int detach_as_user(const char *point, bool lazy, struct err *e)
-{
-	char *argv[] = {(char *)"fusermount3", (char *)"-u", lazy ? (char *)"-z" : (char *)"-q",
-		(char *)"--", (char *)point, NULL};
-	pid_t pid;
-	int r, status;
-
-	r = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-	if (r != 0)
-		return err_set(
-			e, -r, "fusermount3: %s; install fuse3, or unmount as root", err_text(r));
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_set(e, -errno, "fusermount3: %s", err_text(errno));
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return 0;
-	return err_set(e, -EBUSY, "%s is in use, or it is not yours to unmount", point);
-}
-
 int fs_detach(const char *point, bool lazy, struct err *e)
 {
 	if (geteuid() != 0)
-		return detach_as_user(point, lazy, e);
+		return fusermount_unmount(point, lazy, e); /* which reports its error as text only */
 	if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
 		return 0;
 	return err_set(e, -errno, "%s: %s", point,

@@ -60,9 +60,10 @@ struct fs {
 	struct derive *derive;
 	struct nodes *nodes;
 	struct fuse_session *session;
-	struct helper *helper; /* NULL: this process mounts by itself */
+	struct helper *helper; /* NULL: fusermount3 mounts */
 	char *point;
 	int mount_id; /* -1: not mounted */
+	int comm; /* auto_unmount: the socket to fusermount3; else -1 */
 	uid_t uid;	/* the owner that files show */
 	uid_t mounter;	/* the user that mounted */
 	gid_t gid;
@@ -268,4 +269,12 @@ int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing)
 /* Detaches a dead mount from the place. 0; -errno: symfs cannot mount there, and `e` says why. */
 int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e);
 int point_mount_id(const char *point); /* of the uppermost mount there; -1: that is not a symfs mount */
-bool point_is_mounted(int mount_id);
+
+/* ---- fusermount.c ------------------------------------------------------------------- */
+
+/* Lets fusermount3 mount, which may take `ms` milliseconds. *comm: the socket whose end makes the program unmount, for
+ * the option auto_unmount; else NULL. Returns a descriptor of /dev/fuse; -ETIMEDOUT; other -errno: the program did not
+ * start, or has printed its reason. */
+int fusermount_mount(const char *point, const char *options, unsigned ms, int *comm);
+/* 0; -EBUSY; other -errno: the program did not start, or did not end. */
+int fusermount_unmount(const char *point, bool lazy, struct err *e);

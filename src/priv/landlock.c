@@ -77,9 +77,9 @@ static bool is_shortage(int error)
 }
 
 /* Does not call fstat(), which asks a server or a FUSE daemon that might never answer. */
-int landlock_allow(struct landlock *l, const char *path, enum landlock_right right)
+int landlock_allow_at(struct landlock *l, int dir, const char *path, enum landlock_right right)
 {
-	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(dir, path, O_PATH | O_CLOEXEC);
 	struct landlock_path_beneath_attr rule = {.parent_fd = fd, .allowed_access = rights_of[right] & l->handled};
 
 	if (fd < 0)
@@ -90,6 +90,11 @@ int landlock_allow(struct landlock *l, const char *path, enum landlock_right rig
 	if (errno != EINVAL || !rule.allowed_access) /* EINVAL: not a directory */
 		return -errno;
 	return syscall(SYS_landlock_add_rule, l->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
+}
+
+int landlock_allow(struct landlock *l, const char *path, enum landlock_right right)
+{
+	return landlock_allow_at(l, AT_FDCWD, path, right);
 }
 
 int landlock_apply(const struct landlock *l)

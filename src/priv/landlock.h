@@ -23,6 +23,7 @@ void landlock_release(struct landlock *l);
 /* Keeps the files at and below `path` accessible. Skips a path that does not exist, or that the process
  * cannot reach anyway. */
 int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
+int landlock_allow_at(struct landlock *l, int dir, const char *path, enum landlock_right right); /* as openat() */
 
 /* Denies the process, and the programs that it starts, access to all other files. Since Linux 6.12, it also
  * denies signals to other processes, and connections to their abstract Unix sockets. Sets no_new_privs. 0,

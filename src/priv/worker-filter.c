@@ -1,10 +1,53 @@
-/* Sets the system-call filter of a worker process. */
+/* What a worker process does first: prints its version, or sets its limits and its system-call filter. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+#include "base/sanitized.h"
 #include "base/util.h"
 #include "priv/filter.h"
 #include "priv/worker.h"
 
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+
+static int print_library(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	return info->dlpi_name && info->dlpi_name[0] == '/' && puts(info->dlpi_name) < 0;
+}
+
+bool worker_version(int argc, char **argv)
+{
+	if (argc != 2 || strcmp(argv[1], "--version") != 0)
+		return false;
+	printf("%s of symfs %s\n", argv[0], PACKAGE_VERSION);
+	dl_iterate_phdr(print_library, NULL);
+	return fflush(stdout) == 0;
+}
+
+/* `more` is how far the hard limit lies above the soft one; RLIM_INFINITY: it stays as it is. */
+static void limit(int what, uint64_t most, rlim_t more)
+{
+	struct rlimit l;
+
+	if (getrlimit(what, &l) < 0)
+		return;
+	l.rlim_cur = MIN((rlim_t)most, l.rlim_max);
+	if (more != RLIM_INFINITY)
+		l.rlim_max = MIN(l.rlim_cur + more, l.rlim_max);
+	setrlimit(what, &l);
+}
+
+void worker_limit(uint64_t cpu_seconds, uint64_t file_bytes, uint64_t memory)
+{
+	limit(RLIMIT_CORE, 0, RLIM_INFINITY);
+	/* A worker that was taken over could ignore SIGXCPU, but not SIGKILL at the hard limit. */
+	limit(RLIMIT_CPU, cpu_seconds, 10);
+	limit(RLIMIT_FSIZE, file_bytes, RLIM_INFINITY);
+	if (!SANITIZED)
+		limit(RLIMIT_DATA, memory, RLIM_INFINITY);
+}
 
 /* Memory, signals, the clock, and the open descriptors. Some calls have a second name, for 32-bit processors. */
 static const char *const common[] = {"read", "write", "pread64", "lseek", "_llseek", "fstat", "fstat64", "close",

@@ -1,33 +1,51 @@
-/* Starts worker processes, and limits them. */
+/* Finds, starts and checks the programs of workers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "priv/worker.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/process.h"
 #include "base/sanitized.h"
 #include "base/util.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/wait.h>
 
-/* The worker inherits its descriptors and nothing else, even if a library opened more meanwhile. */
-static int give(posix_spawn_file_actions_t *to, const int *fds, unsigned n)
+#define CHECK_MS 60000 /* after which a program counts as hung */
+
+static const char *const programs[] = {"convert", "frames", "unarchive", "unwind"};
+
+/* The directory of the programs that this process keeps open: worker_keep_open(). The rights of a process are those
+ * of all its threads, and so is this directory. */
+static struct {
+	int dir;
+	char *path;
+} kept = {.dir = -1};
+
+/* The worker inherits its descriptors and nothing else, even if a library opened more meanwhile. `out` is its standard
+ * output and error; -1: /dev/null. */
+static int give(posix_spawn_file_actions_t *to, const int *fds, unsigned n, int out)
 {
 	int r = posix_spawn_file_actions_addopen(to, 0, "/dev/null", O_RDWR, 0);
 
 	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(to, 0, 1);
-	if (r == 0 && !SANITIZED)
-		r = posix_spawn_file_actions_adddup2(to, 0, 2);
+		r = posix_spawn_file_actions_adddup2(to, MAX(out, 0), 1);
+	if (r == 0 && (!SANITIZED || out >= 0))
+		r = posix_spawn_file_actions_adddup2(to, MAX(out, 0), 2);
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = fds[i] >= 0 ? posix_spawn_file_actions_adddup2(to, fds[i], WORKER_FD_FIRST + (int)i)
 				: posix_spawn_file_actions_addclose(to, WORKER_FD_FIRST + (int)i);
 	return r == 0 ? posix_spawn_file_actions_addclosefrom_np(to, WORKER_FD_FIRST + (int)n) : r;
 }
 
-static int spawn(const char *program, char *const *argv, const int *fds, unsigned n, pid_t *pid)
+/* `dir` is the directory from which `program` counts; -1: the working directory. */
+static int spawn(int dir, const char *program, char *const *argv, const int *fds, unsigned n, int out, pid_t *pid)
 {
 	char *const no_environment[] = {NULL};
 	posix_spawn_file_actions_t actions;
@@ -40,7 +58,9 @@ static int spawn(const char *program, char *const *argv, const int *fds, unsigne
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	r = give(&actions, fds, n);
+	r = dir >= 0 ? posix_spawn_file_actions_addfchdir_np(&actions, dir) : 0;
+	if (r == 0)
+		r = give(&actions, fds, n, out);
 	if (r == 0)
 		r = posix_spawn(pid, program, &actions, &attr, argv,
 			no_environment);
@@ -49,7 +69,70 @@ static int spawn(const char *program, char *const *argv, const int *fds, unsigne
 	return -r;
 }
 
-int worker_start(const char *program, char *const *argv, const int *fds, unsigned n, pid_t *pid)
+/* ---- the programs of libexec ---------------------------------------------------------- */
+
+static bool has_programs(const char *dir)
+{
+	char path[PATH_MAX];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(programs); i++)
+		if (snprintf(path, sizeof(path), "%s/%s", dir, programs[i]) < PATH_MAX && access(path, F_OK) == 0)
+			return true;
+	return false;
+}
+
+/* The directory of the programs: in the build tree of this program, below its prefix, or where it was installed. The
+ * caller frees it. NULL: out of memory. */
+static char *find_place(void)
+{
+	static const char *const places[] = {"libexec", "../libexec/symfs"};
+	char self[PATH_MAX], path[PATH_MAX + 32];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash, *place;
+
+	self[MAX(n, 0L)] = '\0';
+	slash = strrchr(self, '/');
+	for (unsigned i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		slash[1] = '\0';
+		snprintf(path, sizeof(path), "%s%s", self, places[i]);
+		place = path_absolute(path);
+		if (!place || has_programs(place))
+			return place;
+		free(place);
+	}
+	return strdup(PKGLIBEXECDIR);
+}
+
+void worker_keep_open(void)
+{
+	kept.path = find_place();
+	kept.dir = kept.path ? open(kept.path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+static char *path_of(const char *name)
+{
+	_cleanup_free_ char *place = kept.path ? strdup(kept.path) : find_place();
+	char *path;
+
+	return place && asprintf(&path, "%s/%s", place, name) >= 0 ? path : NULL;
+}
+
+static int not_started(const char *path, const char *why, struct err *e)
+{
+	return err_set(e, -EIO, "the worker %.250s did not start: %.100s", path, why);
+}
+
+/* Starts the program of libexec that argv[0] names, or `program`. `out` as for give(). */
+static int start(const char *program, char *const *argv, const int *fds, unsigned n, int out, pid_t *pid, struct err *e)
+{
+	_cleanup_free_ char *path = program ? strdup(program) : path_of(argv[0]);
+	int dir = program ? -1 : kept.dir;
+	int r = path ? spawn(dir, dir < 0 ? path : argv[0], argv, fds, n, out, pid) : -ENOMEM;
+
+	return r < 0 ? not_started(path ? path : argv[0], err_text(r), e) : 0;
+}
+
+int worker_start(const char *program, char *const *argv, const int *fds, unsigned n, pid_t *pid, struct err *e)
 {
 	int moved[WORKER_FDS_MOST] = {0}, r = 0;
 
@@ -57,53 +140,111 @@ int worker_start(const char *program, char *const *argv, const int *fds, unsigne
 	for (unsigned i = 0; i < n; i++) {
 		moved[i] = fds[i] < 0 || r < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
 		if (fds[i] >= 0 && r == 0 && moved[i] < 0)
-			r = -errno;
+			r = not_started(argv[0], err_text(errno), e);
 	}
 	if (r == 0)
-		r = spawn(program, argv, moved, n, pid);
+		r = start(program, argv, moved, n, -1, pid, e);
 	for (unsigned i = 0; i < n; i++)
 		if (moved[i] >= 0)
 			close(moved[i]);
 	return r;
 }
 
-int worker_program(const char *name, char path[static PATH_MAX])
-{
-	static const char *const places[] = {"libexec", "../libexec/symfs"};
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+/* ---- the check ------------------------------------------------------------------------ */
 
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (unsigned i = 0; slash && i < ARRAY_SIZE(places); i++) {
-		slash[1] = '\0';
-		if (snprintf(path, PATH_MAX, "%s%s/%s", self, places[i], name) < PATH_MAX && access(path, X_OK) == 0)
-			return 0;
+struct check {
+	const char *name;
+	pid_t pid;
+	int from; /* what the program prints */
+};
+
+static int check_begin(struct check *c, struct err *e)
+{
+	char *argv[] = {(char *)c->name, (char *)"--version", NULL};
+	int ends[2], out, r;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return not_started(c->name, err_text(errno), e);
+	out = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_FD_FIRST);
+	close(ends[1]);
+	c->from = ends[0];
+	r = out < 0 ? not_started(c->name, err_text(errno), e) : start(NULL, argv, NULL, 0, out, &c->pid, e);
+	if (out >= 0)
+		close(out);
+	if (r < 0)
+		close(c->from);
+	return r;
+}
+
+static unsigned left(uint64_t until)
+{
+	uint64_t now = clock_ms();
+
+	return now < until ? (unsigned)(until - now) : 0;
+}
+
+static void read_text(int from, uint64_t until, struct buf *text)
+{
+	struct pollfd p = {.fd = from, .events = POLLIN};
+	char chunk[4096];
+	ssize_t n;
+
+	while (poll(&p, 1, (int)left(until)) > 0 && (n = read(from, chunk, sizeof(chunk))) > 0)
+		if (buf_add(text, chunk, (size_t)n) < 0)
+			return;
+}
+
+/* Calls each() for the program and for each line that is a path of a library. */
+static int list_files(const struct check *c, char *text, int (*each)(void *ctx, int dir, const char *path), void *ctx)
+{
+	int r = each(ctx, kept.dir, c->name);
+
+	for (char *line; r == 0 && (line = strsep(&text, "\n"));)
+		r = line[0] == '/' ? each(ctx, AT_FDCWD, line) : 0;
+	return r;
+}
+
+static int check_end(const struct check *c, uint64_t until, struct buf *text, struct err *e)
+{
+	_cleanup_free_ char *path = path_of(c->name);
+	char why[64];
+	int status = 0, r;
+
+	read_text(c->from, until, text);
+	close(c->from);
+	r = process_wait(c->pid, left(until), &status);
+	if (r == 0 && status == 0)
+		return 0;
+	if (r < 0)
+		snprintf(why, sizeof(why), "%s", err_text(r));
+	else if (WIFSIGNALED(status))
+		snprintf(why, sizeof(why), "it was ended by signal %d", WTERMSIG(status));
+	else
+		snprintf(why, sizeof(why), "it ended with status %d", WEXITSTATUS(status));
+	/* The dynamic loader ends with 127 and prints which library it does not find. */
+	return not_started(path ? path : c->name, WIFEXITED(status) && text->n ? buf_text(text) : why, e);
+}
+
+int worker_check(int (*each)(void *ctx, int dir, const char *path), void *ctx, struct err *e)
+{
+	struct check all[ARRAY_SIZE(programs)];
+	uint64_t until = clock_ms() + CHECK_MS;
+	struct err own = {0}, later;
+	unsigned n = 0;
+	int r = 0;
+
+	for (; r == 0 && n < ARRAY_SIZE(programs); n += r == 0) {
+		all[n] = (struct check){.name = programs[n]};
+		r = check_begin(&all[n], &own);
 	}
-	snprintf(path, PATH_MAX, "%s/%s", PKGLIBEXECDIR, name);
-	return access(path, X_OK) == 0 ? 0 : -ENOENT;
-}
+	for (unsigned i = 0; i < n; i++) {
+		_cleanup_buf_ struct buf text = BUF_UP_TO(64 << 10);
+		int done = check_end(&all[i], until, &text, r == 0 ? &own : &later);
 
-/* `more` is how far the hard limit lies above the soft one; RLIM_INFINITY: it stays as it is. */
-static void limit(int what, uint64_t most, rlim_t more)
-{
-	struct rlimit l;
-
-	if (getrlimit(what, &l) < 0)
-		return;
-	l.rlim_cur = MIN((rlim_t)most, l.rlim_max);
-	if (more != RLIM_INFINITY)
-		l.rlim_max = MIN(l.rlim_cur + more, l.rlim_max);
-	setrlimit(what, &l);
-}
-
-void worker_limit(uint64_t cpu_seconds, uint64_t file_bytes, uint64_t memory)
-{
-	limit(RLIMIT_CORE, 0, RLIM_INFINITY);
-	/* A worker that was taken over could ignore SIGXCPU, but not SIGKILL at the hard limit. */
-	limit(RLIMIT_CPU, cpu_seconds, 10);
-	limit(RLIMIT_FSIZE, file_bytes, RLIM_INFINITY);
-	if (!SANITIZED)
-		limit(RLIMIT_DATA, memory, RLIM_INFINITY);
+		if (done == 0 && each && (done = list_files(&all[i], text.p, each, ctx)) < 0)
+			not_started(all[i].name, err_text(done), r == 0 ? &own : &later);
+		r = r == 0 ? done : r;
+	}
+	return r == 0 ? 0 : err_set(e, -EIO, "%.*s; symfs needs all of its programs: install them again, where the user "
+		"of the daemon may execute them", (int)strcspn(own.text, "\n"), own.text);
 }

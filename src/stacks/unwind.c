@@ -319,19 +319,17 @@ static int ends_open(struct ends *x, const struct unwinding *w)
 
 static int start(const struct unwinding *w, struct ends *x, int memory, pid_t *pid, struct err *e)
 {
-	char path[PATH_MAX], seconds[16], room[32];
+	char seconds[16], room[32];
 	char *argv[] = {(char *)"unwind", seconds, room,
 		(char *)(w->how->unsandboxed ? UNWINDER_MAY : UNWINDER_MUST_NOT), NULL};
-	int r = worker_program("unwind", path);
+	int r;
 
-	if (r < 0)
-		return err_set(e, r, "the program %s/unwind, which unwinds stacks, is not installed", PKGLIBEXECDIR);
 	snprintf(seconds, sizeof(seconds), "%u", (unsigned)SECONDS);
 	snprintf(room, sizeof(room), "%llu", (unsigned long long)gsym_work_memory());
-	r = worker_start(path, argv, (const int[]){x->task, memory, x->out, x->word, x->socket[1]}, 5, pid);
+	r = worker_start(NULL, argv, (const int[]){x->task, memory, x->out, x->word, x->socket[1]}, 5, pid, e);
 	cleanup_close(&x->socket[1]);
 	x->socket[1] = -1;
-	return r < 0 ? err_set(e, r, "the program %s cannot be started: %s", path, err_text(r)) : 0;
+	return r;
 }
 
 static int ended_by(int number, int r, struct err *e)

@@ -17,7 +17,7 @@ struct stacks_unwind {
 
 /* Fills `s`, which is empty: modules, threads, frames, the reason. 0; -ENOMSG: the file is not a core file;
  * -EBADMSG: it is broken; -ENOTSUP: its processor is not known; -ENODATA: it has no threads or no list of modules;
- * -EINTR: `stop`; -ENOENT: the program `unwind` is not installed; -ENOMEM and others of this machine. `e` has the
+ * -EINTR: `stop`; -EIO: the program `unwind` did not start; -ENOMEM and others of this machine. `e` has the
  * reason. If the program `unwind` ended early, also after a crash, `s` has the threads nevertheless, and frames up to
  * that place; the result is negative. */
 int stacks_from_core(struct stacks *s, int fd, uint64_t size, const struct stacks_unwind *how, struct err *e);

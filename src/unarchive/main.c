@@ -45,6 +45,8 @@ int main(int argc, char **argv)
 	static struct sender s;
 	struct err e = {0};
 
+	if (worker_version(argc, argv))
+		return 0;
 	if (argc != 4) {
 		fputs("unarchive is started by symfs, and is no command\n", stderr);
 		return 2;

@@ -63,22 +63,16 @@ static unsigned wait_seconds(int fd)
 	return (unsigned)MIN(WAIT_SECONDS + mib * WAIT_SECONDS_PER_MIB, (uint64_t)UINT_MAX);
 }
 
-/* Never returns -ENOENT, which stands for the end of an archive. */
 static int start(struct unarchive *u, int fd, int socket, struct err *e)
 {
-	char found[PATH_MAX], bytes[32], members[32];
-	const char *program = u->opts.program;
+	char bytes[32], members[32];
 	char *argv[] = {(char *)"unarchive", bytes, members, (char *)(u->opts.unsandboxed ? "may" : "must-not"),
 		NULL};
-	int r = program ? 0 : worker_program("unarchive", found);
+	const int fds[] = {fd, socket};
 
-	if (r < 0)
-		return err_set(e, -EIO, "was not unpacked: the program %s/unarchive is not installed", PKGLIBEXECDIR);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)u->opts.limits.bytes);
 	snprintf(members, sizeof(members), "%llu", (unsigned long long)u->opts.limits.members);
-	r = worker_start(program ? program : found, argv, (const int[]){fd, socket}, 2, &u->pid);
-	return r < 0 ? err_set(e, r == -ENOENT ? -EIO : r, "was not unpacked: no worker could be started: %s",
-			     err_text(r)) : 0;
+	return worker_start(u->opts.program, argv, fds, 2, &u->pid, e) < 0 ? err_wrap(e, "was not unpacked") : 0;
 }
 
 int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int socket, struct err *e)

@@ -1,6 +1,6 @@
 /* The program `convert`, which obeys its input. If a file contains "worker: crash", the worker
  * crashes; with "worker: hang" it runs for ever; with "worker: full" it reports that it has too
- * little memory. With "worker: write PATH\n" it tries to create that file, as its daemon could.
+ * little memory. With "worker: open PATH\n" it crashes if it can open that file. With "worker: write PATH\n" it tries to create that file, as its daemon could.
  * With "worker: wait PATH\n" it waits until that file exists, and then works as usual. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 int real_main(int argc, char **argv);
@@ -37,6 +37,21 @@ static void try_to_write(const char *p, size_t n)
 		close(fd);
 }
 
+static void crash(void)
+{
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer would say more */
+	raise(SIGSEGV);
+}
+
+static void crash_if_readable(const char *p, size_t n)
+{
+	char path[4096];
+
+	path_of(p, n, path);
+	if (open(path, O_RDONLY) >= 0)
+		crash();
+}
+
 static void wait_for_file(const char *p, size_t n)
 {
 	char path[4096];
@@ -61,10 +76,10 @@ static void obey(struct span file)
 	if (n < 5)
 		return;
 	p += 8;
-	if (memcmp(p, "crash", 5) == 0) {
-		signal(SIGSEGV, SIG_DFL); /* a sanitizer would say more */
-		raise(SIGSEGV);
-	}
+	if (memcmp(p, "crash", 5) == 0)
+		crash();
+	if (memcmp(p, "open ", 5) == 0)
+		crash_if_readable(p + 5, n - 5);
 	if (memcmp(p, "full", 4) == 0)
 		say_full();
 	while (memcmp(p, "hang", 4) == 0)

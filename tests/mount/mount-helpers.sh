@@ -18,11 +18,11 @@ top_srcdir=$(cd "$top_srcdir" && pwd)
 cd "$TMP" || exit 1
 
 MOUNTS="$MOUNTS $TMP/mnt $TMP/over"
-mkdir "$TMP/over" "$TMP/bin" "$TMP/root" "$TMP/cache" "$TMP/mnt" "$TMP/with blank"
+mkdir "$TMP/over" "$TMP/root" "$TMP/cache" "$TMP/mnt" "$TMP/with blank"
 mount -t tmpfs none "$TMP/over" && mkdir "$TMP/over/up" "$TMP/over/work" &&
   mount -t overlay none -o "lowerdir=$sbin,upperdir=$TMP/over/up,workdir=$TMP/over/work" "$sbin" 2>/dev/null ||
   skip "cannot put an overlay over $sbin"
-cp "$SYMFS" "$TMP/bin/symfs"
+copy_symfs "$TMP/bin"
 for name in mount.fuse.symfs mount.symfs; do
   sed "s|@bindir@|$TMP/bin|g" "$top_srcdir/scripts/mount-helper.in" >"$sbin/$name"
   chmod 755 "$sbin/$name"
@@ -74,7 +74,7 @@ done
 # The stock helper of libfuse, where ours is not installed.
 rm "$sbin/mount.fuse.symfs"
 if command -v mount.fuse >/dev/null || command -v mount.fuse3 >/dev/null; then
-  cp "$SYMFS" "$sbin/symfs" # it asks the shell for it, with a PATH of its own
+  copy_symfs "$sbin" # it asks the shell for it, with a PATH of its own
   mount -t fuse.symfs symfs "$TMP/mnt" -o "$options" 2>"$TMP/err" || fail "mount.fuse: $(cat "$TMP/err")"
   works "mount.fuse"
 fi

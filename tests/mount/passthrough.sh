@@ -110,7 +110,7 @@ symfs_umount own
 if [ $can = yes ] && "$top_srcdir/scripts/apart" true 2>/dev/null && command -v setpriv >/dev/null &&
   command -v fusermount3 >/dev/null; then
   chmod 755 "$TMP"
-  mkdir "$TMP/user" && cp "$SYMFS" "$TMP/user/symfs" && chown -R 65534:65534 "$TMP/user" &&
+  copy_symfs "$TMP/user" && chown -R 65534:65534 "$TMP/user" &&
     mkdir -m 777 "$TMP/user/mnt"
   export TMP path_one path_three URL_up
   "$top_srcdir/scripts/apart" sh -c '

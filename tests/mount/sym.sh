@@ -162,7 +162,7 @@ faulty() { # SYMFS
 if faulty "$TMP/alone/symfs"; then
   is_made "$TMP/fault.sym" "by the installed reader"
 else
-  grep -q 'frames is not installed' "$TMP/fault.out" || fail "$(cat "$TMP/fault.out")"
+  grep -q 'the worker .*/frames did not start: No such file' "$TMP/fault.out" || fail "$(cat "$TMP/fault.out")"
 fi
 faulty "$SYMFS" || fail "after a fault: $(cat "$TMP/fault.out")"
 is_made "$TMP/fault.sym" "after a fault"

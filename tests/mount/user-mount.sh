@@ -14,8 +14,8 @@ need gcc objcopy strip readelf curl fusermount3
 
 # ---- a user, a program that the user may run, a device that the user may open -----------------
 chmod 755 "$TMP"
-mkdir "$TMP/bin" "$TMP/user" "$TMP/root" "$TMP/user/mnt"
-cp "$SYMFS" "$TMP/bin/symfs"
+mkdir "$TMP/user" "$TMP/root" "$TMP/user/mnt"
+copy_symfs "$TMP/bin"
 if [ "$(id -u)" = 0 ]; then
   need setpriv mknod
   chown -R 65534:65534 "$TMP/user"

@@ -122,7 +122,7 @@ START_TEST(broken_workers)
 		struct err e = {0};
 		int out = -1;
 
-		ck_assert_int_eq(run("/no/such/program", 1, text, 10, &out, &e), -ENOENT);
+		ck_assert_int_eq(run("/no/such/program", 1, text, 10, &out, &e), -EIO);
 	}
 }
 END_TEST

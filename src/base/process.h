@@ -7,6 +7,6 @@
  * lock that another thread holds would stay locked. */
 pid_t process_fork(void);
 
-/* Waits for the end of a child, at most `ms` milliseconds, and then kills it. 0; -ETIMEDOUT: the child was killed, and
- * may still end; other -errno. */
+/* Waits for the end of a child, at most `ms` milliseconds, and then kills it. 0; -ETIMEDOUT: the child was killed,
+ * and may still end; other -errno. */
 int process_wait(pid_t pid, unsigned ms, int *status);

@@ -16,8 +16,8 @@ struct ask {
 	int from;
 };
 
-/* Starts a child that calls `write_answer`, which writes to the pipe `to`. Call it in a process with one thread. 0; -errno: no child was started,
- * `a->over` is true, and `a->text` is empty. */
+/* Starts a child that calls `write_answer`, which writes to the pipe `to`. 0; -EDEADLK: this process has several
+ * threads; other -errno: no child was started. After an error, `a->over` is true, and `a->text` is empty. */
 int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx);
 
 /* Waits for all children until clock_ms() is `until`, and then kills the rest. A child that a signal

@@ -1,7 +1,6 @@
 /* symfs mount: starts the daemon in the background, and returns when the mount answers. With -f, the
  * process is the daemon itself, as a systemd service of Type=notify requires. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/process.h"
@@ -28,8 +27,8 @@ static int give_up(pid_t pid, const char *point, unsigned ms)
 {
 	int status;
 
-	fprintf(stderr, "symfs mount: %s: the daemon, process %d, did not mount within %u s and was ended; -f shows its "
-		"messages\n", point, (int)pid, ms / 1000);
+	fprintf(stderr, "symfs mount: %s: the daemon, process %d, did not mount within %u s and was ended; "
+		"-f shows its messages\n", point, (int)pid, ms / 1000);
 	process_wait(pid, 0, &status);
 	return EXIT_LOCAL;
 }
@@ -39,16 +38,14 @@ static int give_up(pid_t pid, const char *point, unsigned ms)
 static int wait_for_daemon(pid_t pid, int from, const char *point, unsigned ms)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};
-	uint64_t until = clock_ms() + ms, now;
 	struct stat st;
 	int status, ready;
 	ssize_t n;
 	char c;
 
-	do {
-		now = clock_ms();
-		ready = poll(&p, 1, now < until ? (int)(until - now) : 0);
-	} while (ready < 0 && errno == EINTR);
+	do
+		ready = poll(&p, 1, (int)ms);
+	while (ready < 0 && errno == EINTR);
 	if (ready <= 0)
 		return give_up(pid, point, ms);
 	n = read(from, &c, 1);

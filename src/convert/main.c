@@ -246,8 +246,7 @@ int main(int argc, char **argv)
 	struct work w = {0};
 	struct err e = {0};
 
-	if (worker_version(argc, argv))
-		return 0;
+	worker_version(argc, argv);
 	if (argc != 13) {
 		fputs("convert is started by symfs, and is no command\n", stderr);
 		return 2;

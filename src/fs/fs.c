@@ -38,11 +38,11 @@ static bool is_word(const char *p, size_t n, const char *word)
 }
 
 struct options {
-	struct buf session, program; /* for libfuse; for fusermount3 */
-	bool nonempty, auto_unmount;
+	struct buf *program; /* for fusermount3 */
+	bool nonempty, auto_unmount, allow_root;
 };
 
-/* Adds the caller's options. libfuse 3 does not know `nonempty` any more. For allow_root, libfuse itself refuses other
+/* Adds the caller's options, without those that fusermount3 does not know. For allow_root, libfuse refuses other
  * users. */
 static int add_options(struct options *o, const char *options)
 {
@@ -50,14 +50,13 @@ static int add_options(struct options *o, const char *options)
 
 	while (r == 0 && *options) {
 		size_t n = strcspn(options, ",");
-		bool root = is_word(options, n, "allow_root");
 
 		if (is_word(options, n, "nonempty"))
 			o->nonempty = true;
+		else if (is_word(options, n, "allow_root"))
+			o->allow_root = true;
 		else if (n)
-			r = buf_addf(&o->session, ",%.*s", (int)n, options) < 0 ||
-				buf_addf(&o->program, ",%.*s", root ? 11 : (int)n, root ? "allow_other" : options) < 0
-				? -ENAMETOOLONG : 0;
+			r = buf_addf(o->program, ",%.*s", (int)n, options);
 		o->auto_unmount |= is_word(options, n, "auto_unmount");
 		options += n;
 		options += *options == ',';
@@ -67,18 +66,14 @@ static int add_options(struct options *o, const char *options)
 
 static int make_options(const struct fs_opts *o, struct options *out)
 {
-	int r = buf_adds(&out->session, "subtype=symfs,fsname=");
+	int r = buf_adds(out->program, "nosuid,nodev,subtype=symfs,fsname=");
 
 	if (r == 0)
-		r = add_escaped(&out->session, o->source && *o->source ? o->source : "symfs");
-	if (r == 0)
-		r = buf_addf(&out->program, "nosuid,nodev,%s", buf_text(&out->session));
+		r = add_escaped(out->program, o->source && *o->source ? o->source : "symfs");
 	if (r == 0)
 		r = add_options(out, o->options ? o->options : "");
 	/* The mount is always read-only: the last option overrides the ones before it. */
-	if (r == 0)
-		r = buf_adds(&out->session, ",ro");
-	return r < 0 ? r : buf_adds(&out->program, ",ro");
+	return r < 0 ? r : buf_adds(out->program, out->allow_root ? ",allow_other,ro" : ",ro");
 }
 
 /* ---- mounting ----------------------------------------------------------------------- */
@@ -95,16 +90,16 @@ static void session_log(enum fuse_log_level level, const char *fmt, va_list ap)
 		log_debug(LOG_FS, "%s", line);
 }
 
-static int session_new(struct fs *fs, const char *options, struct err *e)
+static int session_new(struct fs *fs, const struct options *o, struct err *e)
 {
-	char *argv[] = {(char *)"symfs", (char *)"-o", (char *)options, NULL};
+	char *argv[] = {(char *)"symfs", (char *)"-o", (char *)(o->allow_root ? "allow_root" : "ro"), NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
 
 	fuse_set_log_func(session_log);
 	fs->session = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), fs);
 	fuse_opt_free_args(&args);
 	if (!fs->session)
-		return err_set(e, -EINVAL, "libfuse rejected the options \"%s\"", options);
+		return err_set(e, -EIO, "libfuse made no session");
 	return 0;
 }
 
@@ -168,7 +163,7 @@ static int explain_helper(const struct fs *fs, int r, struct err *e)
 
 static int mount_by_program(struct fs *fs, const struct options *o, unsigned ms, struct err *e)
 {
-	int fd = fusermount_mount(fs->point, buf_text(&o->program), ms, o->auto_unmount ? &fs->comm : NULL);
+	int fd = fusermount_mount(fs->point, buf_text(o->program), ms, o->auto_unmount ? &fs->comm : NULL);
 
 	if (fd == -ETIMEDOUT)
 		return err_set(e, fd, "%s: fusermount3 did not mount within %u s and was ended; does the directory "
@@ -217,18 +212,12 @@ static int mount_here(struct fs *fs, const struct options *o, unsigned ms, struc
 	return err_set(e, -EIO, "%s: libfuse rejected the connection", fs->point);
 }
 
-static void options_release(struct options *o)
-{
-	buf_release(&o->session);
-	buf_release(&o->program);
-}
-
 static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
 {
-	_cleanup_(options_release) struct options options = {BUF_UP_TO(OPTIONS_MAX), BUF_UP_TO(OPTIONS_MAX), false, false};
-	int r;
+	_cleanup_buf_ struct buf program = BUF_UP_TO(OPTIONS_MAX);
+	struct options options = {.program = &program};
+	int r = make_options(o, &options);
 
-	r = make_options(o, &options);
 	if (r < 0)
 		return err_set(e, r, "the mount options are too long");
 	r = fs_point(o->mountpoint, &fs->point);
@@ -236,7 +225,7 @@ static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
 		return err_set(e, r, "%s: %s", o->mountpoint, err_text(r));
 	r = point_prepare(fs->point, fs->helper, options.nonempty, e);
 	if (r == 0)
-		r = session_new(fs, buf_text(&options.session), e);
+		r = session_new(fs, &options, e);
 	if (r == 0)
 		r = mount_here(fs, &options, o->mount_ms, e);
 	if (r < 0)

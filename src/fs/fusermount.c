@@ -1,4 +1,4 @@
-/* Mounts and unmounts through fusermount3, a setuid program. libfuse would fork for it, in a process that has threads. */
+/* Mounts and unmounts through fusermount3, a setuid program. libfuse would fork for it, beside running threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/process.h"
 #include "base/util.h"
@@ -6,7 +6,6 @@
 #include "fs/private.h"
 
 #include <spawn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,7 +17,7 @@
 static int start(char *const *argv, int comm, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
-	char name[32], **with;
+	char name[] = "_FUSE_COMMFD=3", **with; /* SOCKET */
 	size_t n = 0;
 	int r = 0;
 
@@ -27,7 +26,6 @@ static int start(char *const *argv, int comm, pid_t *pid)
 	with = calloc(n + 2, sizeof(*with));
 	if (!with)
 		return -ENOMEM;
-	snprintf(name, sizeof(name), "_FUSE_COMMFD=%d", SOCKET);
 	with[0] = name;
 	memcpy(with + 1, environ, n * sizeof(*with));
 	posix_spawn_file_actions_init(&actions);

@@ -272,9 +272,9 @@ int point_mount_id(const char *point); /* of the uppermost mount there; -1: that
 
 /* ---- fusermount.c ------------------------------------------------------------------- */
 
-/* Lets fusermount3 mount, which may take `ms` milliseconds. *comm: the socket whose end makes the program unmount, for
- * the option auto_unmount; else NULL. Returns a descriptor of /dev/fuse; -ETIMEDOUT; other -errno: the program did not
- * start, or has printed its reason. */
+/* Lets fusermount3 mount, which may take `ms` milliseconds. *comm: the socket whose end makes the program unmount,
+ * for the option auto_unmount; else `comm` is NULL. Returns a descriptor of /dev/fuse; -ETIMEDOUT; other -errno: the
+ * program did not start, or has printed its reason. */
 int fusermount_mount(const char *point, const char *options, unsigned ms, int *comm);
 /* 0; -EBUSY; other -errno: the program did not start, or did not end. */
 int fusermount_unmount(const char *point, bool lazy, struct err *e);

@@ -1,20 +1,18 @@
 /* Finds, starts and checks the programs of workers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "priv/worker.h"
-#include "base/buf.h"
-#include "base/clock.h"
 #include "base/path.h"
 #include "base/process.h"
 #include "base/sanitized.h"
 #include "base/util.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #define CHECK_MS 60000 /* after which a program counts as hung */
@@ -28,8 +26,8 @@ static struct {
 	char *path;
 } kept = {.dir = -1};
 
-/* The worker inherits its descriptors and nothing else, even if a library opened more meanwhile. `out` is its standard
- * output and error; -1: /dev/null. */
+/* The worker inherits its descriptors and nothing else, even if a library opened more meanwhile. `out` is its
+ * standard output and error; -1: /dev/null. */
 static int give(posix_spawn_file_actions_t *to, const int *fds, unsigned n, int out)
 {
 	int r = posix_spawn_file_actions_addopen(to, 0, "/dev/null", O_RDWR, 0);
@@ -62,8 +60,7 @@ static int spawn(int dir, const char *program, char *const *argv, const int *fds
 	if (r == 0)
 		r = give(&actions, fds, n, out);
 	if (r == 0)
-		r = posix_spawn(pid, program, &actions, &attr, argv,
-			no_environment);
+		r = posix_spawn(pid, program, &actions, &attr, argv, no_environment);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
 	return -r;
@@ -123,7 +120,8 @@ static int not_started(const char *path, const char *why, struct err *e)
 }
 
 /* Starts the program of libexec that argv[0] names, or `program`. `out` as for give(). */
-static int start(const char *program, char *const *argv, const int *fds, unsigned n, int out, pid_t *pid, struct err *e)
+static int start(const char *program, char *const *argv, const int *fds, unsigned n, int out, pid_t *pid,
+	struct err *e)
 {
 	_cleanup_free_ char *path = program ? strdup(program) : path_of(argv[0]);
 	int dir = program ? -1 : kept.dir;
@@ -153,96 +151,70 @@ int worker_start(const char *program, char *const *argv, const int *fds, unsigne
 /* ---- the check ------------------------------------------------------------------------ */
 
 struct check {
-	const char *name;
 	pid_t pid;
-	int from; /* what the program prints */
+	int out; /* what the program prints */
+	char text[8 << 10];
 };
 
-static int check_begin(struct check *c, struct err *e)
+static int check_begin(struct check *c, const char *name, struct err *e)
 {
-	char *argv[] = {(char *)c->name, (char *)"--version", NULL};
-	int ends[2], out, r;
+	char *argv[] = {(char *)name, (char *)"--version", NULL};
+	int r;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return not_started(c->name, err_text(errno), e);
-	out = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_FD_FIRST);
-	close(ends[1]);
-	c->from = ends[0];
-	r = out < 0 ? not_started(c->name, err_text(errno), e) : start(NULL, argv, NULL, 0, out, &c->pid, e);
-	if (out >= 0)
-		close(out);
+	c->out = memfd_create(name, MFD_CLOEXEC);
+	if (c->out < 0)
+		return not_started(name, err_text(errno), e);
+	r = start(NULL, argv, NULL, 0, c->out, &c->pid, e);
 	if (r < 0)
-		close(c->from);
+		close(c->out);
 	return r;
 }
 
-static unsigned left(uint64_t until)
+static int check_end(struct check *c, const char *name, struct err *e)
 {
-	uint64_t now = clock_ms();
+	_cleanup_free_ char *path = path_of(name);
+	int status = 0, r = process_wait(c->pid, CHECK_MS, &status);
+	ssize_t n = pread(c->out, c->text, sizeof(c->text) - 1, 0);
 
-	return now < until ? (unsigned)(until - now) : 0;
-}
-
-static void read_text(int from, uint64_t until, struct buf *text)
-{
-	struct pollfd p = {.fd = from, .events = POLLIN};
-	char chunk[4096];
-	ssize_t n;
-
-	while (poll(&p, 1, (int)left(until)) > 0 && (n = read(from, chunk, sizeof(chunk))) > 0)
-		if (buf_add(text, chunk, (size_t)n) < 0)
-			return;
+	close(c->out);
+	c->text[MAX(n, 0L)] = '\0';
+	if (r == 0 && status == 0)
+		return 0;
+	/* The dynamic loader ends with 127 and prints which library it does not find. */
+	if (r == 0 && !c->text[0])
+		snprintf(c->text, sizeof(c->text), WIFSIGNALED(status) ? "it was ended by signal %d" :
+			"it ended with status %d", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return not_started(path ? path : name, r < 0 ? err_text(r) : c->text, e);
 }
 
 /* Calls each() for the program and for each line that is a path of a library. */
-static int list_files(const struct check *c, char *text, int (*each)(void *ctx, int dir, const char *path), void *ctx)
+static int list_files(const char *name, char *text, int (*each)(void *ctx, int dir, const char *path), void *ctx,
+	struct err *e)
 {
-	int r = each(ctx, kept.dir, c->name);
+	int r = each(ctx, kept.dir, name);
 
 	for (char *line; r == 0 && (line = strsep(&text, "\n"));)
 		r = line[0] == '/' ? each(ctx, AT_FDCWD, line) : 0;
-	return r;
-}
-
-static int check_end(const struct check *c, uint64_t until, struct buf *text, struct err *e)
-{
-	_cleanup_free_ char *path = path_of(c->name);
-	char why[64];
-	int status = 0, r;
-
-	read_text(c->from, until, text);
-	close(c->from);
-	r = process_wait(c->pid, left(until), &status);
-	if (r == 0 && status == 0)
-		return 0;
-	if (r < 0)
-		snprintf(why, sizeof(why), "%s", err_text(r));
-	else if (WIFSIGNALED(status))
-		snprintf(why, sizeof(why), "it was ended by signal %d", WTERMSIG(status));
-	else
-		snprintf(why, sizeof(why), "it ended with status %d", WEXITSTATUS(status));
-	/* The dynamic loader ends with 127 and prints which library it does not find. */
-	return not_started(path ? path : c->name, WIFEXITED(status) && text->n ? buf_text(text) : why, e);
+	return r < 0 ? not_started(name, err_text(r), e) : 0;
 }
 
 int worker_check(int (*each)(void *ctx, int dir, const char *path), void *ctx, struct err *e)
 {
 	struct check all[ARRAY_SIZE(programs)];
-	uint64_t until = clock_ms() + CHECK_MS;
 	struct err own = {0}, later;
 	unsigned n = 0;
 	int r = 0;
 
-	for (; r == 0 && n < ARRAY_SIZE(programs); n += r == 0) {
-		all[n] = (struct check){.name = programs[n]};
-		r = check_begin(&all[n], &own);
+	while (r == 0 && n < ARRAY_SIZE(programs)) {
+		r = check_begin(&all[n], programs[n], &own);
+		n += r == 0;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		_cleanup_buf_ struct buf text = BUF_UP_TO(64 << 10);
-		int done = check_end(&all[i], until, &text, r == 0 ? &own : &later);
+		struct err *to = r == 0 ? &own : &later;
+		int done = check_end(&all[i], programs[i], to);
 
-		if (done == 0 && each && (done = list_files(&all[i], text.p, each, ctx)) < 0)
-			not_started(all[i].name, err_text(done), r == 0 ? &own : &later);
+		if (done == 0 && each)
+			done = list_files(programs[i], all[i].text, each, ctx, to);
 		r = r == 0 ? done : r;
 	}
 	return r == 0 ? 0 : err_set(e, -EIO, "%.*s; symfs needs all of its programs: install them again, where the user "

@@ -28,8 +28,8 @@ void worker_keep_open(void);
  * not start, and the way out. */
 int worker_check(int (*each)(void *ctx, int dir, const char *path), void *ctx, struct err *e);
 
-/* (worker) If the only argument is --version, prints the version and the libraries, and returns true. */
-bool worker_version(int argc, char **argv);
+/* (worker) If the only argument is --version, prints the version and the libraries, and ends the process. */
+void worker_version(int argc, char **argv);
 
 /* (worker) Limits processor time, the size of written files, and written memory; no core files. A read-only
  * mapping does not count as memory. A sanitized build has no limit of memory. */

@@ -45,8 +45,7 @@ int main(int argc, char **argv)
 	static struct sender s;
 	struct err e = {0};
 
-	if (worker_version(argc, argv))
-		return 0;
+	worker_version(argc, argv);
 	if (argc != 4) {
 		fputs("unarchive is started by symfs, and is no command\n", stderr);
 		return 2;

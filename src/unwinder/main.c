@@ -71,8 +71,7 @@ int main(int argc, char **argv)
 	struct unwinder_word w = {0};
 	struct err e = {0};
 
-	if (worker_version(argc, argv))
-		return 0;
+	worker_version(argc, argv);
 	if (argc != 4) {
 		fputs("unwind is started by symfs, and is no command\n", stderr);
 		return 2;

@@ -48,7 +48,8 @@ EOF
   "$top_srcdir/scripts/apart" sh -c '[ -z "$CONTAINER_FUSE" ] || {
     mknod "$0/fuse" c 10 229 && chmod 666 "$0/fuse" && mount --bind "$0/fuse" /dev/fuse; } && exec "$@"' "$TMP" \
     timeout -k 5 300 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
-    ${CONTAINER_FUSE:+--bind=/dev/fuse} --bind-ro="$SYMFS:/symfs-test/bin/symfs" --bind="$TMP/etc:/symfs-test/etc" \
+    ${CONTAINER_FUSE:+--bind=/dev/fuse} --bind-ro="$SYMFS:/symfs-test/bin/symfs" \
+    --bind-ro="${SYMFS%/*}/libexec:/symfs-test/bin/libexec" --bind="$TMP/etc:/symfs-test/etc" \
     --bind="$OUT:/symfs-test/out" --bind-ro="$TMP/srv:/symfs-test/srv" --bind-ro="$UNITS:/etc/systemd/system" \
     --machine="symfs-test-$$" \
     /lib/systemd/systemd --unit=check.service --log-target=console --show-status=no </dev/null >"$TMP/boot.out" 2>&1

@@ -104,6 +104,31 @@ as_user kill -TERM "$pid"
 wait_gone "$pid" || fail SIGTERM
 grep -q " $mnt " /proc/self/mountinfo && fail "SIGTERM: still mounted"
 
+# ---- a fusermount3 that never answers, and a daemon that hangs ------------------------------------
+mkdir "$TMP/fake"
+ends_late() { # MS WORDS...: fusermount3 with these words never answers; the start of the mount has MS milliseconds
+  printf '#!/bin/sh\necho $$ $PPID >"%s/user/fake-pid"\n%s\nexec sleep 1000\n' "$TMP" "$2" >"$TMP/fake/fusermount3"
+  chmod 755 "$TMP/fake/fusermount3"
+  as_user env PATH="$TMP/fake:$PATH" SYMFS_TEST_MOUNT_MS="$1" "$TMP/bin/symfs" mount --no-default-sources \
+    --source "gdb@$URL_plain" "$mnt" >"$TMP/late.log" 2>&1
+  el_status=$?
+  [ $el_status = 4 ] || fail "a mount that hangs: exit $el_status, wanted 4: $(cat "$TMP/late.log")"
+  read -r el_program el_daemon <"$TMP/user/fake-pid" || fail "the check itself: fusermount3 was not started"
+}
+ends_late 10000 ''
+grep -q "^symfs mount: $mnt: fusermount3 did not mount within 1 s and was ended" "$TMP/late.log" ||
+  fail "fusermount3 that hangs: $(cat "$TMP/late.log")"
+wait_gone "$el_program" 20 || fail "fusermount3 that hangs was not ended"
+ends_late 2000 'kill -STOP $PPID'
+grep -q "^symfs mount: $mnt: the daemon, process $el_daemon, did not mount within 2 s and was ended" "$TMP/late.log" ||
+  fail "a daemon that hangs: $(cat "$TMP/late.log")"
+wait_gone "$el_daemon" 20 || fail "a daemon that hangs was not ended"
+kill "$el_program"
+user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "after daemons that hung: $?"
+pid=$(user_pid)
+PIDS="$PIDS $pid"
+as_user "$TMP/bin/symfs" umount "$mnt" || fail "umount after daemons that hung"
+
 # ---- allow_other is for those whom the system allows it --------------------------------------
 [ "$(id -u)" = 0 ] || exit 0
 : >"$TMP/fuse.conf"
@@ -152,3 +177,15 @@ setpriv --reuid=65533 --regid=65533 --clear-groups "$TMP/bin/symfs" get --no-def
   --cache "$TMP/user/cache/symfs" gdb/"$prog" >/dev/null 2>"$TMP/err"
 r=$?
 [ $r = 4 ] && [ -s "$TMP/err" ] || fail "another user's store: exit $r"
+
+# ---- auto_unmount: fusermount3 unmounts after a crash ---------------------------------------------
+# It opens the mount as root to see that the daemon is gone, so this takes allow_other.
+unmounted() { ! is_mounted "$mnt"; }
+for end in KILL TERM; do
+  user_mount -o allow_other,auto_unmount "$mnt" >"$TMP/bg.log" 2>&1 || fail "auto_unmount: $?"
+  pid=$(user_pid)
+  PIDS="$PIDS $pid"
+  as_user kill -$end "$pid"
+  wait_for 20 unmounted || fail "auto_unmount, SIG$end: the mount outlives its daemon"
+  wait_gone "$pid" 20 || fail "auto_unmount, SIG$end: the daemon stays"
+done

@@ -44,7 +44,8 @@ told beside /root/zz/libexec/symfs/secret
 told above /root/secret
 told outside "$TMP/secret"
 
-mount -t tmpfs -o mode=700 none /root && mount -t tmpfs -o mode=755 none /home || skip "cannot mount over /root and /home"
+mount -t tmpfs -o mode=700 none /root && mount -t tmpfs -o mode=755 none /home ||
+  skip "cannot mount over /root and /home"
 put() { # DIR: the prefix at another place; sets SYMFS
   mkdir -p "$1" && cp -R "$TMP/prefix/." "$1" || fail "no copy at $1"
   SYMFS=$1/bin/symfs

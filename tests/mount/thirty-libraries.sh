@@ -6,10 +6,7 @@
 need_mount
 need gdb gcc objcopy strip readelf curl
 
-# The first file that the good server has waits the grace for those before it, the first that it has
-# not waits the deadline for the dead one. SLACK is what a machine with other work may add to so few
-# milliseconds: 0 where the figures are wanted.
-LIBRARIES=30 DEADLINE=3000 GRACE=300 SLACK=${SYMFS_SLACK_MS:-1200}
+LIBRARIES=30
 mkdir -p "$TMP/src" "$TMP/bin" "$TMP/www"
 links=
 for i in $(seq $LIBRARIES); do
@@ -35,68 +32,58 @@ upstream_start down --root "$TMP/www"
 upstream_start good --root "$TMP/www"
 upstream_fault "$URL_down" '/*' status 503
 
-# ask MNT: sets took; every library's line must be told.
+# ask MNT: 1 if a library's line is not told.
 ask() {
-  from=$(now_ms)
-  timeout 300 gdb -nx -batch -iex 'set debuginfod enabled off' -iex "set debug-file-directory $1" \
+  gdb -nx -batch -iex 'set debuginfod enabled off' -iex "set debug-file-directory $1" \
     -ex 'break main' -ex run -ex 'info line f1' -ex "info line f$LIBRARIES" "$TMP/bin/main" >"$TMP/gdb.out" 2>&1
-  took=$(($(now_ms) - from))
   grep -q 'Line 1 of "l1.c"' "$TMP/gdb.out" && grep -q "Line 1 of \"l$LIBRARIES.c\"" "$TMP/gdb.out" ||
-    grep -Eq "Line 1 of \".*/l$LIBRARIES.c\"" "$TMP/gdb.out" || fail "gdb says $(cat "$TMP/gdb.out")"
+    grep -Eq "Line 1 of \".*/l$LIBRARIES.c\"" "$TMP/gdb.out"
+}
+# What the mount has waited for and asked so far: deadlines that passed, requests to the two bad servers.
+deadlines() { stat_of "$c_mnt" timeouts; }
+wasted() {
+  echo $(($(stat_of "$c_mnt" requests) - $(upstream_count "$URL_good" requests)))
 }
 
-limits="--lookup-deadline ${DEADLINE}ms --connect-timeout 60s --stall-timeout 60s"
 runs=0
-cold() { # NAME SOURCES...: a new store, and a mount on it
+cold() { # DEADLINE NAME SOURCES...: a new store, and a mount on it
   runs=$((runs + 1))
-  c_name=$1$runs
-  shift
+  c_deadline=$1 c_name=$2$runs
+  shift 2
   c_args=
   for c_source; do c_args="$c_args --source gdb@$c_source"; done
+  upstream_reset "$URL_good"
   # shellcheck disable=SC2086
-  symfs_mount "$c_name" $limits $c_args
+  symfs_mount "$c_name" --lookup-deadline "$c_deadline" --connect-timeout 1h --stall-timeout 1h \
+    --breaker-seconds 1h $c_args
   eval "c_mnt=\$MNT_$c_name"
 }
 
-# alone: sets least, of the good server alone, cold; of two, because the machine may be busy with other things.
-alone() {
-  least=999999
-  for _ in 1 2; do
-    cold alone "$URL_good"
-    ask "$c_mnt"
-    [ $took -ge $least ] || least=$took
-    symfs_umount "$c_name"
-  done
-}
-# within WORDS MORE: whether what was measured last is no more than 1.5 times that, and MORE.
-within() {
-  say "$io: $took ms $1; the good server alone takes $least ms"
-  [ $took -le $((least * 3 / 2 + $2 + SLACK)) ]
-}
+# costs_one DEADLINE NAME SOURCES...: gdb finds all lines. At most one deadline passes, and the bad servers are asked
+# for few of the files. After that gdb finds them without a deadline, and the bad servers are asked for few files again.
+costs_one() {
+  cold "$@"
+  ask "$c_mnt" || { co_why="gdb says $(cat "$TMP/gdb.out")"; symfs_umount "$c_name"; return 1; }
+  co_why="$(deadlines) deadlines, $(wasted) requests to the bad servers"
+  say "$c_name, $1: $co_why"
+  [ "$(deadlines)" -le 1 ] && [ "$(wasted)" -le 10 ] || { symfs_umount "$c_name"; return 1; }
+  symfs_umount "$c_name"
 
-# in_order NAME SOURCES...: the whole with its first deadline, and once more when that has passed; the best of
-# five, each against what gdb takes by itself on a machine as busy as it is then.
-in_order() {
-  io=$1 whole=no after=no
-  shift
-  for _ in 1 2 3 4 5; do
-    alone
-    [ $whole = ok ] || {
-      cold "$io" "$@"
-      ask "$c_mnt"
-      symfs_umount "$c_name"
-      within "with its first deadline of $DEADLINE ms" $((DEADLINE + GRACE)) && whole=ok
-    }
-    [ $after = ok ] || {
-      cold "$io" "$@"
-      stat "$c_mnt/.build-id/ab/$(printf '%038d' 1).debug" >/dev/null 2>&1
-      ask "$c_mnt"
-      symfs_umount "$c_name"
-      within "after it" 0 && after=ok
-    }
-    [ $whole$after != okok ] || return 0
-  done
-  fail "$io: whole: $whole, after the first deadline: $after"
+  cold "$@"
+  stat "$c_mnt/.build-id/ab/$(printf '%038d' 1).debug" >/dev/null 2>&1
+  co_deadlines=$(deadlines) co_wasted=$(wasted)
+  ask "$c_mnt" || { co_why="gdb says $(cat "$TMP/gdb.out")"; symfs_umount "$c_name"; return 1; }
+  co_why="after the first, $(deadlines) - $co_deadlines deadlines, $(wasted) - $co_wasted requests to the bad servers"
+  say "$c_name, $1: $co_why"
+  [ "$(deadlines)" = "$co_deadlines" ] && [ $(($(wasted) - co_wasted)) -le 10 ]
+  co_good=$?
+  symfs_umount "$c_name"
+  return $co_good
+}
+# The deadline for the dead server is also that for the good one: a busy machine needs a longer one.
+in_order() { # NAME SOURCES...
+  for deadline in 3s 12s 48s; do costs_one $deadline "$@" && return; done
+  fail "$1: $co_why"
 }
 in_order last "$URL_dead" "$URL_down" "$URL_good"
 in_order first "$URL_good" "$URL_dead" "$URL_down"

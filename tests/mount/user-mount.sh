@@ -118,11 +118,11 @@ ends_late() { # MS WORDS...: fusermount3 with these words never answers; the sta
 ends_late 10000 ''
 grep -q "^symfs mount: $mnt: fusermount3 did not mount within 1 s and was ended" "$TMP/late.log" ||
   fail "fusermount3 that hangs: $(cat "$TMP/late.log")"
-wait_gone "$el_program" 20 || fail "fusermount3 that hangs was not ended"
+wait_gone "$el_program" || fail "fusermount3 that hangs was not ended"
 ends_late 2000 'kill -STOP $PPID'
 grep -q "^symfs mount: $mnt: the daemon, process $el_daemon, did not mount within 2 s and was ended" "$TMP/late.log" ||
   fail "a daemon that hangs: $(cat "$TMP/late.log")"
-wait_gone "$el_daemon" 20 || fail "a daemon that hangs was not ended"
+wait_gone "$el_daemon" || fail "a daemon that hangs was not ended"
 kill "$el_program"
 user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "after daemons that hung: $?"
 pid=$(user_pid)
@@ -186,6 +186,6 @@ for end in KILL TERM; do
   pid=$(user_pid)
   PIDS="$PIDS $pid"
   as_user kill -$end "$pid"
-  wait_for 20 unmounted || fail "auto_unmount, SIG$end: the mount outlives its daemon"
-  wait_gone "$pid" 20 || fail "auto_unmount, SIG$end: the daemon stays"
+  wait_for unmounted || fail "auto_unmount, SIG$end: the mount outlives its daemon"
+  wait_gone "$pid" || fail "auto_unmount, SIG$end: the daemon stays"
 done

@@ -120,7 +120,7 @@ symfs_umount library
 refused() { # PROGRAM ERROR ARGS...: the start ends with 4 and this text
   rf_text="the worker /root/zz/libexec/symfs/$1 did not start: $2"
   shift 2
-  timeout 120 "$SYMFS" "$@" >"$TMP/out" 2>&1
+  timeout 300 "$SYMFS" "$@" >"$TMP/out" 2>&1
   rf_status=$?
   [ $rf_status = 4 ] || fail "$*: exit $rf_status, wanted 4: $(cat "$TMP/out")"
   grep -q "$rf_text.*; symfs needs all of its programs: " "$TMP/out" || fail "$*: no word of it: $(cat "$TMP/out")"

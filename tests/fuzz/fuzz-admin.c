@@ -14,7 +14,7 @@ static bool read_in(struct admin_index *ix, const uint8_t *p, size_t n, size_t c
 	return admin_end(ix);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("admin", p, n)
 {
 	struct admin_index *one, *two, *copy;
 	unsigned last;

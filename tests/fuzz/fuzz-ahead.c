@@ -39,7 +39,7 @@ static void look_at_pieces(const struct ahead *a, uint64_t off, uint64_t end)
 	fuzz_must(copy.next_head <= a->n_heads, "a head that is none");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("ahead", p, n)
 {
 	struct input in = {p, n};
 	uint64_t heads[HEADS];

@@ -25,7 +25,7 @@ static void fuzz_end(const uint8_t *p, size_t n)
 	buf_release(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("bucket-key", p, n)
 {
 	struct blob_facts facts = {.source = "fuzz", .verified = true};
 	struct bucket_key one = {0}, two = {0};

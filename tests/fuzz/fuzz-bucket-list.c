@@ -15,7 +15,7 @@ static int look(void *ctx, const struct list_entry *e)
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("bucket-list", p, n)
 {
 	char token[LIST_NAME];
 	unsigned seen = 0;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("conf", p, n)
 {
 	struct source_opts defaults = {.miss_seconds = 1};
 	struct sources *so;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET("demangle", data, size)
 {
 	struct buf out = BUF_UP_TO(1 << 20);
 	char *text = malloc(size + 1), *rest = text, *line;

@@ -18,7 +18,7 @@ static int each(void *ctx, const struct dump_module *d)
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("dump", p, n)
 {
 	_cleanup_free_ uint8_t *copy = calloc(1, n ? n : 1); /* that ends where the dump ends */
 	struct view v = view_of_mem(copy, n);

@@ -55,7 +55,7 @@ static void check_counts(const struct unwind_counts *c)
 	must(c->said <= c->rows && c->rows <= c->said + gaps, "a row is neither said nor a gap");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("execute", p, n)
 {
 	static const unsigned machines[] = {62, 3, 183, 40, 243, 21, 8, 62};
 	static const struct unwind_range range = {START, START + SIZE};

@@ -41,7 +41,7 @@ static void check_line(const char *line, unsigned long long *at, unsigned long l
 	*at = start;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("frames", p, n)
 {
 	struct buf text = BUF_UP_TO(64 << 20);
 	unsigned long long at = 0, end = 0;

@@ -71,7 +71,7 @@ static void check_asked(const char *text, size_t n)
 	buf_release(&y);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("gsym-breakpad", p, n)
 {
 	struct buf whole = BUF_UP_TO(64 << 20), parts = BUF_UP_TO(64 << 20);
 	struct breakpad_counts all, some;

@@ -59,7 +59,7 @@ static int make(const uint8_t *p, size_t n, unsigned threads, struct buf *out)
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("gsym-dwarf", p, n)
 {
 	struct buf one = BUF_UP_TO(256 << 20), three = BUF_UP_TO(256 << 20);
 	int r;

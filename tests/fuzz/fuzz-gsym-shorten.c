@@ -17,7 +17,7 @@ static void must(bool ok, const char *what)
 	abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("gsym-shorten", p, n)
 {
 	struct buf one = BUF_UP_TO(1 << 16), two = BUF_UP_TO(1 << 16);
 	int r = shorten_cpp((const char *)p, n, &one);

@@ -105,7 +105,7 @@ static void rewrite_all(const struct gsym *g)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("gsym", p, n)
 {
 	struct err e = {0};
 	struct gsym g;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("key", p, n)
 {
 	char *text = strndup((const char *)p, n), room[KEY_TEXT], other[DEBUG_ID_TEXT];
 	struct debug_id d, again;

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("maps", p, n)
 {
 	static const enum filetype types[] = {FILETYPE_UUIDMAP, FILETYPE_BCSYMBOLMAP, FILETYPE_PERFMAP};
 

@@ -19,7 +19,7 @@ static void must(bool ok, const char *what)
 	abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("method-names", p, n)
 {
 	struct buf name = BUF_UP_TO(NAME_MOST);
 	struct method_names *names;

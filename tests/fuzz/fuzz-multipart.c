@@ -34,7 +34,7 @@ static int feed(const uint8_t *p, size_t n, size_t step, struct told *t, bool *o
 	return r;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("multipart", p, n)
 {
 	struct told one, all;
 	bool one_over, all_over;

@@ -199,7 +199,7 @@ static int read_range(void *ctx, uint64_t off, void *p, size_t n)
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("partial", p, n)
 {
 	static uint32_t addrs[PARTIAL_ADDRESSES_MOST];
 	struct given given = {.fails = n && p[0] == 0xff};

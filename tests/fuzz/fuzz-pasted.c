@@ -30,7 +30,7 @@ static void check_ids(const char *text)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("pasted", p, n)
 {
 	char *text = malloc(n + 1), *value;
 	char path[64];

@@ -63,7 +63,7 @@ static void check_bundle(const struct artifact *a)
 	free(hit);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("path", p, n)
 {
 	char *path = strndup((const char *)p, n);
 	struct tree_hit *hit = calloc(1, sizeof(*hit));

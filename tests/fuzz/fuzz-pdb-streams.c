@@ -530,7 +530,7 @@ static void patch(struct bytes *b, struct span in)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("pdb-streams", p, n)
 {
 	struct bytes *all = calloc(STREAMS, sizeof(*all)), *file = calloc(1, sizeof(*file));
 	struct span exact;

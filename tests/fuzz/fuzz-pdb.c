@@ -78,7 +78,7 @@ static void ask(struct span file, uint64_t here)
 	free(found);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("pdb", p, n)
 {
 	static const enum filetype types[] = {FILETYPE_PDB};
 	struct span file = {p, n};

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("pe", p, n)
 {
 	static const enum filetype types[] = {FILETYPE_PE};
 	struct view v = view_of_mem(p, n);

@@ -33,7 +33,7 @@ static void find_source(const uint8_t *p, size_t n)
 	fuzz_must(r == 0 || e.text[0], "an error without words");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("ppdb", p, n)
 {
 	static const enum filetype types[] = {FILETYPE_PORTABLEPDB};
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("ptr", p, n)
 {
 	static char unc[] = "\\\\build\\drop=/srv/drop", deeper[] = "\\\\build\\drop\\deep=/srv/deep";
 	static char *maps[] = {unc, deeper, NULL};

@@ -45,7 +45,7 @@ static void check_frames(const struct recognized *r)
 		must(!recognized_path(r, i) || recognized_path(r, i)[0]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("recognize", p, n)
 {
 	_cleanup_free_ uint8_t *copy = malloc(n ? n : 1); /* that ends where the text ends */
 	_cleanup_buf_ struct buf out = BUF_UP_TO(RECOGNIZE_OUT);

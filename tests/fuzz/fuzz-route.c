@@ -57,7 +57,7 @@ static void check_fields(const char *text)
 	field_via(text, "id", &ours);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET("route", data, size)
 {
 	char *text = malloc(size + 1), *rest = text, *method, *target, *field;
 

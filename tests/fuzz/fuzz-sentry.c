@@ -46,7 +46,7 @@ static void check_request(struct span in)
 	buf_release(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("sentry", p, n)
 {
 	struct buf text = BUF_UP_TO(64u << 20);
 	struct span in = {p, n};

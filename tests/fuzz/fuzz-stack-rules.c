@@ -49,7 +49,7 @@ static void look(struct sym *s, uint64_t address)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("stack-rules", p, n)
 {
 	struct view v = view_of_mem(p + MIN(n, 2), n - MIN(n, 2));
 	size_t budget = 1u << 20;

@@ -18,7 +18,7 @@ static int seen(void *ctx, const struct symbol_place *p)
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("symbol-path", p, n)
 {
 	char *text = malloc(n + 1);
 

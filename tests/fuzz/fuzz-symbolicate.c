@@ -71,7 +71,7 @@ static void ask(const struct symb_api *api, struct span body, struct symb *s)
 	request_release(&q);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("symbolicate", p, n)
 {
 	struct symb *s = calloc(1, sizeof(*s));
 

@@ -50,7 +50,7 @@ static void check_hold(const char *text)
 	buf_release(&line);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("tokens", p, n)
 {
 	char *text = malloc(n + 1);
 

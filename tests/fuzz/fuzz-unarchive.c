@@ -42,7 +42,7 @@ static void read_member(struct unarchive *u, bool skip)
 	fuzz_must(last + 1, "the bytes can be read");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("unarchive", p, n)
 {
 	struct unarchive_opts o = {.limits = {BYTES_MOST, MEMBERS_MOST}, .stall_seconds = 5};
 	struct unarchive_member m;

@@ -60,7 +60,7 @@ static int run(const uint8_t *p, size_t n, size_t step, struct sum *out)
 	return r;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("unpack", p, n)
 {
 	const struct packing *packing = packing_of(p, n);
 	struct sum whole, parts;

@@ -64,7 +64,7 @@ static void print(const struct stacks *s)
 	buf_release(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("unwind-records", p, n)
 {
 	static const struct stack_module modules[] = {{.base = 0x1000, .end = 0x2000},
 		{.base = 0x5000, .end = UINT64_MAX}};

@@ -52,7 +52,7 @@ static void check_claim(const char *text)
 	free(a);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET("upload", data, size)
 {
 	char *text = malloc(size + 1), *rest = text;
 	struct view v = view_of_mem(data, size);

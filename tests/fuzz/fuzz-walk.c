@@ -29,7 +29,7 @@ static int load(struct walk *w, const struct walk_source *from)
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("walk", p, n)
 {
 	_cleanup_free_ uint8_t *copy = malloc(n ? n : 1); /* that ends where the dump ends */
 	struct view v = view_of_mem(copy, n);

@@ -61,7 +61,7 @@ static void try_member(struct zip *z, const struct zip_entry *entry, char *a, ch
 	fuzz_must(n == made && memcmp(a, whole, n) == 0, "other bytes at once");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+FUZZ_TARGET("zip", p, n)
 {
 	struct view v = view_of_mem(p, n);
 	_cleanup_free_ char *a = malloc(BYTES_MOST), *b = malloc(BYTES_MOST);

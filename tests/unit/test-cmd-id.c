@@ -142,7 +142,7 @@ START_TEST(names_are_not_trusted)
 }
 END_TEST
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const TTest *const tests[] = {exit_codes, a_pipe_is_not_waited_for, json,
 		names_are_not_trusted, NULL};
@@ -155,3 +155,5 @@ int main(void)
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command) == 0 ? r : EXIT_FAILURE;
 }
+
+UNIT_ROW("cmd-id", run_tests)

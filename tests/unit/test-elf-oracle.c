@@ -196,10 +196,12 @@ START_TEST(files_made_here)
 }
 END_TEST
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const TTest *const tests[] = {files_of_this_system, files_made_here, NULL};
 
 	elf_version(EV_CURRENT);
 	return unit_run("elf-oracle", tests);
 }
+
+UNIT_ROW("elf-oracle", run_tests)

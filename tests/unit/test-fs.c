@@ -1256,7 +1256,7 @@ static bool can_mount(void)
 	return fd >= 0 && geteuid() == 0;
 }
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const TTest *const plain[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode,
 		NULL};
@@ -1269,3 +1269,5 @@ int main(void)
 
 	return unit_run("fs", can_mount() ? all : plain);
 }
+
+UNIT_ROW("fs", run_tests)

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "unit/row.h"
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -310,7 +311,7 @@ static int result(unsigned nth, unsigned least, const char *what)
 	return bad;
 }
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const char *top = getenv("top_srcdir");
 	int bad;
@@ -330,3 +331,5 @@ int main(void)
 	each_row(shared, "fixtures/built/ids.sentry-cli.tsv", check_built);
 	return bad | result(2, 50, "other tools' identifiers");
 }
+
+UNIT_ROW("obj-vectors", run_tests)

@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "layout/layout.h"
 #include "layout/tree.h"
+#include "unit/row.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -345,7 +346,7 @@ static int shared_tables(const char *top)
 	return result(3, 1500, "another tool's paths");
 }
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const char *top = getenv("top_srcdir");
 	int bad;
@@ -358,3 +359,5 @@ int main(void)
 	free(differences.text);
 	return bad;
 }
+
+UNIT_ROW("path-vectors", run_tests)

@@ -326,7 +326,7 @@ static int one_damaged(const char *path)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int run_tests(int argc, char **argv)
 {
 	const TTest *const tests[] = {equals_the_whole, bytes_that_never_come, in_a_worker, a_worker_that_lies, NULL};
 	int r = 0;
@@ -335,3 +335,5 @@ int main(int argc, char **argv)
 		r = one_damaged(argv[i]);
 	return argc > 1 ? r < 0 : unit_run("pdb-partial", tests);
 }
+
+UNIT_ROW("pdb-partial", run_tests)

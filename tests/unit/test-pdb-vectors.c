@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "convert/make.h"
 #include "pdb/find.h"
+#include "unit/row.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -360,7 +361,7 @@ static int check_one(const char *path, const char *table, bool letters)
 	return failed != 0;
 }
 
-int main(int argc, char **argv)
+static int run_tests(int argc, char **argv)
 {
 	const char *top = getenv("top_srcdir") ? getenv("top_srcdir") : ".";
 	char path[4096];
@@ -377,3 +378,5 @@ int main(int argc, char **argv)
 	printf("1..%d\n", test_number);
 	return failed != 0;
 }
+
+UNIT_ROW("pdb-vectors", run_tests)

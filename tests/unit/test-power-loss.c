@@ -372,7 +372,7 @@ START_TEST(without_syncs_bits_lie)
 }
 END_TEST
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	Suite *s = suite_create("power-loss");
 	TCase *c = tcase_create("power-loss");
@@ -394,3 +394,5 @@ int main(void)
 	srunner_free(r);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+UNIT_ROW("power-loss", run_tests)

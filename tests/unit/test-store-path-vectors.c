@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
+#include "unit/row.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -276,7 +277,7 @@ static int result(unsigned nth, unsigned least, const char *what)
 	return bad;
 }
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const char *top = getenv("top_srcdir");
 	char shared[3072];
@@ -304,3 +305,5 @@ int main(void)
 	free(printed.text);
 	return bad;
 }
+
+UNIT_ROW("store-path-vectors", run_tests)

@@ -1787,7 +1787,7 @@ START_TEST(many_threads)
 }
 END_TEST
 
-int main(void)
+static int run_tests(int argc, char **argv)
 {
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
@@ -1823,3 +1823,5 @@ int main(void)
 	srunner_free(r);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+UNIT_ROW("store", run_tests)

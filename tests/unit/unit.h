@@ -1,7 +1,9 @@
-/* Makes one TAP program of libcheck tests: UNIT_MAIN("folder", test_a, test_b) runs START_TESTs in
- * order. */
+/* Makes one TAP test of libcheck tests: UNIT_MAIN("folder", test_a, test_b) in tests/unit/test-folder.c runs
+ * START_TESTs in order. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "unit/row.h"
+
 #include <check.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,8 +59,9 @@ static inline int unit_run(const char *name, const TTest *const *tests)
 }
 
 #define UNIT_MAIN(name, ...)                                                                       \
-	int main(void)                                                                             \
+	static int run_tests(int argc, char **argv)                                                \
 	{                                                                                          \
 		const TTest *const tests[] = {__VA_ARGS__, NULL};                                  \
 		return unit_run(name, tests);                                                      \
-	}
+	}                                                                                          \
+	UNIT_ROW(name, run_tests)

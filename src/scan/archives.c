@@ -54,7 +54,6 @@ static bool is_unchanged(int fd, const struct scan_file *f)
 
 static int open_archive(const struct scan *s, const struct order *o, int *fd)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(2 * PATH_MAX);
 	_cleanup_close_ int root = open(s->path, O_PATH | O_DIRECTORY | O_CLOEXEC), dir = -1;
 	int r = root < 0 ? -errno : beneath_open_dir(&(struct beneath){.base = root}, o->dir->path, &dir);
 

@@ -82,7 +82,8 @@ offers "wasm_code wasm_debug!" symfs paths --type wasm
 offers "--code-file --code-id!" symfs paths --co
 offers "mine.conf!" symfs paths mi
 
-symfs=${top_builddir:-.}/symfs
+symfs=${top_builddir:-.}/symfs helps=$tmp/helps
+"$symfs" help --dump >"$helps" || exit 1
 . "$top/tests/tables.sh"
 one_line() { tr '\n' ' ' | sed 's/ $//'; }
 offers "$(commands_named | one_line) --help --version!" symfs ""

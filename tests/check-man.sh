@@ -37,6 +37,10 @@ done
 # for each one without a place.
 symfs=${top_builddir:-.}/symfs
 man=$top/man
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+helps=$tmp/helps
+"$symfs" help --dump >"$helps" || bad "symfs help --dump ends with $?"
 . "$top/tests/tables.sh"
 lacks() { echo "$1 does not describe $2"; }
 
@@ -84,8 +88,6 @@ attributes_without_place()
 		lacks symfs.1 "user.symfs.$word"; done
 }
 asked() { seen=$((seen + $(wc -l <"$tmp/words"))); }
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
 
 # ask LEAST LIST CHECK [ARG]: at least that many words, each with a place; a word that is invented has none.
 ask()

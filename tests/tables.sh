@@ -1,21 +1,23 @@
 # The words of the program's help and tables: check-man.sh and check-completions.sh look for all of
-# them in the manual pages and the completions. This file sets nothing, and needs $top and $symfs.
-# Each function prints one word a line.
+# them in the manual pages and the completions. This file sets nothing, and needs $top, $symfs, and
+# $helps, a file with the output of `symfs help --dump`. Each function prints one word a line.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=sh
 
-commands_named() { "$symfs" --help | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p'; }
+help_text() { awk -v name="$1" '/^== / { it = $2 == name; next } it' "$helps"; } # COMMAND|options|symfs
+
+commands_named() { help_text symfs | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p'; }
 
 # Subcommands stand first in the usage of a command: `usage: symfs cache ls|stats ...`, `sources [check]`.
 subcommands_named() # COMMAND
 {
-	"$symfs" "$1" --help | sed -n "1s/^usage: symfs $1 \[*\([a-z|]*\)\]* .*/\1/p" | tr '|' '\n' | grep .
+	help_text "$1" | sed -n "1s/^usage: symfs $1 \[*\([a-z|]*\)\]* .*/\1/p" | tr '|' '\n' | grep .
 }
 
 # The options of a command alone, without those that each command with a configuration has.
 options_named() # COMMAND
 {
-	"$symfs" "$1" --help | sed -n '/--config/q; /--help/q; s/^  [-a-z, ]\{4\}\(--[a-zA-Z-]*\).*/\1/p'
+	help_text "$1" | sed -n '/--config/q; /--help/q; s/^  [-a-z, ]\{4\}\(--[a-zA-Z-]*\).*/\1/p'
 }
 
 layouts_named() { sed -n 's/^	{"\([a-z_0-9]*\)", "[a-z_0-9]*", .*/\1/p' "$top/src/layout/layouts.c"; }

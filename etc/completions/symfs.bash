@@ -115,7 +115,8 @@ _symfs_options()
 	why) _symfs_words "--ask --type --json $_symfs_common" ;;
 	status) _symfs_words "-w --watch --json --help" ;;
 	sources) _symfs_words "--json $_symfs_common" ;;
-	help | version) _symfs_words "--help" ;;
+	help) _symfs_words "--dump --help" ;;
+	version) _symfs_words "--help" ;;
 	config) _symfs_words "--force -o --output --help" ;;
 	cache) _symfs_words "--misses --dry-run --bucket --type --json $_symfs_common" ;;
 	gsym)

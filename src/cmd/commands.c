@@ -102,18 +102,35 @@ static int help_of(const struct cmd *c)
 	return c->run(2, argv);
 }
 
+/* Prints all texts of `symfs help`. A line `== NAME` comes before each. */
+static void dump_help(void)
+{
+	printf("== symfs\n");
+	commands_print(stdout);
+	printf("== options\n");
+	app_print_options();
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		printf("== %s\n", commands[i]->name);
+		help_of(commands[i]);
+	}
+}
+
 static int run_help(int argc, char **argv)
 {
+	bool dump = false;
+	const struct opt own[] = {{"dump", 0, NULL, "print all texts, each after `== NAME`", &dump}, {0}};
 	struct app_args args;
-	int status = app_options(&args, &cmd_help, NULL, &argc, argv);
+	int status = app_options(&args, &cmd_help, own, &argc, argv);
 
 	if (status >= 0)
 		return status;
-	if (argc > 2) {
+	if (argc > (dump ? 1 : 2)) {
 		fprintf(stderr, "symfs help: expected one COMMAND; try: symfs help\n");
 		return EXIT_USAGE;
 	}
-	if (argc == 2 && strcmp(argv[1], "options") == 0)
+	if (dump)
+		dump_help();
+	else if (argc == 2 && strcmp(argv[1], "options") == 0)
 		app_print_options();
 	else if (argc == 2)
 		return command_find(argv[1]) ? help_of(command_find(argv[1])) : command_unknown(argv[1]);
@@ -124,7 +141,7 @@ static int run_help(int argc, char **argv)
 
 const struct cmd cmd_help = {
 	.name = "help",
-	.args = "[COMMAND|options]",
+	.args = "[COMMAND|options|--dump]",
 	.help = "Lists the commands; or prints the usage, options and examples of one. `options`\n"
 		"are those that all commands with sources share",
 	.examples = {"symfs help", "symfs help get"},

@@ -217,6 +217,6 @@ int worker_check(int (*each)(void *ctx, int dir, const char *path), void *ctx, s
 			done = list_files(programs[i], all[i].text, each, ctx, to);
 		r = r == 0 ? done : r;
 	}
-	return r == 0 ? 0 : err_set(e, -EIO, "%.*s; symfs needs all of its programs: install them again, where the user "
-		"of the daemon may execute them", (int)strcspn(own.text, "\n"), own.text);
+	return r == 0 ? 0 : err_set(e, -EIO, "%.*s; symfs needs all of its programs: install them again, where the "
+		"user of the daemon may execute them", (int)strcspn(own.text, "\n"), own.text);
 }

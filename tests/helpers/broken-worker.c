@@ -1,7 +1,7 @@
-/* The program `convert`, which obeys its input. If a file contains "worker: crash", the worker
- * crashes; with "worker: hang" it runs for ever; with "worker: full" it reports that it has too
- * little memory. With "worker: open PATH\n" it crashes if it can open that file. With "worker: write PATH\n" it tries to create that file, as its daemon could.
- * With "worker: wait PATH\n" it waits until that file exists, and then works as usual. */
+/* The program `convert`, which obeys its input. If a file contains "worker: crash", the worker crashes; with
+ * "worker: hang" it runs for ever; with "worker: full" it reports that it has too little memory. With
+ * "worker: open PATH\n" it crashes if it can open that file. With "worker: write PATH\n" it tries to create that
+ * file, as its daemon could. With "worker: wait PATH\n" it waits until that file exists, and then works as usual. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 int real_main(int argc, char **argv);
 #define main real_main

@@ -74,6 +74,7 @@ done
 
 # ---- config init --------------------------------------------------------------------------------------
 conf=$XDG_CONFIG_HOME/symfs/symfs.conf
+rm -r "$XDG_CONFIG_HOME/symfs"
 DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/ http://127.0.0.1:2" \
   _NT_SYMBOL_PATH='srv*http://127.0.0.1:3/symbols' \
   "$SYMFS" config init >"$TMP/out" 2>"$TMP/err" || fail "config init: $(cat "$TMP/err")"

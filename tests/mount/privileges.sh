@@ -157,7 +157,8 @@ HOME=$TMP/home
 wait_for grep -q "cannot read $TMP/closed/source: .*read-all" "$TMP/far.log" ||
   fail "the log does not say that a source is closed"
 symfs_umount far
-# A store of which nothing is there yet, and a home that run-as cannot enter.
+# A store of which nothing is there yet, and a home without a configuration that run-as cannot enter.
+rm -r "$XDG_CONFIG_HOME/symfs"
 chmod 700 "$TMP/home"
 symfs_mount buried --run-as nobody --source "gdb@$TMP/own" --cache "$TMP/new/deep/store"
 [ "$(stat -c %u "$TMP/new/deep/store")" = 65534 ] || fail "whose store? $(stat -c %u "$TMP/new/deep/store")"

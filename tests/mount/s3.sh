@@ -47,7 +47,8 @@ sign() { # KEY -> status
 [ "$(fetch_url -o /dev/null -w '%{http_code}' "$s3/symbols/x")" = 403 ] || fail "the test server serves anybody"
 
 base() { printf '[source "store"]\nkind = s3\nbucket = symbols\nlayout = symstore\n'; }
-conf() { rm -f "$TMP/conf"; base >"$TMP/conf"; [ $# = 0 ] || printf '%s\n' "$@" >>"$TMP/conf"; cat "$DEADLINES" >>"$TMP/conf"
+conf() { rm -f "$TMP/conf"; base >"$TMP/conf"; [ $# = 0 ] || printf '%s\n' "$@" >>"$TMP/conf"
+cat "$DEADLINES" >>"$TMP/conf"
 rm -rf "$TMP/store"; }
 symfs() { timeout 600 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }

@@ -38,7 +38,8 @@ begins() { cmp -s -n "$(stat -c %s "$1")" "$1" "$file" || fail "$1 is no beginni
 # get_slowly [CURL-ARGS...]: in the background; body in $TMP/body, head in $TMP/head, curl_pid.
 get_slowly() {
   rm -f "$TMP/body" "$TMP/head"
-  curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -N -o "$TMP/body" -D "$TMP/head" "$@" "$U$url" >"$TMP/curl.log" 2>&1 &
+  curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -N -o "$TMP/body" -D "$TMP/head" "$@" "$U$url" \
+    >"$TMP/curl.log" 2>&1 &
   curl_pid=$!
   PIDS="$PIDS $curl_pid"
 }

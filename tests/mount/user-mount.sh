@@ -120,7 +120,8 @@ grep -q "^symfs mount: $mnt: fusermount3 did not mount within 1 s and was ended"
   fail "fusermount3 that hangs: $(cat "$TMP/late.log")"
 wait_gone "$el_program" || fail "fusermount3 that hangs was not ended"
 ends_late 2000 'kill -STOP $PPID'
-grep -q "^symfs mount: $mnt: the daemon, process $el_daemon, did not mount within 2 s and was ended" "$TMP/late.log" ||
+grep -q "^symfs mount: $mnt: the daemon, process $el_daemon, did not mount within 2 s and was ended" \
+  "$TMP/late.log" ||
   fail "a daemon that hangs: $(cat "$TMP/late.log")"
 wait_gone "$el_daemon" || fail "a daemon that hangs was not ended"
 kill "$el_program"

@@ -416,8 +416,8 @@ static const struct fault_row {
 	{"slow&arg=100", -EFBIG, 200, 0, BIG - 1},
 	{"slow&arg=3600000", -ETIMEDOUT, 0, 0},
 };
-/* A transfer that stalls does so after `stall_ms`. On a busy machine it may stall before the bytes that it should get:
- * then it is tried again, with a longer time. */
+/* A transfer that stalls does so after `stall_ms`. On a busy machine it may stall before the bytes that it should
+ * get: then it is tried again, with a longer time. */
 static void fault_run(struct place *p, struct got *g, const struct fault_row *row, unsigned stall_ms)
 {
 	got_init(g, p->n, p->up.url, "/big");

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
   "--hide-scrollbars", "--no-first-run", "--remote-debugging-pipe"];
-const WAIT_MS = 30000;
+const WAIT_MS = 300000;
 
 export class Browser {
   constructor(program, profile) {

@@ -24,7 +24,7 @@ async function shows(text, selector = "main") {
 }
 
 async function soon(selector, text) {
-  for (const end = Date.now() + 20000; Date.now() < end; await new Promise((done) => setTimeout(done, 100)))
+  for (const end = Date.now() + 300000; Date.now() < end; await new Promise((done) => setTimeout(done, 100)))
     if ((await browser.read(selector)).includes(text)) return;
   throw new Error(`"${text}" does not come: ${await browser.read(selector)}`);
 }
@@ -157,7 +157,7 @@ async function administrator() {
   });
   await task("a running download, without loading the page again", async () => {
     await open("/status");
-    const child = execFileSync("sh", ["-c", `curl -gsS --noproxy '*' --max-time 60 -o /dev/null '${facts.url}${facts.slow}' >/dev/null 2>&1 & echo $!`]);
+    const child = execFileSync("sh", ["-c", `curl -gsS --noproxy '*' --max-time 300 -o /dev/null '${facts.url}${facts.slow}' >/dev/null 2>&1 & echo $!`]);
     await soon("#activity", "receiving");
     must(/of \d/.test(await browser.read("#activity")), await browser.read("#activity"));
     process.kill(+child.toString());

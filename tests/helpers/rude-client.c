@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 		setrlimit(RLIMIT_NOFILE, &l);
 	}
 	port = (unsigned)strtoul(argv[1], NULL, 10);
-	alarm(60);
+	alarm(600);
 	if (strcmp(what, "idle") == 0 && argc >= 4)
 		return idle((unsigned)strtoul(argv[3], NULL, 10), argc > 4 ? argv[4] : NULL);
 	if (strcmp(what, "slow") == 0)

@@ -39,7 +39,7 @@ After=$1}
 Type=oneshot
 ExecStart=/bin/sh /symfs-test/out/check.sh
 ExecStopPost=/bin/systemctl poweroff --force --force
-TimeoutStartSec=100
+TimeoutStartSec=600
 EOF
   # Two containers at once would have the same control groups.
   exec 7<"$(command -v systemd-nspawn)"
@@ -47,7 +47,7 @@ EOF
   # It ends in any case, and holds no mounts of other tests.
   "$top_srcdir/scripts/apart" sh -c '[ -z "$CONTAINER_FUSE" ] || {
     mknod "$0/fuse" c 10 229 && chmod 666 "$0/fuse" && mount --bind "$0/fuse" /dev/fuse; } && exec "$@"' "$TMP" \
-    timeout -k 5 300 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
+    timeout -k 5 700 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
     ${CONTAINER_FUSE:+--bind=/dev/fuse} --bind-ro="$SYMFS:/symfs-test/bin/symfs" \
     --bind-ro="${SYMFS%/*}/libexec:/symfs-test/bin/libexec" --bind="$TMP/etc:/symfs-test/etc" \
     --bind="$OUT:/symfs-test/out" --bind-ro="$TMP/srv:/symfs-test/srv" --bind-ro="$UNITS:/etc/systemd/system" \

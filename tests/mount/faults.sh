@@ -36,8 +36,6 @@ echo '<!DOCTYPE html><html><title>Sign in</title></html>' >"$ROOT/spare/portal.h
 gzip -c "$ROOT/spare/other.debug" >"$ROOT/spare/other.gz"
 
 # ---- what is measured ----------------------------------------------------------------------------
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
-
 # words_of COMMAND...: runs it; sets error to the errno's words, or ok, and took to milliseconds, for the table.
 words_of() {
   wo_from=$(now_ms)

@@ -19,7 +19,7 @@ LATER=$((SERVERS * 3)) # files that are asked for while the bucket does not answ
 FRONTS=${SYMFS_CLUSTER_FRONTS:-nginx haproxy}
 CONF= # of the servers
 SIZE=$((MIB << 20)) RATE=$(((MIB << 20) / SECONDS_OF_ONE))
-BOUND=$((SECONDS_OF_ONE * 20 + 60)) # seconds after which a client has failed
+BOUND=$((SECONDS_OF_ONE * 20 + WAIT_MOST)) # seconds after which a client hangs
 
 # ---- one large file, and many small ones ------------------------------------------------------
 head -c $((SIZE - 100000)) /dev/urandom >"$TMP/noise"
@@ -297,7 +297,8 @@ try_visible() {
       fail "$front: an upload is on $(wc -l <"$TMP/visible") other servers"
     v_slow=$(sort -n "$TMP/visible" | tail -n 1)
     say "$front: an upload was answered after $((v_done - v_start)) ms, and on all servers $v_slow ms later ($(sort -n "$TMP/visible" | tr '\n' ' '))"
-    [ "$v_slow" -lt 2000 ] || fail "$front: an upload is visible after $v_slow ms"
+    [ -z "${SYMFS_CLUSTER_ALONE:-}" ] || [ "$v_slow" -lt 2000 ] ||
+      fail "$front: an upload is visible after $v_slow ms"
   done
 }
 

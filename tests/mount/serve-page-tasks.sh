@@ -23,7 +23,7 @@ sym "${DIGITS}1" b >"$TMP/up/b.pdb/${DIGITS}1/b.sym"
 CPDB=4249D99D0C4049318610F4E4FB0B69361
 sym $CPDB c >"$TMP/c.sym"
 upstream_start up --root "$TMP/up"
-upstream_fault "$URL_up" "*$SLOW*" trickle 200000
+upstream_hold "$URL_up" "*$SLOW*" 1500000
 
 # A server that has been at work: files that it has, that it lacks, and errors. One of its sources is dead.
 { printf '[source "files"]\nurl = %s\nlayout = debuginfod\n[source "symbols"]\nurl = %s\nlayout = breakpad\n' \

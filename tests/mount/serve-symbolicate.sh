@@ -17,13 +17,8 @@ symfs_serve one --source "breakpad@$URL_sym" --allow-origins '*'
 posts_to() { # NAME URL
   cat >"$TMP/$1" <<EOF
 #!/bin/sh
-<<<<<<< HEAD
-code=\$(curl -gsS --noproxy '*' --max-time 60 -o "$TMP/answer" -w '%{http_code} %{content_type}' \\
+code=\$(curl -gsS --noproxy '*' --max-time $WAIT_MOST -o "$TMP/answer" -w '%{http_code} %{content_type}' \\
   -H 'Expect:' -H 'Content-Type: text/plain' --data-binary @- "$2/symbolicate/\$2") || exit 9
-=======
-code=\$(curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o "$TMP/answer" -w '%{http_code} %{content_type}' \\
-  -H 'Expect:' -H 'Content-Type: text/plain' --data-binary @- "$URL_one/symbolicate/\$2") || exit 9
->>>>>>> ed104d49 (tests: unfinished: unit tests without clocks)
 cat "$TMP/answer"
 case \$code in "200 application/json") exit 0 ;; "400 application/json" | "413 application/json") exit 1 ;; esac
 echo "\$code" >&2

@@ -20,7 +20,7 @@ cat >"$OUT/check.sh" <<'EOF'
 exec >/symfs-test/out/said 2>&1
 SYM=a.so/111111111111111111111111111111110/a.so.sym
 unit=symfs-serve.service
-ask() { echo "$1: $(curl -sS -m 60 -o /tmp/body -w '%{http_code}' "http://127.0.0.1:8737/$2")"; }
+ask() { echo "$1: $(curl -sS --max-time 300 -o /tmp/body -w '%{http_code}' "http://127.0.0.1:8737/$2")"; }
 # The service answers a little before systemd has read that it is ready: a start that is under way is waited for.
 active() {
   [ "$(systemctl is-active $unit)" != activating ] || systemctl start $unit
@@ -37,10 +37,10 @@ pid=$(is MainPID)
 [ "$(stat -c %u /proc/$pid/root/var/cache/private/symfs-serve)" = "$(stat -c %u /proc/$pid)" ] && echo "its own cache"
 mkdir -p /symfs-test/etc && printf '[source "other"]\npath = /symfs-test/nowhere\nlayout = breakpad\n' >>/symfs-test/etc/symfs.conf
 systemctl reload $unit && echo reloaded
-curl -sS -m 60 -o /tmp/page http://127.0.0.1:8737/status; grep -q 'data-name="where">/symfs-test/nowhere' /tmp/page && echo "new source"
+curl -sS --max-time 300 -o /tmp/page http://127.0.0.1:8737/status; grep -q 'data-name="where">/symfs-test/nowhere' /tmp/page && echo "new source"
 [ "$(is MainPID)" = "$pid" ] && echo "the same process"
 systemctl kill -s KILL $unit
-for _ in $(seq 600); do [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ] && break; sleep 0.1; done
+until [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ]; do sleep 0.1; done
 echo "restarts: $(is NRestarts)"
 ask again $SYM
 systemctl stop $unit 2>/dev/null
@@ -57,7 +57,7 @@ Environment="SYMFS_SERVE_ARGS=--config=/symfs-test/etc/symfs.conf --upload --tok
 UNIT
 systemctl daemon-reload && systemctl restart $unit && echo restarted
 ask "without a token" $SYM
-echo "with a token: $(curl -sS -m 60 -o /tmp/body -w '%{http_code}' -H 'Auth-Token: 0123456789abcdef' "http://127.0.0.1:8737/$SYM")"
+echo "with a token: $(curl -sS --max-time 300 -o /tmp/body -w '%{http_code}' -H 'Auth-Token: 0123456789abcdef' "http://127.0.0.1:8737/$SYM")"
 echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs-*' | wc -l)"
 journalctl -u $unit -u symfs-serve.socket --no-pager >/symfs-test/out/journal
 echo end

@@ -20,9 +20,8 @@ PROG=$TMP/a/bin/prog DEBUG=$TMP/a/debug/prog.debug
 ID=$(build_id "$PROG")
 LIB=$(build_id "$TMP/a/bin/libprog.so")
 
-symfs_serve one --upload --idle-seconds 2
+symfs_serve one --upload
 U=$URL_one STORE=$TMP/store-one
-PORT=${U##*:}
 
 # ---- a file, and each layout that finds it ------------------------------------------------
 ask 404 "/buildid/$ID/debuginfo"
@@ -118,7 +117,9 @@ for _ in 1 2 3; do
 done
 ask 404 "/buildid/$LIB/executable"
 # Half a body, and then silence; a byte now and then; a body without end.
-[ "$("$RUDE" "$PORT" drip "PUT /buildid/$LIB/executable")" = closed ] || fail "a body that drips"
+symfs_serve brisk --upload --idle-seconds 2
+U=$URL_brisk STORE=$TMP/store-brisk
+[ "$("$RUDE" "${U##*:}" drip "PUT /buildid/$LIB/executable")" = closed ] || fail "a body that drips"
 wait_for no_drafts || fail "the draft of a slow upload stays"
 # Slower than the idle time allows a silence, but steady.
 head -c 150000 "$TMP/noise" >"$TMP/noise2"
@@ -126,7 +127,8 @@ objcopy --add-section .noise="$TMP/noise2" "$TMP/a/full/libprog.so" "$TMP/steady
 put 201 "/buildid/$LIB/executable" "$TMP/steady" --limit-rate 40000 -H Expect:
 ask 200 "/buildid/$LIB/executable"
 same_file "$TMP/body" "$TMP/steady"
-ask 204 "/buildid/$LIB/executable" -X DELETE
+symfs_unserve brisk
+U=$URL_one STORE=$TMP/store-one
 
 # 16 clients send one file at once: all of them succeed, and the bytes are right.
 for n in $(seq 16); do
@@ -165,7 +167,7 @@ import socket, sys
 host, port = sys.argv[1].split(":")
 for head in "Transfer-Encoding: chunked", "Content-Length: 99999999999":
     s = socket.create_connection((host, int(port)))
-    s.settimeout(60)
+    s.settimeout(300)
     s.sendall(("PUT /buildid/%s/executable HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n" % (sys.argv[2], sys.argv[1], head)).encode())
     piece, sent = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n", 0
     said = s.recv(4096) if "Length" in head else b"" # this head alone is refused, before a byte of the body

@@ -62,7 +62,7 @@ os.makedirs('/run/systemd/journal')
 def bound(kind, path):
     s = socket.socket(socket.AF_UNIX, kind)
     s.bind(path)
-    s.settimeout(120)
+    s.settimeout(300)
     return s
 journal = bound(socket.SOCK_DGRAM, '/run/systemd/journal/socket')
 door = bound(socket.SOCK_SEQPACKET, '/run/systemd/coredump')

@@ -104,11 +104,8 @@ get "debuginfod/buildid/$id/executable" >/dev/null ||
 # A server that stands still is given up after that time.
 rm -r "$TMP/store"
 upstream_fault "$d" "*executable" silent-after 4096
-start=$(now_ms)
 DEBUGINFOD_TIMEOUT=1 get "debuginfod/buildid/$id/executable" >/dev/null
-[ $? = 3 ] || fail "DEBUGINFOD_TIMEOUT: $(cat "$TMP/err")"
-took=$(($(now_ms) - start))
-[ $took -ge 900 ] && [ $took -lt 15000 ] || fail "DEBUGINFOD_TIMEOUT=1 took $took ms"
+[ $? = 3 ] && grep -q 'no byte for 1000 ms' "$TMP/err" || fail "DEBUGINFOD_TIMEOUT: $(cat "$TMP/err")"
 DEBUGINFOD_TIMEOUT=soon "$SYMFS" sources >"$TMP/out" 2>&1 || fail "nonsense in DEBUGINFOD_TIMEOUT: $(cat "$TMP/out")"
 grep -q 'DEBUGINFOD_TIMEOUT.*soon' "$TMP/out" || fail "nonsense in DEBUGINFOD_TIMEOUT is not reported"
 

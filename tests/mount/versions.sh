@@ -25,22 +25,19 @@ new_file() {
   done
 }
 
-# The deadline is long, so that what waits for it is seen.
-LIMITS='--lookup-deadline 60s --stall-timeout 30s --breaker-seconds 1s --byte-ranges always'
-BOUND=25000
+# The deadlines are so long that a command that waits for one of them is killed before.
+LIMITS='--lookup-deadline 1h --stall-timeout 1h --breaker-seconds 1s --byte-ranges always'
 upstream_start ranges --root "$ONE" --rate 6000000
 upstream_start plain --root "$ONE" --rate 6000000 --no-range
 upstream_start two --root "$TWO"
 
-# at_once WHAT COMMAND...: sets rc; it took no deadline.
+# at_once WHAT COMMAND...: sets rc; it waits for no deadline.
 at_once() {
   ao_what=$1
   shift
-  from=$(now_ms)
-  timeout -s KILL 600 "$@" 2>>"$TMP/err"
+  timeout 300 "$@" 2>>"$TMP/err"
   rc=$?
-  took=$(($(now_ms) - from))
-  [ $took -lt $BOUND ] || fail "$row: $ao_what took $took ms"
+  [ $rc != 124 ] || fail "$row: $ao_what waits for a deadline"
 }
 # is_whole WHAT FILE WANT: all of a version, and of which.
 is_whole() {

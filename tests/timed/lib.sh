@@ -5,8 +5,6 @@
 
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
-
 # scaled MS: a bound for an idle machine, as a bound for this machine.
 scaled() { echo $(($1 * ${SYMFS_TEST_FACTOR:-100} / 100)); }
 

@@ -172,7 +172,8 @@ objcopy --add-section .noise="$TMP/noise" "$late" "$TMP/mine" || fail objcopy
 head -c 300000 /dev/urandom >"$TMP/more"
 objcopy --add-section .noise="$TMP/more" "$late" "$TMP/theirs" || fail objcopy
 put_gdb "$TMP/slow" "$TMP/theirs" .debug
-upstream_start slow --root "$TMP/slow" --rate 100000
+upstream_start slow --root "$TMP/slow"
+upstream_hold "$URL_slow" '*' 200000
 name=gdb/$(gdb_path "$(build_id "$late")" .debug)
 store=$TMP/store-beaten
 "$SYMFS" get --no-default-sources --cache "$store" --source "gdb@$URL_slow" -o "$TMP/got" "$name" >"$TMP/out" 2>&1 &
@@ -181,6 +182,7 @@ PIDS="$PIDS $get"
 comes() { [ -n "$(find "$store/partial" "$store/sparse" -type f -size +300)" ]; }
 wait_for comes || fail "no download begins"
 "$SYMFS" add --cache "$store" "$TMP/mine" >"$TMP/add.out" || fail "add: $(cat "$TMP/add.out")"
+upstream_go "$URL_slow"
 wait "$get" || fail "symfs get fails with $? when the file is added: $(cat "$TMP/out")"
 same_file "$TMP/mine" "$TMP/got"
 

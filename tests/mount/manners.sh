@@ -91,10 +91,10 @@ mount_429() {
   symfs_mount m --source "debuginfod@$up" --lookup-deadline 600s --stall-timeout 600s
   case $1 in date) after=$(date_in "$2") ;; *) after=$2 ;; esac
   upstream_fault "$up" "*" status "429,$after" 1
-  cat "$TMP/m/$file" >/dev/null 2>&1 && fail "429 ($1)"
 }
 for form in seconds date; do
   mount_429 $form 3600
+  cat "$TMP/m/$file" >/dev/null 2>&1 && fail "429 ($form)"
   cat "$TMP/m/$file" >/dev/null 2>&1 && fail "read although the server wants time ($form)"
   [ "$(upstream_count "$up" get)" = 1 ] || fail "asked although the server wants time ($form)"
   grep -q 'ask again in\|HTTP 429' "$TMP/m/.symfs/sources" || fail "$form: $(cat "$TMP/m/.symfs/sources")"

@@ -56,9 +56,10 @@ why "$MNT_m/$path" | grep -q '"verdict":"not asked"' || fail "why before: $(why 
 grep -q 'not asked' "$MNT_m/.symfs/why/$path" || fail "why file"
 [ "$(upstream_count "$URL_up" get)" = 0 ] || fail "looking at .symfs asked the server"
 # To look at it begins to fetch it, and so small a file would be here a moment later.
-upstream_fault "$URL_up" "/${path#gdb/}" trickle 2000 1
+upstream_hold "$URL_up" "/${path#gdb/}" 2000
 getfattr -n user.symfs.state "$MNT_m/$path" >"$TMP/said" 2>&1
 grep -qE '"(remote|partial [0-9]+ %)"' "$TMP/said" || fail "state before: $(cat "$TMP/said")"
+upstream_go "$URL_up"
 cmp "$TMP/p/debug/foo.debug" "$MNT_m/$path" || fail "bytes"
 gets=$(upstream_count "$URL_up" get)
 

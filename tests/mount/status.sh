@@ -87,7 +87,7 @@ for m in one two three; do symfs_umount $m; done
 if command -v curl >/dev/null && command -v gcc >/dev/null && command -v objcopy >/dev/null; then
   make_two_large
   upstream_start up --root "$TMP/up"
-  upstream_fault "$URL_up" '*' trickle 300000
+  upstream_fault "$URL_up" '*' trickle 60000
   symfs_mount slow --source "gdb@$URL_up"
   cp "$(command -v cat)" "$TMP/a cat,1" # any name, also one with separators
   for n in 1 2; do

@@ -60,8 +60,7 @@ cold() { # DEADLINE NAME SOURCES...: a new store, and a mount on it
 }
 
 # costs_one DEADLINE NAME SOURCES...: gdb finds all lines. At most one deadline passes, and the bad servers are asked
-# for few of the files. After that gdb finds them without a
-# deadline, and the bad servers are asked for few files again.
+# for few of the files. After that gdb finds them without a deadline, and the bad servers are again asked for few.
 costs_one() {
   cold "$@"
   ask "$c_mnt" || { co_why="gdb says $(cat "$TMP/gdb.out")"; symfs_umount "$c_name"; return 1; }

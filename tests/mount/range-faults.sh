@@ -35,9 +35,11 @@ new_file() {
 
 upstream_start one --root "$ONE"
 upstream_start two --root "$TWO"
-# A slow machine only takes more time: a read fails at the lookup deadline, and the mount e1 alone has a short one.
-OPTIONS='--byte-ranges always --lookup-deadline 600s --stall-timeout 2s --breaker-seconds 1s'
+# A slow machine only takes more time: a read fails at the lookup deadline, and the mount e1 alone has a short one. A
+# request that stalls ends soon in the mount s1 alone.
+OPTIONS='--byte-ranges always --lookup-deadline 600s --stall-timeout 600s --breaker-seconds 1s'
 symfs_mount m1 --source "gdb@$URL_one" $OPTIONS
+symfs_mount s1 --source "gdb@$URL_one" $OPTIONS --stall-timeout 2s
 symfs_mount e1 --source "gdb@$URL_one" $OPTIONS --lookup-deadline 3s
 symfs_mount m2 --source "gdb@$URL_one" --source "gdb@$URL_two" $OPTIONS
 
@@ -109,14 +111,14 @@ done
 fault_row 'ranges are ignored' after m1 ok no-range '' 0
 fault_row 'another range comes' after m1 ok bad-range '' 0 ranges
 fault_row 'no HTTP, once' after m1 ok garbage '' 1 ranges
-fault_row 'a range is too slow' after m1 ok trickle 10 1 ranges
+fault_row 'a range is too slow' after s1 ok trickle 10 1 ranges
 fault_row '416' after m1 ok status 416 0 ranges
 fault_row '403 for ranges' after m1 ok status 403 0 ranges
 fault_row '503 for ranges' after m1 ok status 503 0 ranges
 fault_row 'a page instead' after m1 ok html '' 0 ranges
 fault_row 'more than announced' after m1 ok wrong-length -100 0 ranges
 fault_row 'less than announced' after m1 ok wrong-length 100 0 ranges
-fault_row 'no answer to ranges' after m1 ok silent '' 0 ranges
+fault_row 'no answer to ranges' after s1 ok silent '' 0 ranges
 fault_row 'the source is down' after m2 ok status 503
 fault_row 'the source forgot it' after m2 ok status 404
 fault_row 'the source has a page only' after m2 ok html
@@ -164,6 +166,7 @@ stored && fail "$row is in the store"
 right() { cmp -s "$MNT_m2/gdb/$name" "$file"; }
 wait_for right || fail "$row: the other source has the right one"
 symfs_umount m1
+symfs_umount s1
 symfs_umount e1
 symfs_umount m2
 exit 0

@@ -7,6 +7,7 @@
 #include "upload/assemble.h"
 #include "upload/filed.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -19,13 +20,18 @@ static unsigned events;
 static uint64_t last_size;
 static char last_what[32], last_detail[SENTRY_TEXT_MAX], last_user[64];
 
+/* On any worker's thread. A test reads the values only when no worker has a job. */
 static void on_event(void *ctx, const struct assembly_event *ev)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
 	events++;
 	last_size = ev->size;
 	snprintf(last_what, sizeof(last_what), "%s", ev->what);
 	snprintf(last_detail, sizeof(last_detail), "%s", ev->detail);
 	snprintf(last_user, sizeof(last_user), "%s", ev->user);
+	pthread_mutex_unlock(&lock);
 }
 
 static void start(void)

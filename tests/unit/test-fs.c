@@ -76,13 +76,7 @@ struct part_wait {
 static bool there(const struct fetch *f, const char *name);
 static void make(const struct fetch *f, const char *name);
 
-static struct part *the_part(struct fetch *f)
-{
-	static struct part p;
-
-	p.f = f;
-	return &p;
-}
+static struct part coming; /* its f is set before the threads start */
 
 struct part *part_ref(struct part *p)
 {
@@ -307,7 +301,7 @@ static void answer(struct fetch *f, const struct key *k, enum fetch_need need, s
 		out->r = -ENOENT;
 		out->miss_ms = 60000;
 	} else if (is(k, COMES) && need == FETCH_OPEN && !there(f, "stored")) {
-		out->part = the_part(f);
+		out->part = &coming;
 		out->size = COMES_SIZE;
 	} else if (is(k, COMES) && there(f, "stored")) {
 		out->blob = blob_made(k, 0);
@@ -569,6 +563,7 @@ static int daemon_main(const struct mounted *m, int up)
 	struct fs *fs;
 	int r;
 
+	coming.f = &f;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);

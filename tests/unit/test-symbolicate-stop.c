@@ -11,10 +11,11 @@
 /* In place of that of symb/symb.c. The pause is the time in which another thread may free the service. */
 static atomic_uint stops, by_others; /* by_others: on the threads that send signals */
 static pthread_t own;
+static _Thread_local int place; /* in the service, so that no two threads write to the same byte */
 
 void symb_stop(struct symb *s)
 {
-	volatile char *p = (volatile char *)s;
+	volatile char *p = (volatile char *)s + place;
 
 	for (int i = 0; i < 100; i++)
 		*p = 1; /* AddressSanitizer reports a write to freed memory */
@@ -25,8 +26,9 @@ void symb_stop(struct symb *s)
 
 static atomic_bool over;
 
-static void *send(void *unused)
+static void *send(void *arg)
 {
+	place = *(const int *)arg;
 	while (!atomic_load(&over)) {
 		pthread_kill(pthread_self(), SIGTERM);
 		sched_yield();
@@ -36,12 +38,13 @@ static void *send(void *unused)
 
 START_TEST(never_a_freed_one)
 {
+	const int places[3] = {1, 2, 3};
 	pthread_t thread[3];
 
 	own = pthread_self();
 	symbolicate_catch();
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, send, NULL), 0);
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, send, (void *)&places[i]), 0);
 	for (int i = 0; i < 20000 || atomic_load(&by_others) < 100; i++) {
 		struct symb *s = malloc(16);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Credentials go to the origin of the first URL, and nowhere else. */
-CURLcode easy_set_proof(struct transfer *t, bool home)
+CURLcode easy_set_hop(struct transfer *t, bool home)
 {
 	const struct net_req *p = &t->proof;
 	const struct option {
@@ -20,7 +20,8 @@ CURLcode easy_set_proof(struct transfer *t, bool home)
 		{CURLOPT_NETRC_FILE, p->netrc},
 		{CURLOPT_AWS_SIGV4, p->sigv4},
 	};
-	CURLcode c = CURLE_OK;
+	CURLcode c = curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION,
+		(long)(queue_has_flooded(t) ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
 
 	for (size_t i = 0; c == CURLE_OK && i < ARRAY_SIZE(options); i++)
 		c = curl_easy_setopt(t->easy, options[i].option, home ? options[i].value : NULL);
@@ -74,7 +75,6 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 	CURL *e = t->easy;
 
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -7,6 +7,7 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define MANY_ORIGINS 64
 #define SPEEDS 64 /* origins whose speed is remembered */
@@ -14,6 +15,12 @@
 struct net_host {
 	uint64_t origin; /* a hash; 0: a free slot */
 	struct speed speed;
+};
+
+struct net_socket {
+	int fd;
+	uint64_t watched; /* bytes read at the first look of watch.c at this round */
+	unsigned flooded; /* its local port, if watch.c has shut it down; else 0 */
 };
 
 struct net {
@@ -25,20 +32,28 @@ struct net {
 	unsigned host_usual; /* concurrent requests to one origin, unless a request says how many */
 	long host_most;	     /* connections to one host that libcurl may open: never fewer than host_usual */
 	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
+	uint64_t flooding[MANY_ORIGINS]; /* hashes of origins that flooded a connection: they get HTTP/1.1 */
 	struct net_host hosts[SPEEDS];
-	int *sockets; /* of libcurl's connections */
-	unsigned n_sockets;
-	uint64_t rounds;	     /* the number of rounds of the loop so far */
 	bool ending; /* the thread has seen `stopping` */
+
+	/* any thread */
+	_Atomic uint64_t rounds; /* the number of rounds of the loop so far */
+	_Atomic uint64_t took;	 /* the bytes of heads and bodies so far, as libcurl gives them to transfers */
 
 	pthread_mutex_t lock;
 	pthread_cond_t called; /* a net_call() has run */
+	pthread_cond_t watch;  /* `busy` or `ended` has changed */
 	/* under lock */
 	struct net_post *first, **last; /* calls to run */
 	bool stopping;
+	bool busy;  /* there are transfers; the net thread changes it, and reads it without the lock */
+	bool ended; /* the net thread has ended */
+	struct net_socket *sockets; /* of libcurl's connections; the net thread alone changes the list */
+	unsigned n_sockets;
+	uint64_t watched_round, watched_took; /* at the first look of watch.c at this round */
 
 	/* constant after net_start() */
-	pthread_t thread;
+	pthread_t thread, watcher;
 	char *user_agent;
 };
 
@@ -51,10 +66,17 @@ void timers_postpone(struct net *n, uint64_t ms); /* postpones all timers */
 /* socket.c: the sockets of libcurl's connections */
 int socket_open(struct net *n, int family, int type, int protocol); /* a socket, or -1 with errno */
 int socket_close(void *ctx, curl_socket_t fd);			    /* CURLOPT_CLOSESOCKETFUNCTION of a struct net */
+unsigned socket_port(int fd); /* the local port; 0: unknown */
+/* Whether watch.c has ended the connection from this local port. */
+bool sockets_flooded(struct net *n, unsigned port);
 /* Acknowledges at once what came on the connection from this local port. Some servers (Ceph's gateway, unless its
  * option tcp_nodelay is set) write head and body separately under Nagle's algorithm. The body then waits for the
  * acknowledgement of the head, which Linux delays by 40 ms on a connection that is used again. */
 void sockets_acknowledge(struct net *n, unsigned port);
+
+/* watch.c: the thread that ends floods */
+void *watch_main(void *n);
+void watch_note(struct net *n, bool busy); /* whether there are transfers, and so something to watch */
 
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);

@@ -152,7 +152,8 @@ static void *net_main(void *arg)
 		if (!calls_run(n))
 			break;
 		timers_run(n);
-		n->rounds++;
+		watch_note(n, n->transfers != NULL);
+		atomic_fetch_add(&n->rounds, 1);
 		curl_multi_perform(n->multi, &running);
 		transfers_end(n);
 		transfers_admit(n);
@@ -175,6 +176,7 @@ static void net_free(struct net *n)
 	if (n->multi)
 		curl_multi_cleanup(n->multi);
 	pthread_cond_destroy(&n->called);
+	pthread_cond_destroy(&n->watch);
 	pthread_mutex_destroy(&n->lock);
 	free(n->sockets);
 	free(n->user_agent);
@@ -206,7 +208,17 @@ static int multi_open(struct net *n, const struct net_opts *o)
 	return 0;
 }
 
-/* Starts the thread with all signals blocked, because the main thread handles them. This includes
+/* Ends the thread of watch.c. */
+static void watch_end(struct net *n)
+{
+	pthread_mutex_lock(&n->lock);
+	n->ended = true;
+	pthread_cond_signal(&n->watch);
+	pthread_mutex_unlock(&n->lock);
+	pthread_join(n->watcher, NULL);
+}
+
+/* Starts the threads with all signals blocked, because the main thread handles them. This includes
  * SIGPIPE, which TLS raises because MSG_NOSIGNAL has no effect there. Threads that libcurl starts inherit
  * this mask. */
 static int thread_open(struct net *n)
@@ -216,7 +228,12 @@ static int thread_open(struct net *n)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&n->thread, NULL, net_main, n);
+	r = pthread_create(&n->watcher, NULL, watch_main, n);
+	if (r == 0) {
+		r = pthread_create(&n->thread, NULL, net_main, n);
+		if (r != 0)
+			watch_end(n);
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -r;
 }
@@ -232,6 +249,7 @@ int net_start(struct net **out, const struct net_opts *o, struct err *e)
 	pthread_once(&once, curl_init);
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_cond_init(&n->called, NULL);
+	pthread_cond_init(&n->watch, NULL);
 	n->last = &n->first;
 	timers_init(n);
 	n->user_agent = strdup(o->user_agent ? o->user_agent : "symfs");
@@ -254,5 +272,6 @@ void net_stop(struct net *n)
 	curl_multi_wakeup(n->multi);
 	pthread_mutex_unlock(&n->lock);
 	pthread_join(n->thread, NULL);
+	watch_end(n);
 	net_free(n);
 }

@@ -20,9 +20,9 @@ static uint64_t origin_hash(const char *origin)
 	return hash_mix(origin, strlen(origin)) | 1;
 }
 
-static uint64_t *http2_hash(struct net *n, const char *origin)
+static unsigned origin_slot(const char *origin)
 {
-	return &n->many[origin_hash(origin) / 2 % MANY_ORIGINS];
+	return origin_hash(origin) / 2 % MANY_ORIGINS;
 }
 
 /* The number of slots at the origin of the transfer; 0: as many as libcurl allows. */
@@ -32,7 +32,7 @@ static unsigned slots(const struct transfer *t)
 
 	if (t->connections && peer_is_home(t))
 		return t->connections;
-	return *http2_hash(n, t->origin) == origin_hash(t->origin) ? 0 : n->host_usual;
+	return n->many[origin_slot(t->origin)] == origin_hash(t->origin) ? 0 : n->host_usual;
 }
 
 static bool same_origin(const struct transfer *a, const struct transfer *b)
@@ -136,7 +136,18 @@ bool transfer_should_yield(struct transfer *t)
 
 void queue_note_http2(struct transfer *t)
 {
-	*http2_hash(t->net, t->origin) = origin_hash(t->origin);
+	t->net->many[origin_slot(t->origin)] = origin_hash(t->origin);
+}
+
+void queue_note_flood(struct transfer *t)
+{
+	t->net->many[origin_slot(t->origin)] = 0;
+	t->net->flooding[origin_slot(t->origin)] = origin_hash(t->origin);
+}
+
+bool queue_has_flooded(const struct transfer *t)
+{
+	return t->net->flooding[origin_slot(t->origin)] == origin_hash(t->origin);
 }
 
 bool queue_may_start(const struct transfer *t)

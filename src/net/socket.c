@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static unsigned local_port(int fd)
+unsigned socket_port(int fd)
 {
 	struct sockaddr_storage a;
 	socklen_t n = sizeof(a);
@@ -23,15 +23,16 @@ static unsigned local_port(int fd)
 int socket_open(struct net *n, int family, int type, int protocol)
 {
 	int fd = socket(family, type | SOCK_CLOEXEC, protocol);
-	int *more;
+	struct net_socket *more;
+	LOCK_SCOPE(&n->lock);
 
 	if (fd < 0)
 		return -1;
-	/* A socket that is missing in the list only answers later. */
+	/* A socket that is missing in the list only answers later, and is not watched. */
 	more = reallocarray(n->sockets, n->n_sockets + 1, sizeof(*more));
 	if (more) {
 		n->sockets = more;
-		n->sockets[n->n_sockets++] = fd;
+		n->sockets[n->n_sockets++] = (struct net_socket){.fd = fd};
 	}
 	return fd;
 }
@@ -39,11 +40,22 @@ int socket_open(struct net *n, int family, int type, int protocol)
 int socket_close(void *ctx, curl_socket_t fd)
 {
 	struct net *n = ctx;
+	LOCK_SCOPE(&n->lock);
 
 	for (unsigned i = 0; i < n->n_sockets; i++)
-		if (n->sockets[i] == fd)
+		if (n->sockets[i].fd == fd)
 			n->sockets[i--] = n->sockets[--n->n_sockets];
 	return close(fd);
+}
+
+bool sockets_flooded(struct net *n, unsigned port)
+{
+	bool flooded = false;
+	LOCK_SCOPE(&n->lock);
+
+	for (unsigned i = 0; port && i < n->n_sockets; i++)
+		flooded = flooded || n->sockets[i].flooded == port;
+	return flooded;
 }
 
 void sockets_acknowledge(struct net *n, unsigned port)
@@ -51,6 +63,6 @@ void sockets_acknowledge(struct net *n, unsigned port)
 	int on = 1;
 
 	for (unsigned i = 0; i < n->n_sockets; i++)
-		if (local_port(n->sockets[i]) == port)
-			setsockopt(n->sockets[i], IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+		if (socket_port(n->sockets[i].fd) == port)
+			setsockopt(n->sockets[i].fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 }

@@ -87,9 +87,9 @@ void answer_curl_failed(struct transfer *t, CURLcode result); /* puts libcurl's 
 
 /* easy.c: libcurl's options */
 int easy_open(struct transfer *t, const struct net_req *req); /* 0, -EINVAL, -ENOMEM */
-/* Sets the headers and credentials of a hop. `home`: the hop is at the origin of the request; other hops
- * get no credentials. */
-CURLcode easy_set_proof(struct transfer *t, bool home);
+/* Sets the version of HTTP, the headers and the credentials of a hop. `home`: the hop is at the origin of the request;
+ * other hops get no credentials. */
+CURLcode easy_set_hop(struct transfer *t, bool home);
 
 /* peer.c: which addresses a transfer may reach */
 bool peer_is_home(const struct transfer *t);	     /* this hop is at the origin of the request */
@@ -103,5 +103,7 @@ bool queue_may_start(const struct transfer *t);
 void queue_wait(struct transfer *t);
 struct transfer *queue_next(struct net *n); /* the next transfer that may start; NULL: none */
 void queue_leave(struct transfer *t);	    /* the transfer starts or ends; allowed even if it does not wait */
+void queue_note_flood(struct transfer *t);	    /* its origin has flooded the connection */
+bool queue_has_flooded(const struct transfer *t);
 void queue_note_http2(struct transfer *t);  /* its origin speaks HTTP/2 and needs no limit of
 					       connections */

@@ -210,6 +210,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	bool over = t->head_over;
 	size_t took = answer_header(t, p, size * n);
 
+	atomic_fetch_add(&t->net->took, size * n);
 	if (!over && t->head_over && !t->wanted)
 		net_timer_set(t->net, &t->clock, MIN(t->stall_ms, SKIP_MS), skip_over, t);
 	return took;
@@ -217,7 +218,10 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
-	return answer_body(ctx, p, size * n);
+	struct transfer *t = ctx;
+
+	atomic_fetch_add(&t->net->took, size * n);
+	return answer_body(t, p, size * n);
 }
 
 /* Gives libcurl the next bytes of the request's body. */
@@ -302,7 +306,7 @@ static int hop_start(struct transfer *t, const char *origin)
 		t->source_known = true;
 	}
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
-		easy_set_proof(t, peer_is_home(t)) != CURLE_OK)
+		easy_set_hop(t, peer_is_home(t)) != CURLE_OK)
 		return transfer_fail(t, -ENOMEM, "out of memory");
 	if (queue_may_start(t))
 		return add_to_multi(t);
@@ -335,6 +339,8 @@ void transfer_ended(struct transfer *t, CURLcode result)
 	curl_multi_remove_handle(t->net->multi, t->easy);
 	t->added = false;
 	net_timer_stop(t->net, &t->clock);
+	if (sockets_flooded(t->net, t->local_port))
+		queue_note_flood(t);
 	if (t->cancelled)
 		return; /* transfer_settle() will free it */
 	if (!t->reply.error && t->head_over && answer_is_redirect(t)) {

@@ -10,6 +10,7 @@
 #include "unit.h"
 #include "upstream.h"
 
+#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -715,10 +716,10 @@ END_TEST
 
 /* ---- TLS ---------------------------------------------------------------------------- */
 
-/* Starts `openssl s_server` with a self-signed certificate; 0 when openssl is not installed. */
-static pid_t tls_start(const char *root, char url[static 64])
+/* Starts a server with a self-signed certificate, which prints its port; 0 when it, or openssl, is not installed. */
+static pid_t tls_start(const char *root, const char *server, char url[static 64])
 {
-	char script[512], line[256];
+	char script[PATH_MAX + 512], line[256];
 	const char *const argv[] = {"sh", "-c", script, NULL};
 	posix_spawn_file_actions_t fa;
 	extern char **environ;
@@ -729,7 +730,7 @@ static pid_t tls_start(const char *root, char url[static 64])
 
 	snprintf(script, sizeof(script), "cd %s && openssl req -x509 -newkey rsa:2048 -nodes -days 2 "
 		"-subj /CN=127.0.0.1 -keyout key -out cert 2>/dev/null && "
-		"exec openssl s_server -accept 127.0.0.1:0 -WWW -key key -cert cert 2>/dev/null", root);
+		"exec %s 2>/dev/null", root, server);
 	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
 	posix_spawn_file_actions_init(&fa);
 	posix_spawn_file_actions_adddup2(&fa, out[1], STDOUT_FILENO);
@@ -738,21 +739,35 @@ static pid_t tls_start(const char *root, char url[static 64])
 	close(out[1]);
 	f = fdopen(out[0], "r");
 	while (!port && fgets(line, sizeof(line), f))
-		sscanf(line, "ACCEPT 127.0.0.1:%u", &port);
+		sscanf(line, "%*[^1]127.0.0.1:%u", &port);
 	snprintf(url, 64, "https://127.0.0.1:%u", port);
 	/* The pipe stays open: a server that cannot write ends. */
 	return port ? pid : 0;
+}
+
+static void tls_stop(const char *root, pid_t pid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/key", root);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/cert", root);
+	unlink(path);
+	if (pid) {
+		kill(pid, SIGTERM);
+		waitpid(pid, NULL, 0);
+	}
 }
 
 START_TEST(certificates)
 {
 	struct place p;
 	struct got g;
-	char url[64], path[128];
+	char url[64];
 	pid_t pid;
 
 	place_up(&p, NULL, NULL);
-	pid = tls_start(p.root, url);
+	pid = tls_start(p.root, "openssl s_server -accept 127.0.0.1:0 -WWW -key key -cert cert", url);
 	if (pid) {
 		got_init(&g, p.n, url, "/small");
 		got_run(&g);
@@ -765,18 +780,52 @@ START_TEST(certificates)
 		ck_assert_msg(g.reply.error == 0, "%s", g.reply.text);
 		ck_assert_str_eq(buf_text(&g.body), "hello\n");
 		got_release(&g);
-		kill(pid, SIGTERM);
-		waitpid(pid, NULL, 0);
+		tls_stop(p.root, pid);
 	}
 	/* TLS to a server without TLS */
 	got_init(&g, p.n, "https", p.up.url + 4);
 	got_run(&g);
 	ck_assert_msg(g.reply.error == -EPROTO, "%s", g.reply.text);
 	got_release(&g);
-	snprintf(path, sizeof(path), "%s/key", p.root);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/cert", p.root);
-	unlink(path);
+	tls_stop(p.root, 0);
+	place_down(&p);
+}
+END_TEST
+
+/* No deadline can expire here: the flood ends because watch.c notices it. The next request uses HTTP/1.1. */
+START_TEST(flood_ends)
+{
+	struct place p;
+	struct got flood, good, again;
+	const char *top = getenv("top_srcdir");
+	char url[64], path[PATH_MAX], server[PATH_MAX + 64];
+	pid_t pid;
+
+	place_up(&p, NULL, NULL);
+	ck_assert_ptr_nonnull(realpath(top ? top : ".", path));
+	snprintf(server, sizeof(server), "python3 '%s/tests/helpers/flood.py' cert key", path);
+	pid = tls_start(p.root, server, url);
+	if (!pid)
+		unit_part_skipped("no python3 with TLS: a server that floods a connection of HTTP/2");
+	if (pid) {
+		got_init(&flood, p.n, url, "/x");
+		flood.req.insecure = true;
+		got_go(&flood);
+		got_init(&good, p.n, p.up.url, "/big");
+		got_run(&good);
+		got_is_big(&good, &p);
+		got_release(&good);
+		got_wait(&flood);
+		ck_assert_msg(flood.reply.error < 0, "%s", flood.reply.text);
+		got_release(&flood);
+		got_init(&again, p.n, url, "/x");
+		again.req.insecure = true;
+		got_run(&again);
+		ck_assert_msg(again.reply.error == 0 && again.reply.http == 11, "%s", again.reply.text);
+		ck_assert_str_eq(buf_text(&again.body), "hello\n");
+		got_release(&again);
+	}
+	tls_stop(p.root, pid);
 	place_down(&p);
 }
 END_TEST
@@ -1506,7 +1555,7 @@ END_TEST
 UNIT_MAIN("net", whole_file, ranges, gzip, statuses, bodies_that_nobody_wants, faults,
 	too_big_is_told_before_the_head, sinks_that_refuse, nobody_there, urls_that_are_none,
 	headers_that_are_none, waiting_for_a_connection_is_no_stall, paused_is_not_stalled,
-	slow_is_not_stalled, paused_is_idle, certificates, held_bytes_come_again, held_bomb,
+	slow_is_not_stalled, paused_is_idle, certificates, flood_ends, held_bytes_come_again, held_bomb,
 	pause_before_the_first_byte, cancelled, stop_drops_what_is_left, headers_stay_at_home,
 	eight_hops, no_secret_is_told, user_agent, timed_body_waits_for_no_acknowledgement, sixty_four,
 	urgent_first_then_oldest, calls, timed_stop, timers, timers_end_with_the_thread, origins,

@@ -451,16 +451,19 @@ static bool query_start(struct query *q)
 	return false;
 }
 
-/* Asks for all spellings that have no answer yet. The host's `connections` limits the number of transfers at once. */
+/* Asks for all spellings that have no answer yet; for late spellings when no query runs that may find the file. The
+ * host's `connections` limits the number of transfers at once. */
 static void attempt_spread(struct attempt *at)
 {
 	net_timer_stop(at->flight->f->net, &at->hurry);
 	if (!at->spread)
 		at->asked = clock_ms();
 	at->spread = true;
-	for (unsigned i = 0; i < at->n_queries && !at->trouble; i++)
-		if (at->queries[i].state == QUERY_IDLE && !query_start(&at->queries[i]))
-			return;
+	for (unsigned late = 0; late < 2 && (!late || !queries_run(at)); late++)
+		for (unsigned i = 0; i < at->n_queries && !at->trouble; i++)
+			if (at->queries[i].state == QUERY_IDLE && at->queries[i].ask.late == late &&
+				!query_start(&at->queries[i]))
+				return;
 	if (at->n_queries)
 		symstore_beside(&at->wait, &at->facts);
 }

@@ -184,6 +184,7 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 	for (unsigned i = 0; i < so->n; i++) {
 		struct source_ask ask = {0};
 		int r = source_plan(so->list[i], NULL, a, 0, &ask);
+		char room[MISS_NAME];
 		int64_t until;
 
 		source_ask_release(&ask);
@@ -192,8 +193,7 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 		m->named = true;
 		if (so->list[i]->kind->local)
 			return false;
-		until = store_miss_until(f->store, k, layout_name_of(so->list[i]->layout, a),
-			so->list[i]->memory);
+		until = store_miss_until(f->store, k, miss_name(so->list[i], a, room), so->list[i]->memory);
 		if (until <= now)
 			return false;
 		m->seconds = MIN(m->seconds, until - now);

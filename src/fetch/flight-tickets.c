@@ -97,11 +97,12 @@ static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
 	const struct artifact *a = &t->cands[t->at];
 
 	for (unsigned i = 0; i < fl->sources->n; i++) {
-		const struct layout *l = fl->sources->list[i]->layout;
-		const char *name = layout_name_of(l, a);
+		const struct source *s = fl->sources->list[i];
+		char room[MISS_NAME], other[MISS_NAME];
+		const char *name = miss_name(s, a, room);
 
-		if (strcmp(name, layout_name_of(l, &fl->asked)) != 0 &&
-			strcmp(name, layout_name_of(l, &fl->what)) != 0)
+		if (strcmp(name, miss_name(s, &fl->asked, other)) != 0 &&
+			strcmp(name, miss_name(s, &fl->what, other)) != 0)
 			return true;
 	}
 	return false;

@@ -1,9 +1,23 @@
-/* Counts how often callers ask for files that are remembered as missing, for lists of misses. */
+/* Remembered misses: the name of each, and how often callers ask for its file, for lists of misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/fetch-private.h"
 
+#include <stdio.h>
 #include <string.h>
+
+const char *miss_name(const struct source *s, const struct artifact *a, char room[static MISS_NAME])
+{
+	const char *name = layout_name_of(s->layout, a);
+	char trimmed[CODE_ID_MAX + 1];
+
+	memcpy(trimmed, a->m.code_id, sizeof(trimmed));
+	pe_id_trim(trimmed);
+	if (!name[0] || !filetype_is(a->type, TYPE_PE_ID) || strcmp(trimmed, a->m.code_id) == 0)
+		return name;
+	snprintf(room, MISS_NAME, "%s %s", name, a->m.code_id);
+	return room;
+}
 
 void miss_counts_flush(struct fetch *f)
 {

@@ -52,12 +52,13 @@ static void check_run(struct job *j)
 	c->partial = find_partial(f, &c->own);
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
+		char room[MISS_NAME];
 
 		if (s->kind->local)
 			continue;
 		symstore_recall(f, s);
 		taught_recall(f, s);
-		c->until[i] = store_miss_until(f->store, &fl->key, layout_name_of(s->layout, &c->what), s->memory);
+		c->until[i] = store_miss_until(f->store, &fl->key, miss_name(s, &c->what, room), s->memory);
 	}
 }
 

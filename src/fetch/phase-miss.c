@@ -17,13 +17,14 @@ static void miss_add(struct flight *fl, const struct attempt *at)
 {
 	const char *name = layout_name_of(at->source->layout, &fl->what);
 	struct key shown = fl->key;
+	char room[MISS_NAME];
 
 	if (*name)
 		snprintf(shown.name, sizeof(shown.name), "%s", name);
 	if (!key_equal(&shown, &fl->key))
 		shown = fl->key;
-	store_miss_add(fl->f->store, &shown, name, at->source->memory, at->source->o.miss_seconds,
-		"not there");
+	store_miss_add(fl->f->store, &shown, miss_name(at->source, &fl->what, room), at->source->memory,
+		at->source->o.miss_seconds, "not there");
 }
 
 static void misses_run(struct job *j)

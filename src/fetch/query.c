@@ -30,7 +30,7 @@ static void sort_asks(const struct attempt *at, struct source_ask *asks, unsigne
 
 	for (unsigned i = 0; i < n; i++) {
 		struct source_ask ask = asks[i];
-		unsigned l = source_likeness(&at->facts.taught, at->flight->key.type, ask.code), j = i;
+		unsigned l = ask.late ? 0 : source_likeness(&at->facts.taught, at->flight->key.type, ask.code), j = i;
 
 		for (; j && like[j - 1] < l; j--) {
 			asks[j] = asks[j - 1];

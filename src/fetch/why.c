@@ -265,10 +265,10 @@ static void recall(struct fetch *f, const struct source *s, const struct artifac
 	const struct key *k, const struct source_ask *ask, struct fetch_attempt *row)
 {
 	struct seen seen;
-	char text[240];
+	char text[240], room[MISS_NAME];
 
-	row->remembered_until = s->kind->local ? 0 : store_miss_until(f->store, k,
-				layout_name_of(s->layout, a), s->memory);
+	row->remembered_until = s->kind->local ? 0
+		: store_miss_until(f->store, k, miss_name(s, a, room), s->memory);
 	fetch_source_state(f, s, text);
 	if (row->remembered_until > clock_wall()) {
 		snprintf(row->verdict, sizeof(row->verdict), "missing");

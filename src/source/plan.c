@@ -12,9 +12,9 @@
 #define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define SAID_MOST (64 * LAYOUT_PATH_MAX)
 
-/* Makes a variant of a PE file's id. Few tools pad the size in the id with zeros. So a server is asked for a
- * padded id only if the request has one; a look in a directory costs nothing. */
-static int pe_variant(const struct source *s, const struct artifact *a, unsigned variant, struct artifact *out)
+/* Makes a variant of a PE file's id: trimmed, as the request has it, padded. Few tools pad the size in the id with
+ * zeros. */
+static int pe_variant(const struct artifact *a, unsigned variant, struct artifact *out)
 {
 	size_t n;
 
@@ -26,7 +26,7 @@ static int pe_variant(const struct source *s, const struct artifact *a, unsigned
 		*out = *a;
 		return 0;
 	}
-	if (variant != 2 || !s->kind->local || n <= 8 || n >= 16 || strlen(a->m.code_id) == 16)
+	if (variant != 2 || n <= 8 || n >= 16 || strlen(a->m.code_id) == 16)
 		return -ENOENT;
 	memmove(out->m.code_id + 24 - n, out->m.code_id + 8, n - 8 + 1);
 	memset(out->m.code_id + 8, '0', 16 - n);
@@ -35,13 +35,13 @@ static int pe_variant(const struct source *s, const struct artifact *a, unsigned
 
 /* Makes a variant of the id: Microsoft's tools pad short build ids with zeros to 20 bytes; the file itself
  * has the short id. Variant 0 is the id as given. -ENOENT: the id has no such variant. */
-static int id_variant(const struct source *s, const struct artifact *a, unsigned variant, struct artifact *out)
+static int id_variant(const struct artifact *a, unsigned variant, struct artifact *out)
 {
 	size_t n = strlen(a->m.code_id);
 
 	*out = *a;
 	if (a->type == FILETYPE_PE || (filetype_is(a->type, TYPE_PE_ID) && n <= 16))
-		return pe_variant(s, a, variant, out);
+		return pe_variant(a, variant, out);
 	if (variant == 0)
 		return 0;
 	if (a->m.object != OBJECT_ELF)
@@ -109,6 +109,7 @@ struct plan {
 	const struct source *s;
 	const struct source_facts *facts; /* NULL: none */
 	struct spelling sp;
+	bool late; /* the paths have an id that the source is asked for only when all other paths are missing */
 	unsigned left; /* requests before the wanted request */
 	struct buf *out;
 	struct buf said; /* the requests so far, each with its NUL */
@@ -132,6 +133,24 @@ static uint16_t code_of(const struct spelling *sp)
 	return (uint16_t)(1u << 15 | MIN(sp->shown.row, 63u) << 9 | MIN(sp->shown.tier, 3u) << 7 |
 		(unsigned)sp->casing << 5 | sp->id << 3 | (sp->prefix ? 1u << 2 : 0) |
 		(sp->shown.compressed ? 1u << 1 : 0) | sp->ptr);
+}
+
+/* Whether the source is asked for a padded PE id only at last. It is not if it had a file with such an id, or if its
+ * index says which ids it has. */
+static bool is_late(const struct plan *p, enum filetype type)
+{
+	return p->sp.id == 2 && filetype_is(type, TYPE_PE_ID) && !p->s->kind->local &&
+		!(p->facts && (p->facts->admin || (p->facts->taught.spelling[type] >> 3 & 3) == 2));
+}
+
+/* Whether a late path is spelled as earlier files were, or else as given: no other late path is asked for. */
+static bool is_alike(const struct plan *p, enum filetype type)
+{
+	const struct source_taught none = {{0}}, *t = p->facts ? &p->facts->taught : &none;
+	unsigned like = t->spelling[type] ? t->spelling[type] : t->last, differs = code_of(&p->sp) ^ like;
+
+	return !(differs & 7) &&
+		(!(differs & 0x60) || (p->sp.casing == PLAN_AS_GIVEN && (like >> 5 & 3) == PLAN_TAUGHT));
 }
 
 unsigned source_likeness(const struct source_taught *t, enum filetype type, uint16_t code)
@@ -338,9 +357,9 @@ static bool is_repeated(const struct plan *p)
 }
 
 /* 1: the path in p->out is the wanted path; 0: it is not; -errno. */
-static int plan_one(struct plan *p)
+static int plan_one(struct plan *p, enum filetype type)
 {
-	if (!is_listed(p) || is_repeated(p))
+	if (!is_listed(p) || is_repeated(p) || (p->late && !is_alike(p, type)))
 		return 0;
 	return p->left-- == 0 ? 1 : buf_add(&p->said, buf_text(p->out), p->out->n + 1);
 }
@@ -353,13 +372,13 @@ static int plan_paths(struct plan *p, const struct artifact *v)
 
 	p->sp.ptr = false;
 	for (p->sp.path = 0; r == 0 && (r = print_spelling(p, v, p->out)) == 0; p->sp.path++)
-		r = plan_one(p);
+		r = plan_one(p, v->type);
 	if (r == -ENOENT)
 		r = print_ptr(p, v);
 	else
 		return r;
 	if (r == 0)
-		r = plan_one(p);
+		r = plan_one(p, v->type);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -408,8 +427,9 @@ int plan_path(const struct source *s, const struct source_facts *facts, const st
 	if (!source_allows(s, a))
 		return -ENOENT;
 	for (p.sp.id = 0; r == 0 && p.sp.id < 3; p.sp.id++) {
-		if (id_variant(s, a, p.sp.id, &v) < 0)
+		if (id_variant(a, p.sp.id, &v) < 0)
 			continue;
+		p.late = is_late(&p, a->type);
 		r = plan_id(&p, &v);
 		if (r == 1)
 			break;
@@ -419,6 +439,7 @@ int plan_path(const struct source *s, const struct source_facts *facts, const st
 		return r < 0 ? r : -ENOENT;
 	describe_spelling(&p, ask->spelling);
 	ask->ptr = p.sp.ptr;
+	ask->late = p.late;
 	ask->code = code_of(&p.sp);
 	ask->any_case = !has_capitals(a);
 	ask->as_given = p.sp.casing == PLAN_AS_GIVEN;

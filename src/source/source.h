@@ -42,6 +42,7 @@ struct source_ask {
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
 	bool ptr;	   /* the answer names the file: a file.ptr (ptr.h), or with `leads` a key object */
 	bool leads;	   /* the answer is the key object of a bucket: bucket-key.h */
+	bool late;	   /* to be asked for only when all other spellings are missing */
 	unsigned wait_ms;  /* connect and stall timeout of this request; 0: those of the source */
 	bool any_case;	   /* the file names have no capitals, so the request shows no preference of a case */
 	bool as_given;	   /* the names are spelled as in the client's request */

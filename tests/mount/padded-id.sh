@@ -28,12 +28,29 @@ for source in "symstore@$TMP/$ID" "symstore@$TMP/$PADDED" "symstore@$URL_u"; do
 done
 [ "$(grep -c '^GET .* 20[06] ' "$TMP/requests")" = 1 ] || fail "more than one request: $(cat "$TMP/requests")"
 
-# A server that files by padded ids is asked for one when the request has it.
-upstream_start p --root "$TMP/$PADDED"
-"$SYMFS" get --no-default-sources --cache "$TMP/store-p" --source "symstore@$URL_p" \
-  "symstore/crash.exe/$PADDED/crash.exe" \
-  >"$TMP/got" 2>"$TMP/get.err" || fail "get: $(cat "$TMP/get.err")"
-cmp "$EXE" "$(cat "$TMP/got")" || fail "get: other bytes"
+# A server that files by padded ids is asked for one when the request has it, and when all other paths are missing.
+upstream_start p --root "$TMP/$PADDED" --log "$TMP/asked"
+get() { # STORE ID
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-$1" --source "symstore@$URL_p" \
+    "symstore/crash.exe/$2/crash.exe" >"$TMP/got" 2>"$TMP/get.err"
+}
+for id in $PADDED $ID; do
+  get $id $id || fail "get $id: $(cat "$TMP/get.err")"
+  cmp "$EXE" "$(cat "$TMP/got")" || fail "get $id: other bytes"
+done
+# A server that had no padded id gets one request for it, the last one.
+rm -rf "${TMP:?}/$PADDED/crash.exe"
+: >"$TMP/asked"
+get miss $ID && fail "a file that is not there"
+tail -n 1 "$TMP/asked" | grep -q "/$PADDED/crash.exe" || fail "the padded id is not the last: $(cat "$TMP/asked")"
+[ "$(grep -c $PADDED "$TMP/asked")" = 1 ] || fail "requests by the padded id: $(cat "$TMP/asked")"
+: >"$TMP/asked"
+get miss $ID && fail "a file that is not there"
+[ ! -s "$TMP/asked" ] || fail "the miss is not remembered: $(cat "$TMP/asked")"
+# That miss says nothing about other paths that have the padded id.
+mkdir -p "$TMP/$PADDED/crash.exe/$PADDED"
+cp "$EXE" "$TMP/$PADDED/crash.exe/$PADDED/crash.ex_"
+get miss $PADDED || fail "a miss of one path hides another: $(cat "$TMP/get.err")"
 
 "$SYMFS" add --cache "$TMP/store-a" "$EXE" >"$TMP/add.out" 2>&1 || fail "add"
 symfs_serve a --cache "$TMP/store-a"

@@ -392,10 +392,12 @@ START_TEST(plans_of_stores)
 			"http://h/foo.dll/5AB380779000/file.ptr",
 			"http://h/foo.dll/5ab380779000/foo.dll",
 			"http://h/foo.dll/5ab380779000/foo.dl_",
-			"http://h/foo.dll/5ab380779000/file.ptr", NULL});
+			"http://h/foo.dll/5ab380779000/file.ptr",
+			"http://h/Foo.DLL/5AB3807700009000/Foo.DLL", NULL}); /* no other with a padded id */
 	check_plan("[source \"a\"]\nurl=http://h\nlayout=ssqp\n", &pe,
 		(const char *const[]){"http://h/foo.dll/5ab380779000/foo.dll",
-			"http://h/foo.dll/5ab380779000/foo.dl_", NULL});
+			"http://h/foo.dll/5ab380779000/foo.dl_",
+			"http://h/foo.dll/5ab3807700009000/foo.dll", NULL});
 	snprintf(pe.m.code_id, sizeof(pe.m.code_id), "5ab3807700009000");
 	check_plan("[source \"a\"]\nurl=http://h\nlayout=ssqp\n", &pe, /* as it was asked for, too */
 		(const char *const[]){"http://h/foo.dll/5ab380779000/foo.dll",

@@ -135,6 +135,8 @@ bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
 		if (!is_of(a, &rows[i]))
 			continue;
 		take_from(&a->m, &rows[i]);
+		taught_name(f, rows[i].code_file);
+		taught_name(f, rows[i].debug_file);
 		found = true;
 	}
 	found |= take_hints(f, a, &like);
@@ -171,7 +173,7 @@ static bool may_serve(const struct obj_slice *s, enum filetype asked, enum filet
 
 /* Writes the keys that a slice proves. `name`: the file name in the request, because a PE file does not contain its
  * own name; "" if the request was by debug id. */
-static void learn_slice(const struct obj_slice *found, const struct key *k, const char *name,
+static void learn_slice(struct fetch *f, const struct obj_slice *found, const struct key *k, const char *name,
 	struct store_learned *out)
 {
 	struct obj_slice s = *found;
@@ -179,6 +181,7 @@ static void learn_slice(const struct obj_slice *found, const struct key *k, cons
 	unsigned n;
 
 	_Static_assert(OBJ_KEYS_MOST <= STORE_KEYS_MOST, "room for every key of a slice");
+	taught_name(f, s.module.debug_file);
 	take_text(s.module.code_file, name, sizeof(s.module.code_file));
 	n = obj_keys(&s, keys);
 	out->m = s.module;
@@ -197,6 +200,8 @@ static const char *name_asked(const struct key *k)
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k)
 {
 	struct module m = s->module;
+
+	taught_name(f, m.debug_file);
 	LOCK_SCOPE(&f->lock);
 
 	take_text(m.code_file, name_asked(k), sizeof(m.code_file));
@@ -207,7 +212,7 @@ void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k
 }
 
 /* Checks the copy instead of the original, because a file in a directory can change meanwhile. */
-static int learn_copy(struct draft *d, const struct key *k, const char *name,
+static int learn_copy(struct fetch *f, struct draft *d, const struct key *k, const char *name,
 	struct store_learned *out, struct err *e)
 {
 	struct view v = view_of_fd(draft_fd(d), draft_size(d));
@@ -217,7 +222,7 @@ static int learn_copy(struct draft *d, const struct key *k, const char *name,
 	if (r == 0) /* a slice of a fat file always shows its identity */
 		r = err_set(e, -EBADMSG, "changed while it was copied");
 	if (r == 1)
-		learn_slice(&s, k, name, out);
+		learn_slice(f, &s, k, name, out);
 	return r == 1 ? 0 : r;
 }
 
@@ -235,7 +240,7 @@ static int publish_part(struct fetch *f, int fd, const struct obj_slice *s, cons
 	if (r < 0)
 		err_set(e, r, "%s", err_text(r));
 	else
-		r = learn_copy(d, k, name, l, e);
+		r = learn_copy(f, d, k, name, l, e);
 	if (r < 0) {
 		draft_discard(d);
 		return r;
@@ -271,7 +276,7 @@ static void publish_others(struct fetch *f, int fd, uint64_t size, const struct 
 	for (unsigned i = 0; l && i < SLICES_MOST && obj_identify(&v, i, &s, NULL) == 0; i++) {
 		if (s.off == but->off || s.size > left || !s.n_types)
 			continue;
-		learn_slice(&s, &(struct key){.type = s.types[0]}, name_asked(k), l);
+		learn_slice(f, &s, &(struct key){.type = s.types[0]}, name_asked(k), l);
 		if (!is_new(f, l))
 			continue;
 		left -= s.size;
@@ -288,7 +293,7 @@ static int publish_whole(struct fetch *f, struct draft *d, const struct obj_slic
 	int r;
 
 	if (l)
-		learn_slice(s, k, name_asked(k), l);
+		learn_slice(f, s, k, name_asked(k), l);
 	r = store_publish_learned(f->store, d, k, facts, l, out, e);
 	free(l);
 	return r;
@@ -307,7 +312,7 @@ int learn_finish(struct fetch *f, struct sparse *sp, const struct key *k, struct
 		r = err_set(e, -EBADMSG, "is one of several in a file");
 	if (r >= 0) {
 		if (l && r == 1)
-			learn_slice(&s, k, name_asked(k), l);
+			learn_slice(f, &s, k, name_asked(k), l);
 		r = sparse_finish(sp, facts, l, out, e);
 		r = r == -EBADMSG ? -EIO : r; /* an error of the store, not of the file */
 	}

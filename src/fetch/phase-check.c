@@ -57,7 +57,7 @@ static void check_run(struct job *j)
 		if (s->kind->local)
 			continue;
 		symstore_recall(f, s);
-		taught_recall(f, s);
+		taught_recall(f, s, &c->what);
 		c->until[i] = store_miss_until(f->store, &fl->key, miss_name(s, &c->what, room), s->memory);
 	}
 }

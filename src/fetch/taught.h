@@ -10,7 +10,10 @@ struct taught; /* what is known of one source */
 
 /* Adds to the facts what is known for the request. Any thread. */
 void taught_fill(struct fetch *f, const struct source *s, const struct artifact *a, struct source_facts *known);
-void taught_recall(struct fetch *f, const struct source *s); /* (workers) loads what an earlier process saved */
+/* Loads what an earlier process saved for such a request. (workers) */
+void taught_recall(struct fetch *f, const struct source *s, const struct artifact *a);
+/* A module states that name. Any source may have it in that letter case. Any thread. */
+void taught_name(struct fetch *f, const char *name);
 /* The source sent a file of that type for this request. A worker saves the spelling if it is new. (net) */
 void taught_note(struct fetch *f, const struct source *s, enum filetype type, const struct artifact *a,
 	const struct source_ask *ask);

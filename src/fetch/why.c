@@ -326,6 +326,7 @@ int fetch_why(struct fetch *f, const struct artifact *asked, const struct fetch_
 		struct source_facts facts;
 
 		symstore_recall(f, so->list[i]);
+		taught_recall(f, so->list[i], &a);
 		facts = symstore_known(f, so->list[i]);
 		taught_fill(f, so->list[i], &a, &facts);
 		for (unsigned nth = 0; n < most && !is_stopped(asking); nth++) {

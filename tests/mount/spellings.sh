@@ -149,6 +149,21 @@ symfs_mount t --config "$TMP/conf" --cache "$TMP/store"
 same_file "$TMP/t/$(path "$ONE")" "$TMP/one/Prog.pdb"
 same_file "$TMP/t/symstore/PROG.PDB/$OTHER/PROG.PDB" "$TMP/other/Prog.pdb"
 symfs_umount t
+# The same as a module spells it: of one build by the program in the store, of any build by what it taught. Each
+# command is a process of its own.
+clean
+conf "url = $up/"
+for d in one other third; do put "$TMP/$d/Prog.pdb" "Prog.pdb/$(did "$TMP/$d/Prog.pdb")/Prog.pdb"; done
+put "$TMP/one/Prog.exe" "prog.exe/$(cid "$TMP/one/Prog.exe")/prog.exe"
+symfs get "symstore/prog.exe/$(cid "$TMP/one/Prog.exe")/prog.exe" || fail "the program: $(cat "$TMP/err")"
+for f in "one $ONE" "other $OTHER"; do
+  symfs get "ssqp/prog.pdb/${f#* }/prog.pdb" || fail "the case of a module: $(cat "$TMP/err" "$TMP/requests")"
+  same_file "$(cat "$TMP/out")" "$TMP/${f% *}/Prog.pdb"
+done
+# What a source taught outlives the process.
+conf "url = $up/"
+gets "$TMP/one/Prog.pdb" "$ONE"
+symfs get "symstore/PROG.PDB/$OTHER/PROG.PDB" || fail "the case of a source: $(cat "$TMP/err" "$TMP/requests")"
 
 # ---- requests on the wire, for the presets -----------------------------------------------------------------
 # The numbers are for the report; a preset that asks for more than before is a change to notice.

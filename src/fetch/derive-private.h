@@ -116,7 +116,7 @@ struct lack {
 #define DERIVE_INPUT_NAME (2 * SHA256_TEXT + 8)
 
 /* A file that a conversion is waiting for. */
-enum derive_wants { WANTS_INPUT, WANTS_SECOND, WANTS_CODE, WANTS_ALT, WANTS_UNIT, WANTS_PROGRAM };
+enum derive_wants { WANTS_INPUT, WANTS_SECOND, WANTS_PUBLISHED, WANTS_CODE, WANTS_ALT, WANTS_UNIT, WANTS_PROGRAM };
 
 struct conversion {
 	struct derive *d;
@@ -139,6 +139,8 @@ struct conversion {
 	enum filetype of;  /* type of `in` */
 	bool asked_bucket; /* the team's bucket was asked for the file */
 	bool asked_second; /* the second input was asked for */
+	bool asked_published; /* a Breakpad file was asked for by the ids of `in` */
+	struct blob *published; /* that file; NULL: no source has it */
 	bool asked_code;   /* the program was asked for */
 	struct blob *code; /* the program, for its unwind rules; NULL: it was not found, or the input is the program */
 	char code_name[MODULE_NAME_MAX]; /* the name of `code`; "": not known */

@@ -250,6 +250,7 @@ void derive_finish(struct conversion *c, int r, struct blob *b)
 	}
 	blob_unref(c->in);
 	blob_unref(c->code);
+	blob_unref(c->published);
 	blob_unref(c->alt.blob);
 	blob_unref(c->package.blob);
 	blob_unref(c->unit);

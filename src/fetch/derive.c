@@ -448,6 +448,39 @@ static int ask_code(struct conversion *c)
 	return derive_ask(c, &code, 1, WANTS_CODE, code_got);
 }
 
+static void published_got(struct conversion *c, const struct fetched *f)
+{
+	if (f->r == -EINTR)
+		c->r = f->r;
+	if (f->r < 0 || !f->blob || blob_is_made(blob_facts(f->blob)))
+		return;
+	c->published = blob_ref(f->blob);
+	c->key = f->key;
+}
+
+/* Asks for a Breakpad file with what the input states and the request did not have, such as the build id. 0: a source
+ * is asked. */
+static int ask_published(struct conversion *c)
+{
+	const struct key of = {.type = c->of};
+	struct artifact a = c->a;
+	struct obj_slice s;
+	struct view v;
+
+	if (c->kind->type != FILETYPE_SYM || c->asked_published || !c->in)
+		return -ENOENT;
+	c->asked_published = true;
+	v = view_of_fd(blob_fd(c->in), blob_size(c->in));
+	if (obj_identify(&v, 0, &s, NULL) == 0)
+		learn_early(c->d->fetch, &s, &of);
+	a.type = FILETYPE_BREAKPAD;
+	a.m.path[0] = '\0';
+	if (!fetch_complete(c->d->fetch, &a) ||
+		(strcmp(a.m.code_id, c->a.m.code_id) == 0 && strcmp(a.m.debug_file, c->a.m.debug_file) == 0))
+		return -ENOENT;
+	return derive_ask(c, &a, 1, WANTS_PUBLISHED, published_got);
+}
+
 /* Whether another server has made the file, and put it into the team's bucket. It is looked for once. */
 static bool shared(struct conversion *c, struct blob **out)
 {
@@ -471,6 +504,10 @@ static void conversion_run(void *ctx)
 		r = 0;
 	if (r == 0 && !b && ask_second(c) == 0)
 		return; /* the ticket's callback resumes the conversion */
+	if (r == 0 && !b && ask_published(c) == 0)
+		return; /* the same */
+	if (r == 0 && !b)
+		b = take(c->published);
 	if (r == 0 && !b && ask_code(c) == 0)
 		return; /* the same */
 	if (c->in && !c->input[0])

@@ -148,7 +148,7 @@ struct fetch {
 /* miss-counts.c: counts how often callers asked for a key that is remembered as missing. */
 #define MISS_NAME (MODULE_NAME_MAX + CODE_ID_MAX + 2)
 /* The name under which a miss of a source is remembered: what its path has, but the key has not. That is the file
- * name, and an id that is padded. */
+ * name, an id that is padded, and a code id beside the debug id. */
 const char *miss_name(const struct source *s, const struct artifact *a, char room[static MISS_NAME]);
 void miss_counts_add(struct fetch *f, const struct key *k); /* (any thread) */
 void miss_counts_flush(struct fetch *f); /* (workers) writes the counts to the store */

@@ -199,3 +199,20 @@ same_file "$TMP/body" "$TMP/sym/$SYM"
 # What symfs made is no input: stacks and GSYM come from the debug file.
 "$SYMFS" cache ls --cache "$TMP/get" | grep -q ' gsym ' && fail "GSYM of a made file"
 say "a mount, a server, get and warm: $(grep -c '^FUNC' "$TMP/got.sym") FUNC, $(grep -c '^STACK' "$TMP/got.sym") STACK records"
+
+# ---- a file that a source has under the build id, which only the program states --------------------
+mkdir -p "$TMP/unified"
+published=$("$SYMFS" paths --layout unified --type breakpad --object-type elf --code-id "$ID" | cut -f 3 | head -n 1)
+mkdir -p "$TMP/unified/${published%/*}"
+printf 'MODULE Linux x86_64 %s Prog\nFUNC 1000 10 0 published\n' "$DEBUG_ID" >"$TMP/unified/$published"
+upstream_start unified --root "$TMP/unified"
+# shellcheck disable=SC2154 # set by upstream_start
+for source in "$URL_unified" "$TMP/unified"; do
+  n=$((${n:-0} + 1))
+  symfs_mount u$n --source "gdb@$TMP/both" --source "unified@$source"
+  cmp "$TMP/u$n/breakpad/$SYM" "$TMP/unified/$published" || fail "made, although $source has it"
+  symfs_umount u$n
+done
+symfs_serve u --source "gdb@$TMP/both" --source "unified@$URL_unified"
+[ "$(code "$URL_u/breakpad/$SYM")" = 200 ] || fail "serve"
+cmp "$TMP/body" "$TMP/unified/$published" || fail "served what was made"

@@ -128,6 +128,14 @@ staus status
 prefech prefetch
 addr addr2line
 END
+for word in init layouts list ls lookup unmount; do
+  "$symfs" "$word" 2>&1 | grep -q "^symfs: no such command: $word; .*[\`(]" || complain "$word leads to nothing"
+done
+# What help lists has a line in the words of a user, below the title of a group. It names each other command.
+listed=$(sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p' "$tmp/help" | wc -l)
+[ "$listed" -ge 15 ] && [ "$listed" -le 19 ] && [ "$(grep -c '^[A-Z][a-z ]*$' "$tmp/help")" = 6 ] ||
+  complain "symfs help lists $listed commands: $(cat "$tmp/help")"
+for c in $commands; do grep -qE "(^  |[:,] )$c([ ,.]|\$)" "$tmp/help" || complain "symfs help does not name $c"; done
 for word in frobnicate x 12345678901234567890123456789012345678901234567890; do
   "$symfs" "$word" 2>&1 | grep -q 'did you mean' && complain "$word is near to something"
 done

@@ -6,7 +6,7 @@
 
 help_text() { awk -v name="$1" '/^== / { it = $2 == name; next } it' "$helps"; } # COMMAND|options|symfs
 
-commands_named() { help_text symfs | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p'; }
+commands_named() { sed -n 's/^== //p' "$helps" | grep -vxE 'symfs|options'; }
 
 # Subcommands stand first in the usage of a command: `usage: symfs cache ls|stats ...`, `sources [check]`.
 subcommands_named() # COMMAND

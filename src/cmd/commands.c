@@ -9,35 +9,40 @@
 
 #include <string.h>
 
-static const struct cmd *const commands[] = {
-	&cmd_mount,
-	&cmd_mount_helper,
-	&cmd_umount,
-	&cmd_serve,
-	&cmd_token,
-	&cmd_get,
-	&cmd_warm,
-	&cmd_wait,
-	&cmd_core,
-	&cmd_dsym,
-	&cmd_add,
-	&cmd_push,
-	&cmd_id,
-	&cmd_paths,
-	&cmd_pdb,
-	&cmd_parse,
-	&cmd_why,
-	&cmd_status,
-	&cmd_sources,
-	&cmd_config,
-	&cmd_cache,
-	&cmd_gsym,
-	&cmd_sym,
-	&cmd_addr2line,
-	&cmd_symbolicate,
-	&cmd_best,
-	&cmd_help,
-	&cmd_version,
+/* The commands, in the order of help, with what each does for a user. Help lists those with a `brief`. */
+static const struct row {
+	const struct cmd *cmd;
+	const char *group; /* the title before the command; NULL: that of the row before */
+	const char *brief; /* NULL: not listed */
+} commands[] = {
+	{&cmd_symbolicate, "Names for a crash", "names the functions in a core, minidump, process, log or request"},
+	{&cmd_addr2line, NULL, "prints function, file and line of addresses in a program"},
+	{&cmd_core, NULL, "starts gdb or lldb on a core with all its symbols"},
+	{&cmd_get, "Look and fetch", "downloads files and prints their paths"},
+	{&cmd_warm, NULL, "downloads all files of a core, minidump, process or directory"},
+	{&cmd_why, NULL, "explains why a file is not there"},
+	{&cmd_id, NULL, "prints the identifiers of a file"},
+	{&cmd_paths, NULL, "prints where each layout has a file"},
+	{&cmd_sources, NULL, "lists the servers in use, and checks them"},
+	{&cmd_mount, "Mount", "makes the symbols of all servers one directory"},
+	{&cmd_umount, NULL, "ends a mount"},
+	{&cmd_status, NULL, "shows what a mount does now"},
+	{&cmd_config, NULL, "writes a first configuration"},
+	{&cmd_serve, "Share", "gives a mount's files to a team over HTTP, and takes uploads"},
+	{&cmd_push, NULL, "uploads the symbols of a build"},
+	{&cmd_add, "Store", "keeps files of this machine in the store"},
+	{&cmd_cache, NULL, "lists, checks and cleans the store"},
+	{&cmd_gsym, "Formats", "makes and reads GSYM files"},
+	{&cmd_sym, NULL, "makes the Breakpad symbol file of a program"},
+	{.cmd = &cmd_best},
+	{.cmd = &cmd_dsym},
+	{.cmd = &cmd_help},
+	{.cmd = &cmd_mount_helper},
+	{.cmd = &cmd_parse},
+	{.cmd = &cmd_pdb},
+	{.cmd = &cmd_token},
+	{.cmd = &cmd_version},
+	{.cmd = &cmd_wait},
 };
 
 /* Further names of commands, which users know from other tools. */
@@ -46,46 +51,79 @@ static const struct alias {
 	const struct cmd *cmd;
 } aliases[] = {
 	{"find", &cmd_get},
+	{"fetch", &cmd_get},
 	{"prefetch", &cmd_warm},
 	{"debug", &cmd_core},
+};
+
+/* Words that users try, and what they lead to. */
+static const struct lead {
+	const char *word, *text;
+} leads[] = {
+	{"init", "`symfs config init` writes a first configuration"},
+	{"layouts", "symfs-layouts(7) describes them, and `symfs paths FILE` prints the paths of a file in each"},
+	{"list", "`symfs cache ls` lists the store, `symfs sources` the servers, and ls(1) a mount"},
+	{"ls", "`symfs cache ls` lists the store, `symfs sources` the servers, and ls(1) a mount"},
+	{"lookup", "`symfs addr2line FILE ADDR` names an address"},
+	{"unmount", "`symfs umount DIR` ends a mount"},
 };
 
 const struct cmd *command_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
+		if (strcmp(commands[i].cmd->name, name) == 0)
+			return commands[i].cmd;
 	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++)
 		if (strcmp(aliases[i].name, name) == 0)
 			return aliases[i].cmd;
 	return NULL;
 }
 
+/* Prints the names of the commands that help does not list. */
+static void print_others(FILE *to)
+{
+	const char *before = "\nOthers: ";
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (commands[i].brief)
+			continue;
+		fprintf(to, "%s%s", before, commands[i].cmd->name);
+		before = ", ";
+	}
+	fprintf(to, ".\n");
+}
+
 void commands_print(FILE *to)
 {
-	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n\n");
+	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		const char *help = commands[i]->help;
-
-		fprintf(to, "  %-12s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
+		if (commands[i].group)
+			fprintf(to, "\n%s\n", commands[i].group);
+		if (commands[i].brief)
+			fprintf(to, "  %-12s %s\n", commands[i].cmd->name, commands[i].brief);
 	}
-	fprintf(to, "\nOther names: find (get), prefetch (warm), debug (core).\n"
-		    "`symfs help COMMAND` and symfs(1) have more; `symfs help options` has what\n"
-		    "all commands with sources take.\n");
+	print_others(to);
+	fprintf(to, "`symfs help COMMAND` has options and examples, symfs(1) all else. `symfs help\n"
+		    "options` has what all commands with sources take.\n");
 }
 
 int command_unknown(const char *word)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 	struct nearest n = {.word = word};
+	const char *lead = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		nearest_try(&n, commands[i]->name);
+		nearest_try(&n, commands[i].cmd->name);
 	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++)
 		nearest_try(&n, aliases[i].name);
 	url_for_message(word, &shown);
 	fprintf(stderr, "symfs: no such command: %.100s", buf_text(&shown));
-	if (n.best)
+	for (size_t i = 0; i < ARRAY_SIZE(leads) && !lead; i++)
+		lead = strcmp(leads[i].word, word) == 0 ? leads[i].text : NULL;
+	if (lead)
+		fprintf(stderr, "; %s\n", lead);
+	else if (n.best)
 		fprintf(stderr, "; did you mean %s?\n", n.best);
 	else
 		fprintf(stderr, "; `symfs help` lists them\n");
@@ -110,8 +148,8 @@ static void dump_help(void)
 	printf("== options\n");
 	app_print_options();
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		printf("== %s\n", commands[i]->name);
-		help_of(commands[i]);
+		printf("== %s\n", commands[i].cmd->name);
+		help_of(commands[i].cmd);
 	}
 }
 

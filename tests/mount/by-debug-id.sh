@@ -51,7 +51,7 @@ found=0
 for names in "$TMP"/*.names; do
   layout=${names##*/} layout=${layout%.names}
   [ -s "$names" ] || continue
-  symfs_mount "m_$layout" --source "$layout@$TMP/$layout" --lookup-deadline 30s
+  symfs_mount "m_$layout" --source "$layout@$TMP/$layout"
   while read -r name; do
     case $layout:$name in
     symstore*:prog | symstore*:lib* | ssqp:* | slashsymbols:*) continue ;; # no path by id tells the name

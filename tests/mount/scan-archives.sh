@@ -47,7 +47,7 @@ path = $tree
 layout = scan
 EOF
 scanned() { grep -q '	packages	scan	scan	.*there, .*, 7 archives (1 with faults' "$1/.symfs/sources"; }
-symfs_mount m --config "$TMP/conf" --lookup-deadline 30s
+symfs_mount m --config "$TMP/conf"
 wait_for scanned "$MNT_m" || fail "sources: $(cat "$MNT_m/.symfs/sources")"
 grep -c "$tree/cut.tar: " "$TMP/m.log" | grep -qx 1 ||
   fail "the broken archive is not named once: $(cat "$TMP/m.log")"

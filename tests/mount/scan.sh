@@ -35,7 +35,7 @@ cat >"$TMP/conf" <<EOF
 path = $tree
 layout = scan
 EOF
-symfs_mount m --config "$TMP/conf" --lookup-deadline 20s
+symfs_mount m --config "$TMP/conf"
 cmp "$MNT_m/gdb/$(path_of "$ONE")" "$TMP/made/full/one" || fail "one"
 cmp "$MNT_m/gdb/$(path_of "$TWO").debug" "$TMP/made/debug/two.debug" || fail "the debug file of two"
 # What has code and debug information is found as either.

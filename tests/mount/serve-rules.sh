@@ -194,7 +194,7 @@ wait_for asked_all || fail "not all are asked at once"
 symfs_unserve mute
 set --
 # Nor does a client wait behind those that wait for such servers.
-symfs_serve many --source "breakpad@$URL_s1" --lookup-deadline 120s --stall-timeout 120s
+symfs_serve many --source "breakpad@$URL_s1" --lookup-deadline 600s --stall-timeout 600s
 for n in 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29; do
   curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null "$URL_many/far$n.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
   askers="${askers:-} $!"
@@ -209,8 +209,8 @@ kill $askers
 symfs_unserve many
 # Whoever goes while the program is fetched, after servers were asked, is missed then, too.
 upstream_start blank --root "$TMP/nothing"
-symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 120s \
-  --stall-timeout 120s
+symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 600s \
+  --stall-timeout 600s
 curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null "$URL_left/gone.dll/5ab380779000/gone.sym" >/dev/null 2>&1 &
 asker=$!
 PIDS="$PIDS $asker"
@@ -222,7 +222,7 @@ wait_for nobody_asks || fail "what no client waits for any longer is still asked
 symfs_unserve left
 # Two pages ask sources at the same time, and others say that they do not. A page whose client is gone stops asking,
 # and the end does not wait for a page.
-symfs_serve asks --source "breakpad@$URL_s1" --lookup-deadline 120s --stall-timeout 120s --drain-seconds 1
+symfs_serve asks --source "breakpad@$URL_s1" --lookup-deadline 600s --stall-timeout 600s --drain-seconds 1
 asks_for() { echo "path=asked.so/${ID}$1/asked.so.sym&ask=1"; }
 page_asks() {
   curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null -d "$(asks_for "$1")" "$URL_asks/" >/dev/null 2>&1 &
@@ -248,7 +248,6 @@ mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"
 printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nPUBLIC 10 0 f\n' \
   >"$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
 ring="one two three"
-bounds="--lookup-deadline 3s --stall-timeout 3s --connect-timeout 3s"
 # leads_to NAME URL [PATH]: from now on these are its sources.
 leads_to() {
   { printf '[source "next"]\nurl = %s\nlayout = breakpad\n' "$2"; [ -z "${3:-}" ] ||
@@ -257,13 +256,17 @@ leads_to() {
   wait_for leads "$lt_url" "$2" || fail "$1 does not read its configuration again"
 }
 leads() { fetch_url "$1/status" | grep -qF "data-name=\"where\">$2"; }
-for server in $ring; do
-  : >"$TMP/$server.conf"
-  symfs_serve $server --config "$TMP/$server.conf" $bounds
-done
-leads_to one "$URL_two"
-leads_to two "$URL_three"
-leads_to three "$URL_one" "$TMP/up"
+ring_up() { # OPTIONS...
+  for server in $ring; do
+    : >"$TMP/$server.conf"
+    symfs_serve $server --config "$TMP/$server.conf" "$@"
+  done
+  leads_to one "$URL_two"
+  leads_to two "$URL_three"
+  leads_to three "$URL_one" "$TMP/up"
+}
+ring_down() { for server in $ring; do symfs_unserve $server; done; }
+ring_up
 get "$URL_one" 200 /a.so/111111111111111111111111111111110/a.so.sym
 same_file "$TMP/body" "$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
 n=10
@@ -274,7 +277,12 @@ for server in $ring; do
   grep -q 'a source leads back to this server' "$TMP/body" || fail "a ring: $(cat "$TMP/body")"
   get "$url" 508 "/a.so/5ab3807790$n/a.so.sym"
 done
+long=$(for i in 1 2 3 4 5 6 7 8 9; do printf '%032d ' $i; done)
+get "$URL_three" 508 /a.so/111111111111111111111111111111110/a.so.sym -H "X-Symfs-Via: $long"
+get "$URL_three" 200 /a.so/111111111111111111111111111111110/a.so.sym -H "X-Symfs-Via: nonsense, 0,, ;"
+ring_down
 # Asked at once, each may wait for the next until one gives up; none hangs, and none says that it is not there.
+ring_up --lookup-deadline 3s --stall-timeout 3s --connect-timeout 3s
 for n in 51 52 53; do
   for server in $ring; do
     eval "url=\$URL_$server"
@@ -288,8 +296,5 @@ for n in 51 52 53; do
     case $(cat "$TMP/ring.$server") in 508 | 504 | 502 | 503) ;; *) fail "a ring that is asked at once: $(cat "$TMP/ring.$server" "$TMP/ring.$server.body")" ;; esac
   done
 done
-long=$(for i in 1 2 3 4 5 6 7 8 9; do printf '%032d ' $i; done)
-get "$URL_three" 508 /a.so/111111111111111111111111111111110/a.so.sym -H "X-Symfs-Via: $long"
-get "$URL_three" 200 /a.so/111111111111111111111111111111110/a.so.sym -H "X-Symfs-Via: nonsense, 0,, ;"
-for server in $ring; do symfs_unserve $server; done
+ring_down
 exit 0

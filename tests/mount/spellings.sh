@@ -77,14 +77,18 @@ upstream_start up --root "$TMP/www" --log "$TMP/requests"
 up=$URL_up
 put "$TMP/one/Prog.pdb" "Prog.pdb/$ONE/Prog.pdb"
 upstream_fault "$up" '*/prog.pdb/*/prog.pdb' silent
-conf "url = $up/"
-sed -i 's/^lookup-deadline = .*/lookup-deadline = 1s/' "$TMP/conf"
-symfs_mount m --config "$TMP/conf" --cache "$TMP/store"
 twice() { grep '^GET' "$TMP/requests" | cut -d' ' -f2 | sort | uniq -d; }
-for _ in 1 2 3; do stat "$TMP/m/$(path $GONE)" >/dev/null 2>&1 && fail "it was served"; done
-[ -z "$(twice)" ] || fail "asked twice: $(cat "$TMP/requests")"
-[ "$(asked)" -ge 4 ] || fail "not all were asked: $(cat "$TMP/requests")"
-symfs_umount m
+asked_once() { # DEADLINE
+  conf "url = $up/"
+  sed -i "s/^lookup-deadline = .*/lookup-deadline = $1/" "$TMP/conf"
+  symfs_mount m --config "$TMP/conf" --cache "$TMP/store"
+  for _ in 1 2 3; do stat "$TMP/m/$(path $GONE)" >/dev/null 2>&1 && fail "it was served"; done
+  symfs_umount m
+  [ -z "$(twice)" ] && [ "$(asked)" -ge 4 ]
+}
+# On a busy machine an answer may come after the deadline.
+asked_once 1s || asked_once 4s || asked_once 16s ||
+  fail "asked twice, or not all were asked: $(cat "$TMP/requests")"
 # The same when the source fails at once: the next request asks only what was not answered.
 upstream_clear "$up"
 conf "url = $up/"

@@ -55,7 +55,7 @@ put() { # DIR: the prefix at another place; sets SYMFS
 makes() {
   mk_name=$1
   shift
-  symfs_mount "$mk_name" --source "scan@$TMP/tree" --lookup-deadline 60s "$@"
+  symfs_mount "$mk_name" --source "scan@$TMP/tree" "$@"
   eval "mk_mnt=\$MNT_$mk_name"
   same_file "$mk_mnt/gsym/$(gdb_path "$one" .debug.gsym)" "$TMP/one.gsym"
   same_file "$mk_mnt/$sym" "$TMP/one.sym"
@@ -82,7 +82,7 @@ put /root/zz
 echo secret >/root/secret
 echo secret >/root/zz/libexec/symfs/secret
 cp "$TMP/broken-worker" /root/zz/libexec/symfs/convert
-symfs_mount shut --source "scan@$TMP/tree" --lookup-deadline 60s
+symfs_mount shut --source "scan@$TMP/tree"
 cat "$MNT_shut/$outside" >/dev/null 2>&1 && fail "the check itself: the worker cannot open a file outside"
 if grep -q 'no Landlock' "$TMP/shut.log"; then
   say "no Landlock here"

@@ -59,6 +59,12 @@ int exchange_may(struct exchange *x, enum auth_right right)
 	return head_is_neighbour(x) && !exchange_header(x, "Origin") ? 0 : 403;
 }
 
+/* Whether a token has ended by the store's time, which does not go back with the wall clock. */
+static bool is_over(const struct exchange *x, const struct auth_token *t)
+{
+	return t->until && t->until <= store_now(x->h->public->store);
+}
+
 int rights_judge(struct exchange *x)
 {
 	struct space *space;
@@ -71,7 +77,7 @@ int rights_judge(struct exchange *x)
 		x->route->what == ROUTE_PAGE_FILE ||
 		x->route->what == ROUTE_OPTIONS)
 		return x->route->needs ? exchange_may(x, x->route->needs) : 0;
-	x->known = find_token(x, &x->token) == 0;
+	x->known = find_token(x, &x->token) == 0 && !is_over(x, &x->token);
 	status = exchange_may(x, x->route->needs ? x->route->needs : AUTH_READ);
 	space = status ? NULL : space_find(x->h, x->token.space);
 	if (space)
@@ -83,7 +89,7 @@ bool rights_still(struct exchange *x)
 {
 	struct auth_token now;
 
-	return !x->known || (auth_find_again(x->h->auth, &x->token, &now) == 0 &&
+	return !x->known || (auth_find_again(x->h->auth, &x->token, &now) == 0 && !is_over(x, &now) &&
 		auth_allows(now.rights, x->route->needs ? x->route->needs : AUTH_READ) &&
 		strcmp(now.space, x->token.space) == 0);
 }

@@ -87,8 +87,8 @@ void answer_curl_failed(struct transfer *t, CURLcode result); /* puts libcurl's 
 
 /* easy.c: libcurl's options */
 int easy_open(struct transfer *t, const struct net_req *req); /* 0, -EINVAL, -ENOMEM */
-/* Sets the version of HTTP, the headers and the credentials of a hop. `home`: the hop is at the origin of the request;
- * other hops get no credentials. */
+/* Sets the version of HTTP, the headers and the credentials of a hop. `home`: the hop is at the origin of the
+ * request; other hops get no credentials. */
 CURLcode easy_set_hop(struct transfer *t, bool home);
 
 /* peer.c: which addresses a transfer may reach */

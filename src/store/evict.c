@@ -55,7 +55,7 @@ static int take_blob(struct session *ses, const struct index_object *o)
 static int choose(struct eviction *v, uint64_t want, struct batch *b)
 {
 	struct session *ses = v->ses;
-	int64_t now = clock_wall(), used;
+	int64_t now = store_past(ses->s), used;
 	int r;
 
 	b->n = 0;
@@ -137,7 +137,7 @@ static bool would_help(struct session *ses, uint64_t need)
 
 	if (missing == 0)
 		return true;
-	if (index_bytes(ses->ix, &bytes) < 0 || index_kept_bytes(ses->ix, clock_wall(), &kept) < 0)
+	if (index_bytes(ses->ix, &bytes) < 0 || index_kept_bytes(ses->ix, store_past(ses->s), &kept) < 0)
 		return false;
 	return bytes - MIN(kept, bytes) + sparses_uncommitted(ses->s, ses->ix) >= missing;
 }

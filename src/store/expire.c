@@ -73,7 +73,7 @@ static int expire_batch(struct session *ses, int64_t now, struct store_expired *
 
 	while (r == 0 && batch.artifacts < BATCH && (r = index_object_ended(ses->ix, now, &o)) == 0) {
 		why_expired(&o.held.hold, why, sizeof(why));
-		r = bury(ses->ix, &o, now, why, true);
+		r = bury(ses->ix, &o, clock_wall(), why, true);
 		batch.artifacts++;
 		batch.bytes += o.size;
 	}
@@ -90,7 +90,7 @@ static int expire_batch(struct session *ses, int64_t now, struct store_expired *
 void expire_some(struct session *ses)
 {
 	struct store_expired done = {0};
-	int64_t now = clock_wall();
+	int64_t now = store_past(ses->s);
 	struct index_object o;
 	int r = index_object_ended(ses->ix, now, &o);
 
@@ -112,12 +112,11 @@ static int expire_all(struct store *s, struct store_expired *out)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
 	struct store_expired done = {0}, before;
-	int64_t now = clock_wall();
 
 	while (session_next(&ses))
 		do {
 			before = done;
-			ses.r = expire_batch(&ses, now, &done);
+			ses.r = expire_batch(&ses, store_past(s), &done);
 		} while (ses.r == 0 && done.artifacts > before.artifacts);
 	if (ses.r == 0)
 		*out = done;
@@ -129,7 +128,7 @@ int store_list_ended(struct store *s, int64_t after, struct store_row *rows, uns
 	_cleanup_session_ struct session ses = {.s = s};
 
 	while (session_next(&ses))
-		session_count(&ses, index_list_ended(ses.ix, clock_wall(), after, rows, n));
+		session_count(&ses, index_list_ended(ses.ix, store_past(s), after, rows, n));
 	return session_counted(&ses);
 }
 
@@ -225,7 +224,7 @@ static int hold_in(struct session *ses, const char *canon, const struct hold_sta
 int store_hold(struct store *s, const struct key *k, const struct store_hold *h)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
-	struct hold_state held = hold_begin(h, clock_wall());
+	struct hold_state held = hold_begin(h, store_now(s));
 	struct key here = store_key(s, k);
 	char canon[KEY_TEXT];
 

@@ -43,7 +43,7 @@ int store_hit(struct store *s, const struct key *k, struct index_hit *out)
 
 static void note(struct store *s, const struct index_hit *h, bool broken)
 {
-	if (broken || llabs(clock_wall() - h->used) >= USE_EVERY)
+	if (broken || llabs(store_now(s) - h->used) >= USE_EVERY)
 		pending_add(&s->pending, h->object.id, h->object.sha256, broken);
 	session_try_pending(s);
 }

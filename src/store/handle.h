@@ -6,6 +6,7 @@
 #include "store/index/index.h"
 #include "store/pending.h"
 #include "store/store.h"
+#include "store/time.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,6 +39,10 @@ struct store {
 	char id[17];
 	uint64_t quota, min_free;
 
+	char boot[40]; /* the boot's id; "": unknown */
+	pthread_mutex_t time_lock; /* taken alone */
+	struct store_time time;	   /* under time_lock: as the last writer of this process left it in the index */
+
 	pthread_mutex_t write_lock; /* between threads of this process; taken before the flock(2) */
 	atomic_uint_fast64_t hurry; /* clock_ms() at which threads stop waiting for the write lock; 0: no such time */
 
@@ -58,6 +63,8 @@ struct store {
 	struct flights flights;
 	struct sparses sparses;
 };
+
+void now_init(struct store *s); /* reads the boot's id */
 
 int flights_init(struct store *s, struct err *e);
 int flights_reopen(struct store *s, int dirfd, struct err *e); /* opens the file again, in the directory

@@ -214,7 +214,7 @@ static int write_hold(struct publishing *p, const struct index_object *o, struct
 
 	p->held = o->held;
 	if (is_pinning(p)) {
-		wanted = hold_begin(&p->learned->hold, clock_wall());
+		wanted = hold_begin(&p->learned->hold, store_now(p->s));
 		hold_join(&p->held, &wanted);
 	}
 	hold_join(&p->held, &p->inherited);
@@ -275,7 +275,7 @@ static int commit(struct index *ix, struct publishing *p)
 
 	r = index_begin(ix);
 	if (r == 0)
-		r = index_object_put(ix, p->sha256, p->size, clock_wall(), &p->worth, &p->object);
+		r = index_object_put(ix, p->sha256, p->size, store_now(p->s), &p->worth, &p->object);
 	if (r == 0 && p->held.pinned)
 		r = index_object_hold(ix, p->object, &p->held);
 	if (r == 0)

@@ -39,7 +39,7 @@ static bool is_kept(struct store *s, const struct key *k, int64_t until)
 int store_keep(struct store *s, const struct key *k, int64_t seconds)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
-	int64_t now = clock_wall(), until = 0;
+	int64_t now = store_now(s), until = 0;
 	char canon[KEY_TEXT];
 	struct key here;
 

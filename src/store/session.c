@@ -146,7 +146,7 @@ static void write_pending(struct session *ses)
 {
 	_cleanup_free_ struct pending_item *list = calloc(PENDING_MOST, sizeof(*list));
 	unsigned n = list ? pending_take(&ses->s->pending, list) : 0;
-	int64_t now = clock_wall();
+	int64_t now = store_now(ses->s), past = store_past(ses->s);
 	int r = 0;
 
 	if (n == 0)
@@ -154,7 +154,7 @@ static void write_pending(struct session *ses)
 	r = index_begin(ses->ix);
 	for (unsigned i = 0; i < n && r == 0; i++)
 		r = list[i].broken ? index_intent_add(ses->ix, list[i].sha256, false)
-				   : index_object_used(ses->ix, list[i].object, now);
+				   : index_object_used(ses->ix, list[i].object, now, past);
 	if (r == 0)
 		r = settle_all(ses->s, ses->ix);
 	r = index_end(ses->ix, r);
@@ -204,6 +204,9 @@ static int begin_write(struct session *ses)
 	if (r < 0)
 		return r;
 	ses->ix = current_index(ses->s);
+	r = now_look(ses);
+	if (r < 0 && r != -ENOSPC)
+		return r;
 	r = session_settle(ses); /* finishes the work of a process that was killed while it held the lock */
 	if (r == 0)
 		write_pending(ses);
@@ -317,7 +320,7 @@ void session_try_pending(struct store *s)
 	for (unsigned i = 0; i < n; i++)
 		if (!list[i].broken)
 			used[n_used++] = list[i].object;
-	if (n_used && index_try_used(ix, used, n_used, clock_wall()) < 0)
+	if (n_used && index_try_used(ix, used, n_used, store_now(s), store_past(s)) < 0)
 		n_used = 0;
 	for (unsigned i = 0; i < n; i++)
 		if (list[i].broken || n_used == 0)

@@ -42,6 +42,9 @@ static inline int session_counted(const struct session *ses)
 	return ses->r < 0 ? ses->r : ses->count;
 }
 
+/* now.c: looks at the clocks, and keeps what they say. The caller holds the write lock. 0, -errno. */
+int now_look(struct session *ses);
+
 /* Settles every intent. The caller holds the write lock, and has no transaction open. 0, -errno. */
 int session_settle(struct session *ses);
 

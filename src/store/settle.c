@@ -95,14 +95,14 @@ static int adopt_line(void *ctx, const struct label_line *l)
 }
 
 /* The label does not have the time of the last use: the hold begins anew. */
-static int adopt_hold(struct index *ix, int64_t object, const char *text)
+static int adopt_hold(struct store *s, struct index *ix, int64_t object, const char *text)
 {
 	struct hold_state held;
 	struct store_hold h;
 
 	if (hold_read(text, &h) < 0)
 		return index_object_keep(ix, object, INT64_MAX);
-	held = hold_begin(&h, clock_wall());
+	held = hold_begin(&h, store_now(s));
 	return index_object_hold(ix, object, &held);
 }
 
@@ -123,7 +123,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 	if (r == 0 && a.object && label_module(text, &m) == 0)
 		r = index_module_put(ix, a.object, &m);
 	if (r == 0 && a.object && label_is_pinned(text))
-		r = adopt_hold(ix, a.object, text);
+		r = adopt_hold(s, ix, a.object, text);
 	return r == 0 && !a.object ? -ENOENT : r;
 }
 

@@ -19,12 +19,16 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-static int read_id(struct store *s)
+static int read_meta(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s};
+	char text[TIME_TEXT] = "";
 
-	while (session_next(&ses))
+	while (session_next(&ses)) {
 		ses.r = index_meta(ses.ix, "id", s->id, sizeof(s->id));
+		if (ses.r == 0 && index_meta(ses.ix, "time", text, sizeof(text)) == 0)
+			time_parse(&s->time, text);
+	}
 	return ses.r == -ENOENT ? -EIO : ses.r;
 }
 
@@ -65,19 +69,14 @@ static int look_for_sweep(struct store *s, const char *boot)
 static int sweep_after_boot(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
-	_cleanup_free_ char *boot = NULL;
-	int r;
+	int r = *s->boot ? look_for_sweep(s, s->boot) : 0;
 
-	if (path_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 60, &boot, NULL) < 0)
-		return 0;
-	boot[strcspn(boot, "\n")] = '\0';
-	r = look_for_sweep(s, boot);
 	if (r != -ENOENT)
 		return r;
 	while (session_next(&ses)) {
-		ses.r = was_swept(ses.ix, boot);
+		ses.r = was_swept(ses.ix, s->boot);
 		if (ses.r == -ENOENT)
-			ses.r = sweep_in(&ses, boot);
+			ses.r = sweep_in(&ses, s->boot);
 	}
 	return ses.r;
 }
@@ -94,7 +93,7 @@ static int open_parts(struct store *s, struct err *e)
 	if (r < 0)
 		return r;
 	partial_clean(s->dirfd, s->dir);
-	r = read_id(s);
+	r = read_meta(s);
 	if (r == 0)
 		r = sweep_after_boot(s);
 	sparses_clean(s);
@@ -111,6 +110,7 @@ int store_open(struct store **out, const struct store_opts *o, struct err *e)
 	s->dirfd = s->flights.fd = -1;
 	s->quota = o->quota;
 	s->min_free = o->min_free;
+	now_init(s);
 	pthread_mutex_init(&s->write_lock, NULL);
 	pthread_mutex_init(&s->index_lock, NULL);
 	pthread_mutex_init(&s->watch.lock, NULL);
@@ -159,6 +159,7 @@ void store_close(struct store *s)
 		close(s->dirfd);
 	pending_release(&s->pending);
 	sparses_release(s);
+	pthread_mutex_destroy(&s->time_lock);
 	pthread_mutex_destroy(&s->index_lock);
 	pthread_mutex_destroy(&s->watch.lock);
 	pthread_mutex_destroy(&s->write_lock);

@@ -158,6 +158,11 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds);
  * held already keeps the later end. 0, -ENOENT. (waits) */
 int store_hold(struct store *s, const struct key *k, const struct store_hold *h);
 
+/* The store's time, in seconds since 1970: the wall clock, unless that has jumped (time.h). store_now() is for what
+ * ends later, store_past() for what deletes. */
+int64_t store_now(struct store *s);
+int64_t store_past(struct store *s);
+
 /* Removes the files whose hold has ended, and leaves a tombstone for each of their keys. A hold of `age` seconds
  * ends when the file was not used for that time. Uses renew it at most once a day, or once in half of a shorter age.
  * Publishing and store_trim() remove such files, too. 0, -errno. (waits) */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "behind.h"
 #include "scratch.h"
+#include "store/time.h"
 
 #include <sqlite3.h>
 
@@ -293,4 +294,118 @@ START_TEST(test_version_7)
 }
 END_TEST
 
-UNIT_MAIN("hold", test_join, test_rebuild, test_expire, test_renewal, test_words, test_version_7)
+static enum time_event look(struct store_time *t, const char *boot, int64_t wall, int64_t up)
+{
+	struct time_clocks now = {.wall = wall, .up = up};
+
+	snprintf(now.boot, sizeof(now.boot), "%s", boot);
+	return time_look(t, &now, false);
+}
+
+#define THEN 1700000000 /* a wall clock that is right */
+#define WRONG (THEN + 14 * 365 * (int64_t)DAY)
+
+/* Files end by a clock that jumps only when the new time has held for a day, also over restarts. */
+START_TEST(test_clocks)
+{
+	struct store_time t = {.held = 0}, copy;
+	char text[TIME_TEXT];
+
+	/* The first start deletes nothing for a day. */
+	ck_assert_int_eq(look(&t, "a", THEN, 100), TIME_JUMPED);
+	ck_assert(time_past(&t) == 0 && time_now(&t) == THEN);
+	ck_assert_int_eq(look(&t, "a", THEN + DAY - 1, 100 + DAY - 1), TIME_GOES_ON);
+	ck_assert_int_lt(time_past(&t), DAY);
+	ck_assert_int_eq(look(&t, "a", THEN + DAY, 100 + DAY), TIME_TRUSTED);
+	ck_assert_int_eq(time_past(&t), THEN + DAY);
+	/* Steps of less than an hour, and nights without power, are no jumps. */
+	ck_assert_int_eq(look(&t, "a", THEN + DAY + 3000, 200 + DAY), TIME_GOES_ON);
+	ck_assert_int_eq(look(&t, "b", THEN + 2 * DAY, 5), TIME_GOES_ON);
+	ck_assert_int_eq(time_past(&t), THEN + 2 * DAY);
+	/* A jump ahead: the old time goes on for what deletes, and is kept as text. */
+	ck_assert_int_eq(look(&t, "b", WRONG, 105), TIME_JUMPED);
+	ck_assert(time_past(&t) == THEN + 2 * DAY + 100 && time_now(&t) == WRONG);
+	time_print(&t, text);
+	ck_assert(time_parse(&copy, text) && memcmp(&copy, &t, sizeof(t)) == 0);
+	ck_assert_int_eq(look(&t, "b", WRONG + 1000, 1105), TIME_GOES_ON);
+	ck_assert_int_eq(time_past(&t), THEN + 2 * DAY + 1100);
+	/* And back again: what was stored meanwhile begins anew. */
+	ck_assert_int_eq(look(&t, "b", THEN + 2 * DAY + 2100, 2105), TIME_DISCARDED);
+	ck_assert(t.began == THEN + 2 * DAY + 2100 && time_past(&t) == t.began && t.held == DAY);
+	/* A clock without a battery: nothing gets an end in the past. */
+	ck_assert_int_eq(look(&t, "c", 31536000, 5), TIME_JUMPED);
+	ck_assert_int_eq(time_now(&t), THEN + 2 * DAY + 2100);
+	ck_assert_int_eq(look(&t, "c", THEN + 9 * DAY, 10), TIME_DISCARDED);
+	ck_assert(time_past(&t) == THEN + 2 * DAY + 2105 && time_now(&t) == THEN + 9 * DAY);
+	ck_assert_int_eq(look(&t, "c", THEN + 10 * DAY, 10 + DAY), TIME_TRUSTED);
+	ck_assert_int_eq(time_past(&t), THEN + 10 * DAY);
+	ck_assert(!time_parse(&t, "") && !time_parse(&t, "1 2 x") && t.last.wall == 0);
+	/* A new store has nothing to lose. */
+	ck_assert_int_eq(time_look(&t, &(struct time_clocks){THEN, 5, "a"}, true), TIME_JUMPED);
+	ck_assert_int_eq(time_past(&t), THEN);
+}
+END_TEST
+
+/* What the store knows of the clock, replaced by `wall` seconds from now and `held`, on another boot. */
+static void remember(int64_t wall, int64_t held)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		"INSERT OR REPLACE INTO meta VALUES('time', '%lld 5 %lld 0 %lld other')", (long long)(clock_wall() + wall),
+		(long long)(clock_wall() + wall), (long long)held);
+	sql(text);
+}
+
+START_TEST(test_jumps)
+{
+	const struct store_hold try = hold_of("try", 30 * DAY);
+	struct key a = key_nth(1), b = key_nth(2);
+	struct store_expired done = {0};
+	struct store_row row;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	store_close(s);
+	for (unsigned i = 0; i < 2; i++) { /* a jump of a year, and a store of an older version */
+		if (i == 0)
+			remember(-365 * DAY, DAY);
+		else
+			sql("DELETE FROM meta WHERE name = 'time'");
+		sql("UPDATE objects SET ends = (SELECT strftime('%s') - 1000) WHERE ends > 0");
+		s = open_scratch();
+		ck_assert_int_eq(store_list_ended(s, 0, &row, 1), 0);
+		ck_assert(store_expire(s, &done) == 0 && done.artifacts == 0);
+		ck_assert(publish(s, &b, 2, 1000) == 0 && store_trim(s) == 0 && store_has(s, &a, NULL));
+		store_close(s);
+	}
+	/* A clock that is years behind: the upload gets an end that the right clock has not passed. */
+	remember(365 * DAY, DAY);
+	s = open_scratch();
+	ck_assert_int_eq(publish_held(s, &b, 3, &try), 0);
+	ck_assert_int_gt(held(s, &b).ends, clock_wall() + 394 * DAY);
+	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
+	store_close(s);
+	/* The new time has held for a day. */
+	remember(0, DAY);
+	sql("UPDATE objects SET ends = (SELECT strftime('%s') - 1000) WHERE ends > 0 AND size = 1000");
+	s = open_scratch();
+	ck_assert(store_expire(s, &done) == 0 && done.artifacts == 2 && !store_has(s, &a, NULL));
+	ck_assert_int_eq(publish_held(s, &b, 3, &try), 0);
+	store_close(s);
+	/* A file that was stored by a clock that jumped within a day begins anew. */
+	remember(0, 10);
+	sql("UPDATE objects SET used = 4000000000, ends = 4000000000 + age WHERE ends > 0");
+	sql("UPDATE meta SET value = '4000000000 5 4000000000 0 10 other' WHERE name = 'time'");
+	s = open_scratch();
+	ck_assert_int_eq(store_trim(s), 0);
+	ck_assert(is_held(s, &b, "try", 30 * DAY));
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+UNIT_MAIN("hold", test_join, test_rebuild, test_expire, test_renewal, test_words, test_version_7, test_clocks,
+	test_jumps)

@@ -279,7 +279,7 @@ int index_kept_bytes(struct index *ix, int64_t now, uint64_t *out)
 	return one_sum(&rows, rows_of(&rows, ix->writer, Q_KEPT, "i", now), out);
 }
 
-int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when)
+int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when, int64_t past)
 {
 	struct conn *c = ix->writer;
 	int r;
@@ -289,7 +289,7 @@ int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t
 	sqlite3_wal_autocheckpoint(c->db, 0);
 	r = index_begin(ix);
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = index_object_used(ix, objects[i], when);
+		r = index_object_used(ix, objects[i], when, past);
 	if (r == 0)
 		r = index_commit(ix);
 	else

@@ -156,7 +156,10 @@ int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_
 int index_object_worth(struct index *ix, int64_t id, struct worth *out); /* -ENOENT */
 int index_object_set_worth(struct index *ix, int64_t id, const struct worth *w);
 int index_object_drop(struct index *ix, int64_t id); /* also drops the keys of the object */
-int index_object_used(struct index *ix, int64_t id, int64_t when);
+/* Records a use, which renews a hold that has not ended by `past`. */
+int index_object_used(struct index *ix, int64_t id, int64_t when, int64_t past);
+/* The holds of objects that were used at `since` or later begin anew. */
+int index_ends_anew(struct index *ix, int64_t now, int64_t since);
 /* Keeps an object until this time, or longer if a later time was set before. INT64_MAX pins the object; 0 ends
  * keeping and the pin. If the label becomes wrong, the caller adds an intent. */
 int index_object_keep(struct index *ix, int64_t id, int64_t until);
@@ -204,7 +207,7 @@ int index_misses_drop(struct index *ix, const char *canon); /* `canon` NULL: dro
 							       number of dropped misses */
 
 /* Writes times of use without waiting. -EBUSY: another process is writing. */
-int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when);
+int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when, int64_t past);
 
 /* Sparse files, one for each key. A call for a name without a row changes nothing. */
 int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out); /* -ENOENT */

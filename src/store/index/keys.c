@@ -303,9 +303,14 @@ int index_object_drop(struct index *ix, int64_t id)
 	return conn_run(ix->writer, Q_OBJECT_DROP, "i", id);
 }
 
-int index_object_used(struct index *ix, int64_t id, int64_t when)
+int index_object_used(struct index *ix, int64_t id, int64_t when, int64_t past)
 {
-	return conn_run(ix->writer, Q_OBJECT_USED, "ii", when, id);
+	return conn_run(ix->writer, Q_OBJECT_USED, "iii", when, id, past);
+}
+
+int index_ends_anew(struct index *ix, int64_t now, int64_t since)
+{
+	return conn_run(ix->writer, Q_ENDS_ANEW, "ii", now, since);
 }
 
 int index_object_keep(struct index *ix, int64_t id, int64_t until)

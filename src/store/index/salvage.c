@@ -28,7 +28,7 @@ static int take_object(struct index *ix, sqlite3_stmt *st, int64_t now)
 
 	if (!dir_sha256_ok(text(st, 0)) || index_object_find(ix, text(st, 0), &o) < 0)
 		return 0;
-	r = used > 0 && used <= now ? index_object_used(ix, o.id, used) : 0;
+	r = used > 0 && used <= now ? index_object_used(ix, o.id, used, used) : 0;
 	if (r == 0 && keep > now && !o.pinned) /* a pinned object has its pin and its class from its label */
 		r = index_object_keep(ix, o.id, keep);
 	/* An older version did not write pins into the label. */

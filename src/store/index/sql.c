@@ -228,9 +228,10 @@ const char *const index_sql[QUERIES] = {
 	[Q_OBJECT_SET_WORTH] = "UPDATE objects SET worth = ? WHERE id = ?",
 	[Q_OBJECT_DROP] = "DELETE FROM objects WHERE id = ?",
 	/* A use renews a hold that has not ended, if a day, or half of a shorter age, has passed since it began. */
-	[Q_OBJECT_USED] = "UPDATE objects SET used = ?1, ends = CASE WHEN ends > ?1"
+	[Q_OBJECT_USED] = "UPDATE objects SET used = ?1, ends = CASE WHEN ends > ?3"
 			  " AND ends <= ?1 + age - min(86400, age / 2) THEN ?1 + age ELSE ends END"
 			  " WHERE id = ?2",
+	[Q_ENDS_ANEW] = "UPDATE objects SET used = ?1, ends = ?1 + age WHERE ends > 0 AND used >= ?2",
 	[Q_OBJECT_KEEP] = "UPDATE objects SET keep_until ="
 			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END,"
 			  " ends = CASE WHEN ?1 IN (0, " PINNED ") THEN 0"

@@ -33,6 +33,23 @@ enum object_type best_object(const struct module *m)
 									: OBJECT_UNKNOWN;
 }
 
+bool best_wants_ids(const struct module *m)
+{
+	enum object_type o = best_object(m);
+
+	return (o == OBJECT_PE || o == OBJECT_PE_DOTNET) && m->code_id[0] && !m->debug_id.set;
+}
+
+void best_take_ids(struct module *m, const struct module *program)
+{
+	if (!program->debug_id.set)
+		return;
+	m->debug_id = program->debug_id;
+	memcpy(m->debug_file, program->debug_file, sizeof(m->debug_file));
+	memcpy(m->checksum, program->checksum, sizeof(m->checksum));
+	m->object = program->object; /* a path does not say whether a program is of .NET */
+}
+
 static unsigned bits_of(const char *arch)
 {
 	static const char *const narrow[] = {"x86", "arm", "mips", "ppc"};
@@ -90,6 +107,19 @@ static void identify_file(struct asked *a, enum filetype t)
 		return;
 	v = view_of_fd(blob_fd(q->blob), blob_size(q->blob));
 	a->known[t] = obj_check(&v, &q->key, &a->slice[t], NULL) == 1;
+}
+
+/* Reads in the program which debug file it has. */
+static int ask_ids(struct asked *a, struct waits *w, struct fetch *f, struct module *m, const atomic_bool *stop)
+{
+	int r = ask_one(a, w, f, m, FILETYPE_PE);
+
+	if (r == 0)
+		r = wait_all(w, stop);
+	identify_file(a, FILETYPE_PE);
+	if (a->known[FILETYPE_PE])
+		best_take_ids(m, &a->slice[FILETYPE_PE].module);
+	return r;
 }
 
 static void cancel_all(struct asked *a)
@@ -286,9 +316,12 @@ int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, un
 	*out = (struct best_choice){.bits = bits, .chosen = -1};
 	if (r == 0) {
 		*whole = *m;
-		out->object = whole->object = best_object(m);
-		r = ask_all(a, w, f, whole, p);
+		if (best_wants_ids(whole))
+			r = ask_ids(a, w, f, whole, stop);
+		out->object = whole->object = best_object(whole);
 	}
+	if (r == 0)
+		r = ask_all(a, w, f, whole, p);
 	if (r == 0)
 		r = wait_all(w, stop);
 	for (unsigned t = 0; r == 0 && t < FILETYPES; t++)

@@ -39,6 +39,11 @@ struct best_choice {
  * names do not show the platform. */
 enum object_type best_object(const struct module *m);
 
+/* Whether a module for Windows has no debug id. Its program has the identifiers of its debug file. */
+bool best_wants_ids(const struct module *m);
+/* Takes from the program's own module the debug id, name, checksum and platform of its debug file. */
+void best_take_ids(struct module *m, const struct module *program);
+
 /* Fetches all candidates at once and waits for them. `bits` 0: takes the width of the PE program if
  * the program is found. 0; -EINTR: `*stop` became true (`stop` may be NULL); -ENOMEM. Call best_release() even
  * after an error. */

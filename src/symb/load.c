@@ -52,27 +52,30 @@ static void add_candidate(struct loading *l, enum filetype t, unsigned stage)
 }
 
 /* Chooses the candidates of a module and their order. A program is requested when its debug file lacks debug
- * information. If the request gives only a debug id, the Breakpad file comes first: such requests mean that file,
- * and every symbol server has it under that id. A PDB is large, so it is requested only when no smaller file has
- * debug information. */
+ * information, or first when the request lacks the debug id, which the program has. If the request gives only a
+ * debug id, the Breakpad file comes first: such requests mean that file, and every symbol server has it under that
+ * id. A PDB is large, so it is requested only when no smaller file has debug information. */
 static void plan(struct loading *l)
 {
 	const struct module *m = &l->w->m;
 	enum object_type o = best_object(m);
 	bool known = m->code_id[0] || m->object == OBJECT_MACHO;
 	bool elf = o == OBJECT_ELF || o == OBJECT_UNKNOWN, macho = o == OBJECT_MACHO || o == OBJECT_UNKNOWN;
-	unsigned first = known ? 0 : 1;
+	unsigned first = known ? 0 : 1, after = best_wants_ids(m);
 
 	if (l->program) {
 		add_candidate(l, FILETYPE_PE, 0);
 		return;
 	}
+	if (after)
+		add_candidate(l, FILETYPE_PE, 0);
 	if (o == OBJECT_PE_DOTNET) {
-		add_candidate(l, FILETYPE_PORTABLEPDB, 0);
-		add_candidate(l, FILETYPE_PE, 1);
+		add_candidate(l, FILETYPE_PORTABLEPDB, after);
+		if (!after)
+			add_candidate(l, FILETYPE_PE, 1);
 		return;
 	}
-	add_candidate(l, FILETYPE_BREAKPAD, 0);
+	add_candidate(l, FILETYPE_BREAKPAD, after);
 	if (elf)
 		add_candidate(l, FILETYPE_ELF_DEBUG, first);
 	if (macho)
@@ -81,10 +84,10 @@ static void plan(struct loading *l)
 		add_candidate(l, FILETYPE_ELF_CODE, first + 1);
 	if (macho)
 		add_candidate(l, FILETYPE_MACH_CODE, first + 1);
-	if (o == OBJECT_PE && known)
+	if (o == OBJECT_PE && known && !after)
 		add_candidate(l, FILETYPE_PE, 0);
 	if (o == OBJECT_PE)
-		add_candidate(l, FILETYPE_PDB, 1);
+		add_candidate(l, FILETYPE_PDB, 1 + after);
 	if (o == OBJECT_PE && !known)
 		add_candidate(l, FILETYPE_PE, 2);
 }
@@ -317,6 +320,21 @@ static int take_part(struct symb *s, struct loading *l, unsigned i, struct quest
 	return 0;
 }
 
+/* Reads in a program which debug file it has. That of a .NET program is of another type than was planned. */
+static void take_ids(struct loading *l, struct blob *b)
+{
+	struct view v = view_of_fd(blob_fd(b), blob_size(b));
+	bool net = l->w->m.object == OBJECT_PE_DOTNET;
+	struct obj_slice s;
+
+	if (obj_identify(&v, 0, &s, NULL) == 0)
+		best_take_ids(&l->w->m, &s.module);
+	if (!net && l->w->m.object == OBJECT_PE_DOTNET) {
+		l->n_cands = l->n_tried;
+		add_candidate(l, FILETYPE_PORTABLEPDB, 1);
+	}
+}
+
 static int take_answer(struct symb *s, struct loading *l, unsigned i, struct waits *waits)
 {
 	struct question *q = l->asked[i];
@@ -337,6 +355,8 @@ static int take_answer(struct symb *s, struct loading *l, unsigned i, struct wai
 	} else if (q->r == 0 && q->blob && blob_is_made(blob_facts(q->blob))) {
 		add_reason(w, filetype_name(q->key.type), -ENOENT, "another symfs made it");
 	} else if (q->r == 0 && q->blob) {
+		if (q->key.type == FILETYPE_PE && best_wants_ids(&w->m))
+			take_ids(l, q->blob);
 		l->found[l->n_found].blob = blob_ref(q->blob);
 		l->found[l->n_found].type = q->key.type;
 		l->found[l->n_found++].rank = rank_of(q->blob, &q->key);
@@ -499,33 +519,6 @@ static int load_step(struct batch *b, struct loading *l)
 	return r;
 }
 
-static int load_answer(struct batch *b, struct loading *l, const struct question *q)
-{
-	if (q == l->make)
-		return take_made(b->s, l, b->w);
-	for (unsigned i = 0; i < l->n_cands; i++)
-		if (l->asked[i] == q)
-			return take_answer(b->s, l, i, b->w);
-	return 0;
-}
-
-static int load_all(struct batch *b)
-{
-	struct question *q = NULL;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < b->n; i++)
-		r = load_step(b, &b->all[i]);
-	while (r == 0 && (r = wait_next(b->w, &b->s->stop, b->gone, &q)) == 0 && q) {
-		struct loading *l = q->of;
-
-		r = load_answer(b, l, q);
-		if (r == 0)
-			r = load_step(b, l);
-	}
-	return r;
-}
-
 /* Cancels downloads and conversions that are still running, and frees the batch. */
 static void batch_release(struct batch *b)
 {
@@ -557,6 +550,18 @@ static bool can_be_asked(const struct wanted *w)
 	       (artifact_of(&w->m, FILETYPE_BREAKPAD, &a) || key_of(&k, &a) == 0);
 }
 
+/* Takes the identifiers of the debug file from what stored programs state. */
+static void complete(struct symb *s, struct module *m)
+{
+	struct artifact a = {.type = FILETYPE_PE, .m = *m};
+
+	a.m.object = OBJECT_UNKNOWN;
+	a.m.debug_file[0] = a.m.checksum[0] = '\0';
+	pe_id_trim(a.m.code_id);
+	if (fetch_complete(s->fetch, &a))
+		best_take_ids(m, &a.m);
+}
+
 /* Looks for the module's file, or with `program` for its program. */
 static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool program,
 	bool *again)
@@ -569,6 +574,8 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 		add_reason(w, "identifier", 0, "not valid");
 		return;
 	}
+	if (best_wants_ids(&w->m))
+		complete(s, &w->m);
 	*l = (struct loading){.w = w, .request = b->request, .flags = flags, .program = program};
 	plan(l);
 	begun = clock_seconds();
@@ -577,17 +584,57 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 	b->n += !w->hit;
 }
 
-/* Begins with a module. Only the program of a .NET module has the names of its methods. */
-static void begin_both(struct symb *s, struct batch *b, struct wanted *w, struct wanted *program,
-	const struct symb_flags *flags, bool *again)
+/* Begins with the program of a .NET module: only the program has the names of methods. */
+static void begin_program(struct symb *s, struct batch *b, const struct wanted *w, const struct symb_flags *flags,
+	bool *again)
+{
+	struct wanted *program = &b->programs[w - b->request->wanted];
+
+	if (w->m.object != OBJECT_PE_DOTNET || program->asked)
+		return;
+	*program = (struct wanted){.name = w->name, .id = w->id, .m = w->m};
+	begin(s, b, program, flags, true, again);
+}
+
+static void begin_both(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool *again)
 {
 	if (!w->referenced || !(w->name[0] || w->m.code_id[0]) || !w->id[0])
 		return;
 	begin(s, b, w, flags, false, again);
-	if (w->m.object != OBJECT_PE_DOTNET)
-		return;
-	*program = (struct wanted){.name = w->name, .id = w->id, .m = w->m};
-	begin(s, b, program, flags, true, again);
+	begin_program(s, b, w, flags, again);
+}
+
+static int load_answer(struct batch *b, struct loading *l, const struct question *q)
+{
+	if (q == l->make)
+		return take_made(b->s, l, b->w);
+	for (unsigned i = 0; i < l->n_cands; i++)
+		if (l->asked[i] == q) {
+			size_t n = b->n;
+			int r = take_answer(b->s, l, i, b->w);
+
+			if (!l->program) /* the answer may have shown that it is a .NET module */
+				begin_program(b->s, b, l->w, l->flags, NULL);
+			return r == 0 && b->n > n ? load_step(b, &b->all[n]) : r;
+		}
+	return 0;
+}
+
+static int load_all(struct batch *b)
+{
+	struct question *q = NULL;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < b->n; i++)
+		r = load_step(b, &b->all[i]);
+	while (r == 0 && (r = wait_next(b->w, &b->s->stop, b->gone, &q)) == 0 && q) {
+		struct loading *l = q->of;
+
+		r = load_answer(b, l, q);
+		if (r == 0)
+			r = load_step(b, l);
+	}
+	return r;
 }
 
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags, bool now)
@@ -601,7 +648,7 @@ int load_modules(struct symb *s, struct request *q, const struct symb_flags *fla
 	b.programs = calloc(q->n_wanted + 1, sizeof(*b.programs));
 	r = b.w && b.all && b.programs ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++) {
-		begin_both(s, &b, &q->wanted[i], &b.programs[i], flags, now ? &again : NULL);
+		begin_both(s, &b, &q->wanted[i], flags, now ? &again : NULL);
 		r = now && (again || b.n) ? -EAGAIN : 0;
 	}
 	if (r == 0)

@@ -121,6 +121,11 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
     fi
   done
   rm -rf "$TMP/dir"
+  place "$TMP/f/w64.dll" pe
+  by_code=$p
+  place "$TMP/f/w64.pdb" pdb
+  one "the PDB of a program, by code id" pdb debug "native/$by_code"
+  rm -rf "$TMP/dir"
   place "$TMP/f/w64.pdb" pdb
   one "a PDB alone" pdb debug "$TMP/f/w64.dll"
 else

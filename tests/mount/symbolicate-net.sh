@@ -99,6 +99,29 @@ grep -qx "  0  foo.pdb  StackTraceSample.Main + 0x11 at $SOURCE:15 \[C#\]" "$TMP
   fail "both: $(cat "$TMP/text")"
 grep -q '^  1  foo.pdb  StackTraceSample.MyInternalClass.ThrowsException + 0x0 at ' \
   "$TMP/text" || fail "a nested type: $(cat "$TMP/text")"
+# With name and code id alone the program states which PDB it has; the type need not be known.
+BASIC=ppdb-sourcelink-sample
+mkdir -p "$TMP/alone"
+for f in dll pdb; do
+  p=$("$SYMFS" paths --layout symstore "$PDBS/$BASIC.$f" | cut -f 3 | head -n 1)
+  mkdir -p "$TMP/alone/${p%/*}" && cp "$PDBS/$BASIC.$f" "$TMP/alone/$p" || fail "$f"
+done
+code=$("$SYMFS" id "$PDBS/$BASIC.dll" | awk '/code id/ { print $3 }')
+for type in '"type": "pe_dotnet", ' ''; do
+  printf '{"memoryMap": [{%s"code_file": "%s.dll", "code_id": "%s"}], "stacks": [[%s]]}' "$type" $BASIC "$code" \
+    '{"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": "0x1"}' >"$TMP/alone.json"
+  rm -rf "$TMP/alone-store"
+  for _ in cold warm; do
+    symbolicate "$TMP/alone-store" --source "symstore@$TMP/alone" --text "$TMP/alone.json" >"$TMP/text" ||
+      fail "by code id"
+    grep -q 'Sample.Class1.SayHello + 0x0 at .*Class1.cs:11' "$TMP/text" ||
+      fail "by code id: $type: $(cat "$TMP/text")"
+  done
+done
+"$SYMFS" best --for debug --no-default-sources --cache "$TMP/best" --source "symstore@$TMP/alone" \
+  "symstore/$BASIC.dll/$code/$BASIC.dll" >"$TMP/text" || fail "best: $(cat "$TMP/text")"
+grep -q 'portablepdb *chosen' "$TMP/text" || fail "best: $(cat "$TMP/text")"
+
 # Without the code id the program is found by the id of its PDB.
 sed -i 's/, *$/,/; s/"code_file": "integration.dll", "code_id": "aadada8f8000"/"code_file": "integration.dll"/' \
   "$TMP/net"

@@ -122,7 +122,7 @@ grep -q '"mix.so/1*A": \[{"name": "NotFound"' "$TMP/json" || fail "after an outa
 if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   printf '%s\n' '__declspec(dllexport) int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \
     'int start(void) { volatile int b[20]; b[2] = one(1); return b[2] + one(2); }' >"$TMP/w.c"
-  (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -O0 -c w.c -o w.obj &&
+  (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O0 -c w.c -o w.obj &&
     "$LINK" /nologo /dll /debug "/pdb:w.pdb" /Brepro /nodefaultlib /entry:start "/out:w.dll" w.obj) >"$TMP/lld.out" \
     2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
@@ -133,6 +133,17 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   "$SYMFS" symbolicate --text --offline --cache "$TMP/store-pe" --no-default-sources "$TMP/pe" >"$TMP/text" ||
     fail "a PE file"
   grep -q '^  1  w.pdb  one + 0x1$' "$TMP/text" || fail "a PE file: $(cat "$TMP/text")"
+  # By name and code id alone: the program states which PDB it has. A store that has both, cold and warm.
+  for f in dll pdb; do
+    p=$("$SYMFS" paths --layout symstore "$TMP/w.$f" | cut -f 3 | head -n 1)
+    mkdir -p "$TMP/pair/${p%/*}" && cp "$TMP/w.$f" "$TMP/pair/$p" || fail "$f"
+  done
+  sed 's/, "debug_file".*"}]/}]/; s/"type": "pe", //' "$TMP/pe" >"$TMP/code"
+  for _ in cold warm; do
+    "$SYMFS" symbolicate --text --cache "$TMP/store-code" --no-default-sources --source "symstore@$TMP/pair" \
+      "$TMP/code" >"$TMP/text" || fail "by code id"
+    grep -q '^  0  w.dll  one(int) + 0x0 at .*w\.c:1$' "$TMP/text" || fail "by code id: $(cat "$TMP/code" "$TMP/text")"
+  done
 else
   say "no clang, no lld-link: no PE"
 fi

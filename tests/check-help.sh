@@ -141,6 +141,8 @@ for word in frobnicate x 12345678901234567890123456789012345678901234567890; do
 done
 "$symfs" get --ofline 2>&1 | grep -qx 'symfs get: no such option: --ofline; did you mean --offline?' ||
   complain "get --ofline"
+"$symfs" serve --port 1 2>&1 | grep -qx 'symfs serve: no such option: --port; did you mean --listen?' ||
+  complain "serve --port"
 "$symfs" umount --ofline 2>&1 | grep -q 'did you mean' && complain "umount --ofline: an option that it does not take"
 
 "$symfs" nonsense >"$tmp/out" 2>"$tmp/err"

@@ -169,6 +169,7 @@ static const struct verb {
 } verbs[] = {
 	{"add", run_add, 1, 1, true},
 	{"ls", run_ls, 0, 0, false},
+	{"list", run_ls, 0, 0, false},
 	{"rm", run_rm, 1, UINT32_MAX, false},
 };
 

@@ -10,6 +10,18 @@
 #define WRONG_MOST 2u
 #define ALIKE_LEAST 5u
 
+/* Options of other programs, and the option of symfs that does the same. */
+static const char *const meant[][2] = {{"address", "listen"}, {"bind", "listen"},
+	{"port", "listen"}, {"server", "source"}, {"url", "source"}};
+
+static bool is_meant(const char *word, const char *candidate)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(meant); i++)
+		if (strcmp(word, meant[i][0]) == 0 && strcmp(candidate, meant[i][1]) == 0)
+			return true;
+	return false;
+}
+
 /* The number of letters to insert, remove, replace or swap with their neighbour to change `a` into `b`. */
 static unsigned distance_of(const char *a, size_t n, const char *b, size_t m)
 {
@@ -51,6 +63,8 @@ void nearest_try(struct nearest *n, const char *candidate)
 	d = a > 2 && strncmp(n->word, candidate, a) == 0 ? 0 : distance_of(n->word, a, candidate, b);
 	if (begins_alike(n->word, candidate))
 		d = MIN(d, WRONG_MOST);
+	if (is_meant(n->word, candidate))
+		d = 0;
 	if (d > WRONG_MOST || d * 2 > MAX(a, b) || (n->best && d >= n->distance))
 		return;
 	n->best = candidate;

@@ -10,5 +10,5 @@ struct nearest {
 
 /* Compares one more word, which must stay valid. A candidate is near if at most two letters, and at most half of
  * its letters, are wrong, missing, added or swapped. A candidate is also near if it begins with the mistyped word,
- * or with the first five letters of that word. */
+ * or with the first five letters of that word, or if other programs have the mistyped word for it. */
 void nearest_try(struct nearest *n, const char *candidate);

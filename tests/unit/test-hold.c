@@ -352,8 +352,8 @@ static void remember(int64_t wall, int64_t held)
 	char text[200];
 
 	snprintf(text, sizeof(text),
-		"INSERT OR REPLACE INTO meta VALUES('time', '%lld 5 %lld 0 %lld other')", (long long)(clock_wall() + wall),
-		(long long)(clock_wall() + wall), (long long)held);
+		"INSERT OR REPLACE INTO meta VALUES('time', '%lld 5 %lld 0 %lld other')",
+		(long long)(clock_wall() + wall), (long long)(clock_wall() + wall), (long long)held);
 	sql(text);
 }
 

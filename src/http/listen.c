@@ -157,8 +157,8 @@ static int open_tcp(const char *word, int *fd, struct err *e)
 
 	if (!split(word, host, &port))
 		return err_set(e, -EINVAL,
-			"%s: expected ADDRESS:PORT, [ADDRESS]:PORT, unix:PATH or systemd; the address 127.0.0.1 is for "
-			"clients on this machine, 0.0.0.0 for all", word);
+			"%s: expected ADDRESS:PORT, [ADDRESS]:PORT, unix:PATH or systemd; the address 127.0.0.1 is "
+			"for clients on this machine, 0.0.0.0 for all", word);
 	r = getaddrinfo(host, port, &hints, &found);
 	if (r != 0)
 		return err_set(e, -EINVAL, "%s: %s", word, gai_strerror(r));

@@ -39,6 +39,10 @@ stopped_for() {
     { why="all of a file was asked for: $(fetch_url "$URL_up/_control/count")"; return 1; }
 }
 # On a busy machine a deadline expires before the daemon is stopped: then it is tried again, with longer ones.
-stopped_for 5 3s || { symfs_umount m; stopped_for 16 12s; } || { symfs_umount m; stopped_for 60 48s; } || fail "$why"
-symfs_umount m
-exit 0
+for row in '5 3s' '16 12s' '60 48s'; do
+  # shellcheck disable=SC2086 # words
+  stopped_for $row && { symfs_umount m; exit 0; }
+  say "deadlines of ${row#* }: $why"
+  symfs_umount m
+done
+fail "$why"

@@ -34,8 +34,8 @@ printf '[symfs]\nlookup-deadline = 100s\nconnect-timeout = 100s\nstall-timeout =
 export HOME XDG_CACHE_HOME XDG_CONFIG_HOME
 unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE \
   _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
-# Leak checks count, also when a test ends the daemon on purpose.
-ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
+# Leak checks count, also when a test ends the daemon on purpose. In scripts/check undefined behavior is SIGILL.
+ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99:handle_sigill=1}
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export ASAN_OPTIONS UBSAN_OPTIONS
 

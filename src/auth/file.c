@@ -74,7 +74,7 @@ static int editing_open(struct editing *ed, const char *path, struct err *e)
 		ed->text = strdup(TOKENS_MAGIC "\n# written by `symfs token`: SHA256 NAME RIGHTS UNTIL NAMESPACE\n");
 		r = ed->text ? 0 : -ENOMEM;
 	} else if (r == 0) {
-		r = tokens_read(ed->path, &ed->text, e);
+		r = tokens_read(ed->path, false, &ed->text, e);
 		if (r < 0)
 			return r;
 	}

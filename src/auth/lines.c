@@ -8,28 +8,57 @@
 #include "base/util.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FIELDS 5
 #define LINE_MOST 512
 #define BARE_LEAST 8 /* characters of a bare token */
 
-int tokens_read(const char *path, char **out, struct err *e)
+/* Whether other users can read the tokens, or add their own. */
+static int check_access(const char *path, const struct stat *st, bool serve, struct err *e)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	const char *dir = copy ? dirname(copy) : ".";
+	struct stat above;
+
+	if (st->st_mode & 0027)
+		return err_set(e, -EINVAL, "%s: its group may write it, or all users may read or write it; try: "
+			"chmod g-w,o= %s", path, path);
+	if (serve && st->st_uid != 0 && st->st_uid != geteuid())
+		return err_set(e, -EINVAL, "%s: it belongs to the user %u; only root and the server's user may own "
+			"it; try: chown %u %s", path, st->st_uid, geteuid(), path);
+	if (stat(dir, &above) == 0 && above.st_mode & S_IWOTH && !(above.st_mode & S_ISVTX))
+		return err_set(e, -EINVAL, "%s: all users may write its directory; try: chmod o-w %s", path, dir);
+	return 0;
+}
+
+int tokens_read(const char *path, bool serve, char **out, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
+	_cleanup_close_ int fd = -1;
+	char again[32];
+	uint64_t size;
 	struct stat st;
+	struct err why;
 	size_t n = 0;
-	int r = path_read(AT_FDCWD, path, TOKENS_BYTES, &text, &n);
+	int r = path_open_file(path, &fd, &size, &why);
 
 	if (r < 0)
-		return err_set(e, r, "%s: %s", path, err_text(r));
+		return err_set(e, r, "%s: %s", path, why.text);
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	r = path_read(AT_FDCWD, again, TOKENS_BYTES, &text, &n);
+	if (r < 0 || fstat(fd, &st) < 0)
+		return err_set(e, r < 0 ? r : -errno, "%s: %s", path, err_text(r < 0 ? r : -errno));
 	if (strlen(text) != n)
 		return err_set(e, -EINVAL, "%s: the file contains a NUL", path);
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0007)
-		return err_set(e, -EINVAL, "%s: all users may read or write it; try: chmod o= %s", path, path);
+	r = check_access(path, &st, serve, e);
+	if (r < 0)
+		return r;
 	*out = take(text);
 	return 0;
 }

@@ -17,6 +17,7 @@ struct token_list {
 int tokens_parse(struct token_list *out, const char *path, const char *text, struct err *e);
 void tokens_release(struct token_list *l);
 
-/* Reads a file of tokens, which the users outside its group must not be able to read or write. The caller frees
- * *out. 0, -ENOENT, other -errno; `e` has the reason. */
-int tokens_read(const char *path, char **out, struct err *e);
+/* Reads a file of tokens, a regular one, that no other user may write, nor replace in its directory, nor read outside
+ * its group. `serve`: it must belong to root or to this process's user. The caller frees *out. 0, -ENOENT, other
+ * -errno; `e` has the reason. */
+int tokens_read(const char *path, bool serve, char **out, struct err *e);

@@ -59,7 +59,7 @@ static int load(const char *path, struct token_list *out, struct stamp *stamp, s
 
 	if (r < 0)
 		return err_set(e, r, "%s: %s", path, err_text(r));
-	r = tokens_read(path, &text, e);
+	r = tokens_read(path, true, &text, e);
 	return r == 0 ? tokens_parse(out, path, text, e) : r;
 }
 

@@ -116,6 +116,44 @@ START_TEST(test_broken_file_keeps_tokens)
 }
 END_TEST
 
+/* Other users must not be able to write the file, nor to replace it; a pipe would wait for a writer. */
+START_TEST(test_access)
+{
+	static const struct {
+		mode_t file, dir;
+		const char *why; /* NULL: allowed */
+	} rows[] = {{0640, 0755, NULL}, {0600, 01777, NULL}, {0660, 0700, "try: chmod g-w,o= "},
+		{0604, 0700, "try: chmod g-w,o= "}, {0600, 0777, "try: chmod o-w "}};
+	struct err e = {0};
+	struct auth *a;
+
+	begin();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		write_file(MAGIC, rows[i].file);
+		ck_assert_int_eq(chmod(dir, rows[i].dir), 0);
+		ck_assert_int_eq(auth_open(&a, path, &e), rows[i].why ? -EINVAL : 0);
+		if (rows[i].why)
+			ck_assert_msg(strstr(e.text, rows[i].why) != NULL, "%s", e.text);
+		else
+			auth_close(a);
+	}
+	ck_assert_int_eq(chmod(dir, 0700), 0);
+	if (chown(path, 1, 0) == 0) {
+		ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
+		ck_assert_ptr_nonnull(strstr(e.text, "only root and the server's user may own it"));
+		ck_assert_int_eq(auth_remove(path, "x", &e), -ENOENT); /* root may still edit it */
+	} else {
+		unit_part_skipped("not root: a file of another user");
+	}
+	unlink(path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(e.text, "is not a regular file"));
+	ck_assert_int_eq(auth_remove(path, "x", &e), -EINVAL);
+	end();
+}
+END_TEST
+
 /* A link is followed; a link without a file is refused and stays. */
 START_TEST(test_link)
 {
@@ -269,5 +307,5 @@ START_TEST(test_rights)
 }
 END_TEST
 
-UNIT_MAIN("tokens", test_add_and_remove, test_link, test_broken_file_keeps_tokens, test_lines, test_many,
+UNIT_MAIN("tokens", test_add_and_remove, test_access, test_link, test_broken_file_keeps_tokens, test_lines, test_many,
 	test_bare_and_expired, test_rights)

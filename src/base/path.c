@@ -167,12 +167,16 @@ int path_replace(const char *path, mode_t mode, int (*fill)(void *ctx, int fd), 
 
 int path_read(int dirfd, const char *name, size_t most, char **out, size_t *n)
 {
-	_cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+	int flags = dirfd == AT_FDCWD ? 0 : O_NONBLOCK | O_NOCTTY;
+	_cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | flags);
 	_cleanup_buf_ struct buf b = BUF_UP_TO(most);
 	char chunk[4096];
+	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
+	if (flags && !S_ISREG(st.st_mode))
+		return -EINVAL;
 	for (;;) {
 		ssize_t got = read(fd, chunk, sizeof(chunk));
 		int r;

@@ -29,5 +29,6 @@ int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode
  * file, and `path` stays as it is if fill() fails. 0, -errno, or the error of fill(). */
 int path_replace(const char *path, mode_t mode, int (*fill)(void *ctx, int fd), void *ctx);
 
-/* Reads a whole small file, NUL-terminated; the caller frees it. -EFBIG: larger than `most`. */
+/* Reads a whole small file, NUL-terminated; the caller frees it. -EFBIG: larger than `most`; -EINVAL: a name in a
+ * directory is not that of a regular file. Only a path of AT_FDCWD may be a pipe, such as the shell's. */
 int path_read(int dirfd, const char *name, size_t most, char **out, size_t *n);

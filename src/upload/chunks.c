@@ -274,8 +274,9 @@ static int chunk_place(struct chunk *k)
 	r = renameat(dir, k->temp, dir, rel) < 0 ? -errno : 0;
 	if (r == -ENOENT) {
 		snprintf(sub, sizeof(sub), "%.9s", rel);
-		if (mkdirat(dir, sub, 0700) < 0 && errno != EEXIST)
-			return -errno;
+		r = make_dirs(k->c); /* `chunks` may have been removed */
+		if (r < 0 || (mkdirat(dir, sub, 0700) < 0 && errno != EEXIST))
+			return r < 0 ? r : -errno;
 		r = renameat(dir, k->temp, dir, rel) < 0 ? -errno : 0;
 	}
 	return r == -EDQUOT ? -ENOSPC : r;
@@ -312,7 +313,9 @@ static int chunk_touch(const struct chunks *c, const struct sha1 *name, int64_t 
 
 bool chunks_have(struct chunks *c, const struct sha1 *name)
 {
-	return chunk_touch(c, name, clock_wall()) == 0;
+	uint64_t size;
+
+	return chunks_size(c, name, &size) == 0 && chunk_touch(c, name, clock_wall()) == 0;
 }
 
 void chunks_used(struct chunks *c, const struct sha1 *names, size_t n)
@@ -332,6 +335,8 @@ int chunks_size(const struct chunks *c, const struct sha1 *name, uint64_t *size)
 		return dir;
 	if (fstatat(dir, rel, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT; /* the chunk that comes replaces it */
 	*size = (uint64_t)st.st_size;
 	return 0;
 }
@@ -345,9 +350,11 @@ int chunks_open_one(struct chunks *c, const struct sha1 *name, int *fd, uint64_t
 	if (dir < 0)
 		return dir;
 	chunk_rel(name, rel);
-	file = openat(dir, rel, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	file = openat(dir, rel, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (file < 0 || fstat(file, &st) < 0)
 		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
 	*size = (uint64_t)st.st_size;
 	*fd = take_fd(&file);
 	return 0;

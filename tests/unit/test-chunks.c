@@ -99,6 +99,35 @@ START_TEST(test_names)
 }
 END_TEST
 
+/* A chunk whose directory was removed, or whose place has a pipe, is sent again. */
+START_TEST(test_removed)
+{
+	struct chunks *c = begin(0);
+	char path[PATH_MAX], hex[SHA1_TEXT];
+	struct sha1 name = sha1_of("bytes", 5);
+	uint64_t size;
+	int fd = -1;
+
+	ck_assert_int_eq(send(c, &name, false, "bytes", 5, 5), 0);
+	sha1_text(&name, hex);
+	snprintf(path, sizeof(path), "%s/chunks/%.2s/%s", chunks_dir(c), hex, hex + 2);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert(!chunks_have(c, &name));
+	ck_assert_int_eq(chunks_open_one(c, &name, &fd, &size), -ENOENT);
+	ck_assert_int_eq(send(c, &name, false, "bytes", 5, 5), 0);
+	check_content(c, &name, "bytes", 5);
+	ck_assert_int_eq(unlink(path), 0);
+	*strrchr(path, '/') = '\0';
+	ck_assert_int_eq(rmdir(path), 0);
+	*strrchr(path, '/') = '\0';
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(send(c, &name, false, "bytes", 5, 5), 0);
+	check_content(c, &name, "bytes", 5);
+	end(c);
+}
+END_TEST
+
 START_TEST(test_arrival)
 {
 	struct chunks *c = begin(0);
@@ -274,5 +303,5 @@ START_TEST(test_removed_directory)
 }
 END_TEST
 
-UNIT_MAIN("chunks", test_names, test_arrival, test_refusals, test_bounds, test_full, test_lifetime, test_damage,
-	test_removed_directory)
+UNIT_MAIN("chunks", test_names, test_arrival, test_removed, test_refusals, test_bounds, test_full, test_lifetime,
+	test_damage, test_removed_directory)

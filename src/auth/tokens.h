@@ -28,7 +28,8 @@ enum auth_right {
 	AUTH_READ = 1,	 /* files, lists, symbolication */
 	AUTH_UPLOAD = 2, /* uploads of every class */
 	AUTH_TRY = 4,	 /* uploads of the class "try" */
-	AUTH_PURGE = 8	 /* removal of files */
+	AUTH_PURGE = 8,	 /* removal of files */
+	AUTH_ADDED = 16	 /* with AUTH_PURGE: also of files that `symfs add` has pinned */
 };
 
 struct auth_token {

@@ -14,6 +14,7 @@ static const struct {
 	{"upload", AUTH_UPLOAD},
 	{"try", AUTH_TRY},
 	{"purge", AUTH_PURGE},
+	{"added", AUTH_ADDED},
 };
 
 int auth_rights_parse(const char *text, unsigned *out)

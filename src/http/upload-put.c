@@ -73,7 +73,8 @@ static int purge_first(struct exchange *x, struct bucket *b, struct key *found)
 		if (key_of(&k, &hit->files[i]) < 0)
 			continue;
 		*found = b ? k : store_key(x->space->store, &k);
-		r = b ? bucket_purge(b, &k, why, found) : store_purge(x->space->store, found, why);
+		r = b ? bucket_purge(b, &k, why, found) : store_purge(x->space->store, found, why,
+			!x->h->auth || auth_allows(x->token.rights, AUTH_ADDED));
 		if (r == 0)
 			audit_write(x, "purge", NULL, found, NULL);
 	}
@@ -114,6 +115,9 @@ static int delete_done(struct exchange *x)
 	}
 	if (r == -ENOENT)
 		return upload_refuse(x, 404, "Not Found");
+	if (r == -EPERM)
+		return upload_refuse(x, 403, "symfs add has put this file here; purging it needs a token with the "
+			"right added");
 	if (r < 0)
 		return upload_refuse_errno(x, r, NULL);
 	r = b ? wait_for_removal(x, &k) : 0;

@@ -143,13 +143,15 @@ int store_expire(struct store *s, struct store_expired *out)
 
 /* ---- one key ------------------------------------------------------------------------- */
 
-static int purge_in(struct session *ses, const char *canon, const char *why)
+static int purge_in(struct session *ses, const char *canon, const char *why, bool added)
 {
 	struct index_hit hit;
 	int r = index_begin(ses->ix);
 
 	if (r == 0)
 		r = index_key_find(ses->ix, canon, &hit);
+	if (r == 0 && !added && hit.object.held.pinned && !hit.object.held.hold.class[0])
+		r = -EPERM;
 	if (r == 0)
 		r = bury(ses->ix, &hit.object, clock_wall(), why, false);
 	r = index_end(ses->ix, r);
@@ -158,7 +160,7 @@ static int purge_in(struct session *ses, const char *canon, const char *why)
 	return session_settle(ses);
 }
 
-int store_purge(struct store *s, const struct key *k, const char *why)
+int store_purge(struct store *s, const struct key *k, const char *why, bool added)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
 	struct key here = store_key(s, k);
@@ -166,7 +168,7 @@ int store_purge(struct store *s, const struct key *k, const char *why)
 
 	key_canon(&here, canon);
 	while (session_next(&ses))
-		ses.r = purge_in(&ses, canon, why);
+		ses.r = purge_in(&ses, canon, why, added);
 	return ses.r;
 }
 

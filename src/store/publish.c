@@ -66,6 +66,14 @@ static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum
 	return c > 0 ? RIVAL_BETTER : c < 0 ? RIVAL_WORSE : RIVAL_EQUAL;
 }
 
+/* Whether an upload of the class "try" meets a file that `symfs add` or an upload of another class has pinned. It
+ * never takes the key of such a file, however good it is, because its client may publish nothing else. */
+static bool is_outranked(const struct publishing *p, const struct index_hit *h)
+{
+	return p->learned && p->learned->pinned && strcmp(p->learned->hold.class, "try") == 0 &&
+		h->object.held.pinned && strcmp(h->object.held.hold.class, "try") != 0;
+}
+
 /* Takes a key from the file that has it. The blob inherits the hold of that file. */
 static int take_from(struct index *ix, struct publishing *p, const struct index_hit *h)
 {
@@ -90,7 +98,7 @@ static int choose_keys(struct index *ix, struct publishing *p)
 			continue;
 		r = index_key_find(ix, canon, &hit);
 		p->takes[i] = r == -ENOENT;
-		if (r == 0 && strcmp(hit.object.sha256, p->sha256) != 0 &&
+		if (r == 0 && strcmp(hit.object.sha256, p->sha256) != 0 && !is_outranked(p, &hit) &&
 			rival_of(p, &hit, k->type) == RIVAL_WORSE) {
 			p->takes[i] = true;
 			p->keys[i] = hit.key;
@@ -144,6 +152,8 @@ static bool may_take(struct publishing *p, const struct index_hit *from)
 {
 	if (strcmp(from->object.sha256, p->sha256) == 0)
 		return true;
+	if (is_outranked(p, from))
+		return false;
 	switch (rival_of(p, from, p->k.type)) {
 	case RIVAL_WORSE:
 		return true;

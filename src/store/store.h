@@ -173,9 +173,9 @@ int store_expire(struct store *s, struct store_expired *out);
 /* Lists the keys of files that store_expire() would remove now, as store_list() does. */
 int store_list_ended(struct store *s, int64_t after, struct store_row *rows, unsigned n);
 
-/* Removes the file of a key, with all of its keys, and leaves tombstones with `why`, a short text. 0, -ENOENT.
- * (waits) */
-int store_purge(struct store *s, const struct key *k, const char *why);
+/* Removes the file of a key, with all of its keys, and leaves tombstones with `why`, a short text. 0, -ENOENT;
+ * -EPERM: the file is pinned without a class, as `symfs add` pins files, and `added` is false. (waits) */
+int store_purge(struct store *s, const struct key *k, const char *why, bool added);
 /* Leaves a tombstone for a key that has no file in this store. The bucket's file under it ends, too. 0, -errno.
  * (waits) */
 int store_bury(struct store *s, const struct key *k, const char *why);

@@ -288,12 +288,14 @@ static void note(void *ctx, const struct intake_report *r)
 	static const char *const words[] = {
 		[INTAKE_ADDED] = "added", [INTAKE_IMPROVED] = "improved", [INTAKE_PRESENT] = "present"};
 	struct job *j = ctx;
+	const char *why = r->what == INTAKE_REFUSED ? r->why : r->differs
+		? "another file is stored under its id, and this file is not better" : NULL;
 	struct filed *f = &j->filed;
 
-	if (r->what == INTAKE_REFUSED) {
+	if (why) {
 		if (j->refused++ == 0)
 			snprintf(j->why, sizeof(j->why), "%.120s%s%.260s", r->member ? r->shown : "",
-				r->member ? ": " : "", r->why);
+				r->member ? ": " : "", why);
 		return;
 	}
 	if (j->a->opts.bucket)
@@ -319,7 +321,8 @@ static int take_in(struct job *j, struct draft **d)
 		.from = from,
 		.hold = j->hold,
 		.named = true,
-		.strict = true};
+		.strict = true,
+		.compare = true};
 	struct err e = {0};
 	int r;
 

@@ -288,6 +288,12 @@ assert said.split()[1] == "422", said
 END
 tries=$((tries + 1))
 
+# ---- what `symfs add` has pinned stays, unless the token may purge it, too ------------------------------------------
+"$SYMFS" add --cache "$STORE" "$SECRETFILE" >/dev/null || fail "add"
+try 403 "$PATH_SECRET" -H "$(auth "$CI")" -X DELETE
+BOSS=$(token add boss --rights purge,added)
+ask 204 "$PATH_SECRET" -H "$(auth "$BOSS")" -X DELETE
+
 # ---- web pages cannot upload to a server without tokens ---------------------------------------------
 symfs_serve free --upload --cache "$TMP/store-free"
 U=$URL_free

@@ -129,7 +129,7 @@ START_TEST(a_file_ends_with_the_program)
 	blob_unref(f.blob);
 	ck_assert(derive_code_of(&a, FILETYPE_ELF_DEBUG, &code) && key_of(&program, &code) == 0);
 	ck_assert_int_eq(publish(w.store, &program, 3, 1000), 0);
-	ck_assert_int_eq(store_purge(w.store, &program, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(w.store, &program, "purged by ci", true), 0);
 	ck_assert_int_eq(derive_try(d, &a, in, &f), -EAGAIN);
 	derive_free(d);
 	world_end(&w);

@@ -109,7 +109,7 @@ START_TEST(test_rebuild)
 	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
 	ck_assert_int_eq(publish_held(s, &b, 2, &keep), 0);
 	ck_assert_int_eq(publish_held(s, &gone, 3, &keep), 0);
-	ck_assert_int_eq(store_purge(s, &gone, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(s, &gone, "purged by ci", true), 0);
 	ck_assert_int_eq(verify_quiet(s), 0);
 	store_close(s);
 	ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
@@ -118,7 +118,7 @@ START_TEST(test_rebuild)
 	ck_assert_str_eq(held(s, &a).hold.labels, "version=1.2");
 	ck_assert_int_eq(store_tomb(s, &gone, &t), -ENOENT);
 	ck_assert_int_eq(publish_held(s, &gone, 3, &keep), 0);
-	ck_assert_int_eq(store_purge(s, &gone, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(s, &gone, "purged by ci", true), 0);
 	store_close(s);
 	sql("UPDATE objects SET ends = ends - 864000 WHERE ends > 0; DROP TABLE names");
 	s = open_scratch();
@@ -127,6 +127,35 @@ START_TEST(test_rebuild)
 	ck_assert_int_eq(store_tomb(s, &gone, &t), 0);
 	ck_assert_str_eq(t.why, "purged by ci");
 	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* A "try" upload replaces another one, and no file of another class, however good it is. */
+START_TEST(test_try_replaces_no_other)
+{
+	const struct store_hold try = hold_of("try", 30 * DAY), two = hold_of("default", 730 * DAY);
+	const struct store_hold none = {.age = 0};
+	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3);
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish_held(s, &a, 1, &two), 0);
+	ck_assert_int_eq(publish_held(s, &a, 2, &try), -ESTALE);
+	ck_assert(finds(s, &a, 1, 1000));
+	ck_assert_int_eq(publish_held(s, &b, 3, &try), 0);
+	ck_assert_int_eq(publish_held(s, &b, 4, &try), 0);
+	ck_assert(finds(s, &b, 4, 1000));
+	ck_assert_int_eq(publish_held(s, &b, 5, &two), 0);
+	ck_assert(finds(s, &b, 5, 1000));
+	/* A purge removes no file that `symfs add` has pinned, unless it may. */
+	ck_assert_int_eq(publish_held(s, &c, 6, &none), 0);
+	ck_assert_int_eq(store_purge(s, &c, "purged by ci", false), -EPERM);
+	ck_assert(store_has(s, &c, NULL));
+	ck_assert_int_eq(store_purge(s, &c, "purged by ci", true), 0);
+	ck_assert_int_eq(store_purge(s, &a, "purged by ci", false), 0);
 	store_close(s);
 	scratch_end();
 }
@@ -407,5 +436,5 @@ START_TEST(test_jumps)
 }
 END_TEST
 
-UNIT_MAIN("hold", test_join, test_rebuild, test_expire, test_renewal, test_words, test_version_7, test_clocks,
-	test_jumps)
+UNIT_MAIN("hold", test_join, test_rebuild, test_try_replaces_no_other, test_expire, test_renewal, test_words,
+	test_version_7, test_clocks, test_jumps)

@@ -93,7 +93,7 @@ START_TEST(test_removals)
 	s = open_queued();
 	ck_assert_int_eq(publish_held(s, &a, 1, &try), 0);
 	ck_assert_int_eq(publish_held(s, &b, 2, &try), 0);
-	ck_assert_int_eq(store_purge(s, &a, "expired: not really"), 0);
+	ck_assert_int_eq(store_purge(s, &a, "expired: not really", true), 0);
 	ck_assert(is_removed(s, &a, false));
 	/* The file comes back from the bucket before the bucket was told; then it is uploaded again. */
 	ck_assert_int_eq(publish_from_bucket(s, &a, 1), 0);
@@ -126,7 +126,7 @@ START_TEST(test_no_bucket)
 	scratch_dir();
 	s = open_scratch();
 	ck_assert_int_eq(publish(s, &a, 1, 1000), 0);
-	ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(s, &a, "purged by ci", true), 0);
 	ck_assert_uint_eq(removals(s, NULL), 0);
 	ck_assert_int_eq(store_uses_next(s, &use), -ENOTSUP);
 	store_close(s);
@@ -147,14 +147,14 @@ START_TEST(test_salvage)
 	ck_assert_int_eq(publish(s, &b, 2, 1000), 0);
 	ck_assert_int_eq(publish(s, &c, 3, 1000), 0);
 	ck_assert_uint_eq(drain(s), 3);
-	ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(s, &a, "purged by ci", true), 0);
 	store_close(s);
 	sql("INSERT INTO outgone SELECT canon, 1000, 1, 0 FROM keys WHERE canon LIKE '%00000002%'; DROP TABLE names");
 	s = open_scratch();
 	ck_assert(is_there(in_scratch("index.sqlite.damaged")));
 	ck_assert(is_removed(s, &a, false));
 	/* Removals are noted, and all files are queued again when the bucket is opened. */
-	ck_assert_int_eq(store_purge(s, &b, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(s, &b, "purged by ci", true), 0);
 	ck_assert_uint_eq(removals(s, NULL), 2);
 	ck_assert_int_eq(store_outbox_open(s, BUCKET), 0);
 	ck_assert_uint_eq(removals(s, NULL), 2);
@@ -187,7 +187,7 @@ START_TEST(test_version_8)
 	s = open_queued();
 	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
 	ck_assert_uint_eq(removals(s, NULL), 1);
-	ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(s, &a, "purged by ci", true), 0);
 	ck_assert_uint_eq(removals(s, NULL), 2);
 	ck_assert(finds(s, &b, 2, 1000));
 	ck_assert_int_eq(verify_quiet(s), 0);
@@ -320,7 +320,7 @@ START_TEST(test_made)
 			ck_assert_int_eq(store_remove_file(s, &a), 1);
 			ck_assert_int_eq(store_tomb(s, &made, &t), -ENOENT);
 		} else {
-			ck_assert_int_eq(store_purge(s, &a, "purged by ci"), 0);
+			ck_assert_int_eq(store_purge(s, &a, "purged by ci", true), 0);
 			ck_assert_int_eq(store_tomb(s, &made, &t), 0);
 			ck_assert_str_eq(t.why, "purged by ci");
 		}
@@ -364,7 +364,7 @@ START_TEST(test_embedded)
 		if (round == 0) {
 			ck_assert_int_eq(store_remove_file(s, &pdb), ARRAY_SIZE(sources));
 		} else {
-			ck_assert_int_eq(store_purge(s, &pdb, "purged by ci"), 0);
+			ck_assert_int_eq(store_purge(s, &pdb, "purged by ci", true), 0);
 			ck_assert_int_eq(store_tomb(s, &sources[69], &t), 0);
 		}
 		ck_assert(!store_has(s, &pdb, NULL));
@@ -406,7 +406,7 @@ START_TEST(test_made_of_two)
 	snprintf(sym.id, sizeof(sym.id), "%s", debug_id);
 	snprintf(f.url, sizeof(f.url), "symfs sym 1 of %s of %064d", row.sha256, 7);
 	ck_assert_int_eq(publish_facts(s, &sym, 2, 1000, &f, NULL), 0);
-	ck_assert_int_eq(store_purge(s, &program, "purged by ci"), 0);
+	ck_assert_int_eq(store_purge(s, &program, "purged by ci", true), 0);
 	ck_assert(!finds(s, &sym, 2, 1000));
 	ck_assert_int_eq(store_tomb(s, &sym, &t), 0);
 	store_close(s);

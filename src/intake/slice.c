@@ -21,6 +21,7 @@ struct placing {
 	struct key keys[OBJ_KEYS_MOST + 1]; /* all keys that fit; a claimed key comes first */
 	unsigned n_keys;
 	struct key has[OBJ_KEYS_MOST + 1]; /* of each key, the one under which the store has the file */
+	bool differs;  /* with `compare`: the store has a file of other bytes that is not worse */
 	bool improves; /* a worse file has one of the keys that the slice gets */
 	struct store_learned l;
 };
@@ -113,20 +114,19 @@ static int publish(struct placing *p, struct err *e)
 	return store_publish_learned(p->t->in->opts.store, d, &p->l.keys[0], &facts, &p->l, NULL, e);
 }
 
-/* Whether the stored file has other bytes than the slice. A file that cannot be read counts as different. */
-static bool has_other_bytes(struct placing *p)
+/* Finds out whether the stored file has other bytes than the slice. 0; -ENOENT: it was removed meanwhile. A file that
+ * cannot be read counts as different. */
+static int compare(struct placing *p)
 {
 	char sha256[SHA256_TEXT];
 	struct blob *b = NULL;
-	bool differs;
+	int r = store_find(p->t->in->opts.store, &p->keys[0], &b);
 
-	if (store_find(p->t->in->opts.store, &p->keys[0], &b) < 0)
-		return true;
-	differs = blob_size(b) != p->s->size;
-	if (!differs && p->s->size == p->p->it.size) /* slices of a fat file are compared by size alone */
-		differs = sha256_of_fd(p->p->it.fd, p->s->size, sha256) < 0 || strcmp(sha256, blob_sha256(b)) != 0;
+	p->differs = r < 0 || blob_size(b) != p->s->size;
+	if (!p->differs && p->s->size == p->p->it.size) /* slices of a fat file are compared by size alone */
+		p->differs = sha256_of_fd(p->p->it.fd, p->s->size, sha256) < 0 || strcmp(sha256, blob_sha256(b)) != 0;
 	blob_unref(b);
-	return differs;
+	return r == -ENOENT ? r : 0;
 }
 
 static void report(struct placing *p, enum intake_what what)
@@ -142,7 +142,7 @@ static void report(struct placing *p, enum intake_what what)
 		.worth = p->s->worth,
 		.size = p->s->size};
 
-	r.differs = what == INTAKE_PRESENT && p->p->it.compare && has_other_bytes(p);
+	r.differs = what == INTAKE_PRESENT && p->differs;
 	p->t->placed++;
 	p->t->report(p->t->ctx, &r);
 }
@@ -157,7 +157,7 @@ static int hold_present(struct placing *p)
 		if (r < 0 && (i == 0 || r != -ENOENT))
 			return r;
 	}
-	return 0;
+	return p->p->it.compare ? compare(p) : 0;
 }
 
 /* Stores the slice, or holds the files that are equally good or better. Other processes may take or lose keys

@@ -199,6 +199,49 @@ START_TEST(better_and_equal)
 }
 END_TEST
 
+struct purging {
+	struct store *s;
+	struct key k;
+	atomic_bool stop;
+};
+
+static void *purge_on(void *ctx)
+{
+	struct purging *p = ctx;
+
+	while (!atomic_load(&p->stop))
+		store_purge(p->s, &p->k, "purged", true);
+	return NULL;
+}
+
+/* A file that is removed while the same file comes is no other file. */
+START_TEST(beside_a_removal)
+{
+	struct intake_item it = {.name = "a.so.sym", .compare = true, .hold = {.class = "try", .age = 1000}};
+	const char *text = SYM(ID, "a.so", PUBLICS);
+	struct purging p = {.stop = false};
+	struct intake *in;
+	struct seen seen;
+	pthread_t thread;
+
+	scratch_dir();
+	p.s = open_scratch();
+	in = intake_of(p.s, NULL);
+	ck_assert_int_eq(take_text(in, text, &it, &seen), 0);
+	p.k = seen.key;
+	ck_assert_int_eq(pthread_create(&thread, NULL, purge_on, &p), 0);
+	for (unsigned i = 0; i < 400; i++) {
+		ck_assert_int_eq(take_text(in, text, &it, &seen), 0);
+		ck_assert_msg(!seen.differs, "upload %u", i);
+	}
+	atomic_store(&p.stop, true);
+	pthread_join(thread, NULL);
+	intake_free(in);
+	store_close(p.s);
+	scratch_end();
+}
+END_TEST
+
 /* ---- archives ----------------------------------------------------------------------------- */
 
 /* Writes an archive of NAME, TEXT, ..., NULL by the helper, and opens it. */
@@ -554,5 +597,5 @@ START_TEST(changed_archives)
 }
 END_TEST
 
-UNIT_MAIN("intake", claims, better_and_equal, strict_names, limits_of_a_file, one_key_at_once, broken_workers,
-	silent_workers, endless_workers, greedy_workers, changed_archives)
+UNIT_MAIN("intake", claims, better_and_equal, beside_a_removal, strict_names, limits_of_a_file, one_key_at_once,
+	broken_workers, silent_workers, endless_workers, greedy_workers, changed_archives)

@@ -9,14 +9,15 @@
 #include "base/mounts.h"
 #include "base/util.h"
 #include "net/net.h"
+#include "id/key.h"
 #include "source/sources.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-#define CODE_ID "73796d66732d636865636b000000000000000001" /* "symfs-check" */
-#define DEBUG_ID "73796D66732D636865636B00000000001"
+#define CODE_ID KEY_PROBE "636865636b000000000000000001" /* "symfs-check" */
+#define DEBUG_ID KEY_PROBE "636865636B00000000001"
 
 struct checking {
 	struct net *net;
@@ -92,8 +93,8 @@ static int plan_nothing(const struct source *s, struct source_ask *ask)
 		bool pe = a.m.object == OBJECT_PE || a.m.object == OBJECT_PE_DOTNET;
 
 		snprintf(a.m.code_id, sizeof(a.m.code_id), "%s",
-			a.m.object == OBJECT_MACHO ? "73796d66732d636865636b0000000000"
-			: pe			   ? "73796d66732d"
+			a.m.object == OBJECT_MACHO ? KEY_PROBE "636865636b0000000000"
+			: pe			   ? KEY_PROBE
 						   : CODE_ID);
 		snprintf(a.m.code_file, sizeof(a.m.code_file), "symfs-check");
 		snprintf(a.m.debug_file, sizeof(a.m.debug_file), "symfs-check.pdb");

@@ -246,12 +246,8 @@ static void answer_missing(struct fetch *f, const struct artifact *cands, unsign
 	*out = (struct fetched){.r = -ENOENT, .miss_ms = (unsigned)m->seconds * 1000, .unnamed = !m->named,
 		.why = m->named ? "known to be missing" : FETCH_UNNAMED};
 	key_of(&out->key, &cands[0]);
-	for (unsigned i = 0; m->named && i < n; i++) {
-		struct key k;
-
-		if (key_of(&k, &cands[i]) == 0)
-			miss_counts_add(f, &k);
-	}
+	if (m->named)
+		miss_counts_add(f, &out->key); /* of the first meaning of the path */
 	atomic_fetch_add(m->named ? &f->stats.remembered : &f->stats.misses, 1);
 }
 

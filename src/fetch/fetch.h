@@ -150,6 +150,7 @@ void fetch_source_state(struct fetch *f, const struct source *s, char out[static
  * is remembered. */
 int fetch_scan_saved(const char *dir, const struct source *s, char out[static 200]);
 void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, CSV */
+void fetch_missing_row(struct buf *out, const struct store_miss_row *row, int64_t asked); /* a further line of it */
 
 /* Adds identifiers that the artifact lacks, from stored files of its module. False: no such file is stored.
  * (waits for the store's index) */

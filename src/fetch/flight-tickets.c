@@ -6,6 +6,7 @@
 
 void tickets_add(struct flight *fl, struct ticket *t)
 {
+	fl->first |= t->at == 0;
 	t->flight = fl;
 	t->prev = NULL;
 	t->next = fl->tickets;

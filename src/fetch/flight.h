@@ -302,6 +302,7 @@ struct flight {
 	unsigned jobs; /* number of jobs on workers; the flight is freed after they returned */
 	bool found;    /* the file exists, and all FETCH_EXISTS requests were answered */
 	bool linger;   /* the lookup deadline passed; the flight continues for later requests */
+	bool first;    /* a request has the key as the first meaning of its path */
 	bool streamed; /* a reader will read the whole file */
 	struct net_timer deadline; /* the lookup deadline; later ends a flight that lingers */
 

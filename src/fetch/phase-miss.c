@@ -7,13 +7,14 @@
 
 struct misses {
 	struct job job;
+	bool first; /* the flight's `first` */
 	struct blob *blob; /* the file, if another process or `symfs add` stored it meanwhile; NULL: not stored */
 	struct key key;	   /* of `blob` */
 };
 
 /* Stores a miss for the key that was asked for, and for the name by which the source was asked. The list of misses
  * shows the layout's spelling of the name, if that spelling gives the same key. */
-static void miss_add(struct flight *fl, const struct attempt *at)
+static void miss_add(struct flight *fl, const struct attempt *at, bool first)
 {
 	const char *name = layout_name_of(at->source->layout, &fl->what);
 	struct key shown = fl->key;
@@ -21,10 +22,12 @@ static void miss_add(struct flight *fl, const struct attempt *at)
 
 	if (*name)
 		snprintf(shown.name, sizeof(shown.name), "%s", name);
+	if (key_is_probe(&shown))
+		return;
 	if (!key_equal(&shown, &fl->key))
 		shown = fl->key;
 	store_miss_add(fl->f->store, &shown, miss_name(at->source, &fl->what, room), at->source->memory,
-		at->source->o.miss_seconds, "not there");
+		at->source->o.miss_seconds, first ? "not there" : STORE_MISS_UNLISTED);
 }
 
 static void misses_run(struct job *j)
@@ -37,7 +40,7 @@ static void misses_run(struct job *j)
 
 		/* The race is over, so attempts do not change while this runs. */
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
-			miss_add(fl, at);
+			miss_add(fl, at, m->first);
 	}
 	if (fl->better.blob) {
 		better_remember(fl, fl->better.blob, better_seconds(fl));
@@ -74,6 +77,8 @@ void misses_write(struct flight *fl)
 {
 	struct misses *m = calloc(1, sizeof(*m));
 
+	if (m)
+		m->first = fl->first;
 	if (!m || job_start(&m->job, fl, &misses_kind) < 0)
 		flight_say_no_memory(fl);
 }

@@ -241,6 +241,19 @@ static void add_csv(struct buf *out, const char *text, const char *end)
 	buf_addf(out, "\"%s", end);
 }
 
+void fetch_missing_row(struct buf *out, const struct store_miss_row *row, int64_t asked)
+{
+	char since[24], until[24] = "";
+
+	clock_print(row->since, since);
+	if (row->until)
+		clock_print(row->until, until);
+	buf_addf(out, "%s,%s,", filetype_name(row->key.type), row->key.id);
+	add_csv(out, row->key.name, ",");
+	add_csv(out, row->source, ",");
+	buf_addf(out, "%s,%s,%" PRId64 "\n", since, until, asked);
+}
+
 void fetch_missing(struct fetch *f, struct buf *out)
 {
 	enum { PAGE = 64 };
@@ -251,16 +264,8 @@ void fetch_missing(struct fetch *f, struct buf *out)
 	buf_adds(out, "type,id,name,source,since,until,asked\n");
 	while (rows && (n = store_list_misses(f->store, &after, rows, PAGE)) > 0)
 		for (int i = 0; i < n; i++) {
-			char since[24], until[24];
-
-			clock_print(rows[i].since, since);
-			clock_print(rows[i].until, until);
-			buf_addf(out, "%s,%s,", filetype_name(rows[i].key.type), rows[i].key.id);
-			add_csv(out, rows[i].key.name, ",");
 			source_name_of_memory(rows[i].source);
-			add_csv(out, rows[i].source, ",");
-			buf_addf(out, "%s,%s,%" PRId64 "\n", since, until,
-				rows[i].asked + miss_counts_get(f, &rows[i].key));
+			fetch_missing_row(out, &rows[i], rows[i].asked + miss_counts_get(f, &rows[i].key));
 		}
 }
 

@@ -173,7 +173,7 @@ bool missed_note(struct missed *m, const struct key *k)
 	char room[KEY_TEXT];
 	bool due = now - m->saved >= SAVE_MS;
 
-	if (d && !strpbrk(k->name, "\r\n"))
+	if (d && !key_is_probe(k) && !strpbrk(k->name, "\r\n"))
 		count(d, key_text(k, room), 1);
 	m->changed = true;
 	if (due)

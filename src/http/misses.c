@@ -160,23 +160,54 @@ static int add_line(struct space *s, const struct key *k, struct buf *out)
 	return r < 0 ? r : add_field(out, a.m.code_id[0] ? a.m.code_id : t.id, "\r\n");
 }
 
-int misses_text(struct space *s, const atomic_bool *gone, struct buf *out)
+/* Adds the files that requests of the last days did not get: a directory source leaves no remembered miss. */
+static int add_missed(struct space *s, bool all, struct seen *seen, struct buf *out)
+{
+	struct store_miss_row row = {.source = ""};
+	int r = 0;
+
+	for (unsigned ago = 0; r == 0 && ago < MISSED_DAYS; ago++) {
+		struct missed_day d;
+
+		missed_read(s->missed, ago, &d);
+		row.since = d.when;
+		for (unsigned i = 0; r == 0 && i < d.n; i++) {
+			if (key_parse(&row.key, d.rows[i].key) < 0 || !is_new(seen, hash_of(&row.key)) ||
+				store_has(s->store, &row.key, NULL))
+				continue;
+			if (all)
+				fetch_missing_row(out, &row, (int64_t)d.rows[i].asked);
+			else if (row.key.type == FILETYPE_BREAKPAD && row.key.name[0])
+				r = add_line(s, &row.key, out);
+		}
+		missed_day_release(&d);
+	}
+	return r;
+}
+
+int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *out)
 {
 	_cleanup_free_ struct store_miss_row *rows = calloc(PAGE, sizeof(*rows));
 	struct store *st = s->store;
 	struct seen seen = {0};
 	int64_t after = 0;
-	int n, r = rows ? buf_adds(out, "debug_file,debug_id,code_file,code_id\r\n") : -ENOMEM;
+	int n, r = rows ? 0 : -ENOMEM;
 
+	if (all)
+		fetch_missing(s->fetch, out);
+	else if (r == 0)
+		r = buf_adds(out, "debug_file,debug_id,code_file,code_id\r\n");
 	while (r == 0 && !atomic_load(gone) && (n = store_list_misses(st, &after, rows, PAGE)) > 0)
 		for (int i = 0; r == 0 && i < n; i++) {
 			const struct key *k = &rows[i].key;
 
 			/* A file that one source did not have may be stored, from another source. */
-			if (k->type == FILETYPE_BREAKPAD && k->name[0] && is_new(&seen, hash_of(k)) &&
+			if (is_new(&seen, hash_of(k)) && !all && k->type == FILETYPE_BREAKPAD && k->name[0] &&
 				!store_has(st, k, NULL))
 				r = add_line(s, k, out);
 		}
+	if (r == 0)
+		r = add_missed(s, all, &seen, out);
 	free(seen.slot);
 	return r;
 }

@@ -29,11 +29,7 @@ static void write_list(void *ctx)
 	struct exchange *x = ctx;
 	struct http *h = x->h;
 
-	x->answer.r = 0;
-	if (x->route->what == ROUTE_MISSES)
-		x->answer.r = misses_text(x->space, &x->left, &x->reply);
-	else
-		fetch_missing(x->space->fetch, &x->reply);
+	x->answer.r = misses_text(x->space, x->route->what == ROUTE_MISSING, &x->left, &x->reply);
 	atomic_fetch_sub(&h->lists, 1);
 	exchange_resume(x);
 }

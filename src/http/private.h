@@ -334,9 +334,10 @@ int misses_new(struct misses **out); /* 0, -ENOMEM */
 void misses_free(struct misses *m);  /* NULL is fine */
 /* Call it when a request for a symbol file found nothing: remembers the program that the request names. */
 void misses_note(struct exchange *x);
-/* Writes lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server does. Stops early when
+/* Writes lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server does; `all`: those of fetch_missing(),
+ * and all other files that clients asked for in vain. Stops early when
  * `*gone` becomes true. 0, -ENOMEM, -EFBIG. (reads the disk) */
-int misses_text(struct space *s, const atomic_bool *gone, struct buf *out);
+int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* The debug id as the id of a key; "": the module has no debug id that fits the type. An id of PDB 2.0 does
  * not fit, because it is as short as a code id. The id of an ELF file has no age. */
@@ -149,6 +150,11 @@ void key_artifact(const struct key *k, struct artifact *out)
 		snprintf(m->code_file, sizeof(m->code_file), "%.255s", k->name);
 	else
 		snprintf(m->debug_file, sizeof(m->debug_file), "%.255s", k->name);
+}
+
+bool key_is_probe(const struct key *k)
+{
+	return strncasecmp(k->id, KEY_PROBE, strlen(KEY_PROBE)) == 0;
 }
 
 static bool is_build_id(const struct key *k)

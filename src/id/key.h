@@ -54,6 +54,10 @@ int key_parse(struct key *out, const char *text); /* 0, -EINVAL */
  * key. */
 bool key_is_by_debug_id(const struct key *k);
 
+/* `symfs sources check` asks a server for ids that begin so, "symfs-" in hex. Lists of misses omit them. */
+#define KEY_PROBE "73796d66732d"
+bool key_is_probe(const struct key *k);
+
 /* For listings. Keys of one type and form use the same fields in the same way. So if a path can be printed
  * for one such key, it can be printed for every such key with a valid name. */
 enum key_form {

@@ -134,7 +134,7 @@ int store_link(struct store *s, const struct key *k, const struct blob *b);
 /* Remembers a miss: for `seconds`, the source counts as not having the file. Call it only when the source
  * answered that the file does not exist, never after an error. `name`: the file name in the request, if the
  * source's paths have a file name that is not part of the key; else "". A miss under one name says nothing
- * about another name. */
+ * about another name. A miss with the reason STORE_MISS_UNLISTED is listed once its file was requested again. */
 int store_miss_add(struct store *s, const struct key *k, const char *name, const char *source,
 	int64_t seconds, const char *reason); /* (waits) */
 /* Adds to the request counts of misses: `key` was requested `times` times while its misses held. (waits) */

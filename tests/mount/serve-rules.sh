@@ -133,6 +133,28 @@ cmp "$TMP/got" "$TMP/want" || fail "missingsymbols.csv: $(cat "$TMP/got")"
 [ "$(tr -cd '\r' <"$TMP/body" | wc -c)" = 5 ] || fail "missingsymbols.csv ends its lines otherwise"
 get "$URL_lacks" 200 /missing.csv
 grep -q "^breakpad,${ID}1,\"xul.pdb\"," "$TMP/body" || fail "missing.csv: $(cat "$TMP/body")"
+# A server with directories alone remembers no miss of a source, and lists the requests. The second meaning of a path,
+# an age in decimal, is not listed, and neither is what `symfs sources check` asks for.
+mkdir -p "$TMP/directory"
+symfs_serve directory --source "symstore@$TMP/directory"
+symfs_serve none
+symfs_serve chain --source "symstore@$URL_directory"
+for server in "$URL_directory" "$URL_none" "$URL_chain"; do
+  "$SYMFS" sources check --no-default-sources --source "symstore@$server" >"$TMP/checked" || fail "$(cat "$TMP/checked")"
+  get "$server" 404 "/symstore/w.pdb/${ID}19/w.pdb"
+  get "$server" 404 "/symstore/w.pdb/${ID}19/w.pdb"
+  get "$server" 404 "/breakpad/w.pdb/${ID}2/w.sym"
+  get "$server" 200 /missing.csv
+  grep -q "^pdb,${ID}19,\"w.pdb\",.*,2\$" "$TMP/body" || fail "$server lists no PDB: $(cat "$TMP/body")"
+  # The PDB of age 2 is what the Breakpad file would be made of.
+  [ "$(grep -vc "^type\|^pdb,${ID}19,\|,${ID}2," "$TMP/body")" = 0 ] || fail "$server: $(cat "$TMP/body")"
+  get "$server" 200 /missingsymbols.csv
+  [ "$(sed 1d "$TMP/body" | tr -d '\r')" = "w.pdb,${ID}2,," ] || fail "$server: $(cat "$TMP/body")"
+done
+symfs_unserve chain
+symfs_unserve none
+symfs_unserve directory
+
 for odd in "xul.pdb/${ID}1/xul.txt" "xul.pdb/${ID}1/file.ptr" "x.so/000000000000000000000000000000000/x.so.sym"; do
   get "$URL_lacks" 404 "/$odd" -H 'Debug: true'
   says 'Symbol Not Found (and ignored)'

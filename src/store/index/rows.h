@@ -27,6 +27,7 @@ struct store_tomb {
 	char why[200]; /* "expired: class try, 30 days without a use" */
 };
 
+#define STORE_MISS_UNLISTED "a further meaning of a path" /* a reason; see store_miss_add() */
 struct store_miss_row {
 	struct key key;
 	char source[64];

@@ -315,7 +315,8 @@ const char *const index_sql[QUERIES] = {
 		       " asked = asked + 1",
 	[Q_MISS_ASKED] = "UPDATE misses SET asked = asked + ? WHERE canon = ?",
 	[Q_MISSES_LIST] = "SELECT id, key, source, since, until, asked FROM misses"
-			  " WHERE id > ? AND until > ? ORDER BY id LIMIT ?",
+			  " WHERE id > ? AND until > ?"
+			  " AND (reason <> '" STORE_MISS_UNLISTED "' OR asked > 1) ORDER BY id LIMIT ?",
 	[Q_MISSES_EXPIRE] = "DELETE FROM misses WHERE until <= ?1 OR since > ?1 + 60",
 	[Q_MISSES_DROP] = "DELETE FROM misses WHERE canon = ?",
 	[Q_MISSES_DROP_ALL] = "DELETE FROM misses",

@@ -17,7 +17,11 @@
 #include <string.h>
 
 #define BUCKET_WAIT_MS 60000
-#define ASSEMBLERS 2	   /* files that are assembled at the same time */
+#define ASSEMBLERS 3	   /* files that are assembled at the same time */
+#define ASSEMBLERS_OF_ONE (ASSEMBLERS - 1) /* of them by one client: another client need not wait for all its files */
+/* A file may be so many times larger than its distinct chunks, beyond a file of this size. */
+#define REPEATS_MOST 16
+#define REPEATS_FREE (256u << 20)
 #define JOBS_MOST 4096	   /* files that wait, are assembled, or were refused a short while ago */
 #define JOBS_OF_ONE (JOBS_MOST / 2) /* of them that wait or are assembled, by one client */
 #define REFUSED_MS 600000  /* a refusal is remembered this long: the same bytes are refused again */
@@ -41,6 +45,7 @@ struct job {
 	unsigned refused; /* parts */
 	char why[SENTRY_TEXT_MAX];
 	/* under lock */
+	uint64_t number; /* its place in the order of arrival */
 	enum sentry_state state;
 	int trouble; /* of SENTRY_ERROR: -errno of this machine or of the bucket; 0: the file is refused */
 	uint64_t until; /* clock_ms() when the job is forgotten; 0: it has not ended */
@@ -57,6 +62,8 @@ struct assembly {
 	/* under lock */
 	struct job *jobs[256]; /* by the first byte of the SHA-1 */
 	unsigned n_jobs;
+	uint64_t number; /* of the last job */
+	const struct job *running[ASSEMBLERS];
 };
 
 /* ---- jobs ------------------------------------------------------------------------------ */
@@ -104,6 +111,9 @@ static void job_end(struct job *j, enum sentry_state state, int trouble, unsigne
 	struct assembly *a = j->a;
 	LOCK_SCOPE(&a->lock);
 
+	for (unsigned i = 0; i < ASSEMBLERS; i++)
+		if (a->running[i] == j)
+			a->running[i] = NULL;
 	j->state = state;
 	j->trouble = trouble;
 	j->until = clock_ms() + ms;
@@ -127,18 +137,25 @@ static int by_bytes(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct sha1));
 }
 
-static bool repeats(const struct job *j)
+/* Adds up the sizes of the distinct chunks. 0, -errno. */
+static int distinct_sizes(const struct job *j, uint64_t *sum)
 {
 	_cleanup_free_ struct sha1 *sorted = malloc(j->file.n * sizeof(*sorted));
+	uint64_t size = 0;
+	int r = sorted ? 0 : -ENOMEM;
 
-	if (!sorted)
-		return true;
-	memcpy(sorted, j->chunks, j->file.n * sizeof(*sorted));
-	qsort(sorted, j->file.n, sizeof(*sorted), by_bytes);
-	for (uint32_t i = 1; i < j->file.n; i++)
-		if (sha1_equal(&sorted[i - 1], &sorted[i]))
-			return true;
-	return false;
+	*sum = 0;
+	if (sorted) {
+		memcpy(sorted, j->chunks, j->file.n * sizeof(*sorted));
+		qsort(sorted, j->file.n, sizeof(*sorted), by_bytes);
+	}
+	for (uint32_t i = 0; r == 0 && i < j->file.n; i++) {
+		if (i && sha1_equal(&sorted[i - 1], &sorted[i]))
+			continue;
+		r = chunks_size(j->a->chunks, &sorted[i], &size);
+		*sum += size;
+	}
+	return r;
 }
 
 /* Adds up the sizes of the chunks, before anything is written. 0; -ENOENT: a chunk is gone; -EFBIG: the file is
@@ -411,11 +428,17 @@ static int make_draft(struct job *j, struct draft **out)
 {
 	struct store *s = j->a->opts.store;
 	struct err e = {0};
-	uint64_t sum;
+	uint64_t sum, distinct = 0;
 	int r = judge_sizes(j, &sum);
 
 	j->filed.dif.size = sum;
-	if (r == 0 && repeats(j))
+	if (r == 0)
+		r = distinct_sizes(j, &distinct);
+	if (r == 0 && sum > REPEATS_FREE && sum / REPEATS_MOST > distinct) {
+		snprintf(j->why, sizeof(j->why), "is more than %u times larger than its distinct chunks", REPEATS_MOST);
+		return -EFBIG;
+	}
+	if (r == 0 && distinct < sum)
 		r = fill_draft(j, NULL, sum);
 	if (r == 0 && sum >= ROOM_LEAST)
 		r = store_make_room(s, sum, &e);
@@ -437,18 +460,41 @@ static int assemble(struct job *j)
 	return r;
 }
 
-static void job_work(void *ctx)
+/* Whether the client of a job has its share of the workers. Under lock. */
+static bool has_share(struct assembly *a, const struct job *of)
 {
-	struct job *j = ctx;
-	struct assembly *a = j->a;
-	int r = -EINTR;
+	unsigned own = 0;
 
-	if (!atomic_load(&a->stopping)) {
-		pthread_mutex_lock(&a->lock);
-		j->state = SENTRY_ASSEMBLING;
-		pthread_mutex_unlock(&a->lock);
-		r = assemble(j);
-	}
+	for (unsigned i = 0; i < ASSEMBLERS; i++)
+		own += a->running[i] && strcmp(a->running[i]->user, of->user) == 0;
+	return own >= ASSEMBLERS_OF_ONE;
+}
+
+/* Takes the oldest job that waits, of a client that has not its share of the workers. NULL: none. */
+static struct job *next_job(struct assembly *a)
+{
+	LOCK_SCOPE(&a->lock);
+	struct job *next = NULL;
+	unsigned slot = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++)
+		for (struct job *j = a->jobs[i]; j; j = j->next)
+			if (j->state == SENTRY_CREATED && (!next || j->number < next->number) && !has_share(a, j))
+				next = j;
+	if (!next)
+		return NULL;
+	next->state = SENTRY_ASSEMBLING;
+	while (a->running[slot]) /* a worker runs one job */
+		slot++;
+	a->running[slot] = next;
+	return next;
+}
+
+static void job_run(struct job *j)
+{
+	struct assembly *a = j->a;
+	int r = atomic_load(&a->stopping) ? -EINTR : assemble(j);
+
 	if (r == -ENOENT || r == -EINTR) { /* the next request says which chunks are missing */
 		job_end(j, SENTRY_NOT_FOUND, 0, 0);
 		return;
@@ -465,6 +511,16 @@ static void job_work(void *ctx)
 		job_end(j, SENTRY_ERROR, 0, REFUSED_MS);
 	else
 		job_end(j, SENTRY_ERROR, r, TROUBLE_MS);
+}
+
+/* A client's job that had to wait for its share starts when one of its jobs ends. */
+static void assembly_work(void *ctx)
+{
+	struct assembly *a = ctx;
+	struct job *j;
+
+	while ((j = next_job(a)))
+		job_run(j);
 }
 
 /* ---- requests --------------------------------------------------------------------------------- */
@@ -595,11 +651,13 @@ static void begin(struct assembly *a, const struct sentry_file *f, const struct 
 	struct job *j = job_new(a, f, chunks, by), **list = list_of(a, &f->sha1);
 	LOCK_SCOPE(&a->lock);
 
-	if (!j || !has_room(a, j->user) || job_find(a, &f->sha1) || workers_post(a->workers, job_work, j) < 0) {
+	if (!j || !has_room(a, j->user) || job_find(a, &f->sha1) ||
+		workers_post(a->workers, assembly_work, a) < 0) {
 		if (j)
 			job_free(j);
 		return;
 	}
+	j->number = ++a->number;
 	j->next = *list;
 	*list = j;
 	a->n_jobs++;

@@ -20,11 +20,35 @@ static unsigned events;
 static uint64_t last_size;
 static char last_what[32], last_detail[SENTRY_TEXT_MAX], last_user[64];
 
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool open;
+} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, true};
+
+/* The files of the client "hog" keep their workers until the gate is open. */
+static void pass_gate(const char *user)
+{
+	pthread_mutex_lock(&gate.lock);
+	while (!gate.open && strcmp(user, "hog") == 0)
+		pthread_cond_wait(&gate.changed, &gate.lock);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+static void open_gate(bool open)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.open = open;
+	pthread_cond_broadcast(&gate.changed);
+	pthread_mutex_unlock(&gate.lock);
+}
+
 /* On any worker's thread. A test reads the values only when no worker has a job. */
 static void on_event(void *ctx, const struct assembly_event *ev)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+	pass_gate(ev->user);
 	pthread_mutex_lock(&lock);
 	events++;
 	last_size = ev->size;
@@ -85,14 +109,19 @@ static void send(const char *text, size_t piece, unsigned from, unsigned to)
 	}
 }
 
-static struct sentry_answer ask(const struct upload *u)
+static struct sentry_answer ask_by(const char *user, const struct upload *u)
 {
 	static struct sha1 missing[64];
-	const struct assembly_for by = {.user = "ci", .project = "o/p"};
+	const struct assembly_for by = {.user = user, .project = "o/p"};
 	struct sentry_answer a;
 
 	assembly_ask(assembly, &u->file, u->chunks, &by, missing, &a);
 	return a;
+}
+
+static struct sentry_answer ask(const struct upload *u)
+{
+	return ask_by("ci", u);
 }
 
 /* Asks until the file has come to an end. */
@@ -292,6 +321,54 @@ START_TEST(test_repeated_chunk)
 }
 END_TEST
 
+/* A file that is far larger than what its client has sent is refused before it is read. */
+START_TEST(test_repeated_too_often)
+{
+	struct assembly_opts o = {.done = on_event};
+	_cleanup_free_ char *piece = malloc((8 << 20) + 1);
+	struct upload u = {.file = {.name = "large.sym", .sha1 = sha1_of("one", 3)}};
+	struct sentry_answer a;
+	struct err e;
+
+	begin();
+	assembly_free(assembly);
+	o.store = store;
+	ck_assert_int_eq(assembly_new(&assembly, &o, &e), 0);
+	memset(piece, 'x', 8 << 20);
+	piece[8 << 20] = '\0';
+	send(piece, 8 << 20, 0, 1);
+	for (; u.file.n < 60; u.file.n++)
+		u.chunks[u.file.n] = sha1_of(piece, 8 << 20);
+	a = ask_all(&u);
+	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, "than its distinct chunks"), "%s", a.detail);
+	end();
+}
+END_TEST
+
+/* One client's files do not keep all workers: another client's file comes to its end before them. */
+START_TEST(test_fair)
+{
+	struct upload u, hogs[5];
+	char text[32];
+
+	begin();
+	open_gate(false);
+	for (unsigned i = 0; i < ARRAY_SIZE(hogs); i++) {
+		snprintf(text, sizeof(text), "no symbol file %u", i);
+		hogs[i] = upload_of(text, sizeof(text), "hog");
+		send(text, sizeof(text), 0, 1);
+		ask_by("hog", &hogs[i]);
+	}
+	u = upload_of(SYM, 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
+	open_gate(true);
+	for (unsigned i = 0; i < ARRAY_SIZE(hogs); i++)
+		ck_assert_int_eq(ask_all(&hogs[i]).state, SENTRY_ERROR);
+	end();
+}
+END_TEST
+
 /* The remembered refusals of one client's files do not keep out the files of others. */
 START_TEST(test_many_refusals)
 {
@@ -374,4 +451,4 @@ START_TEST(test_record)
 END_TEST
 
 UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals,
-	test_repeated_chunk, test_many_refusals, test_damaged_chunk, test_record)
+	test_repeated_chunk, test_repeated_too_often, test_fair, test_many_refusals, test_damaged_chunk, test_record)

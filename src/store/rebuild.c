@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Renames the damaged index. The WAL comes first: it must never lie beside an index to which it does not
  * belong. */
@@ -19,7 +20,8 @@ static int set_aside(struct store *s)
 	for (unsigned i = 0; i < ARRAY_SIZE(tails); i++) {
 		snprintf(from, sizeof(from), "index.sqlite%s", tails[i]);
 		snprintf(to, sizeof(to), "index.sqlite.damaged%s", tails[i]);
-		unlinkat(s->dirfd, to, 0);
+		if (unlinkat(s->dirfd, to, 0) < 0 && errno == EISDIR)
+			unlinkat(s->dirfd, to, AT_REMOVEDIR);
 		if (renameat(s->dirfd, from, s->dirfd, to) < 0 && errno != ENOENT)
 			return -errno;
 	}
@@ -29,10 +31,11 @@ static int set_aside(struct store *s)
 static void salvage(struct store *s, struct index *ix)
 {
 	_cleanup_free_ char *path = NULL;
+	struct stat st;
 
 	if (asprintf(&path, "%s/index.sqlite.damaged", s->dir) < 0)
 		path = NULL;
-	else
+	else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) /* SQLite would wait for the writer of a pipe */
 		index_salvage(ix, path);
 }
 

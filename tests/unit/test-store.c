@@ -513,6 +513,30 @@ START_TEST(quota_evicts_the_oldest)
 END_TEST
 
 /* A damaged index is made anew, and keeps what no label tells, as far as the old one could be read. */
+/* Something else is in the index's place under an open store: the index is rebuilt, and writes succeed. */
+START_TEST(index_replaced)
+{
+	struct key k = key_nth(1);
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &k, 1, 1000), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct key new = key_nth(2 + i);
+
+		ck_assert_int_eq(rename(in_scratch("index.sqlite"), in_scratch("old")), 0);
+		ck_assert_int_eq(i % 2 ? mkdir(in_scratch("index.sqlite"), 0700)
+				       : mkfifo(in_scratch("index.sqlite"), 0600), 0);
+		ck_assert_int_eq(publish(s, &new, 2 + i, 1000), 0);
+		ck_assert(finds(s, &k, 1, 1000) && finds(s, &new, 2 + i, 1000));
+	}
+	ck_assert_int_eq(rmdir(in_scratch("index.sqlite.damaged")), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(damage_keeps_pins_and_misses)
 {
 	struct key pinned = key_nth(1), old = key_nth(2), missing = key_nth(3), wrong = key_nth(4);
@@ -1791,7 +1815,8 @@ static int run_tests(int argc, char **argv)
 {
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
-		quota_evicts_the_oldest, damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, directory_goes,
+		quota_evicts_the_oldest, index_replaced,
+		damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, directory_goes,
 		directory_cannot_be_made, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill,
 		file_size_limit, refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,

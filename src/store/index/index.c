@@ -65,8 +65,8 @@ int index_open(struct index **out, const char *dir, struct err *e)
 		return err_set(e, r, "%s", err_text(r));
 	if (lstat(ix->path, &about) < 0)
 		return err_set(e, -errno, "%s: %s", ix->path, err_text(errno));
-	if (!S_ISREG(about.st_mode))
-		return err_set(e, -EINVAL, "%s: is not a regular file", ix->path);
+	if (!S_ISREG(about.st_mode)) /* a link is the user's own; anything else is set aside as damaged */
+		return err_set(e, S_ISLNK(about.st_mode) ? -EINVAL : -EUCLEAN, "%s: is not a regular file", ix->path);
 	r = conn_open(&ix->writer, ix->path, false);
 	if (r == 0)
 		r = conn_check_version(ix->writer);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define EMPTY_MOST 32 /* pages in a row without an object: a store that sends more would send them for ever */
 #define HEX "0123456789abcdef"
 
 static int add_encoded(struct buf *out, const char *text)
@@ -49,6 +50,8 @@ static int listing_add(void *ctx, const struct list_entry *e)
 	struct listing *l = ctx;
 	const char *at = NULL;
 	struct page_item *it;
+
+	l->empty = 0;
 
 	/* The bucket's prefix may contain "b/", too. The last one counts, because only digests follow it. */
 	for (const char *p = e->name; (p = strstr(p, l->what)); p++)
@@ -93,7 +96,7 @@ static int listing_page(struct listing *l)
 	if (r == 0)
 		r = list_parse(buf_text(&answer), answer.n, listing_add, l, l->token);
 	l->over = !l->token[0];
-	return r;
+	return r == 0 && !l->over && ++l->empty > EMPTY_MOST ? -EBADMSG : r;
 }
 
 int call_bucket(struct caller *c)

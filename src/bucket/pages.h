@@ -24,6 +24,7 @@ struct listing {
 	unsigned page;	    /* objects in one answer; may be lowered before the first */
 	struct page_item *items; /* room for PAGE_MOST */
 	unsigned n, at;
+	unsigned empty;	    /* pages without an object since the last object */
 	char token[LIST_NAME];
 	bool over;
 	bool probes;	    /* what is listed has names of PROBE_DIGITS digits; set it after listing_open() */

@@ -90,6 +90,13 @@ put_back 'an empty page' "$TMP/conf-empty"
 : >"$TMP/root/team/r/$keep/!marker"
 put_back 'a foreign object'
 
+# ---- a listing without an end: the run fails instead of asking for ever --------------------------------------------
+kept_pid=$s3_pid
+store endless "$TMP/conf-endless" --empty-pages
+s3_pid=$kept_pid
+gc 0 '' "$TMP/conf-endless" && fail "a listing without an end is complete: $(cat "$TMP/out")"
+[ "$(wc -l <"$TMP/endless.requests")" -lt 200 ] || fail "requests: $(wc -l <"$TMP/endless.requests")"
+
 # ---- many keys: constant memory, a listing of pages ----------------------------------------------------------------
 n=0
 while [ $n -lt 2500 ]; do

@@ -435,7 +435,8 @@ static int make_draft(struct job *j, struct draft **out)
 	if (r == 0)
 		r = distinct_sizes(j, &distinct);
 	if (r == 0 && sum > REPEATS_FREE && sum / REPEATS_MOST > distinct) {
-		snprintf(j->why, sizeof(j->why), "is more than %u times larger than its distinct chunks", REPEATS_MOST);
+		snprintf(j->why, sizeof(j->why), "is more than %u times larger than its distinct chunks",
+			REPEATS_MOST);
 		return -EFBIG;
 	}
 	if (r == 0 && distinct < sum)

@@ -169,6 +169,11 @@ says '	std::vector<int>::size()@' out
 ends 0 create --format object -o cpp.o cpp.sym
 ends 0 lookup 0x1040 cpp.o
 says '	std::vector<int>::size()@' out
+set_size='std::set<int, std::less<int>, std::allocator<int> >::size()'
+sed "s/^FUNC 1040 .*/INLINE_ORIGIN 9 $set_size\n&\nINLINE 0 1 0 9 1040 4/" cpp.sym >inlined.sym
+ends 0 create --shorten-cpp -o inlined.gsym inlined.sym
+ends 0 lookup 0x1040 inlined.gsym
+says 'std::set<int>::size()' out
 ends 0 create --format object --full-names -o cpp.o cpp.sym
 ends 0 lookup 0x1040 cpp.o
 says 'std::vector<int, std::allocator<int> >::size()@' out

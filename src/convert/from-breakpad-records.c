@@ -122,9 +122,9 @@ int breakpad_read_origin(struct breakpad *b, struct text t)
 	if (!take_decimal(&t, &number) || t.p == t.end)
 		return -EBADMSG;
 	old = without_old_file(t);
-	r = gsym_text(b->w, t.p, (size_t)(t.end - t.p), &name);
+	r = rest_as_text(b, t, &name);
 	if (r == 0)
-		r = gsym_text(b->w, old.p, (size_t)(old.end - old.p), &old_name);
+		r = rest_as_text(b, old, &old_name);
 	return r < 0 ? r : numbers_put(&b->origins, number, name, old_name);
 }
 

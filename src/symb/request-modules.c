@@ -25,6 +25,12 @@ static bool all_of(const char *text, bool (*is)(char c))
 	return !*text || strcmp(text, "\n") == 0;
 }
 
+/* The characters of a code id, which may be a UUID with dashes. */
+static bool is_code_id(char c)
+{
+	return c == '-' || is_hex(c);
+}
+
 static char *string_of(const struct reading *r, uint32_t token, bool (*is)(char c))
 {
 	const struct jtoken *t = &r->j->token[token];
@@ -196,7 +202,7 @@ static int read_object(struct reading *r, uint32_t index, uint32_t token)
 	if (!reading_text(r, token, "debug_id", id, sizeof(id)) ||
 		(id[0] && debug_id_parse(&m.debug_id, id, strlen(id)) < 0))
 		return bad_module(r, index, "has an invalid debug_id");
-	if (!reading_text(r, token, "code_id", code, sizeof(code)) || !all_of(code, is_hex) ||
+	if (!reading_text(r, token, "code_id", code, sizeof(code)) || !all_of(code, is_code_id) ||
 		(code[0] && module_set_code_id(&m, code, strlen(code)) < 0))
 		return bad_module(r, index, "has an invalid code_id");
 	if (!reading_text(r, token, "debug_checksum", m.checksum, sizeof(m.checksum)))

@@ -18,6 +18,7 @@
 
 #define NAMES_MAX 100000u /* in a snapshot */
 #define BATCH 128u
+#define DOTS 2 /* the entries . and .. */
 
 struct name {
 	uint64_t ino; /* inode number of a leaf; 0: entry_ino() makes it from the path */
@@ -268,6 +269,7 @@ static int next_fixed(const struct listing *l, uint64_t nth, struct entry *out)
 
 	out->ino = 0;
 	out->next = (nth + 1) << BROWSE_PART_BITS;
+	nth -= DOTS;
 	if (in_state(l)) {
 		out->name = l->dir[6] ? NULL : state_entry((unsigned)nth, &kind);
 		out->mode = out->name && kind == NODE_DIR ? S_IFDIR : S_IFREG;
@@ -353,6 +355,16 @@ static int next_local(struct fs *fs, struct listing *l, uint64_t nth, struct ent
 	return 1;
 }
 
+/* `.` (0) and `..` (1), which come before the fixed names. */
+static void dot_entry(const struct listing *l, uint64_t nth, struct entry *out)
+{
+	const char *slash = nth ? strrchr(l->dir, '/') : l->dir + strlen(l->dir);
+	_cleanup_free_ char *path = slash ? strndup(l->dir, (size_t)(slash - l->dir)) : NULL;
+
+	*out = (struct entry){.name = nth ? ".." : ".", .next = (nth + 1) << BROWSE_PART_BITS, .dir = true,
+		.mode = S_IFDIR, .ino = path && *path ? node_number(NODE_DIR, path) : FUSE_ROOT_ID};
+}
+
 /* Finds the entry behind an offset, in any of the three parts. 1: `out` has it; 0: there are no more;
  * -errno. */
 static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct entry *out)
@@ -360,6 +372,10 @@ static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct ent
 	unsigned part = off & BROWSE_PART_FREE;
 	int r = 0;
 
+	if (part == 0 && off >> BROWSE_PART_BITS < DOTS) {
+		dot_entry(l, off >> BROWSE_PART_BITS, out);
+		return 1;
+	}
 	if (part == 0) {
 		r = next_fixed(l, off >> BROWSE_PART_BITS, out);
 		if (r != 0 || !l->plan)
@@ -408,7 +424,7 @@ static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 /* Whether the entry is listed. In gsym/, makes `e` the entry of its GSYM file, with the name in `room`. */
 static bool listed(struct fs *fs, const struct listing *l, struct entry *e, char room[static NAME_MAX + 1])
 {
-	if (l->of == l->dir)
+	if (l->of == l->dir || !e->name[strspn(e->name, ".")])
 		return true;
 	if ((size_t)snprintf(room, NAME_MAX + 1, "%s", e->name) > NAME_MAX)
 		return false;

@@ -87,6 +87,18 @@ tail -n 1 "$TMP/have" | grep -qx other.so || fail "both: $(tail -n 2 "$TMP/have"
 symfs_umount both
 symfs_umount m
 
+# Each directory lists itself and the one above it, by their inode numbers.
+symfs_mount dots
+for dir in . .symfs gsym/breakpad breakpad gsym; do
+  ls -aif "$MNT_dots/$dir" | awk '$2 == "." || $2 == ".." { print $2, $1 }' | sort >"$TMP/dots.txt"
+  printf '. %s\n' "$(stat -c %i "$MNT_dots/$dir")" >"$TMP/want"
+  [ $dir = . ] || # above the mount is another file system
+    printf '.. %s\n' "$(stat -c %i "$MNT_dots/$dir/..")" >>"$TMP/want"
+  [ $dir != . ] || sed -i '/^\.\. /d' "$TMP/dots.txt"
+  cmp -s "$TMP/dots.txt" "$TMP/want" || fail "ls -a of $dir: $(cat "$TMP/dots.txt" "$TMP/want")"
+done
+symfs_umount dots
+
 # Each listed path exists for files of every kind, also for ids that no path is accepted for.
 mkdir "$TMP/odd"
 echo 'int main(void) { return 0; }' >"$TMP/main.c"

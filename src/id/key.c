@@ -115,7 +115,7 @@ int key_of(struct key *out, const struct artifact *a)
 	const char *id = id_of(row, m, room);
 
 	memset(out, 0, sizeof(*out));
-	if (type == FILETYPE_NONE || !id[0])
+	if (type == FILETYPE_NONE || !id[0] || (row->object == OBJECT_ELF && !id[strspn(id, "0")]))
 		return -ENOENT;
 	out->type = type;
 	snprintf(out->id, sizeof(out->id), "%s", id);

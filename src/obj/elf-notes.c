@@ -36,7 +36,10 @@ int elf_take_id(struct elf *elf, uint64_t off, uint64_t n)
 	if (r < 0)
 		return r;
 	elf->id_found = true; /* an empty id, too: it says that the file has no build id */
-	elf->id_size = (unsigned)n;
+	elf->id_size = 0;
+	for (size_t i = 0; i < n; i++) /* zeros identify no build, either */
+		if (elf->id[i])
+			elf->id_size = (unsigned)n;
 	return 0;
 }
 

@@ -194,4 +194,12 @@ truncate -s 100 "$blob" || fail truncate
 "$SYMFS" cache gc --cache "$store" >>"$TMP/out" 2>&1 || fail gc
 grep -q "$store: elf_debug .* was pinned, and its file has another size now: add it again" "$TMP/out" ||
   fail "no word: $(cat "$TMP/out")"
+
+# ---- zeros in place of a build id ---------------------------------------------------------
+gcc -o "$TMP/zeros" -Wl,--build-id=0x0000000000000000000000000000000000000000 -x c - <<'END' || fail "gcc"
+int main(void) { return 0; }
+END
+"$SYMFS" id "$TMP/zeros" >"$TMP/out" || fail "id"
+grep -q 'code id\|serves' "$TMP/out" && fail "zeros identify a file: $(cat "$TMP/out")"
+"$SYMFS" add --cache "$store" "$TMP/zeros" | grep -q 'without an identifier' || fail "a file with zeros was added"
 exit 0

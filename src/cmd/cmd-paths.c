@@ -48,11 +48,17 @@ static int print_layout(struct run *run, const struct layout *l, const struct ar
 
 static int print_artifact(struct run *run, const struct artifact *a)
 {
+	struct artifact padded = *a;
+	char id[MODULE_ID_TEXT];
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < run->n_layouts; i++)
 		r = print_layout(run, run->layouts[i], a);
-	return r;
+	/* a server can have a short build id in 20 bytes */
+	if (r < 0 || a->m.object != OBJECT_ELF || strcmp(module_code_text(&a->m, id), a->m.code_id) == 0)
+		return r;
+	memcpy(padded.m.code_id, id, sizeof(padded.m.code_id));
+	return print_artifact(run, &padded);
 }
 
 static int complain(const char *what, const char *why)

@@ -60,6 +60,11 @@ printf '{"memoryMap":[{"type":"pe","code_file":"crash.exe","code_id":"%s"}],"sta
 grep -q 'cannot be made of .*which has no functions' "$TMP/symbolicate.err" ||
   fail "symbolicate: the file is not found: $(cat "$TMP/answer" "$TMP/symbolicate.err")"
 
+# A short build id of ELF, and the same in 20 bytes.
+[ "$("$SYMFS" paths --layout debuginfod --type elf_debug --object-type elf --code-id 11223344556677889900 |
+  cut -f3 | tr '\n' ' ')" = \
+  "11223344556677889900/debuginfo 1122334455667788990000000000000000000000/debuginfo " ] ||
+  fail "paths of a short build id"
 "$SYMFS" parse symstore "foo.exe/542D5742000f2000/foo.exe" | grep -q '"code_id": *"542d5742f2000"' || fail parse
 [ "$("$SYMFS" paths --layout symstore --type pe --object-type pe --code-file foo.exe --code-id 542D5742000f2000 |
   cut -f3 | head -n 1)" = \

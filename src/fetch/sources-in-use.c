@@ -3,6 +3,8 @@
 #include "base/util.h"
 #include "fetch/fetch-private.h"
 
+#include <stdio.h>
+
 struct sources *fetch_sources(struct fetch *f)
 {
 	LOCK_SCOPE(&f->lock);
@@ -21,4 +23,16 @@ bool fetch_can_name(const struct sources *so, const struct artifact *a)
 		source_ask_release(&ask);
 	}
 	return r != -ENOENT;
+}
+
+const char *fetch_unnamed(struct fetch *f, const struct artifact *a)
+{
+	struct artifact with = *a;
+	struct sources *so = fetch_sources(f);
+	bool lacks;
+
+	snprintf(with.m.checksum, sizeof(with.m.checksum), "SHA256:00");
+	lacks = !a->m.checksum[0] && fetch_can_name(so, &with);
+	sources_unref(so);
+	return lacks ? "a source needs the checksum of this file, which its program states" : FETCH_UNNAMED;
 }

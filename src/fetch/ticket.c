@@ -72,6 +72,8 @@ static void ticket_go_on(struct ticket *t)
 		return;
 	}
 	key_of(&a.key, &t->cands[0]);
+	if (a.unnamed)
+		a.why = fetch_unnamed(t->f, &t->cands[0]);
 	a.miss_ms = t->worst ? 0 : t->miss_ms;
 	if (t->f->closing)
 		a.r = -EINTR;

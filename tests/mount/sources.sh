@@ -254,6 +254,7 @@ upstream_start nuget --root "$TMP/www" --heads "$TMP/nuget.heads"
 nuget=$URL_nuget
 conf '[source "nuget"]' "url = $nuget/" 'layout = symstore' 'types = portablepdb' 'requires-checksum = yes'
 fails 1 "$pdb" "no checksum is known"
+grep -q 'a source needs the checksum of this file, which its program states' "$TMP/err" || fail "$(cat "$TMP/err")"
 [ "$(upstream_count "$nuget" requests)" = 0 ] || fail "asked without a checksum"
 sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" \
   >"$TMP/conf"

@@ -43,15 +43,20 @@ const char *debug_id_text(const struct debug_id *d, char out[static DEBUG_ID_TEX
 
 const char *debug_id_breakpad(const struct debug_id *d, char out[static DEBUG_ID_TEXT])
 {
-	size_t n = d->pdb20 ? 8 : 32;
+	static const char lower[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
+	size_t bytes = d->pdb20 ? 4 : 16;
+	unsigned shift = 28;
+	char *p = out;
 
-	out[0] = '\0';
-	if (!d->set)
-		return out;
-	hex_print(d->guid, n / 2, out);
-	for (size_t i = 0; i < n; i++)
-		out[i] = (char)toupper((unsigned char)out[i]);
-	snprintf(out + n, DEBUG_ID_TEXT - n, "%x", d->age);
+	for (size_t i = 0; d->set && i < bytes; i++) {
+		*p++ = upper[d->guid[i] >> 4];
+		*p++ = upper[d->guid[i] & 15];
+	}
+	while (shift && !(d->age >> shift))
+		shift -= 4;
+	for (unsigned left = d->set ? shift + 4 : 0; left; left -= 4)
+		*p++ = lower[d->age >> (left - 4) & 15];
+	*p = '\0';
 	return out;
 }
 

@@ -114,13 +114,15 @@ int key_of(struct key *out, const struct artifact *a)
 	char room[DEBUG_ID_TEXT];
 	const char *id = id_of(row, m, room);
 
-	memset(out, 0, sizeof(*out));
-	if (type == FILETYPE_NONE || !id[0] || (row->object == OBJECT_ELF && !id[strspn(id, "0")]))
+	*out->id = *out->name = '\0';
+	out->named = false;
+	/* A linker writes a build id of zeros to fill it later. */
+	out->type = id[0] && (row->object != OBJECT_ELF || id[strspn(id, "0")]) ? type : FILETYPE_NONE;
+	if (out->type == FILETYPE_NONE)
 		return -ENOENT;
-	out->type = type;
-	snprintf(out->id, sizeof(out->id), "%s", id);
+	stpcpy(out->id, id);
 	trim_id(out);
-	snprintf(out->name, sizeof(out->name), "%s", name);
+	stpcpy(out->name, name);
 	return name_counts(out) && !name[0] ? -ENOENT : 0;
 }
 
@@ -184,21 +186,18 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 	/* Sections and source paths are names on a case-sensitive system. */
 	bool fold = counts && filetype_row(k->type)->name_from != NAME_PATH;
 	size_t digits = id_counts(k);
-	size_t n = (size_t)snprintf(
-		room, KEY_TEXT, "%s %.*s", filetype_name(k->type), (int)digits, k->id);
-	size_t start = n - digits;
+	size_t start = (size_t)(stpcpy(stpcpy(room, filetype_name(k->type)), " ") - room), n = start + digits;
 
+	memcpy(room + start, k->id, digits);
 	if (is_build_id(k) && digits >= 16 && digits < 40) {
 		memset(room + n, '0', 40 - digits);
 		n += 40 - digits;
-		room[n] = '\0';
 	}
 	for (size_t i = start; i < n; i++)
 		room[i] = (char)tolower((unsigned char)room[i]);
-	if (!counts)
-		return room;
-	room[n++] = ' ';
-	for (const char *p = k->name; *p; p++)
+	if (counts)
+		room[n++] = ' ';
+	for (const char *p = k->name; counts && *p; p++)
 		room[n++] = fold ? (char)tolower((unsigned char)*p) : *p;
 	room[n] = '\0';
 	return room;
@@ -355,11 +354,11 @@ uint64_t key_number(const struct key *k)
 
 bool build_id_equal(const char *a, const char *b)
 {
-	struct key ka = {.type = FILETYPE_ELF_CODE}, kb = {.type = FILETYPE_ELF_CODE};
+	size_t na = strlen(a), nb = strlen(b), n = MIN(na, nb);
+	const char *rest = na < nb ? b + n : a + n;
 
-	if (strlen(a) >= sizeof(ka.id) || strlen(b) >= sizeof(kb.id))
-		return false;
-	snprintf(ka.id, sizeof(ka.id), "%s", a);
-	snprintf(kb.id, sizeof(kb.id), "%s", b);
-	return key_equal(&ka, &kb);
+	if (na == nb)
+		return strcasecmp(a, b) == 0;
+	return strncasecmp(a, b, n) == 0 && n >= 16 && na <= 40 && nb <= 40 &&
+		rest[strspn(rest, "0")] == '\0';
 }

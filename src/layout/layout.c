@@ -2,11 +2,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/layout.h"
 #include "base/util.h"
-#include "id/key.h"
 #include "layout/layouts.h"
 #include "layout/name.h"
 #include "layout/never.h"
-#include "layout/pattern.h"
+#include "layout/rows.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -197,7 +196,7 @@ static int print_row(struct printing *p, const struct layout_row *row, struct bu
 	if (!p->server && p->printed.n && row->flags & ROW_UNLISTED)
 		return 0;
 	buf_clear(&p->path);
-	r = pattern_print(row->pattern, &p->a->m, &p->path);
+	r = pattern_print(row->pattern, &p->a->m, p->l->flags & LAYOUT_LOWER_NAMES, &p->path);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	change_case(p->path.p, p->path.n, p->casing);
@@ -257,21 +256,28 @@ const char *layout_name_of(const struct layout *l, const struct artifact *a)
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-static void add_candidate(struct layout_hit *out, const struct artifact *a, const struct key *k)
+/* Adds a file, unless a file with its key is there. This layout's files start at `first`. False: it has no key. */
+static bool add_file(struct layout_files *out, unsigned first, const struct artifact *a)
 {
-	struct key have;
+	struct key k;
 
+	if (key_of(&k, a) < 0)
+		return false;
+	key_canon(&k, out->keys[out->n]);
 	for (unsigned i = 0; i < out->n; i++) {
-		if (out->files[i].type != a->type || key_of(&have, &out->files[i]) < 0 ||
-			!key_equal(&have, k))
+		struct artifact *have = &out->files[i];
+		bool same = have->type == a->type;
+
+		if ((!same && out->by_type) || strcmp(out->keys[i], out->keys[out->n]) != 0)
 			continue;
 		/* The name of a symbol file can fit several kinds of modules. */
-		if (a->m.debug_id.set && out->files[i].m.object != a->m.object)
-			out->files[i].m.object = OBJECT_UNKNOWN;
-		return;
+		if (same && i >= first && a->m.debug_id.set && have->m.object != a->m.object)
+			have->m.object = OBJECT_UNKNOWN;
+		return true;
 	}
 	if (out->n < LAYOUT_CANDIDATES)
 		out->files[out->n++] = *a;
+	return true;
 }
 
 /* Whether the name is that of a runtime's companion, which has no id of its own. */
@@ -330,75 +336,85 @@ static bool plausible(const struct artifact *a)
 	return (!digits || plausible_code(a, digits)) && (!a->m.debug_id.set || plausible_debug(a));
 }
 
-/* Adds the file that a row reads from a path, if it is plausible. A path can match rows of several file types:
- * for example, the code id of a PE file also has the form of an id of PDB 2.0. */
-static bool read_file(const struct layout_row *row, struct artifact *a, struct layout_hit *out)
+/* The decimal number with the same digits as a hex number; 0: that has other digits. */
+static uint32_t decimal(uint32_t hex)
 {
-	struct key k;
+	uint32_t number = 0;
 
-	a->type = row->type;
-	a->m.object = row->object;
-	if (!plausible(a) || key_of(&k, a) < 0)
-		return false;
-	add_candidate(out, a, &k);
-	return true;
+	for (uint32_t scale = 1; hex; hex >>= 4, scale *= 10) {
+		if ((hex & 15) > 9)
+			return 0;
+		number += (hex & 15) * scale;
+	}
+	return number;
 }
 
 /* LLDB's locator for symbol stores prints the age of a PDB in decimal digits; other programs print it in hex.
  * The rows have read the age as hex: this adds the file whose age has the same digits in decimal. */
-static void add_decimal_ages(struct layout_hit *out)
+static void add_decimal_ages(struct layout_files *out, unsigned first)
 {
 	unsigned n = out->n;
 
-	for (unsigned i = 0; i < n; i++) {
-		struct artifact a = out->files[i];
-		char digits[16];
-		struct key k;
+	for (unsigned i = first; i < n; i++) {
+		const struct debug_id *d = &out->files[i].m.debug_id;
+		struct artifact a;
 
-		snprintf(digits, sizeof(digits), "%x", a.m.debug_id.age);
-		if (a.type != FILETYPE_PDB || !a.m.debug_id.set || a.m.debug_id.pdb20 || !digits[1] ||
-			strspn(digits, "0123456789") != strlen(digits))
+		if (out->files[i].type != FILETYPE_PDB || !d->set || d->pdb20 || d->age < 0x10 || !decimal(d->age))
 			continue;
-		a.m.debug_id.age = (uint32_t)strtoul(digits, NULL, 10);
-		if (key_of(&k, &a) == 0)
-			add_candidate(out, &a, &k);
+		a = out->files[i];
+		a.m.debug_id.age = decimal(d->age);
+		add_file(out, first, &a);
 	}
+}
+
+/* Reads a path by a rule, unless it was already read by that rule for another layout: then its file is known. Adds
+ * the file that it means, if it is plausible. A path can match rows of several file types: for example, the code id
+ * of a PE file also has the form of an id of PDB 2.0. */
+static bool read_rule(const struct rule *rule, struct split *s, unsigned from, unsigned first,
+	struct layout_files *out)
+{
+	uint8_t *state = &s->rules[from][rule->number];
+	struct artifact a;
+	unsigned what;
+
+	if (*state != RULE_LIKE)
+		return *state == RULE_GOOD;
+	what = pattern_read(&rule->pattern, s->parts + from, s->n - from, &a.m);
+	a.type = rule->row->type;
+	a.m.object = rule->row->object;
+	a.via[0] = '\0';
+	*state = (what & LAYOUT_FILE ? plausible(&a) && add_file(out, first, &a) : what) ? RULE_GOOD : RULE_BAD;
+	return *state == RULE_GOOD;
 }
 
 /* Reads a path by all rows. If the path matches a whole pattern without {path}, it is only a file, even if it
  * could also be a directory: "df/b85de4…" is a file of `native`, not the directory of a PDB named df. */
-static void parse_rows(const struct layout *l, const char *path, struct layout_hit *out)
+static unsigned read_rows(const struct layout *l, struct split *s, unsigned from, struct layout_files *out)
 {
+	const struct rule *const *rules = rows_rules(l), *begun[LAYOUT_ROWS]; /* the path is a beginning of theirs */
+	unsigned first = out->n, n = 0, what = LAYOUT_NONE;
 	bool ends = false;
-	struct artifact a;
 
-	a.via[0] = '\0';
-	for (const struct layout_row *row = l->rows; row->pattern; row++) {
-		unsigned what = row->flags & ROW_PRINTED ? LAYOUT_NONE
-							 : pattern_parse(row->pattern, path, &a.m);
+	for (unsigned row = 0; l->rows[row].pattern; row++) {
+		const struct rule *rule = rules[row];
 
-		if (what & LAYOUT_FILE && !read_file(row, &a, out))
+		if (l->rows[row].flags & ROW_PRINTED || s->rules[from][rule->number] == RULE_UNLIKE)
 			continue;
-		ends = ends || what == LAYOUT_FILE;
-		out->what |= what;
+		if (s->n - from < rule->pattern.n) {
+			begun[n++] = rule;
+		} else if (read_rule(rule, s, from, first, out)) {
+			ends = ends || !rule->pattern.rest;
+			what |= rule->pattern.rest ? LAYOUT_FILE | LAYOUT_DIR : LAYOUT_FILE;
+		}
 	}
-	if (ends)
-		out->what = LAYOUT_FILE;
 	if (l->flags & LAYOUT_SYMBOL_STORE)
-		add_decimal_ages(out);
-}
-
-static bool any_never(const char *path)
-{
-	for (;;) {
-		size_t n = strcspn(path, "/");
-
-		if (layout_never(path, n))
-			return true;
-		if (!path[n])
-			return false;
-		path += n + 1;
-	}
+		add_decimal_ages(out, first);
+	if (ends)
+		return LAYOUT_FILE;
+	while (n && !(what & LAYOUT_DIR))
+		if (!begun[--n]->pattern.repeats || read_rule(begun[n], s, from, first, out))
+			what |= LAYOUT_DIR;
+	return what;
 }
 
 /* Whether the n bytes at `path` are the first tier of `name`, as any writer derives it. */
@@ -412,55 +428,59 @@ static bool is_tier(const char *path, size_t n, const char *name)
 	return false;
 }
 
-/* "fo/foo.exe/…" -> "foo.exe/…". NULL: the tier does not fit the name. */
-static const char *strip_tier(const char *path, bool *only_tier)
+/* "fo/foo.exe/…": whether the first component is a tier of the second. A tier alone is one of its own. */
+static bool begins_with_tier(const struct split *s)
 {
-	size_t n = strcspn(path, "/");
-
-	*only_tier = path[n] == '\0';
-	if (n == 0)
-		return NULL;
-	if (*only_tier)
-		return is_tier(path, n, path) ? path : NULL;
-	return is_tier(path, n, path + n + 1) ? path + n + 1 : NULL;
+	return s->parts[0].n && is_tier(s->path, s->parts[0].n, s->parts[s->n > 1].p);
 }
 
-static void parse_path(const struct layout *l, const char *path, struct layout_hit *out)
+static bool is_prefix(const struct layout *l, const struct path_part *part)
 {
-	bool only_tier = false;
+	return name_alike(l->prefix[0], *part->p) && strncasecmp(l->prefix, part->p, part->n) == 0 &&
+		!l->prefix[part->n];
+}
 
-	if (l->flags & LAYOUT_TWO_TIER)
-		path = strip_tier(path, &only_tier);
-	if (!path)
-		return;
-	if (only_tier)
-		out->what |= LAYOUT_DIR;
-	else
-		parse_rows(l, path, out);
+unsigned layout_read(const struct layout *l, struct split *s, struct layout_files *out)
+{
+	bool tiers = l->flags & LAYOUT_TWO_TIER, source;
+	unsigned from;
+
+	if (s->n == 0)
+		return s->length ? LAYOUT_NONE : LAYOUT_DIR;
+	from = is_prefix(l, &s->parts[0]);
+	if (from == s->n)
+		return LAYOUT_DIR;
+	source = s->source > from;
+	if (tiers && !begins_with_tier(s))
+		return LAYOUT_NONE;
+	from += tiers;
+	if (from < s->n && !split_match(s, from, l))
+		return LAYOUT_NONE;
+	/* A source path may end in a name that is never looked up elsewhere. */
+	if (!source && split_never(s))
+		return LAYOUT_NONE;
+	return from == s->n ? LAYOUT_DIR : read_rows(l, s, from, out);
 }
 
 void layout_parse(const struct layout *l, const char *path, struct layout_hit *out)
 {
-	size_t n = strlen(l->prefix);
+	struct layout_files found;
+	struct split s;
 
-	out->what = LAYOUT_NONE;
-	out->n = 0;
-	if (!*path) {
-		out->what = LAYOUT_DIR;
-		return;
-	}
-	if (strlen(path) >= LAYOUT_PATH_MAX)
-		return;
-	if (n && strncasecmp(path, l->prefix, n) == 0 && (path[n] == '/' || path[n] == '\0')) {
-		if (path[n] == '\0') {
-			out->what = LAYOUT_DIR;
-			return;
-		}
-		path += n + 1;
-	}
-	/* A source path may end in a name that is never looked up elsewhere. */
-	if (!any_never(path) || strcasestr(path, "/source/"))
-		parse_path(l, path, out);
+	found.files = out->files;
+	found.n = 0;
+	found.by_type = true;
+	split_path(path, l, &s);
+	out->what = layout_read(l, &s, &found);
+	out->n = found.n;
+}
+
+bool layout_with_code(struct artifact *a, const char *id, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		a->m.code_id[i] = (char)(id[i] | 0x20); /* in lower case */
+	a->m.code_id[n] = '\0';
+	return n && plausible(a);
 }
 
 /* ---- listing ------------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
-#include "id/module.h"
+#include "id/key.h"
 
 #include <stdbool.h>
 
@@ -23,7 +23,7 @@
  *   section                 the name of a section of an ELF file
  *   path                    the path of a source file: the rest of the path, including slashes
  *   given                   the id as the request spelled it (module.path), if it has one; never read
- * A colon introduces a slice of a value ({code:0-2}, {code:2-}), or a change of a name: `lower`, or a shape
+ * A colon introduces a slice of a value ({code:0-2}, {code:2-}), or a change of a name: a shape
  * of name.h ({debug_file:sym}). A shaped name must come after the plain one. */
 struct layout_row {
 	enum filetype type;
@@ -48,6 +48,7 @@ enum layout_flag {
 					 before it */
 	LAYOUT_ONE_NAME = 1 << 1,     /* files of several types have the same path */
 	LAYOUT_FIXED_PREFIX = 1 << 2, /* no server omits the prefix */
+	LAYOUT_LOWER_NAMES = 1 << 12, /* file names are printed in lower case */
 	LAYOUT_WINDOWS_NAMES = 1 << 3, /* names of PE files and PDBs can also be in lower case */
 
 	/* the folder of the layout in the mount */
@@ -95,6 +96,20 @@ const struct layout *layout_find(const char *name); /* by name or folder; NULL: 
 /* Reads a path of the layout (no leading slash; with or without l->prefix). Letter case does not matter. A
  * path with a trailing slash, empty parts, `.` or `..` has no meaning (LAYOUT_NONE). */
 void layout_parse(const struct layout *l, const char *path, struct layout_hit *out);
+
+/* For tree.c, which reads a path by many layouts: adds the files that the path means in one of them. Returns
+ * layout_hit.what. */
+struct split;
+struct layout_files {
+	struct artifact *files; /* room for LAYOUT_CANDIDATES */
+	unsigned n;
+	bool by_type; /* one key can be that of files of two types */
+	char keys[LAYOUT_CANDIDATES + 1][KEY_TEXT]; /* key_canon() of the files, and of the file that is being read */
+};
+unsigned layout_read(const struct layout *l, struct split *s, struct layout_files *out);
+
+/* Gives a file that a path means another code id, of n hex digits. False: a path with this id means no file. */
+bool layout_with_code(struct artifact *a, const char *id, size_t n);
 
 /* Adds the nth path (0 first) of an artifact, without l->prefix, in the spellings that the mount lists. 0;
  * -ENOENT past the last; -ENOMEM. */

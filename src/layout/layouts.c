@@ -20,46 +20,32 @@
 
 /* Microsoft: the time is in upper case, the size in lower case. Microsoft writes ages in upper case.
  * Symbolicator writes them in lower case, and pads the short ids of PDB 2.0. */
-#define PE_ROWS                                                                                    \
-	{FILETYPE_PE, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0}
-#define PDB_ROWS                                                                                   \
-	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{STAMP}/{debug_file}", 0},    \
-		{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET,                                           \
-			"{debug_file}/{GUID}{stamp}/{debug_file}", ROW_VARIANT},                   \
-		{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file}", 0},             \
-		{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file}", ROW_VARIANT},   \
-		{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file}", 0},              \
-	{                                                                                          \
-		FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file}",            \
-			ROW_VARIANT                                                                \
-	}
-#define PDB_SOURCE_ROWS                                                                            \
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:src}", 0},        \
-		{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:src}",    \
-			ROW_VARIANT},                                                              \
-	{                                                                                          \
-		FILETYPE_SOURCEBUNDLE, OBJECT_PE,                                                  \
-			"{debug_file}/{SIG_PADDED}{age}/{debug_file:src}", 0                       \
-	}
+#define PE_ROWS {FILETYPE_PE, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0}
+#define PDB_ROWS                                                                                                     \
+	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{STAMP}/{debug_file}", 0},                      \
+	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file}", ROW_VARIANT},            \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file}", 0},                                       \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file}", ROW_VARIANT},                             \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file}", 0},                                        \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file}", ROW_VARIANT}
+#define PDB_SOURCE_ROWS                                                                                              \
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:src}", 0},                          \
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:src}", ROW_VARIANT},                \
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file:src}", 0}
 
 /* Breakpad: on Windows `.sym` replaces .exe, .dll and .pdb; Symbolicator replaces only .pdb. Symbolicator
  * writes ages of two digits in lower case, Breakpad's own dump_syms in upper case. A path without an age
  * means age 0. */
-#define BREAKPAD_ROWS                                                                              \
-	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:winsym}", 0},         \
-	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:winsym}",             \
-		ROW_VARIANT},                                                                      \
-	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{SIG}{age}/{debug_file:winsym}", 0},          \
-	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file:winsym}",              \
-		ROW_VARIANT},                                                                      \
-	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}{age}/{debug_file:sym}",           \
-		ROW_VARIANT | ROW_NO_WASM},                                                        \
-	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:sym}",            \
-		ROW_VARIANT | ROW_NO_WASM},                                                        \
-	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED}, \
-	/* the id in the spelling of the request: few servers ignore case */                       \
-	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{given}/{debug_file:sym}",               \
-		ROW_PRINTED | ROW_VARIANT}
+#define BREAKPAD_ROWS                                                                                                \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:winsym}", 0},                           \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:winsym}", ROW_VARIANT},                 \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{SIG}{age}/{debug_file:winsym}", 0},                            \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file:winsym}", ROW_VARIANT},                  \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}{age}/{debug_file:sym}", ROW_VARIANT | ROW_NO_WASM}, \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:sym}", ROW_VARIANT | ROW_NO_WASM},  \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED},                   \
+	/* the id in the spelling of the request: few servers ignore case */                                         \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{given}/{debug_file:sym}", ROW_PRINTED | ROW_VARIANT}
 
 /* ---- the layouts -------------------------------------------------------------------- */
 
@@ -113,8 +99,7 @@ static const struct layout_row native_rows[] = {
 	{FILETYPE_SOURCEBUNDLE, OBJECT_MACHO, CHUNKS ".src.zip", 0},
 	PDB_SOURCE_ROWS,
 	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{STAMP}/{debug_file:src}", 0},
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file:src}",
-		ROW_VARIANT},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file:src}", ROW_VARIANT},
 	{FILETYPE_SOURCEBUNDLE, OBJECT_UNKNOWN, "{debug_file}/{GUID}{age}/{debug_file:symsrc}",
 		ROW_VARIANT | ROW_NO_WASM},
 	{FILETYPE_SOURCEBUNDLE, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:symsrc}",
@@ -137,34 +122,30 @@ static const struct layout_row symstore_rows[] = {
 	PE_ROWS,
 	{FILETYPE_COMPANION, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0},
 	/* Some clients put the module's own name in place of `_.debug`. */
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}",
-		ROW_ACCEPTED},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}",
-		ROW_ACCEPTED},
+	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}", ROW_ACCEPTED},
 	{0},
 };
 
-/* Like symstore, but names and ids are in lower case, except for the age. */
-#define CN "{code_file:lower}"
-#define DN "{debug_file:lower}"
+/* Like symstore, but names (LAYOUT_LOWER_NAMES) and ids are in lower case, except for the age. */
 static const struct layout_row ssqp_rows[] = {
-	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, DN "/{guid}{STAMP}/" DN, 0},
-	{FILETYPE_PDB, OBJECT_PE, DN "/{guid}{AGE}/" DN, 0},
-	{FILETYPE_PDB, OBJECT_PE, DN "/{sig}{AGE}/" DN, 0},
-	{FILETYPE_PDB, OBJECT_PE, DN "/{sig_padded}{AGE}/" DN, ROW_VARIANT},
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, DN "/{guid}{AGE}/{debug_file:src:lower}", 0},
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, DN "/{sig_padded}{AGE}/{debug_file:src:lower}", 0},
-	{FILETYPE_ELF_CODE, OBJECT_ELF, CN "/elf-buildid-{code}/" CN, 0},
+	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{guid}{STAMP}/{debug_file}", 0},
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{guid}{AGE}/{debug_file}", 0},
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{sig}{AGE}/{debug_file}", 0},
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{sig_padded}{AGE}/{debug_file}", ROW_VARIANT},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{guid}{AGE}/{debug_file:src}", 0},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{sig_padded}{AGE}/{debug_file:src}", 0},
+	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file}/elf-buildid-{code}/{code_file}", 0},
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "_.debug/elf-buildid-sym-{code}/_.debug", 0},
-	{FILETYPE_MACH_CODE, OBJECT_MACHO, CN "/mach-uuid-{uuid}/" CN, 0},
+	{FILETYPE_MACH_CODE, OBJECT_MACHO, "{code_file}/mach-uuid-{uuid}/{code_file}", 0},
 	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "_.dwarf/mach-uuid-sym-{uuid}/_.dwarf", 0},
-	{FILETYPE_PERFMAP, OBJECT_UNKNOWN, DN "/r2rmap-v{age}-{guid}/" DN, 0},
-	{FILETYPE_COMPANION, OBJECT_ELF, CN "/elf-buildid-coreclr-{code}/" CN, 0},
-	{FILETYPE_COMPANION, OBJECT_MACHO, CN "/mach-uuid-coreclr-{uuid}/" CN, 0},
-	{FILETYPE_PE, OBJECT_PE, CN "/{code}/" CN, 0},
-	{FILETYPE_COMPANION, OBJECT_PE, CN "/{code}/" CN, 0},
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, CN "/elf-buildid-sym-{code}/" CN, ROW_ACCEPTED},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, CN "/mach-uuid-sym-{uuid}/" CN, ROW_ACCEPTED},
+	{FILETYPE_PERFMAP, OBJECT_UNKNOWN, "{debug_file}/r2rmap-v{age}-{guid}/{debug_file}", 0},
+	{FILETYPE_COMPANION, OBJECT_ELF, "{code_file}/elf-buildid-coreclr-{code}/{code_file}", 0},
+	{FILETYPE_COMPANION, OBJECT_MACHO, "{code_file}/mach-uuid-coreclr-{uuid}/{code_file}", 0},
+	{FILETYPE_PE, OBJECT_PE, "{code_file}/{code}/{code_file}", 0},
+	{FILETYPE_COMPANION, OBJECT_PE, "{code_file}/{code}/{code_file}", 0},
+	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}", ROW_ACCEPTED},
 	{0},
 };
 
@@ -265,7 +246,7 @@ const struct layout layouts[] = {
 	{"lldb", "lldb", "", "LLDB UUID directories", lldb_rows, .links = FILETYPE_MACH_DEBUG},
 	{"symstore", "symstore", "", "Microsoft symbol server, one tier", symstore_rows,
 		LAYOUT_SYMBOL_STORE | LAYOUT_WINDOWS_NAMES, .tiered = "symstore_index2"},
-	{"ssqp", "ssqp", "", "Microsoft symbol server, SSQP casing", ssqp_rows},
+	{"ssqp", "ssqp", "", "Microsoft symbol server, SSQP casing", ssqp_rows, LAYOUT_LOWER_NAMES},
 	{"breakpad", "breakpad", "", "Breakpad symbol directories", breakpad_rows,
 		LAYOUT_CODE_ID_LOOKUP | LAYOUT_TECKEN},
 	{"debuginfod", "debuginfod", "buildid", "debuginfod's web API", debuginfod_rows,

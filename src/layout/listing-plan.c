@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/listing-plan.h"
 #include "base/util.h"
-#include "layout/pattern.h"
+#include "layout/rows.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -181,7 +181,7 @@ static void add_rows(struct making *m)
 		int what;
 
 		if (l->rows[row].flags & ROW_ACCEPTED ||
-			pattern_part(l->rows[row].pattern, m->inner, &p) < 0 || p.ends)
+			pattern_part(&rows_rules(l)[row]->pattern, m->inner, &p) < 0 || p.ends)
 			continue;
 		what = what_of(&p);
 		if (what >= 0)
@@ -283,7 +283,8 @@ unsigned listing_first_row(const struct listing_part *part)
 bool listing_row_of(const struct listing_plan *l, const struct listing_part *part, unsigned row,
 	const char *name, struct listing_range *range)
 {
-	const char *inner = inner_of(l), *pattern = l->layout->rows[row].pattern;
+	const char *inner = inner_of(l);
+	const struct pattern *pattern = &rows_rules(l->layout)[row]->pattern;
 	_cleanup_free_ char *sub = NULL;
 	struct pattern_part p;
 	bool tiers = l->layout->flags & LAYOUT_TWO_TIER && !l->dir[0];

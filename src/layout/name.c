@@ -4,16 +4,8 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-bool name_ends(const char *name, const char *ending)
-{
-	size_t n = strlen(name), e = strlen(ending);
-
-	return n > e && strcasecmp(name + n - e, ending) == 0;
-}
 
 /* The length without the last extension; a leading dot does not begin an extension. */
 static size_t stem(const char *name)
@@ -40,10 +32,11 @@ int name_shaped(const char *name, enum name_shape shape, char out[static MODULE_
 		[NAME_AS_IS] = "", [NAME_SYM] = ".sym", [NAME_WINSYM] = ".sym",
 		[NAME_SRC] = ".src.zip", [NAME_SYMSRC] = ".src.zip",
 	};
-	size_t n = kept(name, shape);
+	size_t n = kept(name, shape), end = strlen(endings[shape]);
 
-	if (n + strlen(endings[shape]) >= MODULE_NAME_MAX)
+	if (n + end >= MODULE_NAME_MAX)
 		return -ENOENT;
-	snprintf(out, MODULE_NAME_MAX, "%.*s%s", (int)n, name, endings[shape]);
+	memcpy(out, name, n);
+	memcpy(out + n, endings[shape], end + 1);
 	return 0;
 }

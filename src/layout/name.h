@@ -3,6 +3,10 @@
 #pragma once
 #include "id/module.h"
 
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
 enum name_shape {
 	NAME_AS_IS,
 	NAME_SYM,	/* Breakpad: `.sym` replaces `.pdb`, or is appended */
@@ -14,4 +18,16 @@ enum name_shape {
 /* Writes the derived name to `out`. 0; -ENOENT: that name would be too long. */
 int name_shaped(const char *name, enum name_shape shape, char out[static MODULE_NAME_MAX]);
 
-bool name_ends(const char *name, const char *ending); /* ignores case; false if `name` is only the ending */
+/* False: two characters differ not only in letter case. strcasecmp() takes longer to find that out. */
+static inline bool name_alike(char a, char b)
+{
+	return !((a ^ b) & ~0x20);
+}
+
+/* Ignores case. False if `name` is only the ending. */
+static inline bool name_ends(const char *name, const char *ending)
+{
+	size_t n = strlen(name), e = strlen(ending);
+
+	return n > e && name_alike(name[n - 1], ending[e - 1]) && strcasecmp(name + n - e, ending) == 0;
+}

@@ -3,56 +3,50 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/never.h"
 #include "base/util.h"
+#include "layout/name.h"
 
-#include <string.h>
 #include <strings.h>
 
-static const char *const names[] = {
-	/* debuggers, version control, desktops of Unix */
-	".debug", ".directory", ".dwz", ".git", ".hg", ".hidden", ".svn", ".symfs", ".trash",
-	".xdg-volume-info", "[kernel.kcore]", "[kernel.kallsyms]",
-	/* Microsoft's symbol stores: clients look for these beside files and in parent directories */
-	"000admin", "file.ptr", "index2.txt", "pingme.txt", "refs.ptr", "server.txt",
-	/* Windows on a share */
-	"$recycle.bin", "albumartsmall.jpg", "autorun.inf", "desktop.ini", "ehthumbs.db",
-	"ehthumbs_vista.db", "folder.gif", "folder.jpg", "recycled", "recycler",
-	"system volume information", "thumbs.db",
-	/* macOS on a share */
-	".ds_store", ".fseventsd", ".localized", ".metadata_never_index", ".spotlight-v100",
-	".temporaryitems", ".trashes",
+struct word {
+	size_t n;
+	const char *text;
+};
+#define W(text) {sizeof(text) - 1, text}
+
+/* Names that these look for: debuggers, version control, desktops of Unix; clients of Microsoft's symbol stores,
+ * beside files and in parent directories; Windows and macOS on a share. The shortest names are first. */
+static const struct word names[] = {
+	W(".hg"), W(".dwz"), W(".git"), W(".svn"), W(".debug"), W(".symfs"), W(".trash"), W(".hidden"),
+	W(".trashes"), W("000admin"), W("file.ptr"), W("recycled"), W("recycler"), W("refs.ptr"), W(".ds_store"),
+	W("thumbs.db"), W(".directory"), W(".fseventsd"), W(".localized"), W("folder.gif"), W("folder.jpg"),
+	W("index2.txt"), W("pingme.txt"), W("server.txt"), W("autorun.inf"), W("desktop.ini"), W("ehthumbs.db"),
+	W("$recycle.bin"), W("[kernel.kcore]"), W(".spotlight-v100"), W(".temporaryitems"), W(".xdg-volume-info"),
+	W("[kernel.kallsyms]"), W("albumartsmall.jpg"), W("ehthumbs_vista.db"), W(".metadata_never_index"),
+	W("system volume information"),
 };
 
-static const char *const endings[] = {
-	".dwp", ".dwo", "-gdb.gdb", "-gdb.py", "-gdb.scm", ".ptr", ".gnu_debuglink", ".swp",
-	/* A compressed file is another spelling of a file, and symfs unpacks it by itself. */
-	".pd_", ".ex_", ".dl_", ".sy_",
-	".lnk",
+/* The shortest are first. A compressed file (.pd_) is another spelling of a file, and symfs unpacks it by itself. */
+static const struct word endings[] = {
+	W(".dl_"), W(".dwo"), W(".dwp"), W(".ex_"), W(".lnk"), W(".pd_"), W(".ptr"), W(".swp"), W(".sy_"),
+	W("-gdb.py"), W("-gdb.gdb"), W("-gdb.scm"), W(".gnu_debuglink"),
 };
 
 /* macOS stores metadata of `foo` in `._foo`. */
-static const char *const beginnings[] = {".trash-", "._"};
-
-static bool begins_or_ends(const char *name, size_t n)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
-		size_t end = strlen(endings[i]);
-
-		if (n > end && strncasecmp(endings[i], name + n - end, end) == 0)
-			return true;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
-		size_t begin = strlen(beginnings[i]);
-
-		if (n > begin && strncasecmp(beginnings[i], name, begin) == 0)
-			return true;
-	}
-	return false;
-}
+static const struct word beginnings[] = {W("._"), W(".trash-")};
 
 bool layout_never(const char *name, size_t n)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == n && strncasecmp(names[i], name, n) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(names) && names[i].n <= n; i++)
+		if (names[i].n == n && name_alike(*names[i].text, *name) && strncasecmp(names[i].text, name, n) == 0)
 			return true;
-	return begins_or_ends(name, n);
+	for (size_t i = 0; i < ARRAY_SIZE(endings) && endings[i].n < n; i++) {
+		const char *end = name + n - endings[i].n;
+
+		if (name_alike(endings[i].text[1], end[1]) && strncasecmp(endings[i].text, end, endings[i].n) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings) && beginnings[i].n < n; i++)
+		if (*name == '.' && strncasecmp(beginnings[i].text, name, beginnings[i].n) == 0)
+			return true;
+	return false;
 }

@@ -8,7 +8,9 @@
 #include "layout/name.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -25,49 +27,55 @@ enum field_kind {
 	FIELD_DEBUG_FILE,
 	FIELD_PATH,
 	FIELD_SECTION,
+	FIELD_LITERAL,
 };
 #define HEX_FIELDS FIELD_CODE_FILE
+#define COMPONENT_TOKENS 10
+#define COMPONENTS_MOST 128
 
 static const struct field {
-	const char *name;
+	const char *name; /* in upper case, the digits are printed in upper case */
 	enum field_kind kind;
-	bool upper;
-	size_t digits; /* 0: any number of them */
+	uint8_t digits; /* 0: any number of them */
 } fields[] = {
-	{"code", FIELD_CODE, false, 0},
-	{"CODE", FIELD_CODE, true, 0},
-	{"uuid", FIELD_UUID, false, 32},
-	{"UUID", FIELD_UUID, true, 32},
-	{"guid", FIELD_GUID, false, 32},
-	{"GUID", FIELD_GUID, true, 32},
-	{"sig", FIELD_SIG, false, 8},
-	{"SIG", FIELD_SIG, true, 8},
-	{"sig_padded", FIELD_SIG_PADDED, false, 32},
-	{"SIG_PADDED", FIELD_SIG_PADDED, true, 32},
-	{"stamp", FIELD_STAMP, false, 8},
-	{"STAMP", FIELD_STAMP, true, 8},
-	{"age", FIELD_AGE, false, 0},
-	{"AGE", FIELD_AGE, true, 0},
-	{"code_file", FIELD_CODE_FILE, false, 0},
-	{"debug_file", FIELD_DEBUG_FILE, false, 0},
-	{"path", FIELD_PATH, false, 0},
-	{"given", FIELD_SECTION, false, 0},
-	{"section", FIELD_SECTION, false, 0},
+	{"code", FIELD_CODE, 0},
+	{"uuid", FIELD_UUID, 32},
+	{"guid", FIELD_GUID, 32},
+	{"sig", FIELD_SIG, 8},
+	{"sig_padded", FIELD_SIG_PADDED, 32},
+	{"stamp", FIELD_STAMP, 8},
+	{"age", FIELD_AGE, 0},
+	{"code_file", FIELD_CODE_FILE, 0},
+	{"debug_file", FIELD_DEBUG_FILE, 0},
+	{"path", FIELD_PATH, 0},
+	{"given", FIELD_SECTION, 0},
+	{"section", FIELD_SECTION, 0},
 };
 
-/* One piece of a pattern: a run of literal characters, or a field with its slice. */
+/* One piece of a component: a run of literal characters, or a field with its slice. */
 struct token {
-	const struct field *field; /* NULL: literal */
-	const char *text;	   /* the characters of a literal */
+	const char *text; /* the characters of a literal */
+	uint8_t kind;	  /* enum field_kind */
+	uint8_t width;	  /* characters in a path; 0: those that the other tokens of the component leave */
+	uint8_t from, to; /* slice of a hex field, digits; to == 0: to the end */
+	uint8_t most;	  /* digits that the value has at most */
+	uint8_t shape;	  /* enum name_shape */
+	bool upper;	  /* in print */
+};
+
+/* What patterns have between two slashes. */
+struct component {
+	const char *text; /* its n characters in the table of layouts */
 	size_t n;
-	size_t from, to; /* slice of a hex field, digits; to == 0: to the end */
-	bool lower;	 /* {code_file:lower} */
-	enum name_shape shape;
+	unsigned n_tokens;
+	size_t fixed;  /* characters of its tokens that have a fixed number of them */
+	bool flexible; /* one token has any number */
+	struct token tokens[COMPONENT_TOKENS];
 };
 
 static bool word_is(const char *p, size_t n, const char *word)
 {
-	return strlen(word) == n && memcmp(p, word, n) == 0;
+	return strlen(word) == n && strncasecmp(p, word, n) == 0;
 }
 
 /* Parses what follows a colon: a slice, or a change of a name. */
@@ -83,35 +91,40 @@ static void token_modifier(const char *p, size_t n, struct token *t)
 	if (isdigit((unsigned char)*p)) {
 		char *end;
 
-		t->from = strtoul(p, &end, 10);
-		t->to = isdigit((unsigned char)end[1]) ? strtoul(end + 1, NULL, 10) : 0;
+		t->from = (uint8_t)strtoul(p, &end, 10);
+		t->to = isdigit((unsigned char)end[1]) ? (uint8_t)strtoul(end + 1, NULL, 10) : 0;
 		return;
 	}
-	t->lower = t->lower || word_is(p, n, "lower");
 	for (unsigned i = NAME_SYM; i < ARRAY_SIZE(shapes); i++)
 		if (word_is(p, n, shapes[i]))
-			t->shape = i;
+			t->shape = (uint8_t)i;
 }
 
-/* Reads the next token of a pattern. Returns the end of the token. */
+/* Reads the next token of a pattern. Returns the end of the token. Tables of layouts are part of the program, so an
+ * unknown field is a mistake in it. */
 static const char *token_next(const char *p, struct token *t)
 {
+	const struct field *field = fields;
 	size_t n;
 
-	memset(t, 0, sizeof(*t));
+	*t = (struct token){.text = p, .kind = FIELD_LITERAL};
 	if (*p != '{') {
-		t->text = p;
-		t->n = strcspn(p, "{");
-		return p + t->n;
+		t->width = (uint8_t)strcspn(p, *p == '/' ? "{" : "{/");
+		return p + t->width;
 	}
 	n = strcspn(++p, ":}");
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (word_is(p, n, fields[i].name))
-			t->field = &fields[i];
+	while (!word_is(p, n, field->name))
+		if (++field == fields + ARRAY_SIZE(fields))
+			abort();
+	t->kind = (uint8_t)field->kind;
+	t->upper = isupper((unsigned char)*p);
 	for (p += n; *p == ':'; p += n) {
 		n = strcspn(++p, ":}");
 		token_modifier(p, n, t);
 	}
+	if (t->to || field->digits)
+		t->width = (uint8_t)((t->to ? t->to : field->digits) - t->from);
+	t->most = field->digits ? field->digits : field->kind == FIELD_AGE ? 8 : CODE_ID_MAX;
 	return p + 1;
 }
 
@@ -144,13 +157,13 @@ static const char *digits_of(
 static int add_digits(struct buf *out, const struct module *m, const struct token *t)
 {
 	char room[CODE_ID_MAX + 1];
-	const char *hex = digits_of(m, t->field->kind, room);
+	const char *hex = digits_of(m, t->kind, room);
 	size_t n = strlen(hex), to = t->to ? t->to : n;
 
 	if (n == 0 || to > n || t->from >= to)
 		return -ENOENT;
 	for (size_t i = t->from; i < to; i++) {
-		int c = t->field->upper ? toupper((unsigned char)hex[i])
+		int c = t->upper ? toupper((unsigned char)hex[i])
 					: tolower((unsigned char)hex[i]);
 		char one = (char)c;
 		int r = buf_add(out, &one, 1);
@@ -161,7 +174,7 @@ static int add_digits(struct buf *out, const struct module *m, const struct toke
 	return 0;
 }
 
-static int add_name(struct buf *out, const char *name, const struct token *t)
+static int add_name(struct buf *out, const char *name, const struct token *t, bool lower)
 {
 	char shaped[MODULE_NAME_MAX];
 	size_t start = out->n;
@@ -170,28 +183,28 @@ static int add_name(struct buf *out, const char *name, const struct token *t)
 	if (!path_name_ok(name, strlen(name)) || name_shaped(name, t->shape, shaped) < 0)
 		return -ENOENT;
 	r = buf_adds(out, shaped);
-	for (size_t i = start; r == 0 && t->lower && i < out->n; i++)
+	for (size_t i = start; r == 0 && lower && i < out->n; i++)
 		out->p[i] = (char)tolower((unsigned char)out->p[i]);
 	return r;
 }
 
-static int add_field(struct buf *out, const struct module *m, const struct token *t)
+static int add_field(struct buf *out, const struct module *m, const struct token *t, bool lower)
 {
-	switch (t->field->kind) {
+	switch (t->kind) {
 	case FIELD_CODE_FILE:
-		return add_name(out, m->code_file, t);
+		return add_name(out, m->code_file, t, lower);
 	case FIELD_DEBUG_FILE:
-		return add_name(out, m->debug_file, t);
+		return add_name(out, m->debug_file, t, lower);
 	case FIELD_PATH:
 		return m->path[0] == '/' && m->path[1] ? buf_adds(out, m->path + 1) : -ENOENT;
 	case FIELD_SECTION:
-		return add_name(out, m->path, t);
+		return add_name(out, m->path, t, false);
 	default:
 		return add_digits(out, m, t);
 	}
 }
 
-int pattern_print(const char *pattern, const struct module *m, struct buf *out)
+int pattern_print(const char *pattern, const struct module *m, bool lower, struct buf *out)
 {
 	int r = 0;
 
@@ -199,12 +212,107 @@ int pattern_print(const char *pattern, const struct module *m, struct buf *out)
 		struct token t;
 
 		pattern = token_next(pattern, &t);
-		r = t.field ? add_field(out, m, &t) : buf_add(out, t.text, t.n);
+		r = t.kind == FIELD_LITERAL ? buf_add(out, t.text, t.width) : add_field(out, m, &t, lower);
 	}
 	return r;
 }
 
+/* ---- compiling ---------------------------------------------------------------------- */
+
+/* Letter case counts only in print. */
+static const struct component *component_of(const char *text, size_t n)
+{
+	static struct component all[COMPONENTS_MOST];
+	struct component *c = all;
+
+	for (; c->text; c++)
+		if (c->n == n && strncasecmp(c->text, text, n) == 0)
+			return c;
+	/* Tables of layouts are part of the program: one that does not fit is a mistake in it. */
+	if (c == all + COMPONENTS_MOST - 1)
+		abort();
+	c->text = text;
+	c->n = n;
+	for (const char *p = text; p < text + n; c->n_tokens++) {
+		struct token *t = &c->tokens[c->n_tokens];
+
+		if (c->n_tokens == COMPONENT_TOKENS)
+			abort();
+		p = token_next(p, t);
+		c->fixed += t->width;
+		c->flexible = c->flexible || !t->width;
+	}
+	return c;
+}
+
+void pattern_compile(const char *text, struct pattern *out)
+{
+	size_t read[FIELD_LITERAL + 1] = {0}; /* digits so far; of a name any number */
+
+	for (size_t n;; text += n + 1) {
+		const struct component *c = component_of(text, n = strcspn(text, "/"));
+
+		if (out->n == PATTERN_COMPONENTS)
+			abort();
+		out->components[out->n++] = c;
+		for (const struct token *t = c->tokens; t < c->tokens + c->n_tokens; t++) {
+			out->rest = t->kind == FIELD_PATH;
+			out->repeats = out->repeats || (t->kind != FIELD_LITERAL && t->from != read[t->kind]);
+			read[t->kind] = t->width ? t->from + t->width : t->most;
+		}
+		if (!text[n])
+			return;
+	}
+}
+
 /* ---- path -> artifact --------------------------------------------------------------- */
+
+static bool is_dots(const char *p, size_t n)
+{
+	return p[0] == '.' && (n == 1 || (n == 2 && p[1] == '.'));
+}
+
+/* What a character can be in a path. */
+enum { CHAR_HEX = 1, CHAR_BAD = 2, CHAR_BACKSLASH = 4, CHAR_END = 8 };
+static const uint8_t chars[256] = {
+	[0] = CHAR_END,
+	[1 ... 0x1f] = CHAR_BAD,
+	['/'] = CHAR_END,
+	['0' ... '9'] = CHAR_HEX,
+	['A' ... 'F'] = CHAR_HEX,
+	['\\'] = CHAR_BACKSLASH,
+	['a' ... 'f'] = CHAR_HEX,
+	[0x7f] = CHAR_BAD,
+};
+
+const char *path_part_read(const char *path, struct path_part *out)
+{
+	const unsigned char *start = (const unsigned char *)path, *p = start;
+	unsigned has = 0;
+
+	while (chars[*p] == CHAR_HEX)
+		p++;
+	out->hex = (size_t)(p - start);
+	for (; !(chars[*p] & CHAR_END); p++)
+		has |= chars[*p];
+	out->p = path;
+	out->n = (size_t)(p - start);
+	out->bad = has & CHAR_BAD;
+	out->backslash = has & CHAR_BACKSLASH;
+	return path + out->n;
+}
+
+bool path_part_is_name(const struct path_part *part)
+{
+	return part->n && part->n <= NAME_MAX && !part->bad && !is_dots(part->p, part->n);
+}
+
+static bool all_hex(const char *p, size_t n)
+{
+	while (n && chars[(unsigned char)*p] == CHAR_HEX)
+		p++, n--;
+	return n == 0;
+}
 
 struct digits {
 	char text[CODE_ID_MAX + 1];
@@ -216,33 +324,33 @@ struct reading {
 	struct digits hex[HEX_FIELDS];
 };
 
+static void reading_begin(struct reading *r, struct module *m)
+{
+	r->m = m;
+	for (unsigned i = 0; i < HEX_FIELDS; i++)
+		r->hex[i].text[0] = '\0', r->hex[i].n = 0;
+	m->object = OBJECT_UNKNOWN;
+	m->debug_id = (struct debug_id){0};
+	m->code_id[0] = m->code_file[0] = m->debug_file[0] = m->checksum[0] = m->path[0] = '\0';
+}
+
 /* Reads digits of a value, which may occur in slices and several times. False: they contradict each
  * other. */
 static bool read_digits(struct digits *have, const struct token *t, const char *p, size_t n)
 {
-	size_t most = t->field->digits		    ? t->field->digits
-		      : t->field->kind == FIELD_AGE ? 8
-						    : CODE_ID_MAX;
+	char *text = have->text + t->from;
+	size_t known = have->n - t->from;
 
-	if (n == 0 || t->from > have->n || t->from + n > most)
+	if (t->from > have->n)
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		size_t at = t->from + i;
-		char c = (char)tolower((unsigned char)p[i]);
-
-		if (hex_value(c) < 0 || (at < have->n && have->text[at] != c))
+	for (size_t i = 0; i < MIN(n, known); i++)
+		if (text[i] != (p[i] | 0x20))
 			return false;
-		have->text[at] = c;
-	}
+	for (size_t i = known; i < n; i++)
+		text[i] = (char)(p[i] | 0x20); /* in lower case */
 	have->n = MAX(have->n, t->from + n);
 	have->text[have->n] = '\0';
 	return true;
-}
-
-/* A base name has no separator of either kind. */
-static bool base_name_ok(const char *p, size_t n)
-{
-	return path_name_ok(p, n) && !memchr(p, '\\', n);
 }
 
 /* Reads a name. The plain name comes first; a later name must be derived from it. */
@@ -251,10 +359,8 @@ static bool read_name(
 {
 	char shaped[MODULE_NAME_MAX];
 
-	if (!base_name_ok(p, n))
-		return false;
 	if (have[0])
-		return name_shaped(have, t->shape, shaped) == 0 && strlen(shaped) == n &&
+		return name_alike(*have, *p) && name_shaped(have, t->shape, shaped) == 0 && strlen(shaped) == n &&
 			strncasecmp(shaped, p, n) == 0;
 	if (t->shape != NAME_AS_IS)
 		return false;
@@ -263,90 +369,59 @@ static bool read_name(
 	return true;
 }
 
-static bool read_field(struct reading *r, const struct token *t, const char *p, size_t n)
+/* Reads n characters of a part. `r` NULL: the token can read them, but other tokens may contradict them. */
+static bool read_token(struct reading *r, const struct token *t, const struct path_part *part, size_t at, size_t n)
 {
-	switch (t->field->kind) {
-	case FIELD_CODE_FILE:
-		return read_name(r->m->code_file, t, p, n);
-	case FIELD_DEBUG_FILE:
-		return read_name(r->m->debug_file, t, p, n);
-	case FIELD_SECTION:
-		if (!path_name_ok(p, n))
-			return false;
-		snprintf(r->m->path, sizeof(r->m->path), "%.*s", (int)n, p);
-		return true;
-	case FIELD_PATH:
-		return false; /* read_rest() reads this field */
-	default:
-		return read_digits(&r->hex[t->field->kind], t, p, n);
-	}
+	const char *p = part->p + at;
+
+	if (t->kind == FIELD_LITERAL)
+		return r || (name_alike(*t->text, *p) && strncasecmp(t->text, p, n) == 0);
+	if (t->kind < HEX_FIELDS)
+		return r ? read_digits(&r->hex[t->kind], t, p, n)
+			 : t->from + n <= t->most && (at + n <= part->hex || all_hex(p, n));
+	if (!r)
+		return !part->bad && n <= NAME_MAX && !is_dots(p, n) && t->kind != FIELD_PATH &&
+			(t->kind == FIELD_SECTION || !part->backslash);
+	if (t->kind != FIELD_SECTION)
+		return read_name(t->kind == FIELD_CODE_FILE ? r->m->code_file : r->m->debug_file, t, p, n);
+	memcpy(r->m->path, p, n);
+	r->m->path[n] = '\0';
+	return true;
 }
 
-/* The number of characters of a token; 0: the token takes the characters that the other tokens of its
- * component leave. */
-static size_t token_width(const struct token *t)
+enum { TOKENS_NAMES = 1, TOKENS_DIGITS = 2, TOKENS_ALL = 3 };
+
+static bool read_component(struct reading *r, const struct component *c, const struct path_part *part, unsigned which)
 {
-	size_t end;
+	size_t left = part->n - c->fixed, at = 0;
 
-	if (!t->field)
-		return t->n;
-	end = t->to ? t->to : t->field->digits;
-	return end ? end - t->from : 0;
-}
-
-/* Reads one component: matches pattern[0..pn) with p[0..n). At most one of its tokens has no fixed width. */
-static bool read_component(
-	struct reading *r, const char *pattern, size_t pn, const char *p, size_t n)
-{
-	const char *end = pattern + pn;
-	struct token t;
-	size_t fixed = 0;
-
-	for (const char *q = pattern; q < end;) {
-		q = token_next(q, &t);
-		if (!t.field && q > end)
-			t.n -= (size_t)(q - end);
-		fixed += token_width(&t);
-	}
-	if (n < fixed)
+	if (c->flexible ? part->n <= c->fixed : part->n != c->fixed)
 		return false;
-	for (const char *q = pattern; q < end;) {
-		size_t width;
+	for (unsigned i = 0; i < c->n_tokens; i++) {
+		const struct token *t = &c->tokens[i];
+		size_t n = t->width ? t->width : left;
 
-		q = token_next(q, &t);
-		if (!t.field && q > end)
-			t.n -= (size_t)(q - end);
-		width = token_width(&t);
-		if (width == 0)
-			width = n - fixed;
-		else
-			fixed -= width;
-		if (width > n)
+		if (which & (t->kind < HEX_FIELDS ? TOKENS_DIGITS : TOKENS_NAMES) && !read_token(r, t, part, at, n))
 			return false;
-		if (t.field ? !read_field(r, &t, p, width) : strncasecmp(t.text, p, width) != 0)
-			return false;
-		p += width;
-		n -= width;
+		at += n;
 	}
-	return n == 0;
+	return true;
 }
 
-/* Reads {path}: the rest of the path, whose components must all be valid names. */
+bool component_fits(const struct component *c, const struct path_part *part)
+{
+	return read_component(NULL, c, part, TOKENS_ALL);
+}
+
+/* Reads {path}: the rest of the path. False: it is too long. */
 static bool read_rest(struct reading *r, const char *path)
 {
-	int n = snprintf(r->m->path, sizeof(r->m->path), "/%s", path);
+	size_t n = strlen(path);
 
-	if (n < 0 || (size_t)n >= sizeof(r->m->path))
+	if (n + 2 > sizeof(r->m->path))
 		return false;
-	while (*path) {
-		size_t part = strcspn(path, "/");
-
-		if (!path_name_ok(path, part))
-			return false;
-		path += part;
-		if (*path == '/' && !*++path)
-			return false;
-	}
+	r->m->path[0] = '/';
+	memcpy(r->m->path + 1, path, n + 1);
 	return true;
 }
 
@@ -373,93 +448,68 @@ static bool reading_done(struct reading *r)
 {
 	const struct digits *code = &r->hex[r->hex[FIELD_UUID].n ? FIELD_UUID : FIELD_CODE];
 
-	snprintf(r->m->code_id, sizeof(r->m->code_id), "%s", code->text);
+	memcpy(r->m->code_id, code->text, code->n + 1);
 	return read_debug_id(r, &r->m->debug_id);
 }
 
-unsigned pattern_parse(const char *pattern, const char *path, struct module *m)
+unsigned pattern_read(const struct pattern *pattern, const struct path_part *parts, unsigned n, struct module *m)
 {
-	struct reading r = {.m = m};
+	unsigned names = pattern->n - pattern->rest;
+	struct reading r;
 
-	memset(m, 0, sizeof(*m));
-	for (;;) {
-		size_t pn = strcspn(pattern, "/"), n = strcspn(path, "/");
-
-		if (strncmp(pattern, "{path}", 6) == 0)
-			return read_rest(&r, path) && reading_done(&r) ? LAYOUT_FILE | LAYOUT_DIR
-								       : LAYOUT_NONE;
-		if (!read_component(&r, pattern, pn, path, n))
-			return LAYOUT_NONE;
-		pattern += pn;
-		path += n;
-		if (!*path)
-			return *pattern ? LAYOUT_DIR : reading_done(&r) ? LAYOUT_FILE : LAYOUT_NONE;
-		if (!*pattern || !path[1])
-			return LAYOUT_NONE;
-		pattern++;
-		path++;
-	}
+	reading_begin(&r, m);
+	for (unsigned which = TOKENS_NAMES; which < TOKENS_ALL; which++) /* names contradict each other more often */
+		for (unsigned i = 0; i < MIN(n, names); i++)
+			if (!read_component(&r, pattern->components[i], &parts[i], which))
+				return LAYOUT_NONE;
+	if (n < pattern->n)
+		return LAYOUT_DIR;
+	if (pattern->rest)
+		return read_rest(&r, parts[names].p) && reading_done(&r) ? LAYOUT_FILE | LAYOUT_DIR : LAYOUT_NONE;
+	return n == names && reading_done(&r) ? LAYOUT_FILE : LAYOUT_NONE;
 }
 
 /* ---- directories -------------------------------------------------------------------- */
 
 static bool of_prefix(const struct token *t)
 {
-	return t->field && t->field->kind < FIELD_STAMP;
+	return t->kind < FIELD_STAMP;
 }
 
 /* Whether the digits of the id are complete after this slice of them. */
 static bool completes(const struct token *t)
 {
-	size_t whole = t->field->kind == FIELD_SIG_PADDED ? 8 : t->field->digits;
+	unsigned digits = t->kind == FIELD_SIG_PADDED ? 8 : t->most;
 
-	return !t->to || (whole && t->to >= whole);
+	return !t->to || t->to >= digits;
 }
 
-static const char *token_of(const char *p, const char *end, struct token *t)
+static void next_component(const struct component *c, struct pattern_part *out)
 {
-	p = token_next(p, t);
-	if (!t->field && p > end) {
-		t->n -= (size_t)(p - end);
-		p = end;
-	}
-	return p;
-}
+	out->component = c;
+	out->text = c->text;
+	out->n = c->n;
+	for (unsigned i = 0; i < c->n_tokens; i++) {
+		const struct token *t = &c->tokens[i];
 
-static void next_component(const char *pattern, struct pattern_part *out)
-{
-	const char *end;
-	struct token t;
-
-	out->text = pattern;
-	out->n = strcspn(pattern, "/");
-	end = pattern + out->n;
-	for (const char *p = pattern; p < end;) {
-		p = token_of(p, end, &t);
-		if (!t.field)
-			continue;
-		if (of_prefix(&t)) {
+		if (of_prefix(t)) {
 			out->by_digits = true;
-			out->completes = out->completes || completes(&t);
-			out->digits = MAX(out->digits, t.to);
-		} else if (t.field->kind == FIELD_CODE_FILE || t.field->kind == FIELD_DEBUG_FILE) {
+			out->completes = out->completes || completes(t);
+			out->digits = MAX(out->digits, t->to);
+		} else if (t->kind == FIELD_CODE_FILE || t->kind == FIELD_DEBUG_FILE) {
 			out->by_name = true;
-		} else {
-			out->by_other = out->by_other || t.field->kind == FIELD_AGE;
-			out->by_case = out->by_case || t.field->kind >= FIELD_PATH;
-			out->rest = out->rest || t.field->kind == FIELD_PATH;
+		} else if (t->kind != FIELD_LITERAL) {
+			out->by_other = out->by_other || t->kind == FIELD_AGE;
+			out->by_case = out->by_case || t->kind >= FIELD_PATH;
+			out->rest = out->rest || t->kind == FIELD_PATH;
 		}
 	}
 }
 
-static void note_whole(const char *pattern, size_t pn, struct pattern_part *out)
+static void note_whole(const struct component *c, struct pattern_part *out)
 {
-	struct token t;
-
-	for (const char *p = pattern; p < pattern + pn;) {
-		p = token_of(p, pattern + pn, &t);
-		out->whole = out->whole || (of_prefix(&t) && completes(&t));
-	}
+	for (unsigned i = 0; i < c->n_tokens; i++)
+		out->whole = out->whole || (of_prefix(&c->tokens[i]) && completes(&c->tokens[i]));
 }
 
 /* Copies the name and the prefix that the components of the path contained. */
@@ -473,55 +523,60 @@ static void take_reading(const struct reading *r, struct pattern_part *out)
 			r->hex[kind].text);
 }
 
-static int part_of(struct reading *r, const char *pattern, const char *path,
-	struct pattern_part *out)
+static int part_of(struct reading *r, const struct pattern *pattern, const char *path, struct pattern_part *out)
 {
-	const char *start = path;
+	unsigned i = 0, names = pattern->n - pattern->rest;
+	const char *p = path, *rest = NULL;
 
-	while (*path) {
-		size_t pn = strcspn(pattern, "/"), n = strcspn(path, "/");
+	for (; *p; p += *p == '/', i++) {
+		struct path_part part;
 
-		if (strncmp(pattern, "{path}", 6) == 0) {
-			out->rest_at = (size_t)(path - start);
-			if (!read_rest(r, path))
-				return -ENOENT;
-			break;
-		}
-		if (!pn || !read_component(r, pattern, pn, path, n))
+		rest = i == names ? p : rest;
+		p = path_part_read(p, &part);
+		if (i >= names ? !pattern->rest || !path_part_is_name(&part)
+			       : !component_fits(pattern->components[i], &part) ||
+					 !read_component(r, pattern->components[i], &part, TOKENS_ALL))
 			return -ENOENT;
-		note_whole(pattern, pn, out);
-		pattern += pn + (pattern[pn] == '/');
-		path += n + (path[n] == '/');
+		if (i < names)
+			note_whole(pattern->components[i], out);
 	}
+	if (rest && !read_rest(r, rest))
+		return -ENOENT;
+	out->rest_at = rest ? (size_t)(rest - path) : 0;
 	take_reading(r, out);
-	out->ends = !*pattern;
-	next_component(pattern, out);
+	out->ends = i >= pattern->n && !pattern->rest;
+	if (!out->ends)
+		next_component(pattern->components[MIN(i, names)], out);
 	return 0;
 }
 
-int pattern_part(const char *pattern, const char *path, struct pattern_part *out)
+int pattern_part(const struct pattern *pattern, const char *path, struct pattern_part *out)
 {
 	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
-	struct reading r = {.m = m};
+	struct reading r;
 
 	memset(out, 0, sizeof(*out));
-	return m ? part_of(&r, pattern, path, out) : -ENOMEM;
+	if (!m)
+		return -ENOMEM;
+	reading_begin(&r, m);
+	return part_of(&r, pattern, path, out);
 }
 
 bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n)
 {
 	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
-	struct reading r = {.m = m};
-	char prefix[CODE_ID_MAX + 1];
+	struct reading r;
+	struct path_part one;
 
 	if (part->ends || !m)
 		return false;
 	if (part->by_other || part->by_case || part->by_name)
 		return true; /* the caller finds out by looking for such a file */
-	snprintf(prefix, sizeof(prefix), "%s", part->prefix);
+	reading_begin(&r, m);
 	for (unsigned kind = 0; kind < FIELD_STAMP; kind++) {
-		memcpy(r.hex[kind].text, prefix, sizeof(prefix));
-		r.hex[kind].n = strlen(prefix);
+		memcpy(r.hex[kind].text, part->prefix, sizeof(part->prefix));
+		r.hex[kind].n = strlen(part->prefix);
 	}
-	return read_component(&r, part->text, part->n, name, n);
+	return *path_part_read(name, &one) == '\0' && component_fits(part->component, &one) &&
+		read_component(&r, part->component, &one, TOKENS_ALL);
 }

@@ -40,7 +40,7 @@ bool source_name_is_file(const char *path)
 	if (!dot || dot == name)
 		return cxx_header(path, name);
 	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++)
-		if (strcasecmp(dot + 1, extensions[i]) == 0)
+		if (tolower((unsigned char)dot[1]) == extensions[i][0] && strcasecmp(dot + 1, extensions[i]) == 0)
 			return true;
 	return false;
 }

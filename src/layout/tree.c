@@ -5,8 +5,10 @@
 #include "id/key.h"
 #include "layout/layouts.h"
 #include "layout/name.h"
+#include "layout/rows.h"
 #include "layout/source-name.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,38 +73,44 @@ static const struct fixed {
 static const struct fixed *fixed_find(const char *folder, size_t n, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
-		if (strlen(fixed[i].folder) == n && strncasecmp(fixed[i].folder, folder, n) == 0 &&
-			strcasecmp(fixed[i].name, name) == 0)
+		if (name_alike(fixed[i].name[0], name[0]) && strcasecmp(fixed[i].name, name) == 0 &&
+			strlen(fixed[i].folder) == n && strncasecmp(fixed[i].folder, folder, n) == 0)
 			return &fixed[i];
 	return NULL;
 }
 
 /* ---- files -------------------------------------------------------------------------- */
 
-static bool key_known(const struct tree_hit *out, const struct artifact *a)
+/* Reads a path by a layout. Several rows or layouts may mean the same file, which is added once. */
+static unsigned take_layout(const struct layout *l, struct split *s, struct layout_files *files, struct tree_hit *out)
 {
-	struct key k, have;
+	unsigned what = layout_read(l, s, files);
 
-	if (key_of(&k, a) < 0)
-		return true;
-	for (unsigned i = 0; i < out->n; i++)
-		if (key_of(&have, &out->files[i]) == 0 && key_equal(&have, &k))
-			return true;
-	return false;
+	out->n = files->n;
+	if (what == (LAYOUT_DIR | LAYOUT_FILE))
+		out->what = TREE_EITHER;
+	else if (what == LAYOUT_FILE)
+		out->what = TREE_LEAF;
+	else if (what == LAYOUT_DIR && out->what == TREE_NONE)
+		out->what = TREE_DIR;
+	return what;
 }
 
-/* Adds the files of a hit. Several rows or layouts may mean the same file, which is added once. */
-static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
+static void files_begin(struct layout_files *files, struct tree_hit *out)
 {
-	for (unsigned i = 0; i < hit->n && out->n < LAYOUT_CANDIDATES; i++)
-		if (!key_known(out, &hit->files[i]))
-			out->files[out->n++] = hit->files[i];
-	if (hit->what == (LAYOUT_DIR | LAYOUT_FILE))
-		out->what = TREE_EITHER;
-	else if (hit->what == LAYOUT_FILE)
-		out->what = TREE_LEAF;
-	else if (hit->what == LAYOUT_DIR && out->what == TREE_NONE)
-		out->what = TREE_DIR;
+	files->files = out->files;
+	files->n = 0;
+	files->by_type = false;
+}
+
+static unsigned take_path(const struct layout *l, const char *path, struct tree_hit *out)
+{
+	struct layout_files files;
+	struct split s;
+
+	files_begin(&files, out);
+	split_path(path, l, &s);
+	return take_layout(l, &s, &files, out);
 }
 
 /* Parses with every layout a path that is outside the layouts' folders, or that its folder's layout does not
@@ -111,16 +119,15 @@ static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
  * begin with one.) */
 static void parse_any(const char *path, struct tree_hit *out)
 {
-	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
+	struct layout_files files;
+	struct split s;
 	bool dir = false;
 
-	for (const struct layout *l = layouts; hit && l->name; l++) {
-		if (l->flags & LAYOUT_FOLDER_ONLY)
-			continue;
-		layout_parse(l, path, hit);
-		take_hit(hit, out);
-		dir = dir || (hit->what == LAYOUT_DIR && !(l->flags & LAYOUT_TWO_TIER));
-	}
+	files_begin(&files, out);
+	split_path(path, NULL, &s);
+	for (const struct layout *l = layouts; l->name; l++)
+		if (!(l->flags & LAYOUT_FOLDER_ONLY) && take_layout(l, &s, &files, out) == LAYOUT_DIR)
+			dir = dir || !(l->flags & LAYOUT_TWO_TIER);
 	out->else_dir = dir && out->what == TREE_LEAF;
 }
 
@@ -169,9 +176,8 @@ static const struct told_row {
 	{"unified", TOLD_META, of_meta},
 };
 
-/* Whether the path is that of a text about a file; then `hit` has the file. */
-static bool parse_told(const struct layout *l, const char *path, struct layout_hit *hit,
-	struct tree_hit *out)
+/* Whether the path is that of a text about a file; then `out` has the file. */
+static bool parse_told(const struct layout *l, const char *path, struct tree_hit *out)
 {
 	_cleanup_buf_ struct buf of = BUF_UP_TO(LAYOUT_PATH_MAX);
 
@@ -180,9 +186,11 @@ static bool parse_told(const struct layout *l, const char *path, struct layout_h
 
 		if (strcmp(row->layout, l->name) != 0 || !row->of(path, &of))
 			continue;
-		layout_parse(l, buf_text(&of), hit);
 		out->told = row->told;
-		return hit->what == LAYOUT_FILE && hit->n;
+		if (take_path(l, buf_text(&of), out) == LAYOUT_FILE && out->n)
+			return true;
+		out->what = TREE_NONE;
+		return false;
 	}
 	return false;
 }
@@ -263,52 +271,79 @@ static void link_dir(const struct layout *l, const char *rest, struct tree_hit *
 
 /* ---- paths -------------------------------------------------------------------------- */
 
+struct joined {
+	struct artifact a; /* the file of one identifier */
+	uint64_t sums[LAYOUT_CANDIDATES]; /* of the digits of the files; zeros after an identifier add nothing */
+};
+
+/* Adds the file of an identifier of n characters. False: it is not an identifier. */
+static bool join_id(const char *id, size_t n, struct joined *j, struct tree_hit *out)
+{
+	uint64_t sum = 0, power = 1;
+
+	for (size_t i = 0; i < n; i++, power *= 0x9e3779b97f4a7c15) {
+		if (n > CODE_ID_MAX || !isxdigit((unsigned char)id[i]))
+			return false;
+		sum += (uint64_t)((id[i] | 0x20) - '0') * power;
+	}
+	if (out->what == TREE_DIR)
+		return true;
+	for (unsigned i = 0; i < out->n; i++)
+		if (j->sums[i] == sum && strncasecmp(out->files[i].m.code_id, id, n) == 0 &&
+			!out->files[i].m.code_id[n])
+			return true;
+	if (!layout_with_code(&j->a, id, n))
+		return false;
+	for (unsigned i = 0; i < out->n; i++)
+		if (j->sums[i] == sum && build_id_equal(out->files[i].m.code_id, j->a.m.code_id))
+			return true;
+	if (out->n < LAYOUT_CANDIDATES) {
+		j->sums[out->n] = sum;
+		out->files[out->n++] = j->a;
+	}
+	return true;
+}
+
 /* Reads "ID+ID/REST" as the files "ID/REST" in this order, at most LAYOUT_CANDIDATES. False: `rest` does not begin
  * with joined identifiers. Each of them must be one: otherwise the path has no meaning. */
 static bool parse_joined(const struct layout *l, const char *rest, struct tree_hit *out)
 {
-	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
-	size_t n = strcspn(rest, "/");
+	_cleanup_buf_ struct buf one = BUF_UP_TO(LAYOUT_PATH_MAX);
+	size_t n = strcspn(rest, "/"), id_n = strcspn(rest, "+/");
+	struct joined j;
 
-	if (!hit || !(l->flags & LAYOUT_JOINS) || !memchr(rest, '+', n))
+	if (!(l->flags & LAYOUT_JOINS) || id_n == n)
 		return false;
-	for (const char *id = rest; id <= rest + n; id += strcspn(id, "+/") + 1) {
-		_cleanup_buf_ struct buf one = BUF_UP_TO(LAYOUT_PATH_MAX);
-
-		if (buf_add(&one, id, strcspn(id, "+/")) == 0 && buf_adds(&one, rest + n) == 0)
-			layout_parse(l, buf_text(&one), hit);
-		else
-			hit->what = LAYOUT_NONE;
-		if (hit->what == LAYOUT_NONE) {
-			out->what = TREE_NONE;
-			out->n = 0;
-			break;
-		}
-		take_hit(hit, out);
+	if (buf_add(&one, rest, id_n) == 0 && buf_adds(&one, rest + n) == 0)
+		take_path(l, buf_text(&one), out);
+	if (out->n)
+		j.a = out->files[0];
+	out->n = 0;
+	for (const char *id = rest, *end; out->what != TREE_NONE && id <= rest + n; id = end + 1) {
+		for (end = id; end < rest + n && *end != '+';)
+			end++;
+		if (join_id(id, (size_t)(end - id), &j, out))
+			continue;
+		out->what = TREE_NONE;
+		out->n = 0;
 	}
 	return true;
 }
 
 static void parse_folder(const struct layout *l, const char *rest, struct tree_hit *out)
 {
-	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
 	bool told;
 
-	if (!hit)
-		return;
 	out->layout = l;
 	out->rest = rest;
 	if (parse_joined(l, rest, out))
 		return;
-	told = parse_told(l, rest, hit, out);
-	if (!told)
-		layout_parse(l, rest, hit);
-	if (hit->what == LAYOUT_NONE) {
+	told = parse_told(l, rest, out);
+	if (!told && take_path(l, rest, out) == LAYOUT_NONE) {
 		if (!(l->flags & LAYOUT_FOLDER_ONLY))
 			parse_any(rest, out);
 		return;
 	}
-	take_hit(hit, out);
 	if (out->what == TREE_LEAF && (told || tree_is_link(l, out->files[0].type)))
 		out->what = TREE_TOLD;
 	if (out->what == TREE_DIR)
@@ -318,7 +353,7 @@ static void parse_folder(const struct layout *l, const char *rest, struct tree_h
 static const struct layout *folder_find(const char *path, size_t n)
 {
 	for (const struct layout *l = layouts; l->name; l++)
-		if (strlen(l->folder) == n && strncasecmp(l->folder, path, n) == 0)
+		if (name_alike(l->folder[0], path[0]) && strncasecmp(l->folder, path, n) == 0 && !l->folder[n])
 			return l;
 	return NULL;
 }

@@ -28,17 +28,23 @@ struct run {
 	unsigned printed;
 };
 
-static int print_layout(struct run *run, const struct layout *l, const struct artifact *a)
+/* Prints the paths of `a` but those that `before` has, too. NULL: all of them. */
+static int print_layout(struct run *run, const struct layout *l, const struct artifact *a,
+	const struct artifact *before)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX),
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), other = BUF_UP_TO(LAYOUT_PATH_MAX),
 				 room = BUF_UP_TO(4 * LAYOUT_PATH_MAX);
 	int r = 0;
 
 	for (unsigned nth = 0; r == 0; nth++) {
 		buf_clear(&path);
+		buf_clear(&other);
 		r = layout_server_path(l, a, run->casing, nth, &path, NULL);
 		if (r < 0)
 			break;
+		if (before && layout_server_path(l, before, run->casing, nth, &other, NULL) == 0 &&
+			strcmp(buf_text(&path), buf_text(&other)) == 0)
+			continue;
 		printf("%s\t%s\t%s\n", l->name, filetype_name(a->type),
 			text_shown(buf_text(&path), true, &room));
 		run->printed++;
@@ -53,12 +59,14 @@ static int print_artifact(struct run *run, const struct artifact *a)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < run->n_layouts; i++)
-		r = print_layout(run, run->layouts[i], a);
-	/* a server can have a short build id in 20 bytes */
-	if (r < 0 || a->m.object != OBJECT_ELF || strcmp(module_code_text(&a->m, id), a->m.code_id) == 0)
+		r = print_layout(run, run->layouts[i], a, NULL);
+	if (r < 0 || a->m.object != OBJECT_ELF)
 		return r;
-	memcpy(padded.m.code_id, id, sizeof(padded.m.code_id));
-	return print_artifact(run, &padded);
+	/* a server can have a short build id in 20 bytes */
+	memcpy(padded.m.code_id, module_code_text(&a->m, id), sizeof(padded.m.code_id));
+	for (unsigned i = 0; r == 0 && i < run->n_layouts; i++)
+		r = print_layout(run, run->layouts[i], &padded, a);
+	return r;
 }
 
 static int complain(const char *what, const char *why)

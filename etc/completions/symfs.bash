@@ -47,7 +47,7 @@ _symfs_value()
 	mount:-o | mount:--options) _symfs_mount_options ;;
 	*:--config | get:-o | get:--output | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
 	gsym:-o | gsym:--output | sym:-o | sym:--output | config:-o | config:--output | gsym:--against) _symfs_files -f ;;
-	token:--rights) _symfs_words "read upload try purge read,upload" ;;
+	token:--rights) _symfs_words "read upload try purge added read,upload purge,added" ;;
 	token:--expires | token:--namespace) COMPREPLY=() ;;
 	best:--for) _symfs_words "symtab debug unwind" ;;
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;

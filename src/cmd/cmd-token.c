@@ -64,7 +64,7 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 	snprintf(t.name, sizeof(t.name), "%s", words[0]);
 	snprintf(t.space, sizeof(t.space), "%s", c->space ? c->space : AUTH_PUBLIC);
 	if (r == 0 && c->rights && (r = auth_rights_parse(c->rights, &t.rights)) < 0)
-		err_set(&e, r, "--rights %.100s: expected read, upload, try, purge, with commas between them",
+		err_set(&e, r, "--rights %.100s: expected read, upload, try, purge, added, with commas between them",
 			c->rights);
 	if (r == 0 && c->expires)
 		r = read_age(c->expires, &t.until, &e);
@@ -198,7 +198,7 @@ static int run_token(int argc, char **argv)
 	struct token_command c = {0};
 	const struct opt own[] = {
 		{"file", 0, "FILE", "the file of the tokens, as of symfs serve", &c.file},
-		{"rights", 0, "LIST", "add: read, upload, try, purge; read", &c.rights},
+		{"rights", 0, "LIST", "add: read, upload, try, purge, added; read", &c.rights},
 		{"expires", 0, "TIME", "add: the token is valid for this time: 90d", &c.expires},
 		{"namespace", 0, "NAME", "add: the namespace of the client; public", &c.space},
 		{0},

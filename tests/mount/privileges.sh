@@ -13,7 +13,7 @@ need setpriv gcc objcopy strip readelf pgrep
 # Root could read any memory, so this is about another user's processes.
 chmod 755 "$TMP"
 copy_symfs "$TMP"
-mkdir -m 777 "$TMP/user"
+mkdir -m 755 "$TMP/user" && chown 65534 "$TMP/user"
 as_user() { HOME=$TMP/user setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 printf 'hunter2hunter2\n' >"$TMP/user/token"
 chmod 600 "$TMP/user/token" && chown 65534 "$TMP/user/token"

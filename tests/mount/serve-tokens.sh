@@ -174,7 +174,12 @@ try 404 "$PATH_SECRET" -H "$(auth "$CI")" -H "If-None-Match: \"$(sha256sum "$SEC
 try 404 "/gsym/gdb/$(gdb_path "$HIDDEN").debug.gsym" -H "$(auth "$BLUE")"
 ask 404 "/zzz.pdb/3249D99D0C4049318610F4E4FB0B69361/zzz.sym?code_file=zzz.exe&code_id=5AB380779000" \
   -H "$(auth "$RED")"
-for page in status missing.csv missingsymbols.csv metrics "status?path=buildid/$(echo "$HIDDEN" | cut -c1-8)"; do
+# missing.csv has the ids that clients of the namespace asked for, and nothing of the file.
+for other in "$BLUE" "$CI"; do
+  ask 200 /missing.csv -H "$(auth "$other")"
+  ! grep -qE "zzz|secretprog|red" "$TMP/body" || fail "missing.csv shows another namespace: $(cat "$TMP/body")"
+done
+for page in status missingsymbols.csv metrics "status?path=buildid/$(echo "$HIDDEN" | cut -c1-8)"; do
   try 200 "/$page" -H "$(auth "$BLUE")"
   ! grep -q 'zzz' "$TMP/body" || fail "/$page shows a miss of another namespace: $(grep zzz "$TMP/body")"
   try 200 "/$page" -H "$(auth "$CI")"

@@ -792,7 +792,8 @@ START_TEST(certificates)
 }
 END_TEST
 
-/* No deadline can expire here: the flood ends because watch.c notices it. The next request uses HTTP/1.1. */
+/* The flood ends because watch.c notices it, and then the next request uses HTTP/1.1. A libcurl that bounds what it
+ * reads at once holds no other transfer: with it the flood ends by its deadline. */
 START_TEST(flood_ends)
 {
 	struct place p;
@@ -810,6 +811,7 @@ START_TEST(flood_ends)
 	if (pid) {
 		got_init(&flood, p.n, url, "/x");
 		flood.req.insecure = true;
+		flood.req.stall_ms = 3000;
 		got_go(&flood);
 		got_init(&good, p.n, p.up.url, "/big");
 		got_run(&good);
@@ -817,7 +819,8 @@ START_TEST(flood_ends)
 		got_release(&good);
 		got_wait(&flood);
 		ck_assert_msg(flood.reply.error < 0, "%s", flood.reply.text);
-		got_release(&flood);
+	}
+	if (pid && flood.reply.error != -ETIMEDOUT) {
 		got_init(&again, p.n, url, "/x");
 		again.req.insecure = true;
 		got_run(&again);
@@ -825,6 +828,8 @@ START_TEST(flood_ends)
 		ck_assert_str_eq(buf_text(&again.body), "hello\n");
 		got_release(&again);
 	}
+	if (pid)
+		got_release(&flood);
 	tls_stop(p.root, pid);
 	place_down(&p);
 }

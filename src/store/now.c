@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEEP_EVERY 600 /* seconds; a time that nobody has written costs nothing within the same boot */
+#define KEEP_EVERY 600 /* seconds; a time that is not written costs nothing within the same boot */
 
 static void read_clocks(const struct store *s, struct time_clocks *out)
 {

@@ -81,6 +81,46 @@ static uint32_t alike(const void *head, size_t n)
 	return bits;
 }
 
+/* Whether the file can be of the key. `all`: it has no further bytes. */
+static bool fits(const void *head, size_t n, bool all, const struct key *k)
+{
+	struct view v = view_of_mem(head, n);
+	struct obj_slice slice;
+
+	if (!all)
+		v.size = VIEW_UNKNOWN;
+	return obj_may_be(k->type, head, n) && obj_check(&v, k, &slice, NULL) != -EBADMSG;
+}
+
+/* Whether the source is asked for the artifact by the same request. */
+static bool asks_alike(const struct attempt *at, const struct artifact *a)
+{
+	struct source_ask ask = {0};
+	bool alike = false;
+
+	for (unsigned i = 0; !alike && source_plan(at->source, &at->facts, a, i, &ask) == 0; i++) {
+		alike = strcmp(ask.where, at->ask.where) == 0;
+		source_ask_release(&ask);
+	}
+	return alike;
+}
+
+/* Whether the file is not of the flight's key, but can be what the path of each request means next. */
+static bool is_other_meaning(const struct attempt *at, const void *head, size_t n, bool all)
+{
+	const struct ticket *t = at->flight->tickets;
+	bool other = t && !fits(head, n, all, &at->flight->own);
+	struct key k;
+
+	for (; other && t; t = t->next) {
+		const struct artifact *a = &t->cands[t->at + 1];
+
+		for (other = false; !other && a < &t->cands[t->n]; a++)
+			other = key_of(&k, a) == 0 && fits(head, n, all, &k) && asks_alike(at, a);
+	}
+	return other;
+}
+
 /* A packed file can be the right file as long as its inside is not visible. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
 {
@@ -96,5 +136,6 @@ bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
 			return true;
 	}
 	at->may_be = alike(head, n);
-	return obj_may_be(t, head, n);
+	at->other = is_other_meaning(at, head, n, all && !at->packing);
+	return at->other || obj_may_be(t, head, n);
 }

@@ -258,6 +258,18 @@ static int query_head(void *ctx, const struct net_reply *r)
 
 /* ---- its first bytes -------------------------------------------------------------------------------------- */
 
+/* The source's file is not the flight's, but what the path of its requests means next: keeps it for that flight. */
+static void answer_keep(struct attempt *at, const struct net_reply *r)
+{
+	struct query *q = at->answering;
+
+	seen_add(at->flight->f, query_number(q), -ENOENT, "the file at this path has another meaning of the path");
+	kept_add(q, r);
+	at->transfer = NULL;
+	q->state = QUERY_MISSING;
+	at->state = ATTEMPT_MISSING;
+}
+
 /* Before the election the attempt takes only the bytes that show the type of the file. */
 static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
@@ -290,7 +302,10 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 	if (!answer_may_win(at, head, n, at->size >= 0 && (uint64_t)at->size == n))
 		return -EBADMSG;
 	at->parted = answer_is_fat(head);
-	at->state = ATTEMPT_PROMISING;
+	if (at->other)
+		answer_keep(at, transfer_reply(at->transfer));
+	else
+		at->state = ATTEMPT_PROMISING;
 	attempt_say(at);
 	return -EAGAIN;
 }
@@ -315,12 +330,16 @@ static void mismatch_head(struct attempt *at)
 }
 
 /* The body ended before the election, so `head` holds the whole body. */
-static void short_body(struct attempt *at)
+static void short_body(struct attempt *at, const struct net_reply *r)
 {
 	if (at->state == ATTEMPT_PROMISING)
 		return;
 	if (!answer_may_win(at, at->head, at->head_n, true)) {
 		mismatch_head(at);
+		return;
+	}
+	if (at->other) {
+		answer_keep(at, r);
 		return;
 	}
 	at->whole = true;
@@ -361,7 +380,7 @@ static void answer_done(struct query *q, const struct net_reply *r)
 	else if (r->error < 0 && !at->again)
 		answer_broke(at, r);
 	else if (!at->again)
-		short_body(at);
+		short_body(at, r);
 	if (at->again) {
 		q->state = QUERY_IDLE;
 		at->answering = NULL;
@@ -436,10 +455,20 @@ static bool may_ask(struct attempt *at)
 static bool query_start(struct query *q)
 {
 	struct attempt *at = q->attempt;
+	struct net_reply reply;
 	int r;
 
 	if (is_answered(q))
 		return true;
+	if (kept_take(q, &query_sink, &reply)) {
+		q->state = QUERY_ASKING;
+		attempt_head(q, &reply);
+		if (q->transfer)
+			transfer_resume(q->transfer);
+		else
+			answer_done(q, &reply);
+		return true;
+	}
 	if (!may_ask(at))
 		return false;
 	r = query_send(q, &query_sink);
@@ -460,7 +489,7 @@ static void attempt_spread(struct attempt *at)
 		at->asked = clock_ms();
 	at->spread = true;
 	for (unsigned late = 0; late < 2 && (!late || !queries_run(at)); late++)
-		for (unsigned i = 0; i < at->n_queries && !at->trouble; i++)
+		for (unsigned i = 0; i < at->n_queries && !at->trouble && !at->answering; i++)
 			if (at->queries[i].state == QUERY_IDLE && at->queries[i].ask.late == late &&
 				!query_start(&at->queries[i]))
 				return;
@@ -605,7 +634,7 @@ static void ask_first(struct attempt *at)
 
 void attempt_start(struct attempt *at)
 {
-	at->answered = at->whole = at->parted = at->unsure = at->again = false;
+	at->answered = at->whole = at->parted = at->unsure = at->other = at->again = false;
 	at->failing = at->trouble = at->blamed = false;
 	at->job++;
 	at->packing = NULL;

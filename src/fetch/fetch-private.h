@@ -47,6 +47,19 @@ struct absent {
 	uint64_t asked; /* seen_number() of the request */
 };
 
+/* An answer whose file is of the next meaning of the path. A later answer with the same slot replaces it. */
+#define KEPT_MOST 16
+struct kept {
+	struct net *net;
+	struct net_timer over;
+	uint64_t asked;		   /* seen_number() of the request, without a key; 0: a free slot */
+	struct transfer *transfer; /* NULL: `head` is the whole file */
+	bool asked_range, open_ended; /* as in struct query */
+	struct net_reply reply;
+	uint8_t head[OBJ_HEAD];
+	size_t head_n;
+};
+
 /* The last answer of a source to a request that did not get the file. Requests with the same slot overwrite each
  * other. */
 #define SEEN_MOST 256
@@ -135,6 +148,7 @@ struct fetch {
 	struct flight *flights; /* a list, because there are few */
 	struct workers *lookers; /* threads that look into directories; NULL until the first look */
 	unsigned looks;		 /* directory jobs for which flights wait */
+	struct kept kept[KEPT_MOST];
 	struct mismatch mismatches[MISMATCHES];
 	unsigned next_mismatch;
 	struct absent absents[ABSENT_MOST];

@@ -80,6 +80,7 @@ struct attempt {
 	bool parted;		   /* its first bytes show a fat file, of which only one slice is served */
 	const struct packing *packing; /* the packing that the first bytes show; NULL: the file is not packed */
 	bool unsure;		   /* the file is packed, and its first bytes do not show what is inside */
+	bool other;		   /* the file is not the flight's, but what all its requests may mean next */
 	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin like `head` */
 	struct blob *blob;	   /* the file to which file.ptr led, so that no body is needed; NULL: none */
 	int64_t size;		   /* bytes of the file; -1: not announced */
@@ -462,7 +463,7 @@ bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* th
 bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* no range, or a range without a validator */
 bool answer_is_fat(const uint8_t head[static OBJ_HEAD]);
 /* Whether the file can begin with these n bytes; n is OBJ_HEAD or more, unless the file is shorter. Sets the attempt's
- * `packing`, `unsure` and `may_be`. `all`: the file has no further bytes. */
+ * `packing`, `unsure`, `other` and `may_be`. `all`: the file has no further bytes. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all);
 
 /* query.c: the spellings of an attempt. `sink` gets the query as its context. */
@@ -477,6 +478,12 @@ uint64_t queries_turn(const struct attempt *at); /* the latest transfer_its_turn
 int query_send(struct query *q, const struct net_sink *sink); /* 0, -ENOMEM; -EACCES: no credentials */
 void latency_answered(const struct query *q); /* call it when the head of the answer has come */
 void latency_failed(const struct query *q);   /* call it when the request ended without an answer */
+
+/* kept.c: answers for the next meaning of a path. */
+void kept_add(struct query *q, const struct net_reply *r); /* takes its transfer, if one runs */
+/* Continues the answer to the same request: fills `head` of the attempt and *r, and passes the rest to `sink`. If
+ * q->transfer is NULL then, `head` is the whole file. False: no such answer is kept. */
+bool kept_take(struct query *q, const struct net_sink *sink, struct net_reply *r);
 
 /* mismatch.c: wrong files, remembered in memory. */
 uint64_t query_number(const struct query *q); /* seen_number() of the query's request */

@@ -83,6 +83,9 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 /* (net) The measured speed of an origin. The time of a redirect counts for the origin that redirects. */
 struct speed net_speed(const struct net *n, const char *origin);
 
+/* (net) From now on the callbacks of another sink run. May be called inside body(). */
+void transfer_hand_over(struct transfer *t, const struct net_sink *sink, void *ctx);
+const struct net_reply *transfer_reply(const struct transfer *t); /* (net) its head, after head() ran */
 void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resume() */
 void transfer_resume(struct transfer *t); /* (net) */
 void transfer_cancel(struct transfer *t); /* (net) frees the transfer; none of its callbacks runs any

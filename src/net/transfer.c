@@ -389,6 +389,17 @@ static void transfer_settle_later(struct transfer *t)
 	net_timer_set(t->net, &t->later, 0, transfer_settle, t);
 }
 
+void transfer_hand_over(struct transfer *t, const struct net_sink *sink, void *ctx)
+{
+	t->sink = *sink;
+	t->ctx = ctx;
+}
+
+const struct net_reply *transfer_reply(const struct transfer *t)
+{
+	return &t->reply;
+}
+
 void transfer_pause(struct transfer *t)
 {
 	t->paused = true; /* the next on_body() pauses libcurl */

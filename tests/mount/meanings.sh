@@ -16,6 +16,13 @@ REST=${ID#??}
 PROG=${ID%"$REST"}/$REST
 mkdir -p "$TMP/up/$PROG"
 cp "$TMP/p/debug/prog.debug" "$TMP/up/$PROG/debuginfo"
+# The id of this program can also be the UUID of a Mach-O file, and the file is longer than what comes before the election.
+UUID=33/16150fb6565f4df5192fbe13db34e3
+mkdir -p "$TMP/up/$UUID"
+head -c 3000000 /dev/urandom >"$TMP/noise"
+echo 'int main(void) { return 0; }' >"$TMP/long.c"
+gcc -g -Wl,--build-id="0x$(echo "$UUID" | tr -d /)" -o "$TMP/long" "$TMP/long.c" || fail gcc
+objcopy --add-section .noise="$TMP/noise" "$TMP/long" "$TMP/up/$UUID/debuginfo" || fail objcopy
 upstream_start u --root "$TMP/up"
 
 for source in "unified@$URL_u" "unified@$TMP/up"; do
@@ -28,6 +35,8 @@ for source in "unified@$URL_u" "unified@$TMP/up"; do
     same_file "$UP/breakpad" "$mnt$EVEN/breakpad"
     [ "$(stat -c %F "$mnt$EVEN/breakpad")" = 'regular file' ] || fail "$name: no regular file"
     same_file "$UP/breakpad" "$mnt$EVEN/breakpad"
+    same_file "$TMP/up/$UUID/debuginfo" "$mnt$UUID/debuginfo"
+    grep -q 'wrong file' "$TMP/$name.log" && fail "$name: a judgement of a file that another meaning of its path has"
     "$SYMFS" gsym lookup 0x1000 "$TMP/$name/gsym/$where$EVEN/breakpad.gsym" >"$TMP/looked" 2>&1
     grep -q 'f@.*x.c:1' "$TMP/looked" || fail "$name: gsym: $(cat "$TMP/looked")"
     same_file "$TMP/up/$PROG/debuginfo" "$mnt$PROG/debuginfo"
@@ -35,6 +44,17 @@ for source in "unified@$URL_u" "unified@$TMP/up"; do
     grep -q 'No such file' "$TMP/cat" || fail "$name: $(cat "$TMP/cat")"
     symfs_umount "$name"
   done
+done
+
+# The source sends such a file once.
+for path in "$EVEN/breakpad" "$UUID/debuginfo" "$PROG/debuginfo"; do
+  upstream_reset "$URL_u"
+  rm -rf "$TMP/store-once"
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-once" --source "unified@$URL_u" -o "$TMP/got" "unified/$path" \
+    >"$TMP/get.log" 2>&1 || fail "get $path: $(cat "$TMP/get.log")"
+  same_file "$TMP/up/$path" "$TMP/got"
+  [ "$(upstream_count "$URL_u" get "/$path")" = 1 ] || fail "$path: $(upstream_count "$URL_u" get "/$path") GETs"
+  grep -q 'wrong file' "$TMP/get.log" && fail "$path: $(cat "$TMP/get.log")"
 done
 
 # A path that means one file only, and its file is another: the error stays.

@@ -43,7 +43,7 @@ int eliot_pass(struct eliot *x, const struct eliot_func *f)
 
 	if (r < 0 || !f->size)
 		return r;
-	return eliot_add_mark(x, (uint32_t)(f->addr + f->size), NONE, HOW_END);
+	return eliot_add_mark(x, (f->addr + f->size) & x->most, NONE, HOW_END);
 }
 
 /* Keeps each mark that is the last at or before an asked address, and ends its place behind the last such address:
@@ -71,7 +71,7 @@ int eliot_keep_asked(struct eliot *x)
 		kept[n++] = *m;
 		end = x->asked[at - 1] + 1ull;
 		if (end <= UINT32_MAX)
-			kept[n++] = (struct mark){(uint32_t)end, NONE, HOW_END, 0};
+			kept[n++] = (struct mark){end, NONE, HOW_END, 0};
 	}
 	free(x->marks.at);
 	x->marks.at = kept;

@@ -34,20 +34,22 @@ static void settle_marks(struct eliot *x)
 	x->marks.n = n;
 }
 
-/* The last place extends to 2^32. If it begins at 0, its function would have 4 GiB, and functions of GSYM must be
- * smaller. So a second mark at the address 2^32 - 1 splits the last place. */
+/* The last place extends to the next multiple of 2^32. If it begins at 0, its function would have 4 GiB, and
+ * functions of GSYM must be smaller. So a second mark at the address before splits the last place. */
 static int mark_last(struct eliot *x)
 {
 	const struct mark *last = x->marks.n ? &x->marks.at[x->marks.n - 1] : NULL;
 
-	if (!last || last->addr == UINT32_MAX || last->place == NONE)
+	if (!last || last->place == NONE || last->addr == (last->addr | UINT32_MAX))
 		return 0;
-	return eliot_add_mark(x, UINT32_MAX, last->place, HOW_ALWAYS);
+	return eliot_add_mark(x, last->addr | UINT32_MAX, last->place, HOW_ALWAYS);
 }
 
 static uint64_t mark_end(const struct eliot *x, size_t i)
 {
-	return i + 1 < x->marks.n ? x->marks.at[i + 1].addr : 1ull << 32;
+	uint64_t addr = x->marks.at[i].addr, end = i + 1 < x->marks.n ? x->marks.at[i + 1].addr : end_of(addr, 1);
+
+	return MIN(end, end_of(addr, UINT32_MAX));
 }
 
 static uint32_t depth_of(const struct eliot *x, uint32_t place)
@@ -108,7 +110,7 @@ static int tell_calls(struct eliot *x, size_t from, size_t to, uint32_t depth)
 }
 
 /* The name of a piece of a FUNC says how far into the FUNC the piece begins. */
-static int name_of(struct eliot *x, const struct function *f, uint32_t start, uint32_t *out)
+static int name_of(struct eliot *x, const struct function *f, uint64_t start, uint32_t *out)
 {
 	const char *name = gsym_text_at(x->w, f->name);
 	int64_t more = (int64_t)start - (int64_t)f->entry;
@@ -127,7 +129,8 @@ static int name_of(struct eliot *x, const struct function *f, uint32_t start, ui
 static int tell_run(struct eliot *x, size_t from, size_t to)
 {
 	const struct function f = x->functions.at[function_of(x, x->marks.at[from].place)];
-	uint32_t start = x->marks.at[from].addr, name;
+	uint64_t start = x->marks.at[from].addr;
+	uint32_t name;
 	uint64_t size = mark_end(x, to - 1) - start;
 	bool any = false;
 	int r = name_of(x, &f, start, &name);

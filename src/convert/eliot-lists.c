@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "convert/eliot-private.h"
 
-int eliot_add_function(struct eliot *x, uint32_t entry, uint32_t name, uint32_t *out)
+int eliot_add_function(struct eliot *x, uint64_t entry, uint32_t name, uint32_t *out)
 {
 	if (x->functions.n == NONE)
 		return -EFBIG;
@@ -25,9 +25,9 @@ int eliot_add_place(struct eliot *x, struct place p, uint32_t *out)
 	return 0;
 }
 
-int eliot_add_mark(struct eliot *x, uint32_t addr, uint32_t place, enum how how)
+int eliot_add_mark(struct eliot *x, uint64_t addr, uint32_t place, enum how how)
 {
-	if (x->marks.n == NONE)
+	if (x->marks.n == MARKS_MOST)
 		return -EFBIG;
 	if (MORE(&x->marks) < 0)
 		return -ENOMEM;

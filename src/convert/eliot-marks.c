@@ -3,12 +3,10 @@
 #include "base/util.h"
 #include "convert/eliot-private.h"
 
-static void line_range(const struct eliot_line *l, uint32_t *start, uint32_t *end)
+static void line_range(const struct eliot *x, const struct eliot_line *l, uint64_t *start, uint64_t *end)
 {
-	uint32_t size = (uint32_t)MIN(l->size, (uint64_t)UINT32_MAX);
-
-	*start = (uint32_t)MIN(l->addr, (uint64_t)UINT32_MAX);
-	*end = size > UINT32_MAX - *start ? UINT32_MAX : *start + size;
+	*start = MIN(l->addr, x->most);
+	*end = *start + MIN(l->size, MIN((uint64_t)UINT32_MAX, x->most - *start));
 }
 
 static int compare_covered(const void *a, const void *b)
@@ -29,7 +27,7 @@ static int cover(struct eliot *x, const struct branch *b)
 		for (uint32_t l = x->branches.at[c].first_line; l != NONE; l = x->lines.at[l].next) {
 			struct covered v = {.order = (uint32_t)(x->covered.n - first)};
 
-			line_range(&x->lines.at[l].l, &v.start, &v.end);
+			line_range(x, &x->lines.at[l].l, &v.start, &v.end);
 			if (MORE(&x->covered) < 0)
 				return -ENOMEM;
 			x->covered.at[x->covered.n++] = v;
@@ -49,12 +47,13 @@ struct walk {
 /* Marks one line, and sets *reached to the address up to which lines are done. A part of the line that a call
  * covers gets no mark here. The line is recorded as the place of the call, and walk_branch() later marks that
  * part for the call. */
-static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l, uint32_t *reached)
+static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l, uint64_t *reached)
 {
-	uint32_t at, end, place = NONE;
+	uint64_t at, end;
+	uint32_t place = NONE;
 	int r;
 
-	line_range(l, &at, &end);
+	line_range(x, l, &at, &end);
 	*reached = at;
 	while (w->calls < w->calls_end && x->calls.at[w->calls].addr <= at)
 		w->into = x->calls.at[w->calls++].place;
@@ -84,12 +83,13 @@ static int walk_branch(struct eliot *x, uint32_t which, bool inlined, size_t cal
 	const struct branch b = x->branches.at[which];
 	size_t own_calls = x->calls.n, own_covered = x->covered.n;
 	struct walk w = {.calls = calls, .calls_end = calls_end, .into = NONE};
-	uint32_t place = NONE, reached = 0;
+	uint32_t place = NONE;
+	uint64_t reached = 0;
 	int r;
 
-	if (!b.size || b.addr > UINT32_MAX)
+	if (!b.size || b.addr > x->most)
 		return 0;
-	r = eliot_add_function(x, inlined ? NONE : (uint32_t)b.addr, b.name, &w.function);
+	r = eliot_add_function(x, inlined ? NONE : b.addr, b.name, &w.function);
 	if (r == 0)
 		r = cover(x, &b);
 	w.covered = own_covered;
@@ -98,20 +98,20 @@ static int walk_branch(struct eliot *x, uint32_t which, bool inlined, size_t cal
 		w.into = x->calls.at[w.calls++].place;
 	for (uint32_t l = b.first_line; r == 0 && l != NONE;) {
 		r = walk_line(x, &w, &x->lines.at[l].l, &reached);
-		for (l = x->lines.at[l].next; l != NONE && (uint32_t)x->lines.at[l].l.addr < reached;)
+		for (l = x->lines.at[l].next; l != NONE && (x->lines.at[l].l.addr & x->most) < reached;)
 			l = x->lines.at[l].next;
 	}
 	x->covered.n = own_covered;
 	if (r == 0 && !inlined)
 		r = eliot_add_place(x, (struct place){w.function, 0, 0, NONE}, &place);
 	if (r == 0 && !inlined)
-		r = eliot_add_mark(x, (uint32_t)b.addr, place, HOW_IF_FREE);
+		r = eliot_add_mark(x, b.addr, place, HOW_IF_FREE);
 	calls_end = x->calls.n;
 	for (uint32_t c = b.first_child; r == 0 && c != NONE && calls_end > own_calls;
 		c = x->branches.at[c].next)
 		r = walk_branch(x, c, true, own_calls, calls_end);
 	x->calls.n = own_calls;
-	return r < 0 ? r : eliot_add_mark(x, (uint32_t)end_of(b.addr, b.size), NONE, HOW_END);
+	return r < 0 ? r : eliot_add_mark(x, end_of(b.addr, b.size) & x->most, NONE, HOW_END);
 }
 
 int eliot_mark_tree(struct eliot *x)

@@ -25,7 +25,8 @@
 
 /* A FUNC, a PUBLIC or an inlined function. `entry` is its first address; NONE: the function is inlined. */
 struct function {
-	uint32_t entry, name;
+	uint64_t entry;
+	uint32_t name;
 };
 
 /* The meaning of an address: a line in a function. `into` is the place that the function was inlined into; NONE:
@@ -44,10 +45,12 @@ enum how {
 
 /* `place` holds from `addr` to the next mark. `place` NONE: no place holds there. */
 struct mark {
-	uint32_t addr, place;
-	enum how how;
-	uint32_t order; /* the number of the mark; for sorting, because qsort() is not stable */
+	uint64_t addr;
+	uint32_t place;
+	enum how how : 2;
+	uint32_t order : 30; /* the number of the mark; for sorting, because qsort() is not stable */
 };
+#define MARKS_MOST (1u << 30)
 
 /* A node of the tree: the FUNC or an inlined call. Lists of lines and children are linked by index; NONE is
  * the end. */
@@ -64,12 +67,14 @@ struct branch_line {
 
 /* An inlined call: its code begins at `addr`, and it was called from `place`. */
 struct called {
-	uint32_t addr, place;
+	uint64_t addr;
+	uint32_t place;
 };
 
 /* Addresses of a call's lines, which hide the caller's line. */
 struct covered {
-	uint32_t start, end, order;
+	uint64_t start, end;
+	uint32_t order;
 };
 
 #define LIST(type)                                                                                 \
@@ -81,6 +86,7 @@ struct covered {
 
 struct eliot {
 	struct gsym_writer *w;
+	uint64_t most; /* the last address, and a mask: with marks 2^32 - 1, because the service has 32 bits */
 	LIST(struct function) functions;
 	LIST(struct place) places;
 	LIST(struct mark) marks;
@@ -103,9 +109,9 @@ static inline uint64_t end_of(uint64_t addr, uint64_t size)
 }
 
 /* (eliot-lists.c) Each appends to its list. 0, -ENOMEM, -EFBIG. */
-int eliot_add_function(struct eliot *x, uint32_t entry, uint32_t name, uint32_t *out);
+int eliot_add_function(struct eliot *x, uint64_t entry, uint32_t name, uint32_t *out);
 int eliot_add_place(struct eliot *x, struct place p, uint32_t *out);
-int eliot_add_mark(struct eliot *x, uint32_t addr, uint32_t place, enum how how);
+int eliot_add_mark(struct eliot *x, uint64_t addr, uint32_t place, enum how how);
 
 /* (eliot-tree.c) Makes the tree of a FUNC, in x->branches and x->lines, from x->nested and its lines, which
  * it sorts. 0, -ENOMEM. */

@@ -15,6 +15,7 @@ int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks)
 		return -ENOMEM;
 	x->w = w;
 	x->marks_told = marks;
+	x->most = marks ? UINT32_MAX : UINT64_MAX;
 	if (marks && (gsym_text(w, mark, 1, &text) < 0 || gsym_add_file(w, 0, text, &x->no_file) < 0)) {
 		free(x);
 		return -ENOMEM;
@@ -54,7 +55,7 @@ int eliot_public(struct eliot *x, uint64_t addr, uint32_t name)
 {
 	if (MORE(&x->publics) < 0)
 		return -ENOMEM;
-	x->publics.at[x->publics.n++] = (struct called){(uint32_t)addr, name};
+	x->publics.at[x->publics.n++] = (struct called){addr & x->most, name};
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "gsym/gsym.h"
 #include "gsym/writer.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -257,12 +258,33 @@ static bool plain_differs(struct ours *o, uint64_t addr, struct json_object *wan
 	return !same && !*fileless;
 }
 
+/* Whether a record reaches beyond 2^32. `symfs gsym create` keeps such addresses, and symbolic has only 32 bits. */
+static bool is_far(const char *text)
+{
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		bool call = !strncmp(text, "INLINE ", 7), public = !strncmp(text, "PUBLIC ", 7);
+		const char *p = text + (!strncmp(text, "FUNC ", 5) ? 5 : call || public ? 7 : 0);
+		uint64_t addr, size;
+		char *end;
+
+		p += p > text && !strncmp(p, "m ", 2) ? 2 : 0;
+		do {
+			addr = isxdigit((unsigned char)*p) ? strtoull(p, &end, 16) : 0;
+			size = addr && *end == ' ' && !public ? strtoull(end, NULL, 16) : 0;
+			if (addr > UINT32_MAX || size > UINT32_MAX - addr)
+				return true;
+			p += strcspn(p, " \n");
+		} while (call && *p++ == ' ');
+	}
+	return false;
+}
+
 static void check_plain(const char *text, size_t n, struct json_object *answers, struct counts *c)
 {
 	struct ours *o = calloc(1, sizeof(*o));
 	bool fileless;
 
-	if (ours_make(o, text, n, false, false) && o->file.n)
+	if (!is_far(text) && ours_make(o, text, n, false, false) && o->file.n)
 		for (size_t i = 0; i < json_object_array_length(answers); i++) {
 			struct json_object *a = json_object_array_get_idx(answers, i);
 
@@ -364,7 +386,7 @@ static int vectors(const char *dir)
 		c.modules, c.refused, c.addresses, c.wrong, c.differ);
 	printf("as gsym create: %zu addresses, %zu differ, %zu with a call from no file\n", c.plain,
 		c.plain_differ, c.plain_fileless);
-	return c.wrong || c.plain_differ || c.modules < 100;
+	return c.wrong || c.plain_differ || c.modules < 100 || c.plain < 10000;
 }
 
 /* ---- the same through the command ------------------------------------------------------ */

@@ -112,6 +112,28 @@ START_TEST(records)
 }
 END_TEST
 
+/* Addresses of more than 32 bits. The service that look-ups with marks must equal has 32 bits. */
+START_TEST(far_addresses)
+{
+	static const char text[] = HEAD FILES "INLINE_ORIGIN 0 inner\nFUNC 1000 10 0 near\n1000 10 3 0\n"
+		"FUNC 1900000000 40 0 far\nINLINE 0 11 0 0 1900000010 10\n1900000000 40 7 0\n"
+		"PUBLIC 1ffffffff 0 public\nPUBLIC ffffffffffffff00 0 last\n";
+	_cleanup_made_ struct made m, marked;
+
+	make(&m, text, STRICT);
+	ck_assert_str_eq(at(&m, 0x1000), "near@/src/a.c:3");
+	ck_assert_str_eq(at(&m, 0x1010), "-");
+	ck_assert_str_eq(at(&m, 0x1fffffffe), "-");
+	ck_assert_str_eq(at(&m, 0x1ffffffff), "public@:0");
+	ck_assert_str_eq(at(&m, 0x1900000000), "far@/src/a.c:7");
+	ck_assert_str_eq(at(&m, 0x1900000010), "inner@/src/a.c:7 < far@/src/a.c:11");
+	ck_assert_str_eq(at(&m, 0x1900000040), "-");
+	ck_assert_str_eq(at(&m, 0xfffffffffffffff0), "last@:0");
+	make(&marked, text, STRICT | MARKS);
+	ck_assert_str_eq(at(&marked, 0x1900000000), "-");
+}
+END_TEST
+
 /* Of two lines of a call that begin at one address the first holds; the second hides the caller's line, too. */
 START_TEST(lines_that_begin_together)
 {
@@ -539,7 +561,7 @@ START_TEST(calls_without_end)
 }
 END_TEST
 
-UNIT_MAIN("gsym-breakpad", records, lines_that_begin_together, wide_space_behind_a_name,
+UNIT_MAIN("gsym-breakpad", records, far_addresses, lines_that_begin_together, wide_space_behind_a_name,
 	inlines_in_any_order, old_inlines, functions_that_meet, calls_that_tie, order_of_ties,
 	calls_that_overlap, lines_that_are_split, all_addresses, bad_lines, no_symbol_file, ids, long_lines, pieces,
 	deep_and_wide, calls_without_end)

@@ -85,19 +85,6 @@ static void show_place(struct showing *s, uint32_t object)
 		printf(":%.*s", (int)t->len, (const char *)s->j->text.p + t->at);
 }
 
-/* The language of a .NET method's source, by the end of the file's name: GSYM does not keep the language that a
- * Portable PDB has for each document. */
-static void show_language(struct showing *s, uint32_t frame)
-{
-	static const char *const ends[][2] = {{".cs", "C#"}, {".vb", "Visual Basic"}, {".fs", "F#"}, {".il", "IL"}};
-	const char *file = jtext_member(s->j, frame, "function_id") ? shown(s, frame, "file") : NULL;
-	const char *end = file ? strrchr(file, '.') : NULL;
-
-	for (size_t i = 0; end && i < ARRAY_SIZE(ends); i++)
-		if (strcasecmp(end, ends[i][0]) == 0)
-			printf(" [%s]", ends[i][1]);
-}
-
 static void show_frame(struct showing *s, uint32_t n, uint32_t frame)
 {
 	uint32_t inlines = jtext_member(s->j, frame, "inlines"), at = inlines + 1;
@@ -123,8 +110,8 @@ static void show_frame(struct showing *s, uint32_t n, uint32_t frame)
 		show_member(s, frame, "module_offset", " + ");
 	}
 	show_place(s, frame);
-	show_language(s, frame);
-	printf("\n");
+	show_member(s, frame, "language", " [");
+	printf("%s\n", jtext_member(s->j, frame, "language") ? "]" : "");
 }
 
 /* Prints the frames of a stack. In version 4 of the API, each frame is a string. */

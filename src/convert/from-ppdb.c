@@ -23,7 +23,7 @@
 
 struct reader {
 	struct gsym_writer *w;
-	struct span tables, blobs;
+	struct span tables, blobs, guids;
 	unsigned guid, blob; /* bytes of an index into the GUID and the blob heap */
 	uint32_t n_documents, n_methods;
 	const uint8_t *documents, *methods;
@@ -62,18 +62,44 @@ static bool take_int(struct span *s, int64_t *out)
 
 /* ---- documents ---------------------------------------------------------------------- */
 
+/* The language of a document; "": it is unknown. `at` is an index into the GUIDs, from 1. */
+static const char *language_of(const struct reader *r, uint32_t at)
+{
+	static const struct {
+		uint8_t guid[16];
+		const char *name;
+	} rows[] = {
+		{{0xf8, 0x62, 0x51, 0x3f, 0xc6, 0x07, 0xd3, 0x11, 0x90, 0x53, 0, 0xc0, 0x4f, 0xa3, 0x02, 0xa1}, "C#"},
+		{{0xb8, 0xd0, 0x12, 0x3a, 0x6c, 0xc2, 0xd0, 0x11, 0xb4, 0x42, 0, 0xa0, 0x24, 0x4a, 0x1d, 0xd2},
+			"Visual Basic"},
+		{{0xc9, 0x38, 0x4f, 0xab, 0xe6, 0xb6, 0xba, 0x43, 0xbe, 0x3b, 0x58, 0x08, 0x0b, 0x2c, 0xcc, 0xe3},
+			"F#"},
+		{{0xd3, 0x6c, 0x04, 0xaf, 0xe1, 0xd0, 0xd2, 0x11, 0x97, 0x7c, 0, 0xa0, 0xc9, 0xb4, 0xd5, 0x0c}, "IL"},
+	};
+	const uint8_t *guid = at ? span_at(r->guids, (size_t)(at - 1) * 16, 16) : NULL;
+
+	for (size_t i = 0; guid && i < ARRAY_SIZE(rows); i++)
+		if (memcmp(guid, rows[i].guid, 16) == 0)
+			return rows[i].name;
+	return "";
+}
+
+/* Adds a document as a file, with its language in the place of a directory. */
 static int read_document(struct reader *r, uint32_t row, uint32_t *out)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(NAME_MOST);
 	const uint8_t *p = r->documents + (size_t)(row - 1) * 2 * (r->blob + r->guid);
+	const char *language = language_of(r, read_index(p + 2 * r->blob + r->guid, r->guid));
 	struct span blob;
-	uint32_t text;
+	uint32_t text, place;
 	int e = ppdb_blob(r->blobs, read_index(p, r->blob), &blob) ? ppdb_document_name(r->blobs, blob, &name)
 		: -EBADMSG;
 
 	if (e == 0)
 		e = gsym_text(r->w, buf_text(&name), name.n, &text);
-	return e < 0 ? e : gsym_add_file(r->w, 0, text, out);
+	if (e == 0)
+		e = gsym_text(r->w, language, strlen(language), &place);
+	return e < 0 ? e : gsym_add_file(r->w, place, text, out);
 }
 
 static int file_of(struct reader *r, uint32_t row, uint32_t *out)
@@ -230,6 +256,8 @@ static const char *find_streams(struct reader *r, struct span file)
 			r->tables = bytes;
 		else if (strcmp((const char *)s + 8, "#Blob") == 0)
 			r->blobs = bytes;
+		else if (strcmp((const char *)s + 8, "#GUID") == 0)
+			r->guids = bytes;
 		at += 8 + ((len + 4) & ~(size_t)3);
 	}
 	return NULL;

@@ -1,7 +1,8 @@
 /* Reads Portable PDBs into a GSYM writer: the document and line of the instructions of each method. Only for
  * the look-ups of src/symb/. A method is identified by its row in the program's table of methods. The method
  * has one address for each byte of its instructions, from PPDB_METHOD of its row on. Portable PDBs have no
- * names of methods, but their programs have. */
+ * names of methods, but their programs have. A file has the whole path as its name, and its language, if that is
+ * known, in the place of a directory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

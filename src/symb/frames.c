@@ -21,6 +21,7 @@ struct answer {
 	int64_t more; /* bytes that eliot_name() decoded from the name, added to the offset */
 	uint64_t offset;
 	const char *function;
+	const char *language; /* of the source; "" or NULL: unknown */
 };
 
 static const char *module_name(const struct wanted *w)
@@ -75,6 +76,9 @@ static void look_up(struct writing *w, struct wanted *module, const struct asked
 	a->function = w->hit.frame[w->hit.n - 1].name;
 	a->offset = addr - w->hit.start;
 	if (l->form == LOADED_EXACT) {
+		/* Files of this form have no directory. Those of a Portable PDB have the language there. */
+		a->language = w->hit.frame[w->hit.n - 1].dir;
+		w->hit.frame[w->hit.n - 1].dir = "";
 		a->function = eliot_name(a->function, &a->more);
 		a->offset += (uint64_t)a->more;
 	}
@@ -95,7 +99,7 @@ static const char *path_of(struct writing *w, const struct gsym_frame *f)
 	return gsym_path_text(f->dir, f->base, w->path, sizeof(w->path));
 }
 
-static void put_place(struct writing *w, const struct gsym_frame *f)
+static void put_place(struct writing *w, const struct gsym_frame *f, const char *language)
 {
 	if (!eliot_file(f->dir, f->base))
 		return;
@@ -104,6 +108,10 @@ static void put_place(struct writing *w, const struct gsym_frame *f)
 	if (f->line) {
 		reply_put(w, ", \"line\": ");
 		reply_number(w, f->line);
+	}
+	if (language && language[0]) {
+		reply_put(w, ", \"language\": ");
+		reply_string(w, language);
 	}
 }
 
@@ -115,7 +123,7 @@ static void put_inlines(struct writing *w)
 	for (unsigned i = 0; i + 1 < w->hit.n; i++) {
 		reply_put(w, i ? ", {\"function\": " : "{\"function\": ");
 		reply_string(w, name_of(w, w->hit.frame[i].name));
-		put_place(w, &w->hit.frame[i]);
+		put_place(w, &w->hit.frame[i], NULL);
 		reply_put(w, "}");
 	}
 	reply_put(w, "]");
@@ -160,7 +168,7 @@ static void put_frame_v5(struct writing *w, struct wanted *module, uint32_t n, c
 	if (a.found || f->method)
 		put_function(w, f, &a);
 	if (a.found) {
-		put_place(w, &w->hit.frame[w->hit.n - 1]);
+		put_place(w, &w->hit.frame[w->hit.n - 1], a.language);
 		put_inlines(w);
 	}
 	reply_put(w, "}");

@@ -99,6 +99,10 @@ grep -qx "  0  foo.pdb  StackTraceSample.Main + 0x11 at $SOURCE:15 \[C#\]" "$TMP
   fail "both: $(cat "$TMP/text")"
 grep -q '^  1  foo.pdb  StackTraceSample.MyInternalClass.ThrowsException + 0x0 at ' \
   "$TMP/text" || fail "a nested type: $(cat "$TMP/text")"
+# The language is that of the document in the PDB, also beside the file in JSON.
+symbolicate "$TMP/lines" "$TMP/net" >"$TMP/text" || fail "symbolicate to JSON"
+grep -q "\"file\": \"$SOURCE\", \"line\": 15, \"language\": \"C#\"" "$TMP/text" ||
+  fail "no language: $(cat "$TMP/text")"
 # With name and code id alone the program states which PDB it has; the type need not be known.
 BASIC=ppdb-sourcelink-sample
 mkdir -p "$TMP/alone"

@@ -104,7 +104,11 @@ static void add_stream(struct bytes *b, size_t *at, const char *name, size_t off
 	*at += 8 + n;
 }
 
-/* Two documents, "/src/a.cs" and "b.cs", and methods with these points. */
+/* C#, as Roslyn writes it, and a language without a name. */
+static const uint8_t guids[32] =
+	"\xf8\x62\x51\x3f\xc6\x07\xd3\x11\x90\x53\x00\xc0\x4f\xa3\x02\xa1" "a language here";
+
+/* Two documents, "/src/a.cs" in C# and "b.cs" in another language, and methods with these points. */
 static void build(struct bytes *out, const struct bytes *points, const uint32_t *documents, unsigned methods)
 {
 	struct bytes heap = {.n = 1}, tables = {0};
@@ -127,7 +131,8 @@ static void build(struct bytes *out, const struct bytes *points, const uint32_t 
 	add_number(&tables, methods, 4);
 	for (unsigned i = 0; i < 2; i++) {
 		add_number(&tables, names[i], 2);
-		add_number(&tables, 0, 6);
+		add_number(&tables, 0, 4);
+		add_number(&tables, i + 1, 2);
 	}
 	for (unsigned i = 0; i < methods; i++) {
 		add_number(&tables, documents[i], 2);
@@ -135,14 +140,16 @@ static void build(struct bytes *out, const struct bytes *points, const uint32_t 
 	}
 
 	out->n = 0;
-	add(out, "BSJB\1\0\1\0\0\0\0\0\x0c\0\0\0PDB v1.0\0\0\0\0\0\0\2", 32);
+	add(out, "BSJB\1\0\1\0\0\0\0\0\x0c\0\0\0PDB v1.0\0\0\0\0\0\0\3", 32);
 	at = out->n;
-	add_number(out, 0, 8 + 4 + 8 + 8); /* the list of two streams */
+	add_number(out, 0, 8 + 4 + 8 + 8 + 8 + 8); /* the list of three streams */
 	body = out->n;
 	add(out, tables.p, tables.n);
 	add(out, heap.p, heap.n);
+	add(out, guids, sizeof(guids));
 	add_stream(out, &at, "#~", body, tables.n);
 	add_stream(out, &at, "#Blob", body + tables.n, heap.n);
+	add_stream(out, &at, "#GUID", body + tables.n + heap.n, sizeof(guids));
 	ck_assert_uint_eq(at, body);
 }
 
@@ -181,6 +188,22 @@ START_TEST(own_file)
 		ck_assert_msg(strcmp(look(&m, rows[i].method, rows[i].il), rows[i].is) == 0,
 			"method %u, offset %u: %s, not %s", rows[i].method, rows[i].il,
 			look(&m, rows[i].method, rows[i].il), rows[i].is);
+	release(&m);
+}
+END_TEST
+
+START_TEST(languages)
+{
+	struct bytes file;
+	struct made m;
+	struct err e = {0};
+
+	build(&file, own_points, own_documents, ARRAY_SIZE(own_points));
+	ck_assert_msg(make(&m, (struct span){file.p, file.n}, &e) == 0, "%s", e.text);
+	ck_assert_str_eq(look(&m, 1, 0), "/src/a.cs:10");
+	ck_assert_str_eq(m.hit.frame[0].dir, "C#");
+	ck_assert_str_eq(look(&m, 3, 10), "b.cs:25");
+	ck_assert_str_eq(m.hit.frame[0].dir, "");
 	release(&m);
 }
 END_TEST
@@ -381,4 +404,4 @@ START_TEST(shared_files)
 }
 END_TEST
 
-UNIT_MAIN("gsym-ppdb", own_file, broken_files, embedded, shared_files)
+UNIT_MAIN("gsym-ppdb", own_file, languages, broken_files, embedded, shared_files)

@@ -1,6 +1,6 @@
-/* Source files out of stored Portable PDBs. Such a source is asked for by the id of its PDB, in the place of a build
- * id; it becomes a file of the store like any other. No link to a source on another server is followed: a file must
- * not choose what is fetched. */
+/* Source files out of Portable PDBs of the store and of directories. Such a source is asked for by the id of its PDB,
+ * in the place of a build id; it becomes a file of the store like any other. No link to a source on another server is
+ * followed: a file must not choose what is fetched. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -20,13 +20,12 @@
 #define EMBEDDED "embedded"
 #define REMEMBER_SECONDS 86400
 
-/* Makes the key of the Portable PDB that may have the source. False: the id is not that of one. */
-static bool pdb_of(const struct key *k, struct key *out)
+/* Makes the Portable PDB that may have the source, and its key. False: the id is not that of one. */
+static bool pdb_of(const struct key *k, struct artifact *pdb, struct key *out)
 {
-	struct artifact pdb = {.type = FILETYPE_PORTABLEPDB, .m = {.object = OBJECT_PE_DOTNET}};
-
+	*pdb = (struct artifact){.type = FILETYPE_PORTABLEPDB, .m = {.object = OBJECT_PE_DOTNET}};
 	return k->type == FILETYPE_SOURCE && strlen(k->id) == ID_DIGITS &&
-		debug_id_parse(&pdb.m.debug_id, k->id, ID_DIGITS) == 0 && key_of(out, &pdb) == 0;
+		debug_id_parse(&pdb->m.debug_id, k->id, ID_DIGITS) == 0 && key_of(out, pdb) == 0;
 }
 
 /* Finds the stored PDB that may have the source. -ENOENT: no PDB is stored, or it is known not to have the source. A
@@ -34,20 +33,31 @@ static bool pdb_of(const struct key *k, struct key *out)
 static int find_pdb(struct fetch *f, const struct key *k, struct blob **out)
 {
 	_cleanup_blob_ struct blob *b = NULL;
+	struct artifact a;
 	struct key pdb;
 
-	if (!pdb_of(k, &pdb) || store_find(f->store, &pdb, &b) < 0 ||
+	if (!pdb_of(k, &a, &pdb) || store_find(f->store, &pdb, &b) < 0 ||
 		store_miss_until(f->store, k, blob_sha256(b), EMBEDDED))
 		return -ENOENT;
 	*out = take(b);
 	return 0;
 }
 
-bool embedded_may_exist(struct fetch *f, const struct key *k)
+bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k)
 {
-	_cleanup_blob_ struct blob *pdb = NULL;
+	_cleanup_blob_ struct blob *b = NULL;
+	bool may = find_pdb(f, k, &b) == 0;
+	struct artifact a;
+	struct key pdb;
 
-	return find_pdb(f, k, &pdb) == 0;
+	for (unsigned i = 0; i < so->n && !may && pdb_of(k, &a, &pdb); i++) {
+		struct source_ask ask = {0};
+
+		may = so->list[i]->kind->local && (source_plan(so->list[i], NULL, &a, 0, &ask) != -ENOENT ||
+			local_tells_ids(so->list[i], &a));
+		source_ask_release(&ask);
+	}
+	return may;
 }
 
 /* Reads the whole file, because a file of a directory could be cut short while it is mapped. */
@@ -124,4 +134,26 @@ int embedded_find(struct fetch *f, const struct key *k, struct blob **out)
 		log_debug(LOG_FETCH, "%s: no embedded source: %s", key_text(k, room),
 			e.text[0] ? e.text : err_text(r));
 	return r;
+}
+
+static void say_nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+int embedded_find_in(struct fetch *f, const struct source *s, const struct key *k, struct blob **out)
+{
+	_cleanup_blob_ struct blob *b = NULL;
+	struct obj_slice all = {0};
+	struct artifact a;
+	struct err e = {0};
+	struct key pdb;
+	char why[200];
+
+	if (!pdb_of(k, &a, &pdb) || local_find(f, s, &a, &pdb, false, say_nothing, NULL, &b, why) < 0)
+		return -ENOENT;
+	all.size = blob_size(b);
+	if (!*blob_sha256(b) && all.size <= PDB_MOST) /* a file in place */
+		learn_publish_part(f, blob_fd(b), &all, &pdb, blob_facts(b), NULL, &e);
+	return embedded_find(f, k, out);
 }

@@ -184,8 +184,11 @@ bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct ne
 /* embedded.c: finds a source in a stored Portable PDB, and stores it. -ENOENT: the PDB is not stored, or does not have
  * the source; others: the source cannot be unpacked or stored. (workers) */
 int embedded_find(struct fetch *f, const struct key *k, struct blob **out);
-/* Whether such a PDB is stored, and is not known to lack the source. Reads the index. (not on the net thread) */
-bool embedded_may_exist(struct fetch *f, const struct key *k);
+/* Stores the PDB, if the directory source has it, and finds the source in it. -ENOENT, others as above. (lookers) */
+int embedded_find_in(struct fetch *f, const struct source *s, const struct key *k, struct blob **out);
+/* Whether a directory may have such a PDB, or it is stored, and is not known to lack the source. Reads the index. (not
+ * on the net thread) */
+bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k);
 
 /* seen.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
  * source and URL. */
@@ -310,9 +313,9 @@ int local_open_below(const struct source *s, int base, enum filetype t, const ch
  * has it to `real`. 0: *out. -ENOENT. -EACCES: the file is a link, or lies behind a link. Others: as open(2). */
 int local_open_inside(const char *root, const char *rest, int *out, struct buf *real);
 
-/* local-ids.c: whether file names in a directory source may show the code id that a request lacks. */
+/* local-ids.c: whether names in a directory source may show the code id, or the name of a PDB, that a request lacks. */
 bool local_tells_ids(const struct source *s, const struct artifact *a);
-/* Completes the request with each code id in the directory, and calls `each` with each result, until `each` does not
+/* Completes the request with each code id or name in the directory, and calls `each` with each result, until `each` does not
  * return -ENOENT. Returns the last result of `each`. (lookers) */
 typedef int local_each(void *ctx, const struct artifact *a);
 int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,

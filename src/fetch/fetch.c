@@ -237,7 +237,7 @@ static int try_one(struct fetch *f, const struct sources *so, const struct artif
 		r = try_stored(f, so, from, &a, &own, out);
 	if (r != -ENOENT)
 		return r;
-	return !embedded_may_exist(f, &own) && known_missing(f, so, &a, k, m) ? 1 : -EAGAIN;
+	return !embedded_may_exist(f, so, &own) && known_missing(f, so, &a, k, m) ? 1 : -EAGAIN;
 }
 
 static void answer_missing(struct fetch *f, const struct artifact *cands, unsigned n, const struct missing *m,

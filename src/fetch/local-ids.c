@@ -1,6 +1,6 @@
 /* Finds programs in directory sources by a debug id alone. Their paths have the code id, so the names in the
  * directory show which code ids exist. The debug id of an ELF file is the beginning of its build id. The debug
- * id of a PE file is in the file, so the files of one name are read. */
+ * id of a PE file is in the file, so the files of one name are read. The path of a Portable PDB has its name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/hash.h"
@@ -257,13 +257,29 @@ static int ask_pe(struct asking *q, const struct artifact *a)
 	return known.m.debug_file[0] ? pe_names(q, &known) : -ENOENT;
 }
 
-/* ---- both --------------------------------------------------------------------------- */
+/* ---- Portable PDBs ------------------------------------------------------------------ */
+
+static int pdb_name(struct asking *q, struct artifact *a, const char *name)
+{
+	snprintf(a->m.debug_file, sizeof(a->m.debug_file), "%s", name);
+	return try_with(q, a);
+}
+
+/* Whether the names in the directory are tried as that of the PDB. A build id of 20 bytes can be the id of a PDB,
+ * too, so only ids that end with ffffffff count. */
+static bool lacks_name(const struct source *s, const struct artifact *a)
+{
+	return a->type == FILETYPE_PORTABLEPDB && !a->m.debug_file[0] && a->m.debug_id.age == UINT32_MAX &&
+	       s->layout->flags & LAYOUT_SYMBOL_STORE;
+}
+
+/* ---- all ---------------------------------------------------------------------------- */
 
 bool local_tells_ids(const struct source *s, const struct artifact *a)
 {
-	bool by_code = filetype_row(a->type)->id == ID_CODE_OR_DEBUG;
+	bool by_code = filetype_row(a->type)->id == ID_CODE_OR_DEBUG && !a->m.code_id[0];
 
-	return s->kind->local && !source_scans(s) && by_code && !a->m.code_id[0] && a->m.debug_id.set &&
+	return s->kind->local && !source_scans(s) && (by_code || lacks_name(s, a)) && a->m.debug_id.set &&
 	       source_allows(s, a);
 }
 
@@ -274,5 +290,10 @@ int local_each_id(struct fetch *f, int slot, const struct source *s, const struc
 
 	if (!local_tells_ids(s, a))
 		return -ENOENT;
+	if (lacks_name(s, a)) {
+		struct artifact known = *a;
+
+		return each_in(&q, "", 0, pdb_name, &known);
+	}
 	return filetype_row(a->type)->object == OBJECT_PE ? ask_pe(&q, a) : ask_elf(&q, a);
 }

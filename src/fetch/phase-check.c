@@ -175,6 +175,8 @@ static void dirs_run(struct job *j)
 		if (!s->kind->local)
 			continue;
 		r = local_find(fl->f, s, &d->what, &d->own, d->exists, dir_has_it, j, &found, why);
+		if (r == -ENOENT)
+			r = embedded_find_in(fl->f, s, &d->own, &found);
 		d->there |= r == 0;
 		if (r == 0)
 			enough = local_take_better(&d->blob, &found, fl->key.type);

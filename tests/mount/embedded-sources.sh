@@ -72,6 +72,28 @@ grep -q EmbeddedSource "$TMP/left" && fail "a source outlived its PDB: $(cat "$T
 same_file "$TMP/source.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "source/$id/C:/EmbeddedSource.cs")"
 symfs_umount m
 
+# A PDB in a directory, which is not stored: by its path, in a scanned tree, and by its id alone in a symbol store.
+in_dir() { # SOURCE ID
+  symfs_mount dir --cache "$TMP/dir-store" --source "$1"
+  wait_for test -e "$MNT_dir/source/$2/C:/EmbeddedSource.cs" ||
+    fail "$1: $(cat "$MNT_dir/.symfs/why/source/$2/C:/EmbeddedSource.cs")"
+  same_file "$TMP/source.cs" "$MNT_dir/source/$2/C:/EmbeddedSource.cs"
+  [ -e "$MNT_dir/source/$2/C:/absent.cs" ] && fail "$1: an absent source exists"
+  symfs_umount dir
+  rm -rf "$TMP/dir-store"
+}
+mkdir "$TMP/tree" && cp "$TMP/EmbeddedSource.pdb" "$TMP/SourceLink.pdb" "$TMP/tree"
+in_dir "scan@$TMP/tree" "$id"
+for layout in symstore ssqp unified; do
+  for pdb in SourceLink EmbeddedSource; do
+    path=$("$SYMFS" paths --layout $layout "$TMP/$pdb.pdb" | cut -f 3 | head -n 1)
+    mkdir -p "$TMP/$layout/${path%/*}" && cp "$TMP/$pdb.pdb" "$TMP/$layout/$path" || fail "cp $path"
+  done
+done
+in_dir "symstore@$TMP/symstore" "$id"
+in_dir "symstore@$TMP/ssqp" "$id"
+in_dir "unified@$TMP/unified" "$stamp"
+
 # A team's bucket gets the PDB, and not the sources: other servers take them from the PDB.
 unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
   AWS_REGION \

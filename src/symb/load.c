@@ -546,7 +546,7 @@ static bool can_be_asked(const struct wanted *w)
 
 	if (w->m.code_id[0])
 		return !strpbrk(w->name, "\n");
-	return !strpbrk(w->name, "\n") && w->m.debug_file[0] &&
+	return !strpbrk(w->name, "\n") && (w->m.debug_file[0] || !w->name[0]) &&
 	       (artifact_of(&w->m, FILETYPE_BREAKPAD, &a) || key_of(&k, &a) == 0);
 }
 
@@ -598,7 +598,7 @@ static void begin_program(struct symb *s, struct batch *b, const struct wanted *
 
 static void begin_both(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool *again)
 {
-	if (!w->referenced || !(w->name[0] || w->m.code_id[0]) || !w->id[0])
+	if (!w->referenced || !(w->name[0] || w->m.code_id[0] || w->m.debug_id.set) || !w->id[0])
 		return;
 	begin(s, b, w, flags, false, again);
 	begin_program(s, b, w, flags, again);

@@ -112,7 +112,7 @@ static int add_module(struct reading *r, char *name, char *id, const struct modu
 			w->m = *more;
 		if (!w->m.debug_file[0] && strlen(name) < MODULE_NAME_MAX)
 			snprintf(w->m.debug_file, sizeof(w->m.debug_file), "%s", name);
-		if (!more) {
+		if (!more && name[0]) { /* the service looks for no pair without a name */
 			debug_id_parse(&w->m.debug_id, id, strlen(id));
 			take_given(&w->m, id);
 		}

@@ -103,6 +103,13 @@ grep -q '^  1  foo.pdb  StackTraceSample.MyInternalClass.ThrowsException + 0x0 a
 symbolicate "$TMP/lines" "$TMP/net" >"$TMP/text" || fail "symbolicate to JSON"
 grep -q "\"file\": \"$SOURCE\", \"line\": 15, \"language\": \"C#\"" "$TMP/text" ||
   fail "no language: $(cat "$TMP/text")"
+# An object needs no name of a file; a pair without a name is not looked for, as in Mozilla's service.
+sed 's/"debug_file": "foo.pdb", //; s/ab8cf31e",/ab8cf31e"/; s/"code_file": .*}\]/}]/' "$TMP/net" >"$TMP/nameless"
+symbolicate "$TMP/lines" --text "$TMP/nameless" >"$TMP/text" || fail "symbolicate without names"
+grep -q "at $SOURCE:15" "$TMP/text" || fail "without names: $(cat "$TMP/text")"
+echo '{"memoryMap": [["", "1D6929B4468B4DB893899A12BD257E1B0"]], "stacks": [[[0, 1]]]}' >"$TMP/nameless"
+symbolicate "$TMP/lines" "$TMP/nameless" >"$TMP/text" || fail "a pair without a name"
+grep -q '"/1D6929B4468B4DB893899A12BD257E1B0": null' "$TMP/text" || fail "a pair without a name: $(cat "$TMP/text")"
 # With name and code id alone the program states which PDB it has; the type need not be known.
 BASIC=ppdb-sourcelink-sample
 mkdir -p "$TMP/alone"

@@ -377,7 +377,7 @@ is_class try 30 -
 ask 200 "$PATH_PUB?expires=5000d" -H "$(auth "$TRY")" -T "$DEBUG"
 is_class try 30 -
 ask 200 "$PATH_PUB?class=nightly" -H "$(auth "$CI")" -T "$DEBUG"
-is_class try 30 -
+is_class nightly 30 -
 ask 200 "$PATH_PUB?expires=40d&label=version=1.2&label=os=linux" -H "$(auth "$CI")" -T "$DEBUG"
 is_class default 40 version=1.2 os=linux
 ask 204 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE

@@ -116,6 +116,12 @@ START_TEST(test_rebuild)
 	s = open_scratch();
 	ck_assert(is_held(s, &a, "try", 30 * DAY) && is_held(s, &b, "keep", 0));
 	ck_assert_str_eq(held(s, &a).hold.labels, "version=1.2");
+	/* A "try" upload of the same bytes changes no labels of another class, but that of another class does. */
+	ck_assert_int_eq(store_hold(s, &b, &try), 0);
+	ck_assert_str_eq(held(s, &b).hold.labels, "");
+	ck_assert_int_eq(hold_label_add(&keep, "version=1.3"), 0);
+	ck_assert_int_eq(store_hold(s, &b, &keep), 0);
+	ck_assert_str_eq(held(s, &b).hold.labels, "version=1.3");
 	ck_assert_int_eq(store_tomb(s, &gone, &t), -ENOENT);
 	ck_assert_int_eq(publish_held(s, &gone, 3, &keep), 0);
 	ck_assert_int_eq(store_purge(s, &gone, "purged by ci", true), 0);
@@ -136,8 +142,8 @@ END_TEST
 START_TEST(test_try_replaces_no_other)
 {
 	const struct store_hold try = hold_of("try", 30 * DAY), two = hold_of("default", 730 * DAY);
-	const struct store_hold none = {.age = 0};
-	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3);
+	const struct store_hold none = {.age = 0}, nightly = hold_of("nightly", 7 * DAY), keep = hold_of("keep", 0);
+	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3), d = key_nth(4), e = key_nth(5);
 	struct store *s;
 
 	scratch_dir();
@@ -150,11 +156,24 @@ START_TEST(test_try_replaces_no_other)
 	ck_assert(finds(s, &b, 4, 1000));
 	ck_assert_int_eq(publish_held(s, &b, 5, &two), 0);
 	ck_assert(finds(s, &b, 5, 1000));
+	/* Nor does it after an upload of the same bytes that holds them longer, before or behind the other one. */
+	ck_assert_int_eq(publish_held(s, &d, 7, &nightly), 0);
+	ck_assert_int_eq(store_hold(s, &d, &try), 0);
+	ck_assert(is_held(s, &d, "nightly", 30 * DAY));
+	ck_assert_int_eq(publish_held(s, &d, 8, &try), -ESTALE);
+	ck_assert_int_eq(publish_held(s, &e, 9, &try), 0);
+	ck_assert_int_eq(store_hold(s, &e, &nightly), 0);
+	ck_assert_int_eq(publish_held(s, &e, 10, &try), -ESTALE);
 	/* A purge removes no file that `symfs add` has pinned, unless it may. */
 	ck_assert_int_eq(publish_held(s, &c, 6, &none), 0);
 	ck_assert_int_eq(store_purge(s, &c, "purged by ci", false), -EPERM);
 	ck_assert(store_has(s, &c, NULL));
+	ck_assert_int_eq(store_hold(s, &c, &keep), 0);
+	ck_assert_int_eq(store_purge(s, &c, "purged by ci", false), -EPERM);
 	ck_assert_int_eq(store_purge(s, &c, "purged by ci", true), 0);
+	ck_assert_int_eq(publish_held(s, &c, 6, &keep), 0);
+	ck_assert_int_eq(store_hold(s, &c, &none), 0);
+	ck_assert_int_eq(store_purge(s, &c, "purged by ci", false), -EPERM);
 	ck_assert_int_eq(store_purge(s, &a, "purged by ci", false), 0);
 	store_close(s);
 	scratch_end();

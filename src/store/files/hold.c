@@ -27,17 +27,25 @@ static bool lasts(const struct hold_state *a, const struct hold_state *b)
 	return a->ends == 0 || (b->ends != 0 && a->ends >= b->ends);
 }
 
+/* Which uploads replace the file, and which purges remove it, depends on this rank. No lower hold changes it. */
+static unsigned rank(const struct hold_state *h)
+{
+	return !h->pinned ? 0 : strcmp(h->hold.class, "try") == 0 ? 1 : h->hold.class[0] ? 2 : 3;
+}
+
 void hold_join(struct hold_state *into, const struct hold_state *other)
 {
 	struct hold_state had = *into;
-	const char *labels;
+	bool lower = rank(other) < rank(&had);
 
 	if (!other->pinned)
 		return;
 	if (!had.pinned || !lasts(&had, other))
 		*into = *other;
-	labels = other->hold.labels[0] ? other->hold.labels : had.hold.labels;
-	memmove(into->hold.labels, labels, strlen(labels) + 1);
+	if (rank(&had) != rank(other))
+		memcpy(into->hold.class, lower ? had.hold.class : other->hold.class, sizeof(had.hold.class));
+	memcpy(into->hold.labels, lower || !other->hold.labels[0] ? had.hold.labels : other->hold.labels,
+		sizeof(had.hold.labels));
 }
 
 /* ---- words --------------------------------------------------------------------------- */

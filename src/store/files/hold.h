@@ -26,8 +26,9 @@ struct hold_state {
 
 /* The state of a file that is held from `now` on. */
 struct hold_state hold_begin(const struct store_hold *h, int64_t now);
-/* Joins two states of one file: the later end counts, and with it its class. Labels of `other` replace those of
- * `into`, if there are any. */
+/* Joins two states of one file: the later end counts, and with it its class. But a file of `symfs add` stays one, and
+ * an upload of another class does not become one of "try". Labels of `other` replace those of `into`, if there are
+ * any and its class is not lower in this order. */
 void hold_join(struct hold_state *into, const struct hold_state *other);
 
 /* A class has lower-case letters, digits and `-`, at most 31, and begins with a letter. */

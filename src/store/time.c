@@ -9,6 +9,7 @@
 
 #define HOUR 3600
 #define DAY 86400
+#define MONTH (30 * DAY)
 
 static bool is_trusted(const struct store_time *t)
 {
@@ -40,10 +41,13 @@ enum time_event time_look(struct store_time *t, const struct time_clocks *now, b
 		/* A clock that comes back to the old time was right before. */
 		t->held = !first && t->ahead > -HOUR && t->ahead < HOUR ? DAY : 0;
 		t->began = time_now(t);
-		return trusted || first ? TIME_JUMPED : TIME_DISCARDED;
+		return first || (trusted && jump < MONTH) ? TIME_JUMPED : TIME_DISCARDED;
 	}
 	t->held += passed;
-	return !trusted && is_trusted(t) ? TIME_TRUSTED : TIME_GOES_ON;
+	if (trusted || !is_trusted(t))
+		return TIME_GOES_ON;
+	t->began = MIN(t->began, now->wall); /* a clock that was behind is believed now */
+	return TIME_TRUSTED;
 }
 
 #define FORMAT(number) "%" number " %" number " %" number " %" number " %" number
@@ -57,7 +61,7 @@ void time_print(const struct store_time *t, char out[static TIME_TEXT])
 /* The index may be damaged; sums of such numbers do not overflow. */
 static bool is_sane(int64_t seconds)
 {
-	return seconds > -(1ll << 60) && seconds < 1ll << 60;
+	return seconds > -(1ll << 40) && seconds < 1ll << 40;
 }
 
 bool time_parse(struct store_time *t, const char *text)

@@ -7,7 +7,8 @@
  *	time_past()	for what deletes. In an era that is not trusted, the time before the jump goes on. So nothing
  *			ends early; a file stays a day too long at most.
  *	time_now()	the later of the past and the wall clock, from which new ends count, and by which tokens end.
- *			So no upload gets an end in the past, and a token that has ended does not come back.
+ *			So no upload gets an end in the past, and a token that has ended does not come back
+ *			within the first day of a wrong clock.
  *	clock_wall()	for misses: a miss that is forgotten costs a request, and a miss from the future does not
  *			count. For tombstones, which say when a file ended and do not end themselves. For chunks of
  *			uploads, which clients send again. */
@@ -26,7 +27,7 @@ struct time_clocks {
 
 struct store_time {
 	struct time_clocks last; /* at the last look; wall 0: there was none */
-	int64_t began;		 /* time_now() when the era began */
+	int64_t began;		 /* the earliest time_now() of the era */
 	int64_t ahead;		 /* by how many seconds the wall clock has jumped ahead of time_past() */
 	int64_t held;		 /* how many seconds the era has lasted */
 };
@@ -35,7 +36,8 @@ enum time_event {
 	TIME_GOES_ON,
 	TIME_TRUSTED,	/* the era has lasted a day now */
 	TIME_JUMPED,	/* an era begins */
-	TIME_DISCARDED, /* an era begins, and the era before was not trusted: ends that count from it mean nothing */
+	TIME_DISCARDED, /* an era begins, and ends that count from the era before mean nothing: it was not trusted, or
+			 * the clock has jumped more than a month ahead, and was behind before */
 };
 
 /* Looks at the clocks. The first look begins an era: `fresh`, a store without files, has nothing to lose. */

@@ -371,7 +371,7 @@ START_TEST(test_clocks)
 	ck_assert_int_eq(look(&t, "b", THEN + 2 * DAY, 5), TIME_GOES_ON);
 	ck_assert_int_eq(time_past(&t), THEN + 2 * DAY);
 	/* A jump ahead: the old time goes on for what deletes, and is kept as text. */
-	ck_assert_int_eq(look(&t, "b", WRONG, 105), TIME_JUMPED);
+	ck_assert_int_eq(look(&t, "b", WRONG, 105), TIME_DISCARDED);
 	ck_assert(time_past(&t) == THEN + 2 * DAY + 100 && time_now(&t) == WRONG);
 	time_print(&t, text);
 	ck_assert(time_parse(&copy, text) && memcmp(&copy, &t, sizeof(t)) == 0);
@@ -387,6 +387,13 @@ START_TEST(test_clocks)
 	ck_assert(time_past(&t) == THEN + 2 * DAY + 2105 && time_now(&t) == THEN + 9 * DAY);
 	ck_assert_int_eq(look(&t, "c", THEN + 10 * DAY, 10 + DAY), TIME_TRUSTED);
 	ck_assert_int_eq(time_past(&t), THEN + 10 * DAY);
+	/* A clock that is behind for longer is believed, too. Then the right one makes all ends anew. */
+	ck_assert_int_eq(look(&t, "d", 31536000, 5), TIME_JUMPED);
+	ck_assert_int_eq(look(&t, "d", 31536000 + DAY, 5 + DAY), TIME_TRUSTED);
+	ck_assert(time_now(&t) == 31536000 + DAY && t.began <= time_now(&t));
+	ck_assert_int_eq(look(&t, "d", THEN + 12 * DAY, 6 + DAY), TIME_DISCARDED);
+	ck_assert(time_past(&t) < 31536000 + 2 * DAY);
+	ck_assert(!time_parse(&t, "1000000000000000 5 1 -1000000000000000 86400 a"));
 	ck_assert(!time_parse(&t, "") && !time_parse(&t, "1 2 x") && t.last.wall == 0);
 	/* A new store has nothing to lose. */
 	ck_assert_int_eq(time_look(&t, &(struct time_clocks){THEN, 5, "a"}, true), TIME_JUMPED);

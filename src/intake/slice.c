@@ -70,6 +70,12 @@ static int check_copy(struct draft *d, const struct key *k, bool *verified, stru
 	return r < 0 ? r : 0;
 }
 
+/* Any other error of the store is trouble of this machine, and no refusal of the file. */
+static int of_store(int r)
+{
+	return r == 0 || r == -ESTALE || r == -ENOENT || intake_is_trouble(r) ? r : -EIO;
+}
+
 static int copy_slice(struct placing *p, struct draft **out, struct err *e)
 {
 	const struct intake_item *it = &p->p->it;
@@ -83,7 +89,7 @@ static int copy_slice(struct placing *p, struct draft **out, struct err *e)
 	}
 	r = draft_new(&d, store, e);
 	if (r < 0)
-		return r;
+		return of_store(r);
 	r = draft_copy(d, it->fd, p->s->off, p->s->size);
 	if (r < 0) {
 		draft_discard(d);
@@ -111,7 +117,7 @@ static int publish(struct placing *p, struct err *e)
 	}
 	snprintf(facts.source, sizeof(facts.source), "%s", p->t->in->opts.source);
 	snprintf(facts.url, sizeof(facts.url), "%s", p->p->it.from);
-	return store_publish_learned(p->t->in->opts.store, d, &p->l.keys[0], &facts, &p->l, NULL, e);
+	return of_store(store_publish_learned(p->t->in->opts.store, d, &p->l.keys[0], &facts, &p->l, NULL, e));
 }
 
 /* Finds out whether the stored file has other bytes than the slice. 0; -ENOENT: it was removed meanwhile. A file that
@@ -155,7 +161,7 @@ static int hold_present(struct placing *p)
 		int r = store_hold(p->t->in->opts.store, &p->keys[i], &p->p->it.hold);
 
 		if (r < 0 && (i == 0 || r != -ENOENT))
-			return r;
+			return of_store(r);
 	}
 	return p->p->it.compare ? compare(p) : 0;
 }
@@ -177,7 +183,7 @@ static int store_slice(struct placing *p, struct err *e)
 	}
 	if (r == 0)
 		report(p, !p->l.n ? INTAKE_PRESENT : p->improves ? INTAKE_IMPROVED : INTAKE_ADDED);
-	return r;
+	return r == -ENOENT || r == -ESTALE ? -EIO : r; /* the store loses what it has just got */
 }
 
 static int check_size(const struct placing *p, struct err *e)

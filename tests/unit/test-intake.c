@@ -242,6 +242,30 @@ START_TEST(beside_a_removal)
 }
 END_TEST
 
+/* Trouble of the store is no refusal of the file, whatever its error is. */
+START_TEST(store_in_trouble)
+{
+	struct intake_item it = {.name = "a.so.sym", .compare = true};
+	struct intake *in;
+	struct seen seen;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	in = intake_of(s, NULL);
+	ck_assert_int_eq(rmdir(in_scratch("blobs")), 0);
+	write_file(in_scratch("blobs"), "x", 1);
+	ck_assert_int_eq(take_text(in, SYM(ID, "a.so", PUBLICS), &it, &seen), -EIO);
+	ck_assert_msg(strstr(seen.text, "cannot be stored in ") != NULL, "%s", seen.text);
+	ck_assert_int_eq(unlink(in_scratch("blobs")), 0);
+	ck_assert_int_eq(take_text(in, SYM(ID, "a.so", PUBLICS), &it, &seen), 0);
+	ck_assert_uint_eq(seen.added, 1);
+	intake_free(in);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 /* ---- archives ----------------------------------------------------------------------------- */
 
 /* Writes an archive of NAME, TEXT, ..., NULL by the helper, and opens it. */
@@ -597,5 +621,5 @@ START_TEST(changed_archives)
 }
 END_TEST
 
-UNIT_MAIN("intake", claims, better_and_equal, beside_a_removal, strict_names, limits_of_a_file, one_key_at_once,
-	broken_workers, silent_workers, endless_workers, greedy_workers, changed_archives)
+UNIT_MAIN("intake", claims, better_and_equal, beside_a_removal, store_in_trouble, strict_names, limits_of_a_file,
+	one_key_at_once, broken_workers, silent_workers, endless_workers, greedy_workers, changed_archives)

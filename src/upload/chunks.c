@@ -335,7 +335,7 @@ int chunks_size(const struct chunks *c, const struct sha1 *name, uint64_t *size)
 		return dir;
 	if (fstatat(dir, rel, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || st.st_size > CHUNK_MOST)
 		return -ENOENT; /* the chunk that comes replaces it */
 	*size = (uint64_t)st.st_size;
 	return 0;
@@ -353,7 +353,7 @@ int chunks_open_one(struct chunks *c, const struct sha1 *name, int *fd, uint64_t
 	file = openat(dir, rel, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (file < 0 || fstat(file, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || st.st_size > CHUNK_MOST)
 		return -ENOENT;
 	*size = (uint64_t)st.st_size;
 	*fd = take_fd(&file);

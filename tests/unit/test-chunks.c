@@ -284,6 +284,10 @@ START_TEST(test_damage)
 	ck_assert(!chunks_drop_damaged(c, &one));
 	ck_assert_int_eq(chunks_open_one(c, &one, &fd, &size), -ENOENT);
 	ck_assert_uint_eq(chunks_total(c), 0);
+	/* No chunk is so large. */
+	ck_assert_int_eq(send(c, &one, false, "one", 3, 3), 0);
+	ck_assert(chunks_have(c, &one) && truncate(in_scratch(path), CHUNK_MOST + 1) == 0 && !chunks_have(c, &one));
+	ck_assert_int_eq(chunks_open_one(c, &one, &fd, &size), -ENOENT);
 	end(c);
 }
 END_TEST

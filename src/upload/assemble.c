@@ -358,18 +358,30 @@ static int take_in(struct job *j, struct draft **d)
 	return r < 0 ? r : j->filed.n ? 0 : -EBADMSG;
 }
 
-/* Keeps the keys that find a file: by them a later request sees whether it is still stored. */
+/* Finds the digest of the file that has the key. False: no file has it. */
+static bool find_sha256(struct assembly *a, const struct key *k, char out[static SHA256_TEXT])
+{
+	struct blob *b = NULL;
+	bool found = store_find(a->opts.store, k, &b) == 0;
+
+	if (found)
+		memcpy(out, blob_sha256(b), SHA256_TEXT);
+	blob_unref(b);
+	return found;
+}
+
+/* Keeps the keys that find a file: by them and its digests a later request sees whether it is still stored. */
 static void keep_found(struct assembly *a, struct filed *f)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->n; i++)
-		if (store_has(a->opts.store, &f->keys[i], NULL))
+		if (find_sha256(a, &f->keys[i], f->sha256[n]))
 			f->keys[n++] = f->keys[i];
 	f->n = n;
 }
 
-/* Writes the record of a stored file. False: it cannot be written. */
+/* Writes the record of a stored file, unless the file was removed meanwhile. False: it cannot be written. */
 static bool record(struct job *j)
 {
 	struct filed *f = &j->filed;
@@ -381,7 +393,7 @@ static bool record(struct job *j)
 		snprintf(f->detail, sizeof(f->detail), "%u parts were refused; %.340s", j->refused, j->why);
 	chunks_used(j->a->chunks, j->chunks, j->file.n);
 	keep_found(j->a, f);
-	r = f->n ? filed_write(chunks_dir(j->a->chunks), &j->file.sha1, f) : -ENOENT;
+	r = f->n ? filed_write(chunks_dir(j->a->chunks), &j->file.sha1, f) : 0;
 	if (r < 0) /* the file is stored all the same; its client sends it again another time */
 		log_warn("%s/files: cannot be written: %s", chunks_dir(j->a->chunks), err_text(r));
 	return r == 0;
@@ -555,12 +567,13 @@ static bool is_filed(struct assembly *a, const struct sentry_file *f, const stru
 	struct sentry_answer *out)
 {
 	_cleanup_free_ struct filed *was = malloc(sizeof(*was));
+	char sha256[SHA256_TEXT];
 
 	if (!was || filed_read(chunks_dir(a->chunks), &f->sha1, was) < 0)
 		return false;
 	for (unsigned i = 0; i < was->n; i++)
-		if (!store_has(a->opts.store, &was->keys[i], NULL)) {
-			filed_remove(chunks_dir(a->chunks), &f->sha1); /* evicted or removed since */
+		if (!find_sha256(a, &was->keys[i], sha256) || strcmp(sha256, was->sha256[i]) != 0) {
+			filed_remove(chunks_dir(a->chunks), &f->sha1); /* evicted, removed or replaced since */
 			return false;
 		}
 	for (unsigned i = 0; by->hold.class[0] && i < was->n; i++)

@@ -44,6 +44,16 @@ static int open_dir(const char *dir, const struct sha1 *sha1, bool make, char na
 	return fd < 0 ? -errno : fd;
 }
 
+static int take_key(struct filed *f, char *value)
+{
+	const char *sha256 = strsep(&value, " ");
+
+	if (!value || f->n == FILED_KEYS_MOST || strlen(sha256) != SHA256_TEXT - 1)
+		return -ENOENT;
+	memcpy(f->sha256[f->n], sha256, SHA256_TEXT);
+	return key_parse(&f->keys[f->n++], value) == 0 ? 0 : -ENOENT;
+}
+
 static int take_line(struct filed *f, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -56,7 +66,7 @@ static int take_line(struct filed *f, char *line)
 	else if (strcmp(line, "stored") == 0)
 		f->dif.stored = strtoll(value, NULL, 10);
 	else if (strcmp(line, "key") == 0)
-		return f->n < FILED_KEYS_MOST && key_parse(&f->keys[f->n++], value) == 0 ? 0 : -ENOENT;
+		return take_key(f, value);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strcmp(line, texts[i].name) == 0)
 			snprintf((char *)f + texts[i].offset, texts[i].room, "%s", value);
@@ -105,7 +115,7 @@ int filed_write(const char *dir, const struct sha1 *sha1, const struct filed *f)
 			r = buf_addf(&text, "%s %s\n", texts[i].name, value);
 	}
 	for (unsigned i = 0; r == 0 && i < f->n; i++)
-		r = buf_addf(&text, "key %s\n", key_text(&f->keys[i], key));
+		r = buf_addf(&text, "key %s %s\n", f->sha256[i], key_text(&f->keys[i], key));
 	return r < 0 ? r : path_write_synced(fd, name, text.p, text.n, 0600);
 }
 

@@ -3,6 +3,7 @@
  * any byte is sent, that it has a file already. Any thread; all calls wait for the disk. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/hash.h"
 #include "id/key.h"
 #include "upload/sentry.h"
 
@@ -13,6 +14,7 @@ struct filed {
 	char detail[SENTRY_TEXT_MAX]; /* members of an archive that were refused; "": none */
 	unsigned n;
 	struct key keys[FILED_KEYS_MOST]; /* the first keys under which the file is found */
+	char sha256[FILED_KEYS_MOST][SHA256_TEXT]; /* of the file of each key: another file may get the key */
 };
 
 /* `dir` is chunks_dir(). 0; -ENOENT: no record, or a damaged one; other -errno. */

@@ -62,7 +62,9 @@ make_program "$TMP/q" more
 (cd "$TMP/q/debug" && zip -q "$TMP/archive.zip" libmore.so.debug)
 push 0 "$U" "$TMP/archive.zip"
 same_at "/buildid/$(build_id "$TMP/q/bin/libmore.so")/debuginfo" "$TMP/q/debug/libmore.so.debug"
-push 1 "$U" "$F/notes.txt" "$F/empty" "$TMP/nowhere" "$F/prog"
+push 1 "$U" "$F/prog"
+prints "prog: refused: another file is stored under its id" # the better one above
+push 1 "$U" "$F/notes.txt" "$F/empty" "$TMP/nowhere" "$F/deep/er/libprog.so"
 prints "notes.txt: refused: of no format that symfs knows"
 prints "empty: refused: is empty"
 prints "nowhere: refused: No such file"

@@ -49,6 +49,8 @@ static void on_event(void *ctx, const struct assembly_event *ev)
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 	pass_gate(ev->user);
+	if (strcmp(ev->user, "removed") == 0)
+		store_remove_file(store, ev->key);
 	pthread_mutex_lock(&lock);
 	events++;
 	last_size = ev->size;
@@ -56,6 +58,11 @@ static void on_event(void *ctx, const struct assembly_event *ev)
 	snprintf(last_detail, sizeof(last_detail), "%s", ev->detail);
 	snprintf(last_user, sizeof(last_user), "%s", ev->user);
 	pthread_mutex_unlock(&lock);
+}
+
+static struct key sym_key(void)
+{
+	return key_of_text("breakpad " ID " prog.sym");
 }
 
 static void start(void)
@@ -134,11 +141,6 @@ static struct sentry_answer ask_all(const struct upload *u)
 		a = ask(u);
 	}
 	return a;
-}
-
-static struct key sym_key(void)
-{
-	return key_of_text("breakpad " ID " prog.sym");
 }
 
 /* Another client states the SHA-1 of this file with chunks that are not its own. */
@@ -239,6 +241,49 @@ START_TEST(test_removed)
 	send(SYM, 20, 0, u.file.n);
 	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
 	ck_assert(store_has(store, &k, NULL));
+	end();
+}
+END_TEST
+
+/* The file is removed before its record is written: it is no file that the server has. */
+START_TEST(test_removed_at_once)
+{
+	struct upload u;
+	struct sentry_answer a;
+	struct key k = sym_key();
+
+	begin();
+	u = upload_of(SYM, 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	for (a = ask_by("removed", &u); events == 0; a = ask(&u)) {
+		ck_assert_int_ne(a.state, SENTRY_OK);
+		usleep(10000);
+	}
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
+	ck_assert(store_has(store, &k, NULL));
+	end();
+}
+END_TEST
+
+/* Another file gets the id after the file was removed. */
+START_TEST(test_replaced)
+{
+	struct upload u, other;
+	struct sentry_answer a;
+	struct key k = sym_key();
+
+	begin();
+	u = upload_of(SYM, 20, "prog.sym");
+	other = upload_of(SYM "1008 8 8 0\n", 20, "prog.sym");
+	send(SYM, 20, 0, u.file.n);
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_OK);
+	ck_assert_int_eq(store_remove_file(store, &k), 0);
+	send(SYM "1008 8 8 0\n", 20, 0, other.file.n);
+	ck_assert_int_eq(ask_all(&other).state, SENTRY_OK);
+	a = ask_all(&u);
+	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, "another file is stored"), "%d %s", a.state,
+		a.detail);
+	ck_assert_int_eq(ask_all(&other).state, SENTRY_OK);
 	end();
 }
 END_TEST
@@ -426,6 +471,7 @@ START_TEST(test_record)
 	snprintf(f->detail, sizeof(f->detail), "one \"two\"");
 	f->dif.size = 1ull << 40;
 	f->dif.stored = 77;
+	snprintf(f->sha256[0], SHA256_TEXT, "%064d", 7);
 	f->keys[f->n++] = sym_key();
 	ck_assert_int_eq(filed_write(scratch, &s, f), 0);
 	ck_assert_int_eq(filed_read(scratch, &s, was), 0);
@@ -435,7 +481,7 @@ START_TEST(test_record)
 	ck_assert_uint_eq(was->dif.size, 1ull << 40);
 	ck_assert_int_eq(was->dif.stored, 77);
 	ck_assert_uint_eq(was->n, 1);
-	ck_assert(key_equal(&was->keys[0], &f->keys[0]));
+	ck_assert(key_equal(&was->keys[0], &f->keys[0]) && strcmp(was->sha256[0], f->sha256[0]) == 0);
 	/* A damaged record is no record. */
 	sha1_text(&s, hex);
 	snprintf(path, sizeof(path), "files/%.2s/%s", hex, hex + 2);
@@ -450,5 +496,6 @@ START_TEST(test_record)
 }
 END_TEST
 
-UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_refusals,
-	test_repeated_chunk, test_repeated_too_often, test_fair, test_many_refusals, test_damaged_chunk, test_record)
+UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_removed_at_once,
+	test_replaced, test_refusals, test_repeated_chunk, test_repeated_too_often, test_fair, test_many_refusals,
+	test_damaged_chunk, test_record)

@@ -205,15 +205,16 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 enum better_from { BETTER_NOWHERE, BETTER_ANYWHERE };
 
 /* Answers with the stored file. 0. -ENOENT: it is not stored. -EAGAIN: directories or servers may have a better
- * file, and must be asked first. */
+ * file, and must be asked first; or the store is in trouble, which the flight reports. */
 static int try_stored(struct fetch *f, const struct sources *so, enum better_from from, const struct artifact *a,
 	const struct key *k, struct fetched *out)
 {
 	struct key main;
 	struct blob *b;
+	int r = learn_find(f, k, &b, &main);
 
-	if (learn_find(f, k, &b, &main) < 0)
-		return -ENOENT;
+	if (r < 0)
+		return r == -ENOENT ? r : -EAGAIN; /* no error of the store is a miss */
 	if (from == BETTER_ANYWHERE && (local_may_improve(so, a, b) || better_may_exist(f, so, k, b))) {
 		blob_unref(b);
 		return -EAGAIN;

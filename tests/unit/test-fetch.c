@@ -5,6 +5,7 @@
 #include "fetches.h"
 
 #include <semaphore.h>
+#include <sys/resource.h>
 
 /* ---- found -------------------------------------------------------------------------- */
 
@@ -434,6 +435,29 @@ START_TEST(no_miss_when_one_could_not_be_asked)
 END_TEST
 
 /* Who sent a wrong file is not asked for it again, until sources are configured anew. */
+/* No source has to be asked, so the store alone could say that the file is missing. */
+START_TEST(no_miss_when_the_store_cannot_be_read)
+{
+	struct rlimit had, none;
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	put("one", 1, 5000);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	world_sources(&w, sources_of(""));
+	ck_assert_int_eq(try_now(w.fetch, 1), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &had), 0);
+	none = (struct rlimit){0, had.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0); /* the file cannot be opened */
+	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), -EMFILE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &had), 0);
+	ck_assert_int_eq(try_now(w.fetch, 1), 0);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(a_reload_forgets_wrong_files)
 {
 	struct asker a;
@@ -938,6 +962,7 @@ UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens,
 	the_first_wins_within_the_grace, the_next_wins_after_the_grace, the_next_when_the_winner_fails,
 	silence_after_a_failed_winner,
 	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked,
+	no_miss_when_the_store_cannot_be_read,
 	a_reload_forgets_wrong_files, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn,
 	one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,

@@ -19,12 +19,31 @@
 #define LINE_MOST 512
 #define BARE_LEAST 8 /* characters of a bare token */
 
+/* Whether other users can put another file in the place of a file in this directory. */
+static int check_dir(const char *dir, bool serve, struct err *e)
+{
+	_cleanup_free_ char *real = realpath(dir, NULL), *up = real ? strdup(real) : NULL;
+	struct stat st;
+
+	if (!up || stat(real, &st) < 0)
+		return err_set(e, -errno, "%s: %s", dir, err_text(errno));
+	if (serve && st.st_uid != 0 && st.st_uid != geteuid())
+		return err_set(e, -EINVAL, "%s: this directory of the tokens belongs to the user %u; only root and "
+			"the server's user may own it; try: chown %u %s", real, st.st_uid, geteuid(), real);
+	for (const char *at = real;; at = dirname(up)) {
+		if (stat(at, &st) == 0 && st.st_mode & 0022 && !(st.st_mode & S_ISVTX))
+			return err_set(e, -EINVAL, "%s: other users may write this directory, and so replace the "
+				"file of tokens below it; try: chmod go-w %s", at, at);
+		if (!at[1])
+			return 0;
+	}
+}
+
 /* Whether other users can read the tokens, or add their own. */
 static int check_access(const char *path, const struct stat *st, bool serve, struct err *e)
 {
-	_cleanup_free_ char *copy = strdup(path);
-	const char *dir = copy ? dirname(copy) : ".";
-	struct stat above;
+	_cleanup_free_ char *copy = strdup(path), *real = realpath(path, NULL);
+	int r;
 
 	if (st->st_mode & 0027)
 		return err_set(e, -EINVAL, "%s: its group may write it, or all users may read or write it; try: "
@@ -32,9 +51,8 @@ static int check_access(const char *path, const struct stat *st, bool serve, str
 	if (serve && st->st_uid != 0 && st->st_uid != geteuid())
 		return err_set(e, -EINVAL, "%s: it belongs to the user %u; only root and the server's user may own "
 			"it; try: chown %u %s", path, st->st_uid, geteuid(), path);
-	if (stat(dir, &above) == 0 && above.st_mode & S_IWOTH && !(above.st_mode & S_ISVTX))
-		return err_set(e, -EINVAL, "%s: all users may write its directory; try: chmod o-w %s", path, dir);
-	return 0;
+	r = copy ? check_dir(dirname(copy), serve, e) : -ENOMEM; /* of a link, and then of the file */
+	return r == 0 && real ? check_dir(dirname(real), serve, e) : r;
 }
 
 int tokens_read(const char *path, bool serve, char **out, struct err *e)
@@ -181,6 +199,11 @@ static int take_bare(struct token_list *l, const char *path, const char *text, s
 	if (n < BARE_LEAST || n > AUTH_SECRET_MOST)
 		return err_set(e, -EINVAL, "%s: the token must have %d to %d characters", path, BARE_LEAST,
 			AUTH_SECRET_MOST);
+	/* Else the first line of any text would be a token, such as TOKENS_MAGIC behind a byte order mark. */
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < '!' || text[i] > '~')
+			return err_set(e, -EINVAL, "%s: its first line is neither \"%s\" nor a token", path,
+				TOKENS_MAGIC);
 	l->tokens = calloc(1, sizeof(*l->tokens));
 	if (!l->tokens)
 		return err_set(e, -ENOMEM, "out of memory");

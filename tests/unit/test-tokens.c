@@ -123,9 +123,11 @@ START_TEST(test_access)
 		mode_t file, dir;
 		const char *why; /* NULL: allowed */
 	} rows[] = {{0640, 0755, NULL}, {0600, 01777, NULL}, {0660, 0700, "try: chmod g-w,o= "},
-		{0604, 0700, "try: chmod g-w,o= "}, {0600, 0777, "try: chmod o-w "}};
+		{0604, 0700, "try: chmod g-w,o= "}, {0600, 0777, "try: chmod go-w "},
+		{0600, 0775, "try: chmod go-w "}};
 	struct err e = {0};
 	struct auth *a;
+	char inner[64];
 
 	begin();
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -142,9 +144,24 @@ START_TEST(test_access)
 		ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
 		ck_assert_ptr_nonnull(strstr(e.text, "only root and the server's user may own it"));
 		ck_assert_int_eq(auth_remove(path, "x", &e), -ENOENT); /* root may still edit it */
+		write_file(MAGIC, 0600);
+		ck_assert_int_eq(chown(dir, 1, 0), 0);
+		ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
+		ck_assert_ptr_nonnull(strstr(e.text, "this directory of the tokens belongs to the user 1"));
+		ck_assert_int_eq(auth_remove(path, "x", &e), -ENOENT);
 	} else {
 		unit_part_skipped("not root: a file of another user");
 	}
+	/* A directory further up. */
+	ck_assert(chmod(dir, 0777) == 0 && snprintf(path, sizeof(path), "%s/in/tokens", dir) > 0);
+	snprintf(inner, sizeof(inner), "%s/in", dir);
+	ck_assert_int_eq(mkdir(inner, 0700), 0);
+	write_file(MAGIC, 0600);
+	ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(e.text, "try: chmod go-w "));
+	unlink(path);
+	ck_assert(rmdir(inner) == 0 && snprintf(path, sizeof(path), "%s/tokens", dir) > 0);
+	ck_assert_int_eq(chmod(dir, 0700), 0);
 	unlink(path);
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
@@ -282,6 +299,11 @@ START_TEST(test_bare_and_expired)
 	ck_assert_uint_eq(t.rights, AUTH_READ | AUTH_UPLOAD | AUTH_TRY);
 	ck_assert_str_eq(t.space, AUTH_PUBLIC);
 	ck_assert_int_eq(auth_add(path, &old, secret, &e), -EINVAL); /* the bare token would stop to work */
+	/* The first line of any other text is no token. */
+	write_file("\xef\xbb\xbf" MAGIC, 0600);
+	ck_assert_int_eq(find(a, "\xef\xbb\xbf# symfs tokens 1", &t), -EACCES);
+	write_file("Nov 24 a log\n", 0600);
+	ck_assert_int_eq(find(a, "Nov 24 a log", &t), -EACCES);
 	unlink(path);
 	old.until = 1000;
 	ck_assert_int_eq(auth_add(path, &old, secret, &e), 0);

@@ -51,8 +51,11 @@ static int listing_add(void *ctx, const struct list_entry *e)
 	const char *at = NULL;
 	struct page_item *it;
 
+	/* Each name is behind all earlier ones. A store that repeats names would send them for ever. */
+	if (l->last[0] && strcmp(e->name, l->last) <= 0)
+		return -EBADMSG;
+	snprintf(l->last, sizeof(l->last), "%s", e->name);
 	l->empty = 0;
-
 	/* The bucket's prefix may contain "b/", too. The last one counts, because only digests follow it. */
 	for (const char *p = e->name; (p = strstr(p, l->what)); p++)
 		at = p;

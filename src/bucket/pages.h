@@ -25,7 +25,7 @@ struct listing {
 	struct page_item *items; /* room for PAGE_MOST */
 	unsigned n, at;
 	unsigned empty;	    /* pages without an object since the last object */
-	char token[LIST_NAME];
+	char token[LIST_NAME], last[LIST_NAME]; /* `last`: the name before */
 	bool over;
 	bool probes;	    /* what is listed has names of PROBE_DIGITS digits; set it after listing_open() */
 	int64_t now; /* the store's clock, at the last answer */

@@ -38,6 +38,7 @@ static const char help[] =
 	"  --bare-etag  compares If-Match with the ETag without quotes, as Ceph does\n"
 	"  --empty-page  begins each listing with a page without objects\n"
 	"  --empty-pages  has only such pages, without an end\n"
+	"  --same-pages  answers each request for a further page with the first page\n"
 	"  --no-delete  answers 403 to DELETE\n"
 	"  --hook FILE  runs FILE METHOD NAME, if it exists: after GET has read an object, after PUT and DELETE\n"
 	"  --port N     listens there; 0 (default): any free port\n"
@@ -46,7 +47,7 @@ static const char help[] =
 
 static struct options {
 	const char *root, *bucket, *access_key, *secret_key, *region, *token, *hook;
-	bool public, no_list, ignore, empty_page, empty_pages, no_delete, bare_etag;
+	bool public, no_list, ignore, empty_page, empty_pages, same_pages, no_delete, bare_etag;
 	long clock, port;
 	int log;
 } o = {.root = ".", .bucket = "bucket", .access_key = "", .secret_key = "", .region = "us-east-1", .log = -1};
@@ -553,6 +554,8 @@ static bool list(int fd, const struct request *rq, int root)
 	query_value(rq, "continuation-token", after, sizeof(after));
 	query_value(rq, "max-keys", most, sizeof(most));
 	max = *most ? (unsigned)strtoul(most, NULL, 10) : 1000;
+	if (o.same_pages)
+		after[0] = '\0';
 	if (o.empty_pages || (o.empty_page && !*after)) {
 		max = 0;
 		last = "!"; /* sorts before the names of symfs */
@@ -578,7 +581,7 @@ static bool list(int fd, const struct request *rq, int root)
 		fprintf(out, "<Contents><Key>%s</Key><LastModified>%s</LastModified><Size>%lld</Size></Contents>",
 			all.list[i], date, (long long)st.st_size);
 	}
-	more = more || o.empty_pages;
+	more = more || o.empty_pages || o.same_pages;
 	fprintf(out, "<IsTruncated>%s</IsTruncated>", more ? "true" : "false");
 	if (more)
 		fprintf(out, "<NextContinuationToken>%s</NextContinuationToken>", last);
@@ -757,7 +760,8 @@ static bool options_read(int argc, char **argv)
 		{"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
 		{"bare-etag", 0, NULL, 'E'},
 		{"empty-page", 0, NULL, 'e'},
-		{"empty-pages", 0, NULL, 'Z'}, {"no-delete", 0, NULL, 'd'}, {"hook", 1, NULL, 'H'},
+		{"empty-pages", 0, NULL, 'Z'}, {"same-pages", 0, NULL, 'S'},
+		{"no-delete", 0, NULL, 'd'}, {"hook", 1, NULL, 'H'},
 		{"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
@@ -777,6 +781,7 @@ static bool options_read(int argc, char **argv)
 		case 'E': o.bare_etag = true; break;
 		case 'e': o.empty_page = true; break;
 		case 'Z': o.empty_pages = true; break;
+		case 'S': o.same_pages = true; break;
 		case 'd': o.no_delete = true; break;
 		case 'c': o.clock = strtol(optarg, NULL, 10); break;
 		case 'l': o.log = open(optarg, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644); break;

@@ -92,10 +92,13 @@ put_back 'a foreign object'
 
 # ---- a listing without an end: the run fails instead of asking for ever --------------------------------------------
 kept_pid=$s3_pid
-store endless "$TMP/conf-endless" --empty-pages
+for kind in empty same; do
+  store $kind-pages "$TMP/conf-endless" --$kind-pages
+  gc 0 --dry-run "$TMP/conf-endless" && fail "a listing without an end is complete, $kind: $(cat "$TMP/out")"
+  [ "$(wc -l <"$TMP/$kind-pages.requests")" -lt 200 ] ||
+    fail "requests, $kind: $(wc -l <"$TMP/$kind-pages.requests")"
+done
 s3_pid=$kept_pid
-gc 0 '' "$TMP/conf-endless" && fail "a listing without an end is complete: $(cat "$TMP/out")"
-[ "$(wc -l <"$TMP/endless.requests")" -lt 200 ] || fail "requests: $(wc -l <"$TMP/endless.requests")"
 
 # ---- many keys: constant memory, a listing of pages ----------------------------------------------------------------
 n=0

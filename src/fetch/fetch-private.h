@@ -315,8 +315,8 @@ int local_open_inside(const char *root, const char *rest, int *out, struct buf *
 
 /* local-ids.c: whether names in a directory source may show the code id, or the name of a PDB, that a request lacks. */
 bool local_tells_ids(const struct source *s, const struct artifact *a);
-/* Completes the request with each code id or name in the directory, and calls `each` with each result, until `each` does not
- * return -ENOENT. Returns the last result of `each`. (lookers) */
+/* Completes the request with each code id or name in the directory, and calls `each` with each result, until `each`
+ * does not return -ENOENT. Returns the last result of `each`. (lookers) */
 typedef int local_each(void *ctx, const struct artifact *a);
 int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
 	local_each *each, void *ctx);

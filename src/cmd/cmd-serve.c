@@ -132,9 +132,10 @@ static int run_server(struct server *s, const struct app_args *args)
 	int r;
 
 	s->notify = notify_open(getenv("NOTIFY_SOCKET"));
-	serving_raise_limits();
 	serving_signals(&signals);
-	r = start(s, args, &e);
+	r = serving_limits(&s->serving, &e);
+	if (r == 0)
+		r = start(s, args, &e);
 	if (r == 0)
 		serve(s, &signals);
 	else

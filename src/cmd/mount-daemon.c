@@ -252,9 +252,10 @@ int mount_daemon(struct mounting *m)
 	struct err e = {0};
 	int r;
 
-	serving_raise_limits();
 	serving_signals(&m->signals);
-	r = daemon_start(m, &e);
+	r = serving_limits(&m->serving, &e);
+	if (r == 0)
+		r = daemon_start(m, &e);
 	if (r == 0)
 		r = daemon_serve(m, &e);
 	if (r < 0)

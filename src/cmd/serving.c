@@ -8,10 +8,16 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+#define FILES_LEAST 256
+#define ARENAS 4 /* of a server: a low number bounds the freed memory that stays with the process */
+#define STACK_SIZE (2 << 20)
 
 void serving_prepare(struct serving *s, struct app_args *a)
 {
@@ -100,7 +106,19 @@ void serving_end(struct serving *s)
 	namespaces_free(take(s->namespaces));
 }
 
-void serving_raise_limits(void)
+/* A limit of address space counts what is reserved: 8 MiB for each stack of 60 threads, 64 MiB for each arena. */
+static void spare_address_space(void)
+{
+	pthread_attr_t attr;
+
+	mallopt(M_ARENA_MAX, 1);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
+}
+
+int serving_limits(const struct serving *s, struct err *e)
 {
 	struct rlimit l;
 
@@ -108,6 +126,14 @@ void serving_raise_limits(void)
 		l.rlim_cur = l.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &l);
 	}
+	if (l.rlim_max < FILES_LEAST)
+		return err_set(e, -EMFILE, "the limit of open files is %llu, and symfs needs %d: raise it with "
+			"ulimit -n, or LimitNOFILE= of a unit", (unsigned long long)l.rlim_max, FILES_LEAST);
+	if (s->listen)
+		mallopt(M_ARENA_MAX, ARENAS);
+	if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+		spare_address_space();
+	return 0;
 }
 
 void serving_signals(sigset_t *taken)

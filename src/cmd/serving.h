@@ -45,8 +45,9 @@ void serving_expire(struct serving *s, struct app *app);
 /* Closes the namespaces, after http_stop(). */
 void serving_end(struct serving *s);
 
-/* Raises the limit of descriptors: each connection, and each file that a client reads, needs one. */
-void serving_raise_limits(void);
+/* Raises the limit of descriptors: each connection, and each file that a client reads, needs one. Reserves less
+ * address space if that is limited. Call it before the first thread. 0. -EMFILE: too few descriptors. */
+int serving_limits(const struct serving *s, struct err *e);
 
 /* Blocks the signals that end or reload a daemon, so that one thread can wait for them (`taken`). Ignores
  * SIGUSR1, SIGUSR2, SIGPIPE and SIGXFSZ, which would otherwise end the daemon by accident. */

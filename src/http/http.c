@@ -279,12 +279,11 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 }
 
 /* Bodies and responses are large and short-lived. Each gets a mapping of its own, which free() returns
- * to the kernel. A low number of arenas bounds the freed memory that stays with the process. */
+ * to the kernel. */
 static void spare_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	mallopt(M_TRIM_THRESHOLD, 1 << 20);
-	mallopt(M_ARENA_MAX, HTTP_THREADS);
 }
 
 static int start(struct http *h, struct fetch *f, const struct http_opts *o, struct err *e)

@@ -52,7 +52,8 @@ buildah commit -q --rm base localhost/base >"$log" 2>&1 || fail "buildah commit:
 # ---- the recipe ------------------------------------------------------------------------------------------
 git clone -q "$top_srcdir" "$TMP/src" || fail "git clone"
 buildah bud --isolation chroot --pull=never ${objects:+-v "$objects:/ccache"} \
-  --build-arg BASE=localhost/base -t localhost/symfs -f "$TMP/src/etc/container/Containerfile" "$TMP/src" >"$log" 2>&1 || fail "buildah bud: $(tail -n 30 "$log")"
+  --build-arg BASE=localhost/base -t localhost/symfs -f "$TMP/src/etc/container/Containerfile" "$TMP/src" \
+  >"$log" 2>&1 || fail "buildah bud: $(tail -n 30 "$log")"
 of_image() { buildah inspect --type image --format "$1" localhost/symfs; }
 for said in "$(of_image '{{.OCIv1.Config.User}}')" "$(of_image '{{index .OCIv1.Config.Entrypoint 1}}')"; do
   say "image: $said"

@@ -29,6 +29,7 @@ struct answer {
 	const char *path; /* the word of the command line */
 	char *tree; /* path below the mount; NULL: no layout has a path for the file */
 	const char *none; /* the reason why the word names nothing; used if `key` has no type */
+	const char *unnamed; /* why no source can be asked; NULL: one can */
 	struct view_of_mount mounts[MOUNTS_MOST];
 	unsigned n_mounts;
 	struct key key;
@@ -193,7 +194,9 @@ static int print_text(const struct answer *a, const char *cache_dir)
 	print_ended(a, &room);
 	for (int i = 0; i < a->n; i++)
 		print_row(&a->rows[i], i + 1, &room);
-	if (a->key.type && a->n == 0) {
+	if (a->unnamed && strcmp(a->unnamed, FETCH_UNNAMED) != 0) {
+		printf("%s\n", a->unnamed);
+	} else if (a->unnamed) {
 		printf(FETCH_UNNAMED "; to add one:\n");
 		no_source_advise(stdout, "why", cache_dir);
 	}
@@ -315,6 +318,8 @@ static int explain(const struct why *y, const struct what *w)
 			store_tomb(y->app->store, &k, &a->ended);
 		a->n += n;
 	}
+	if (a->key.type && a->n == 0)
+		a->unnamed = fetch_unnamed(y->app->fetch, &w->files[0]);
 	return a->key.type ? 0 : -ENOENT;
 }
 

@@ -171,8 +171,6 @@ int64_t miss_counts_get(struct fetch *f, const struct key *k); /* the count sinc
 struct sources *fetch_sources(struct fetch *f); /* a reference to the set in use; any thread */
 /* Whether a source has a name for the artifact. (any thread) */
 bool fetch_can_name(const struct sources *so, const struct artifact *a);
-/* Why no source can be asked for the artifact: FETCH_UNNAMED, or a source needs a checksum. (any thread) */
-const char *fetch_unnamed(struct fetch *f, const struct artifact *a);
 
 /* why.c: sends one request, and reads only the first bytes of the body, which show the type of the file. `via`
  * as in struct artifact. NULL: there are no credentials for the source, or no memory. why_end() waits for the

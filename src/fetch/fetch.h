@@ -29,7 +29,8 @@ enum fetch_need {
 
 #define FETCH_SIZE_UNKNOWN UINT64_MAX
 
-/* The text of `why` if no source has a name for the artifact, so that no source was asked. */
+/* The text of `why` if no source has a name for the artifact, so that no source was asked. See
+ * fetch_unnamed(). */
 #define FETCH_UNNAMED "no source is configured that can have it"
 
 /* An answer. `r` is 0, or
@@ -185,6 +186,8 @@ struct fetch_asking {
  * sends no request. Returns the number of rows, at most `most`, or -errno if the artifact has no key. */
 int fetch_why(struct fetch *f, const struct artifact *a, const struct fetch_asking *asking,
 	struct fetch_attempt *rows, unsigned most);
+/* Why no source can be asked for the artifact: FETCH_UNNAMED, or a source needs a checksum. (any thread) */
+const char *fetch_unnamed(struct fetch *f, const struct artifact *a);
 
 struct store *fetch_store(struct fetch *f);
 

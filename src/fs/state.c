@@ -174,7 +174,7 @@ static int why_artifact(struct fs *fs, const struct artifact *a, struct fetch_at
 	for (int i = 0; r == 0 && i < n; i++)
 		r = why_attempt(out, (unsigned)i + 1, &attempts[i]);
 	if (r == 0 && n == 0)
-		r = buf_adds(out, FETCH_UNNAMED "\n");
+		r = buf_addf(out, "%s\n", fetch_unnamed(fs->fetch, a));
 	return r < 0 ? r : MIN(n, 0);
 }
 

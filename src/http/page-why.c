@@ -235,7 +235,8 @@ void page_add_answer(struct page *p, const struct page_answer *a)
 
 	html_raw(out, "<article class=\"file\">\n<h3>");
 	html_text(out, page_type_words(a->key.type));
-	html_addf(out, " <span class=\"state %s\">%s</span></h3>\n", states[a->state].class, states[a->state].words);
+	html_addf(out, " <span class=\"state %s\">%s</span></h3>\n", states[a->state].class,
+		a->state == PAGE_UNNAMED ? fetch_unnamed(p->space->fetch, &a->a) : states[a->state].words);
 	html_raw(out, "<p class=\"key\"><code>");
 	html_text(out, key_text(&a->key, room));
 	html_raw(out, "</code></p>\n");

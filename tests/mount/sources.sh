@@ -255,6 +255,15 @@ nuget=$URL_nuget
 conf '[source "nuget"]' "url = $nuget/" 'layout = symstore' 'types = portablepdb' 'requires-checksum = yes'
 fails 1 "$pdb" "no checksum is known"
 grep -q 'a source needs the checksum of this file, which its program states' "$TMP/err" || fail "$(cat "$TMP/err")"
+"$SYMFS" why --config "$TMP/conf" "$pdb" >"$TMP/why" 2>&1
+symfs_serve nuget_page --config "$TMP/conf"
+# shellcheck disable=SC2154
+fetch_url "$URL_nuget_page/?path=$pdb" >"$TMP/page" || fail "the page"
+symfs_unserve nuget_page
+for said in why page; do
+  grep -q 'a source needs the checksum of this file' "$TMP/$said" || fail "$said: $(cat "$TMP/$said")"
+  grep -q 'no source is configured' "$TMP/$said" && fail "$said: $(cat "$TMP/$said")"
+done
 [ "$(upstream_count "$nuget" requests)" = 0 ] || fail "asked without a checksum"
 sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" \
   >"$TMP/conf"

@@ -238,7 +238,9 @@ static void convert_behind(struct partial *p)
 	bool much, sym = p->a.type == FILETYPE_BREAKPAD;
 	int r;
 
-	much = p->whole ? is_often(p) : part_present(p->part) * 100 >= part_size(p->part) * WHOLE_PERCENT;
+	/* A file that comes from front to back comes whole, and counts as a stored one. */
+	much = p->whole || !part_is_sparse(p->part) ?
+		is_often(p) : part_present(p->part) * 100 >= part_size(p->part) * WHOLE_PERCENT;
 	/* A server that is never idle converts the file after some requests. */
 	if (sym && !(much && p->d->idles) && blob_size(p->whole) <= IDLE_SIZE_MOST) {
 		idle_add(p->d, &p->a);

@@ -27,6 +27,7 @@ const struct fetch_stat_row fetch_stat_rows[] = {
 	STAT(failures, "downloads and look-ups that ended in an error"),
 	STAT(timeouts, "lookup deadlines that passed"),
 	STAT(cancelled, "downloads whose last caller left"),
+	STAT(listed_dirs, "directories of directory sources that were read for listings"),
 	{0},
 };
 

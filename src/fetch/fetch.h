@@ -120,10 +120,12 @@ void ticket_set_pid(struct ticket *t, int pid);
 
 /* ---- status --------------------------------------------------- */
 
-/* Walks the directory sources, at most six levels deep and 200,000 entries in all, and calls `each` with the
- * keys of the files, in no order; a key may come twice. Stops when `each` returns more than 0, and returns
- * that value. (waits for disk) */
-int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx);
+/* Reads the directories of directory sources that can have files for the listing, at most six levels deep and 200,000
+ * entries in each source, and calls `each` with the keys of the files, in no order; a key may come twice. Stops when
+ * `each` returns more than 0, and returns that value. (waits for disk) */
+struct listing_plan;
+int fetch_local(struct fetch *f, const struct listing_plan *plan, int (*each)(void *ctx, const struct key *k),
+	void *ctx);
 
 /* Opens a file of a directory source again, or a file beside it, by the path that the first opening reported. Links
  * are judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: symfs may not open the file. (waits for
@@ -211,7 +213,7 @@ unsigned fetch_queued(struct fetch *f);
 /* Counters, for `.symfs/stats` and /metrics; fetch_stat_rows names them. */
 struct fetch_stats {
 	atomic_uint_fast64_t lookups, opens, hits, misses, remembered, flights, joined, requests,
-		bytes, published, mismatches, failures, timeouts, cancelled;
+		bytes, published, mismatches, failures, timeouts, cancelled, listed_dirs;
 };
 struct fetch_stat_row {
 	const char *name, *help;

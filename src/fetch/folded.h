@@ -1,6 +1,6 @@
 /* Finds paths of directory sources in whatever letter case their names have. An index of a directory's names is kept
- * as long as the directory does not change. Only the threads that search directories (`lookers` of struct fetch) call
- * folded_paths(), between dir_enter() and dir_leave(). */
+ * as long as the directory does not change. Threads that search directories (`lookers` of struct fetch) or list them
+ * call folded_paths(), between dir_enter() and dir_leave(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/beneath.h"

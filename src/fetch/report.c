@@ -1,12 +1,10 @@
-/* Status as text: downloads under way, sources and their health, remembered misses, and files in directories. */
+/* Status as text: downloads under way, sources and their health and remembered misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "fetch/flight.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -267,104 +265,4 @@ void fetch_missing(struct fetch *f, struct buf *out)
 			source_name_of_memory(rows[i].source);
 			fetch_missing_row(out, &rows[i], rows[i].asked + miss_counts_get(f, &rows[i].key));
 		}
-}
-
-/* ---- files in directories ----------------------------------------------------------- */
-
-#define WALK_DEPTH 6
-#define WALK_MOST 200000
-
-struct walk {
-	int (*each)(void *ctx, const struct key *k);
-	void *ctx;
-	const struct source *s;
-	const struct layout *layout;
-	unsigned seen;
-	struct layout_hit hit;
-	char path[4096];
-};
-
-static int walk_file(struct walk *w)
-{
-	layout_parse(w->layout, w->path, &w->hit);
-	for (unsigned i = 0; w->hit.what == LAYOUT_FILE && i < w->hit.n; i++) {
-		struct key k;
-		int r = key_of(&k, &w->hit.files[i]);
-
-		if (r == 0)
-			r = w->each(w->ctx, &k);
-		if (r > 0)
-			return r;
-	}
-	return 0;
-}
-
-/* Takes the descriptor. */
-static int walk_dir(struct walk *w, int fd, size_t n, unsigned depth)
-{
-	DIR *d = fdopendir(fd);
-	struct dirent *e;
-	int r = 0;
-
-	if (!d) {
-		close(fd);
-		return 0;
-	}
-	while (r == 0 && w->seen++ < WALK_MOST && (e = readdir(d))) {
-		int len, sub;
-
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		len = snprintf(w->path + n, sizeof(w->path) - n, "%s%s", n ? "/" : "", e->d_name);
-		if (len < 0 || n + (size_t)len >= sizeof(w->path))
-			continue;
-		sub = depth < WALK_DEPTH && e->d_type != DT_REG
-			? mounts_open_sub(dirfd(d), e->d_name)
-			: -1;
-		r = sub >= 0 ? walk_dir(w, sub, n + (size_t)len, depth + 1) : walk_file(w);
-	}
-	closedir(d);
-	return r;
-}
-
-static int walk_source(struct fetch *f, struct walk *w)
-{
-	char why[200];
-	int base, fd, slot = dir_enter(f, w->s, why), r;
-
-	if (slot < 0)
-		return 0;
-	r = local_open_base(w->s, &base);
-	if (r == 0)
-		w->layout = source_layout(
-			w->s, &(struct source_facts){.two_tier = local_two_tier(base)});
-	dir_leave(f, slot); /* otherwise a long walk would count as hung */
-	if (r < 0)
-		return 0;
-	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	close(base);
-	w->path[0] = '\0';
-	return fd >= 0 ? walk_dir(w, fd, 0, 0) : 0;
-}
-
-int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx)
-{
-	struct sources *so = fetch_sources(f);
-	_cleanup_free_ struct walk *w = calloc(1, sizeof(*w));
-	int r = w ? 0 : -ENOMEM;
-
-	for (unsigned i = 0; r == 0 && i < so->n; i++) {
-		if (!so->list[i]->kind->local)
-			continue;
-		if (source_scans(so->list[i])) {
-			r = trees_each(f, so->list[i], each, ctx);
-			continue;
-		}
-		w->each = each;
-		w->ctx = ctx;
-		w->s = so->list[i];
-		r = walk_source(f, w);
-	}
-	sources_unref(so);
-	return r;
 }

@@ -234,7 +234,7 @@ static int snapshot_make(struct fs *fs, struct listing *l)
 	buf_clear(&l->text);
 	if (!l->plan || !l->plan->n)
 		return 0;
-	if (fetch_local(fs->fetch, scan_key, &s) > 0)
+	if (fetch_local(fs->fetch, l->plan, scan_key, &s) > 0)
 		log_warn("%s: listing cut off after %zu names from directory sources",
 			l->dir, l->n);
 	return drop_listed(fs, l);

@@ -271,6 +271,24 @@ const char *listing_component(const struct listing_plan *l, const char *path)
 										       : NULL;
 }
 
+bool listing_has(const struct listing_plan *l, const struct key *k)
+{
+	char id[KEY_ID_MAX], name[MODULE_NAME_MAX];
+	unsigned class = key_class(k);
+
+	key_id_prefix(k, id);
+	key_folded(k, name);
+	for (const struct listing_part *part = l->parts; part < l->parts + l->n; part++) {
+		const struct listing_range *g = &part->range;
+		size_t n = strlen(g->prefix);
+
+		if (g->classes[class] && strncmp(id, g->prefix, n) == 0 && !(g->whole && id[n]) &&
+			(!g->name[0] || strcmp(g->name, name) == 0))
+			return true;
+	}
+	return false;
+}
+
 unsigned listing_first_row(const struct listing_part *part)
 {
 	unsigned row = 0;

@@ -59,6 +59,9 @@ int listing_plan_of(const struct layout *l, const char *dir, struct listing_plan
  * directory. The component ends at a slash (a directory) or at the end of the path (a file). */
 const char *listing_component(const struct listing_plan *l, const char *path);
 
+/* Whether the directory can have an entry for the key. */
+bool listing_has(const struct listing_plan *l, const struct key *k);
+
 /* Whether a row of the part can print the name. If so, `range` gets the keys to look at. In parts other than
  * LISTING_IDS the row of listing_first_row() stands for all rows. */
 bool listing_row_of(const struct listing_plan *l, const struct listing_part *part, unsigned row,

@@ -6,6 +6,7 @@
 #include "base/util.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -416,24 +417,33 @@ static bool has_capitals(const struct artifact *a)
 	return strpbrk(a->m.code_file, CAPITALS) || strpbrk(a->m.debug_file, CAPITALS);
 }
 
-int plan_path(const struct source *s, const struct source_facts *facts, const struct artifact *a,
-	unsigned nth, struct buf *out, struct source_ask *ask)
+/* Goes through the paths of all ids. 1: p->out is the wanted path; 0: there is no such path; -errno. */
+static int plan_ids(struct plan *p, const struct artifact *a)
 {
-	struct plan p = {.s = s, .facts = facts, .left = nth, .out = out,
-		.sp = {.layout = source_layout(s, facts)}, .said = BUF_UP_TO(SAID_MOST)};
 	struct artifact v;
 	int r = 0;
 
-	if (!source_allows(s, a))
-		return -ENOENT;
-	for (p.sp.id = 0; r == 0 && p.sp.id < 3; p.sp.id++) {
-		if (id_variant(a, p.sp.id, &v) < 0)
+	p->sp.layout = source_layout(p->s, p->facts);
+	p->said = BUF_UP_TO(SAID_MOST);
+	if (!source_allows(p->s, a))
+		return 0;
+	for (p->sp.id = 0; r == 0 && p->sp.id < 3; p->sp.id++) {
+		if (id_variant(a, p->sp.id, &v) < 0)
 			continue;
-		p.late = is_late(&p, a->type);
-		r = plan_id(&p, &v);
+		p->late = is_late(p, a->type);
+		r = plan_id(p, &v);
 		if (r == 1)
 			break;
 	}
+	return r;
+}
+
+int plan_path(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct buf *out, struct source_ask *ask)
+{
+	struct plan p = {.s = s, .facts = facts, .left = nth, .out = out};
+	int r = plan_ids(&p, a);
+
 	buf_release(&p.said);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
@@ -444,4 +454,14 @@ int plan_path(const struct source *s, const struct source_facts *facts, const st
 	ask->any_case = !has_capitals(a);
 	ask->as_given = p.sp.casing == PLAN_AS_GIVEN;
 	return 0;
+}
+
+int source_paths(const struct source *s, const struct source_facts *facts, const struct artifact *a, struct buf *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	struct plan p = {.s = s, .facts = facts, .out = &path, .left = UINT_MAX};
+	int r = plan_ids(&p, a);
+
+	*out = p.said;
+	return r;
 }

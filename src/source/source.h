@@ -145,6 +145,10 @@ bool source_archives(const struct source *s);
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct source_ask *out);
 
+/* Writes all paths of the artifact below a directory source, each with its NUL, into the empty `out`. 0, -ENOMEM;
+ * -EFBIG: they are too many. */
+int source_paths(const struct source *s, const struct source_facts *facts, const struct artifact *a, struct buf *out);
+
 /* Plans the request for a file that a source may have beside artifacts ("index2.txt"). 0, -ENOMEM. */
 int source_file(const struct source *s, const char *path, struct source_ask *out);
 

@@ -85,6 +85,27 @@ symfs_mount both --cache "$TMP/store" --source "breakpad@$TMP/tree"
 tail -n 1 "$TMP/have" | grep -qx other.so || fail "both: $(tail -n 2 "$TMP/have")"
 [ "$(wc -l <"$TMP/have")" = $((COUNT + 22)) ] || fail "both: $(wc -l <"$TMP/have")"
 symfs_umount both
+
+# A listing reads only the directories of a source that can have files for it, in whatever case their names are.
+for i in 0 1 2 3 4 5 6 7 8 9; do
+  mkdir -p "$TMP/tree-ids/.build-id/A$i"
+  : >"$TMP/tree-ids/.build-id/A$i/1122334455667788990011223344556677889$i.debug"
+done
+symfs_mount ids --source "gdb@$TMP/tree-ids"
+read_for() { # DIRECTORY: prints what it lists, and sets $read
+  before=$(stat_of "$MNT_ids" listed_dirs)
+  ls "$MNT_ids/$1" >"$TMP/have"
+  read=$(($(stat_of "$MNT_ids" listed_dirs) - before))
+}
+for dir in gdb/.build-id/a3 debuginfod/buildid/a311223344556677889900112233445566778893 unified/a3; do
+  read_for $dir
+  [ $read = 1 ] && [ -s "$TMP/have" ] || fail "$dir: $(wc -l <"$TMP/have") names, $read directories"
+done
+read_for gdb/.build-id/b3
+[ $read = 0 ] && [ ! -s "$TMP/have" ] || fail "no such directory: $(cat "$TMP/have"), $read directories"
+read_for gdb/.build-id
+[ $read = 12 ] && [ "$(wc -l <"$TMP/have")" = 10 ] || fail "all: $(cat "$TMP/have"), $read directories"
+symfs_umount ids
 symfs_umount m
 
 # Each directory lists itself and the one above it, by their inode numbers.

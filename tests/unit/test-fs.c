@@ -375,7 +375,8 @@ void ticket_unref(struct ticket *t)
 }
 
 /* Once the file `more` is there, directory sources have a second file, and the store has one more. */
-int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx)
+int fetch_local(struct fetch *f, const struct listing_plan *plan, int (*each)(void *ctx, const struct key *k),
+	void *ctx)
 {
 	struct key k = {.type = FILETYPE_ELF_DEBUG}, more = {.type = FILETYPE_ELF_DEBUG};
 

@@ -241,6 +241,7 @@ static int walk_source(struct walk *w)
 	r = local_open_base(w->s, &base);
 	w->base = base;
 	w->facts = (struct source_facts){.two_tier = r == 0 && local_two_tier(base)};
+	w->seen = 0;
 	buf_clear(&w->places);
 	buf_clear(&w->found);
 	r = r == 0 ? find_places(w, slot) : 0;

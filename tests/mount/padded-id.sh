@@ -42,7 +42,8 @@ done
 rm -rf "${TMP:?}/$PADDED/crash.exe"
 : >"$TMP/asked"
 get miss $ID && fail "a file that is not there"
-grep -v /index2.txt "$TMP/asked" | tail -n 1 | grep -q "/$PADDED/crash.exe" || fail "the padded id is not the last: $(cat "$TMP/asked")"
+grep -v /index2.txt "$TMP/asked" | tail -n 1 | grep -q "/$PADDED/crash.exe" ||
+  fail "the padded id is not the last: $(cat "$TMP/asked")"
 [ "$(grep -c $PADDED "$TMP/asked")" = 1 ] || fail "requests by the padded id: $(cat "$TMP/asked")"
 : >"$TMP/asked"
 get miss $ID && fail "a file that is not there"

@@ -15,7 +15,7 @@ later="
 	src/scan: scan.h
 	tests: check-banned.sh check-completions.sh check-dwarf-oracle.sh check-frames-oracle.sh check-gsym-dwarf.sh
 	tests: check-gsym-embed.sh check-gsym-inputs.sh check-gsym-mutate.sh check-gsym-others.sh check-help.sh
-	tests: check-layouts.sh check-makefile.sh check-mount-helper.sh check-names.sh check-pdb-readers.sh
+	tests: check-layouts.sh check-mount-helper.sh check-names.sh check-pdb-readers.sh
 	tests: check-sym.sh check-symcache.sh check-units.sh
 	tests/bench: bucket.sh gdb-debuginfod.sh gsym-agree.sh gsym.sh httpdirfs.sh lib.sh pdb-mutated pdb-ranges.sh
 	tests/bench: pdb.sh scan-archives.sh serve-load serve.sh sparse.sh sym.sh symbolicate-llvm.sh symbolicate.sh

@@ -30,7 +30,7 @@ struct obj_format {
 	int (*heads)(struct view *v, uint64_t *heads, unsigned most);
 };
 
-/* A new format is one file, an extern and a number here, a row in formats.c, and a line in Makefile.am. */
+/* A new format is one file, an extern and a number here, a row in formats.c, and a line in src/sources.am. */
 extern const struct obj_format obj_bcsymbolmap;
 extern const struct obj_format obj_breakpad;
 extern const struct obj_format obj_elf;

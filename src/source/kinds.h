@@ -1,5 +1,5 @@
 /* The kinds of sources. A new kind is one file, an extern here, a row in kinds.c, and a line in
- * Makefile.am. Constant tables, any thread. */
+ * src/sources.am. Constant tables, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "source/source.h"

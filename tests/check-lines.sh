@@ -8,8 +8,9 @@ trap 'rm -rf "$tmp"' EXIT
 later="
 	src/base: buf.h
 	src/cmd: app.h cmd.h
+	src/derive: derive.h private.h
 	src/dwarf: dwarf.h
-	src/fetch: derive-private.h derive.h fetch-private.h fetch.h flight.h
+	src/fetch: fetch-private.h fetch.h flight.h
 	src/image: image.h
 	src/layout: tree.h
 	src/scan: scan.h

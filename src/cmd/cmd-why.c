@@ -9,7 +9,7 @@
 #include "cmd/no-source.h"
 #include "cmd/paint.h"
 #include "cmd/what.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "store/store.h"
 

@@ -2,7 +2,7 @@
  * thread that calls downloads_run() may use these functions. Threads of fetch/ deliver answers under `lock`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/fetch.h"
 
 #include <pthread.h>

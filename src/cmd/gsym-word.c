@@ -9,7 +9,7 @@
 #include "cmd/json.h"
 #include "cmd/what.h"
 #include "convert/from-pdb.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "obj/obj.h"
 #include "symb/wait.h"
 

@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/symbolicate.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "walk/walk.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #pragma once
 #define FUSE_USE_VERSION 314
 #include "base/buf.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "fs/fs.h"
 #include "fs/node.h"
@@ -240,7 +240,7 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 	enum fetch_need need, wait_answer *answer, struct node *node,
 	const struct fuse_file_info *fi);
 
-/* As wait_start(), but for a derived file (fetch/derive.h): `a` is the file to make. */
+/* As wait_start(), but for a derived file (derive/derive.h): `a` is the file to make. */
 int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
 	struct node *node, const struct fuse_file_info *fi);
 /* Starts to wait for the missing bytes of a READ. 0: `answer` will reply, with f->r as the result and

@@ -4,7 +4,7 @@
 #include "auth/tokens.h"
 #include "base/buf.h"
 #include "base/workers.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "http/fields.h"
 #include "http/http.h"

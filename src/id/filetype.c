@@ -45,7 +45,7 @@ static const struct filetype_row filetypes[FILETYPES] = {
 		TYPE_NAME_COUNTS | TYPE_ANONYMOUS | TYPE_ANY_BYTES | TYPE_ANY_PACKING},
 	[FILETYPE_PERFMAP] = {"perfmap", OBJECT_UNKNOWN, ID_DEBUG, NAME_DEBUG_FILE, "debug id", FILETYPE_NONE,
 		TYPE_DEBUG_NAME},
-	/* fetch/derive.c makes these files */
+	/* derive/derive.c makes these files */
 	[FILETYPE_GSYM] = {"gsym", OBJECT_UNKNOWN, ID_CODE, NAME_PATH, "id", FILETYPE_NONE,
 		TYPE_NAME_COUNTS | TYPE_MADE},
 	[FILETYPE_SYM] = {"sym", OBJECT_UNKNOWN, ID_CODE, NAME_PATH, "id", FILETYPE_NONE,

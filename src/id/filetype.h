@@ -82,7 +82,7 @@ enum filetype_flag {
 	TYPE_CAB = 1 << 12,	/* symbol stores may have the file as a cabinet: `x.pd_` */
 	TYPE_LEARNS = 1 << 13,  /* other files of the module may have the names and ids that a request lacks */
 	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms can be made from the file */
-	TYPE_MADE = 1 << 15,	/* symfs makes the file of another (fetch/derive.h); no source is asked for it */
+	TYPE_MADE = 1 << 15,	/* symfs makes the file of another (derive/derive.h); no source is asked for it */
 };
 
 /* The properties of a type. A new type needs an enumerator, a row in filetype.c, and rows in

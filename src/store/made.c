@@ -13,7 +13,7 @@ struct finding {
 };
 
 /* Whether the URL is that of a file which was made of this one: "MAKER of SHA256", or of two files,
- * "MAKER of SHA256 of SHA256" (fetch/derive.c). */
+ * "MAKER of SHA256 of SHA256" (derive/derive.c). */
 static bool is_made_of(const char *url, const char *sha256)
 {
 	size_t want = strlen(sha256);

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/jtext.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "gsym/gsym.h"
 #include "symb/symb.h"

@@ -2,7 +2,7 @@
  * after that thread has stopped waiting, so questions are reference-counted. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/fetch.h"
 
 #include <stdatomic.h>

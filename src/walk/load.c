@@ -1,7 +1,7 @@
 /* Gets Breakpad files for a stack walk: those that sources have, else those that symfs makes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "symb/wait.h"
 #include "walk/private.h"
 

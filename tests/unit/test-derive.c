@@ -1,7 +1,7 @@
 /* Tests files that are made from other files: a stored result or a remembered failure is answered
  * at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetches.h"
 #include "unit.h"
 

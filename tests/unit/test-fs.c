@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "store/browse.h"
 #include "fs/fs.h"

@@ -2,7 +2,7 @@
  * addresses need. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetch/fetch-private.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Derived files: makes each once, however many callers in however many processes wait, and remembers
  * conversions that failed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetch/fetch-private.h"
 #include "store/files/maker.h"
 

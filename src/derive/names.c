@@ -1,7 +1,7 @@
 /* Names of derived files: the inputs of each, and the key under which it is stored. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetch/fetch-private.h"
 
 #include <stdio.h>

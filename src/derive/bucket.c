@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "bucket/made.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetch/fetch-private.h"
 
 #include <stdio.h>

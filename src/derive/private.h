@@ -1,8 +1,8 @@
-/* Internals of the derive*.c files: struct conversion, and the table of conversions under way. */
+/* Internals of derive/, for its own files only: struct conversion, and the table of conversions under way. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/worker.h"
-#include "fetch/derive.h"
+#include "derive/derive.h"
 #include "fetch/follow.h"
 #include "base/hash.h"
 #include "id/key.h"
@@ -43,12 +43,12 @@ struct derive_kind {
 
 extern const struct derive_kind derive_gsym, derive_sym;
 
-/* (derive-gsym.c) The options of the worker process for this conversion. */
+/* (gsym.c) The options of the worker process for this conversion. */
 void derive_work_opts(struct conversion *c, struct gsym_work_lack *lack, bool *bare, struct gsym_work *out);
-/* (derive-gsym.c) Warns once if a worker process ran without a system-call filter. */
+/* (gsym.c) Warns once if a worker process ran without a system-call filter. */
 void derive_tell_bare(struct conversion *c, bool bare);
 
-/* ---- derive-names.c: the inputs and the key of a derived file ------------------------------- */
+/* ---- names.c: the inputs and the key of a derived file ------------------------------- */
 
 #define DERIVE_INPUTS 5 /* the most input types of one derived file */
 
@@ -59,14 +59,14 @@ unsigned derive_inputs(const struct artifact *a, struct artifact out[static DERI
 /* The key under which the derived file is stored if its input has type `of`. 0, -errno. */
 int derive_key_of(const struct artifact *a, enum filetype of, struct key *out);
 
-/* ---- derive-sym.c: Breakpad files ------------------------------------------------------------ */
+/* ---- sym.c: Breakpad files ------------------------------------------------------------ */
 
 /* Whether the program is wanted for its unwind rules or its code id, because the input is a debug file. A debug file
  * with a .debug_frame may have the rules of one assembler file only. `of`: the type of the input; `out`: the
  * program. */
 bool derive_code_of(const struct artifact *a, enum filetype of, struct artifact *out);
 
-/* ---- derive-table.c: conversions under way -------------------------------------------------- */
+/* ---- table.c: conversions under way -------------------------------------------------- */
 
 /* A caller that waits for a conversion. */
 struct making {
@@ -80,7 +80,7 @@ struct making {
 	void *ctx;
 };
 
-/* A request for a few addresses of a PDB or of a Breakpad file, answered from a part of it (derive-partial.c). */
+/* A request for a few addresses of a PDB or of a Breakpad file, answered from a part of it (partial.c). */
 struct partial {
 	struct derive *d;
 	atomic_uint refs;
@@ -173,11 +173,11 @@ struct derive {
 	pthread_cond_t answered, ended;
 	/* under lock */
 	struct conversion *conversions;
-	struct partial *partials; /* derive-partial.c */
+	struct partial *partials; /* partial.c */
 	struct partial_count partial_counts[PARTIAL_COUNTS]; /* slots by number; a newer PDB replaces an older one */
-	unsigned asked_workers; /* workers that read Breakpad files (derive-asked.c) */
+	unsigned asked_workers; /* workers that read Breakpad files (asked.c) */
 	pthread_cond_t asked_ended; /* one of these has ended */
-	/* derive-idle.c */
+	/* idle.c */
 	bool idles; /* derive_convert_idle() was called */
 	bool idler_runs;
 	pthread_t idler;
@@ -208,27 +208,27 @@ void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the ca
 void derive_asked(struct derive *d);
 void partial_stop(struct partial *p); /* under lock */
 
-/* ---- derive-asked.c: a few addresses of a Breakpad file -------------------------------------- */
+/* ---- asked.c: a few addresses of a Breakpad file -------------------------------------- */
 
 /* (workers) Converts what p->addrs need of p->whole; *fd: the GSYM. Returns what gsym_work() returns. */
 int partial_make_asked(struct partial *p, int *fd, struct err *e);
 /* Whether derive_partial() takes the Breakpad file. */
 bool partial_can_ask(const struct blob *whole);
 
-/* ---- derive-idle.c: conversions that no caller waits for ------------------------------------- */
+/* ---- idle.c: conversions that no caller waits for ------------------------------------- */
 
 /* Notes that the Breakpad file should be converted when no conversion is asked for. Nothing happens if
  * derive_convert_idle() was not called. */
 void idle_add(struct derive *d, const struct artifact *a);
 
-/* ---- derive-bucket.c: files that another server made ----------------------------------------- */
+/* ---- bucket.c: files that another server made ----------------------------------------- */
 
 /* (workers) Gets the file from the team's bucket, and publishes it. `url` as in the facts of the file that would be
  * made. 0: *out is the file. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others: the bucket
  * does not answer, its file is wrong, or the file cannot be stored. */
 int derive_from_bucket(struct conversion *c, const char *url, struct blob **out);
 
-/* ---- derive-lacks.c: other files that the input needs --------------------------------------- */
+/* ---- lacks.c: other files that the input needs --------------------------------------- */
 
 /* (workers) The worker process returned -EAGAIN and the file that it lacks. 0: a source is asked for the file.
  * -EAGAIN, -ENOENT: convert again with the files known now. Others: errors. */

@@ -4,7 +4,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "convert/frames.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetch/fetch-private.h"
 #include "obj/obj.h"
 

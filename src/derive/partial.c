@@ -1,6 +1,6 @@
 /* Answers for a few addresses of a PDB: a worker process reads the PDB, and this file supplies the ranges that the
  * worker asks for. They come from the stored file, or are fetched from a server. Of a Breakpad file the worker has
- * the whole (derive-asked.c). */
+ * the whole (asked.c). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/grow.h"
@@ -8,7 +8,7 @@
 #include "base/util.h"
 #include "base/workers.h"
 #include "convert/partial-work.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetch/fetch-private.h"
 
 #include <time.h>

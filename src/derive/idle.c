@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 
 #include <stdlib.h>
 

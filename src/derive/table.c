@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "base/workers.h"
-#include "fetch/derive-private.h"
+#include "derive/private.h"
 #include "fetch/fetch-private.h"
 #include "store/flights.h"
 
@@ -115,7 +115,7 @@ void derive_stop(struct derive *d)
 		partial_stop(p);
 }
 
-/* Ends the thread of derive-idle.c. After derive_stop() nothing starts it, and nothing is appended. */
+/* Ends the thread of idle.c. After derive_stop() nothing starts it, and nothing is appended. */
 static void idle_end(struct derive *d)
 {
 	struct idle_file *f;

@@ -100,7 +100,7 @@ _symfs_options()
 	mount-helper) _symfs_words "-o --options --listen --help" ;;
 	umount) _symfs_words "-l --lazy --help" ;;
 	wait) _symfs_words "--timeout --type $_symfs_common" ;;
-	get) _symfs_words "-o --output --type $_symfs_common" ;;
+	get) _symfs_words "-o --output --copy --type $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
 	core) _symfs_words "$_symfs_common" ;;
 	dsym) _symfs_words "--copyExecutable --ignoreNegativeCache --into --mount $_symfs_common" ;;

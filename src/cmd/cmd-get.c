@@ -17,6 +17,7 @@ struct get {
 	struct app app;
 	struct downloads all;
 	const char *out_path; /* the value of -o; NULL: the option is not given */
+	bool copy;	      /* print only paths of the store */
 	const char *word;     /* the word that is being read */
 	int worst;	      /* the worst exit status so far */
 	bool unnamed;	      /* no source could be asked for one of the files */
@@ -101,10 +102,15 @@ static int say_failed(const struct download *one)
 	return app_exit(one->r);
 }
 
-static int print_one(struct get *g, const struct download *one)
+static int print_one(struct get *g, struct download *one)
 {
+	struct err e = {0};
 	int r;
 
+	if (one->r == 0 && g->copy) {
+		one->r = fetch_copy(g->app.fetch, &one->key, &one->blob, &e);
+		snprintf(one->why, sizeof(one->why), "%.239s", e.text);
+	}
 	if (one->r < 0)
 		return say_failed(one);
 	if (g->app.settings.keep_seconds) /* 0 would unpin the file */
@@ -159,6 +165,7 @@ static int run_get(int argc, char **argv)
 	const char *type_word = NULL;
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "copy the file to FILE (one WHAT)", &g.out_path},
+		{"copy", 0, NULL, "copy a file of a directory source to the store", &g.copy},
 		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type_word}, {0}};
 	enum filetype type;
 	struct app_args args;
@@ -167,9 +174,11 @@ static int run_get(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc < 2 || (g.out_path && argc > 2)) {
+	if (argc < 2 || (g.out_path && (argc > 2 || g.copy))) {
 		fprintf(stderr, "symfs get: %s; try: symfs get --help\n",
-			argc < 2 ? "expected a path, an identifier, a key or a file" : "-o takes one WHAT");
+			argc < 2 ? "expected a path, an identifier, a key or a file" :
+			g.copy	 ? "-o and --copy name two places for the file; give one of them"
+				 : "-o takes one WHAT");
 		return EXIT_USAGE;
 	}
 	if (what_type(type_word, &type, &e) < 0) {
@@ -188,7 +197,7 @@ static int run_get(int argc, char **argv)
 
 const struct cmd cmd_get = {
 	.name = "get",
-	.args = "[-o FILE] [--type TYPE] WHAT...",
+	.args = "[-o FILE | --copy] [--type TYPE] WHAT...",
 	.help = "Downloads whole files and prints a local path for each, in order. WHAT is\n"
 		"LAYOUT/REST as below a mount, a path inside a mount, a build id, UUID or debug\n"
 		"id, a key as `symfs cache ls` prints it, or a program or library, whose debug\n"

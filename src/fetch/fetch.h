@@ -132,6 +132,11 @@ int fetch_local(struct fetch *f, const struct listing_plan *plan, int (*each)(vo
  * disk) */
 int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd);
 
+/* Publishes a copy of a file that a directory source serves in place, and replaces *b with the stored file. `k`: the
+ * key of the answer. A stored file stays as it is. 0; -EBADMSG: the file has changed to another; others: errors of this
+ * machine. (waits) */
+int fetch_copy(struct fetch *f, const struct key *k, struct blob **b, struct err *e);
+
 /* A line for each download under way: key, source, bytes, percent, rate, number of waiting callers. */
 void fetch_activity(struct fetch *f, struct buf *out);
 

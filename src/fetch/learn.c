@@ -344,3 +344,30 @@ int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct 
 	}
 	return r == -EBADMSG ? -EIO : r; /* an error of the store, not of the file */
 }
+
+int fetch_copy(struct fetch *f, const struct key *k, struct blob **b, struct err *e)
+{
+	struct blob_facts facts = *blob_facts(*b);
+	_cleanup_blob_ struct blob *stored = NULL;
+	struct draft *d;
+	int r;
+
+	if (blob_sha256(*b)[0])
+		return 0;
+	r = draft_new(&d, f->store, e);
+	if (r < 0)
+		return r;
+	r = draft_copy(d, blob_fd(*b), 0, blob_size(*b));
+	if (r < 0) {
+		draft_discard(d);
+		return err_set(e, r, "%s", err_text(r));
+	}
+	r = learn_publish(f, d, k, &facts, &stored, e);
+	if (r == -ESTALE) /* another file, which is as good, was stored meanwhile */
+		r = store_find(f->store, k, &stored);
+	if (r < 0)
+		return r;
+	blob_unref(*b);
+	*b = take(stored);
+	return 0;
+}

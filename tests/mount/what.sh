@@ -127,6 +127,24 @@ if command -v script >/dev/null; then
   upstream_clear "$URL_up"
 fi
 
+# ---- a file of a directory --------------------------------------------------------------------------
+rm -rf "$store"
+put_gdb "$TMP/root" "$debug" .debug
+of_root() { # OPTION WHAT
+  "$SYMFS" get --no-default-sources --cache "$store" --source "gdb@$TMP/root" "$@" >"$TMP/out" 2>"$TMP/err"
+}
+of_root prog && [ "$(cat "$TMP/out")" = "$TMP/root/$(gdb_path "$id" .debug)" ] ||
+  fail "in place: $(cat "$TMP/out" "$TMP/err")"
+of_root --copy "$id" || fail "--copy: $(cat "$TMP/err")"
+blob "get --copy" "$debug"
+copy=$(cat "$TMP/out")
+case $copy in "$store"/blobs/*) ;; *) fail "get --copy: $copy" ;; esac
+cp "$TMP/p/debug/libprog.so.debug" "$TMP/root/$(gdb_path "$id" .debug)"
+cmp -s "$copy" "$debug" || fail "the copy changed with the directory"
+of_root --copy "$id" && [ "$(cat "$TMP/out")" = "$copy" ] || fail "--copy again: $(cat "$TMP/out" "$TMP/err")"
+exits 2 get --copy -o "$TMP/prog.debug" "$id"
+put_gdb "$TMP/root" "$debug" .debug
+
 # ---- GSYM on the fly --------------------------------------------------------------------------------
 at=0x$(nm "$TMP/p/full/prog" | awk '/ main$/ { print $1 }')
 rm -rf "$store"

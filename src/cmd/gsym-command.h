@@ -38,6 +38,7 @@ struct gsym_file {
 	struct span file;
 	struct buf made; /* the GSYM that was made from a file of another format; used instead of `file` */
 	bool is_pdb;	 /* set by gsym_word_open(): `file` is a PDB, and `g` is not open */
+	uint64_t shift;	 /* set by gsym_word_open(): an address of the command line plus this is one of `g` */
 	struct gsym g;
 };
 

@@ -15,6 +15,7 @@
 
 struct lookup {
 	const struct gsym *g;
+	uint64_t shift;	      /* as in struct gsym_file */
 	struct gsym_pdb *pdb; /* used for look-ups instead of `g`; NULL: the file is not a PDB */
 	const char *path;
 	struct json *json; /* NULL: text */
@@ -27,7 +28,7 @@ static void look_up(struct lookup *l, uint64_t addr)
 {
 	struct gsym_hit hit;
 	struct err e = {0};
-	int r = l->pdb ? gsym_pdb_find(l->pdb, addr, &hit, &e) : gsym_lookup(l->g, addr, &hit, &e);
+	int r = l->pdb ? gsym_pdb_find(l->pdb, addr, &hit, &e) : gsym_lookup(l->g, addr + l->shift, &hit, &e);
 
 	if (r == -ENOENT)
 		r = 0, hit.n = 0;
@@ -127,6 +128,7 @@ static int open_for(struct lookup *l, struct gsym_file *o, struct gsym_run *run,
 			n >= MANY || (run->from_stdin && many_on_stdin()), &e);
 	else if (run->from_stdin || n >= MANY)
 		r = gsym_prepare(&o->g, &e);
+	l->shift = o->shift;
 	return r < 0 ? gsym_fail(l->path, &e) : -1;
 }
 

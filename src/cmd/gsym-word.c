@@ -19,8 +19,8 @@
 /* ---- a local file -------------------------------------------------------------------- */
 
 /* Whether the file is a program without debug information, so that its debug file is wanted. Also false for a file
- * that cannot be identified. */
-static bool lacks_debug(const char *path)
+ * that cannot be identified. *pdb: its PDB; without a name if the program names no PDB. */
+static bool lacks_debug(const char *path, struct artifact *pdb)
 {
 	_cleanup_close_ int fd = -1;
 	struct obj_slice s = {0};
@@ -31,8 +31,12 @@ static bool lacks_debug(const char *path)
 	if (path_open_file(path, &fd, &size, &e) < 0)
 		return false;
 	v = view_of_fd(fd, size);
-	return obj_identify(&v, 0, &s, &e) == 0 && s.worth.known && s.worth.debug == WORTH_NO_DEBUG && s.n_types &&
-	       filetype_is(s.types[0], TYPE_PROGRAM);
+	if (obj_identify(&v, 0, &s, &e) < 0 || !s.worth.known || s.worth.debug != WORTH_NO_DEBUG || !s.n_types ||
+		!filetype_is(s.types[0], TYPE_PROGRAM))
+		return false;
+	if (s.module.object == OBJECT_PE)
+		*pdb = (struct artifact){.type = FILETYPE_PDB, .m = s.module};
+	return true;
 }
 
 static int make_here(struct gsym_run *run, struct gsym_file *o, const char *path, struct err *e)
@@ -58,6 +62,25 @@ static int open_as_is(struct gsym_file *o, const char *path, struct err *e)
 	if (r == -ENOMSG)
 		map_release(&o->file);
 	return r;
+}
+
+/* Opens the PDB beside a program. -ENOENT: there is none, or it is of another build. */
+static int open_beside(struct gsym_file *o, const char *path, const struct artifact *pdb)
+{
+	_cleanup_free_ char *beside = NULL;
+	_cleanup_close_ int fd = -1;
+	struct obj_slice s;
+	struct err e = {0};
+	uint64_t size;
+	struct view v;
+	struct key k;
+
+	if (!pdb->m.debug_file[0] || key_of(&k, pdb) < 0 ||
+		asprintf(&beside, "%.*s%s", (int)(path_base(path) - path), path, pdb->m.debug_file) < 0 ||
+		path_open_file(beside, &fd, &size, &e) < 0)
+		return -ENOENT;
+	v = view_of_fd(fd, size);
+	return obj_check(&v, &k, &s, &e) == 1 ? open_as_is(o, beside, &e) : -ENOENT;
 }
 
 /* ---- a file that is fetched ---------------------------------------------------------- */
@@ -163,12 +186,16 @@ static int open_fetched(struct gsym_run *run, struct gsym_file *o, const char *w
 
 /* ---- words --------------------------------------------------------------------------- */
 
-static void say_own_symbols(const char *word, const struct err *e)
+/* Prints that a program's debug file is missing. `so` follows. */
+static void say_missing(const char *word, const struct artifact *pdb, const struct err *e, const char *so)
 {
-	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), why = BUF_UP_TO(4096);
+	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), why = BUF_UP_TO(4096), file = BUF_UP_TO(4096);
+	char id[MODULE_ID_TEXT];
 
-	fprintf(stderr, "symfs gsym: %s has no debug information, and its debug file cannot be had (%s): "
-		"names come from its own symbols\n", text_shown(word, true, &name), text_shown(e->text, true, &why));
+	if (pdb->m.debug_file[0])
+		buf_addf(&file, " %s (%s)", pdb->m.debug_file, module_debug_text(&pdb->m, id));
+	fprintf(stderr, "symfs gsym: %s has no debug information, and its debug file%s cannot be had (%s): %s\n",
+		text_shown(word, true, &name), buf_text(&file), text_shown(e->text, true, &why), so);
 }
 
 /* Makes and opens GSYM of a local file. -1: the GSYM is open; otherwise the exit status. */
@@ -179,23 +206,38 @@ static int open_made(struct gsym_run *run, struct gsym_file *o, const char *word
 	return make_here(run, o, word, &e) < 0 ? gsym_fail(word, &e) : -1;
 }
 
+/* Opens GSYM of the symbols that a program has itself. Returns as open_made(). */
+static int open_own(struct gsym_run *run, struct gsym_file *o, const char *word, const struct artifact *pdb,
+	const struct err *missing, int status)
+{
+	struct err e = {0};
+
+	if (make_here(run, o, word, &e) < 0) {
+		say_missing(word, pdb, missing, "it has no symbols either; name the "
+			"debug file in its place, or a source that has it");
+		return status;
+	}
+	if (pdb->m.debug_file[0])
+		o->shift = o->g.base; /* addresses mean the same with and without the PDB */
+	say_missing(word, pdb, missing, "names come from its own symbols");
+	return -1;
+}
+
 int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word)
 {
 	bool file = what_is_file(word);
-	struct err e = {0}, own = {0};
+	struct artifact pdb = {0};
+	struct err e = {0};
 	int r = file ? open_as_is(o, word, &e) : -ENOMSG, status = EXIT_LOCAL;
 
 	if (r != -ENOMSG)
 		return r < 0 ? gsym_fail(word, &e) : -1;
-	if (file && !lacks_debug(word))
+	if (file && !lacks_debug(word, &pdb))
 		return open_made(run, o, word);
-	r = open_fetched(run, o, word, &status, &e);
-	if (r == 0)
+	if (open_beside(o, word, &pdb) == 0 || open_fetched(run, o, word, &status, &e) == 0)
 		return -1;
-	if (file && r != -EINTR && make_here(run, o, word, &own) == 0) {
-		say_own_symbols(word, &e);
-		return -1;
-	}
+	if (file && e.code != -EINTR)
+		return open_own(run, o, word, &pdb, &e, status);
 	gsym_fail(word, &e);
 	return status;
 }

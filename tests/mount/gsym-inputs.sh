@@ -119,6 +119,24 @@ fi
 if [ -n "$pdb" ]; then
   create "$TMP/w/Msvc.pdb"
   both "symstore/$pdb" pdb
+  # The program leads to its PDB, on a source or beside it, and without the PDB to its exports, at the same addresses.
+  "$CLANG" -target x86_64-windows-msvc -g -gcodeview -c -o n.obj -x c - 2>pe.log <<'C' &&
+int work(int n) { return n * 4; }
+C
+    "$LINK" /nologo /dll /debug /pdb:Plain.pdb /Brepro /nodefaultlib /noentry /include:work /out:Plain.dll n.obj \
+      >pe.log 2>&1 || fail "a DLL without exports: $(cat pe.log)"
+  names() { "$SYMFS" addr2line --no-default-sources --cache "$TMP/store-pe" "$@" 0x1000 >out 2>said; }
+  mkdir alone
+  mv Msvc.dll Plain.dll alone
+  cp Msvc.pdb alone
+  names alone/Msvc.dll && grep -q '	work(int)@.*p\.c:1$' out || fail "the PDB beside a DLL: $(cat out said)"
+  mv Plain.pdb alone/Msvc.pdb
+  names alone/Msvc.dll && grep -q '	work$' out && grep -q 'its debug file Msvc\.pdb ([0-9a-f]*) cannot' said ||
+    fail "exports: $(cat out said)"
+  names --source "symstore@$URL_up/symstore" alone/Msvc.dll && grep -q '	work(int)@.*p\.c:1$' out ||
+    fail "the PDB of a source: $(cat out said)"
+  names alone/Plain.dll && fail "without PDB and exports: $(cat out)"
+  grep -q 'Plain\.pdb ([0-9a-f]*) cannot be had (.*): it has no symbols either; name' said || fail "Plain: $(cat said)"
 fi
 if [ -n "$uuid" ]; then
   create "$DSYM"

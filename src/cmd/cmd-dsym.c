@@ -13,6 +13,7 @@
 #include "obj/obj.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,10 +341,11 @@ static int failed_here(int r)
 /* The directory of the bundles, absolute: "STORE-dsym" if no option names one. */
 static int find_into(struct dsyms *d)
 {
-	if (d->into)
-		d->beside = path_absolute(d->into);
-	else if (asprintf(&d->beside, "%s-dsym", d->app.settings.cache_dir) < 0)
-		d->beside = NULL;
+	_cleanup_buf_ struct buf beside = BUF_UP_TO(PATH_MAX);
+
+	if (buf_addf(&beside, "%s-dsym", d->app.settings.cache_dir) < 0)
+		return -ENAMETOOLONG;
+	d->beside = path_absolute(d->into ? d->into : buf_text(&beside));
 	d->into = d->beside;
 	return d->beside ? 0 : -ENOMEM;
 }

@@ -59,6 +59,11 @@ plist "${debug%/Resources/*}/Info.plist" >"$TMP/info" || fail "Info.plist"
 grep -qx 'CFBundlePackageType	dSYM' "$TMP/info" || fail "Info.plist: $(cat "$TMP/info")"
 [ -z "$(find "$TMP/store-dsym" -name '*.??????' -type f)" ] || fail "temporary files: $(find "$TMP/store-dsym")"
 
+# A store that is named from the working directory.
+dsym 0 --no-default-sources --cache "$(realpath --relative-to=. "$TMP/store")" --source "scan@$TMP/far" "$U"
+[ "$(value "$U" DBGDSYMPath) $(value "$U" DBGSymbolRichExecutable)" = "$debug $program" ] ||
+  fail "a relative --cache: $(cat "$TMP/list")"
+
 # Several, of which one is missing: the list has them all, and the status says it.
 # shellcheck disable=SC2086
 dsym 1 $with --into "$TMP/into & more" "$U" "$OTHER" "$A" "$U" no-such-word

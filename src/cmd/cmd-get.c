@@ -129,7 +129,7 @@ static void got_one(void *ctx, struct download *one)
 	struct get *g = ctx;
 	int status = one->begun ? print_one(g, one) : EXIT_DONE;
 
-	g->unnamed |= one->begun && one->unnamed;
+	g->unnamed |= one->begun && one->unnamed && strcmp(one->why, FETCH_UNNAMED) == 0;
 	g->missing |= one->begun && one->r == -ENOENT;
 	g->worst = MAX(g->worst, status);
 }

@@ -299,7 +299,7 @@ static const char *file_text(const struct download *one, char room[static 280])
 	if (one->r == 0)
 		print_size((double)one->size, room);
 	else if (one->r == -ENOENT)
-		snprintf(room, 280, "%s", one->unnamed ? "not asked: " FETCH_UNNAMED : "missing");
+		snprintf(room, 280, "%s%s", one->unnamed ? "not asked: " : "missing", one->unnamed ? one->why : "");
 	else
 		snprintf(room, 280, "%s%s%.150s", err_text(one->r), one->why[0] ? ": " : "", one->why);
 	return room;

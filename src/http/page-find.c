@@ -120,7 +120,7 @@ static void add_pasted(struct page *p, const struct pasted_id *id, struct artifa
 	for (unsigned i = 0; i < n; i++) {
 		struct page_answer a = {.a = found[i], .rows = rows};
 
-		if (page_explain(p, false, &a) == 0 && a.state != PAGE_UNNAMED) {
+		if (page_explain(p, false, &a) == 0 && (!a.unnamed || strcmp(a.unnamed, FETCH_UNNAMED) != 0)) {
 			page_add_chip(p, &a);
 			shown++;
 		}

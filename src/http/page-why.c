@@ -81,6 +81,7 @@ int page_explain(struct page *p, bool ask, struct page_answer *out)
 	out->n = fetch_why(p->space->fetch, &out->a, ask ? &asking : NULL, out->rows, PAGE_ROWS);
 	out->n = MAX(out->n, 0);
 	out->state = state_of(out);
+	out->unnamed = out->state == PAGE_UNNAMED ? fetch_unnamed(p->space->fetch, &out->a) : NULL;
 	return 0;
 }
 
@@ -99,7 +100,7 @@ static const struct {
 	[PAGE_NOT_ASKED] = {"open", "not asked", "not stored; the link asks the sources"},
 	[PAGE_MISSING] = {"bad", "missing", "missing: no source has it"},
 	[PAGE_TROUBLE] = {"bad", "failed", "not stored, and a source that may have it failed"},
-	[PAGE_UNNAMED] = {"bad", "no source", FETCH_UNNAMED},
+	[PAGE_UNNAMED] = {"bad", NULL, NULL}, /* fetch_unnamed() has the words */
 };
 
 static const char *verdict_class(const char *verdict)
@@ -236,7 +237,7 @@ void page_add_answer(struct page *p, const struct page_answer *a)
 	html_raw(out, "<article class=\"file\">\n<h3>");
 	html_text(out, page_type_words(a->key.type));
 	html_addf(out, " <span class=\"state %s\">%s</span></h3>\n", states[a->state].class,
-		a->state == PAGE_UNNAMED ? fetch_unnamed(p->space->fetch, &a->a) : states[a->state].words);
+		a->unnamed ? a->unnamed : states[a->state].words);
 	html_raw(out, "<p class=\"key\"><code>");
 	html_text(out, key_text(&a->key, room));
 	html_raw(out, "</code></p>\n");
@@ -258,5 +259,5 @@ void page_add_chip(struct page *p, const struct page_answer *a)
 	html_query(out, key_text(&a->key, room));
 	html_raw(out, "\">");
 	html_text(out, page_type_words(a->key.type));
-	html_addf(out, ": %s</a>\n", states[a->state].chip);
+	html_addf(out, ": %s</a>\n", a->unnamed ? a->unnamed : states[a->state].chip);
 }

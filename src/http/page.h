@@ -51,12 +51,13 @@ enum page_state {
 	PAGE_NOT_ASKED, /* at least one source was not asked yet */
 	PAGE_MISSING,	/* no source has it, by their earlier answers */
 	PAGE_TROUBLE,	/* a source that may have it failed */
-	PAGE_UNNAMED	/* no source is configured that can have it */
+	PAGE_UNNAMED	/* no source can be asked for it */
 };
 struct page_answer {
 	struct artifact a;
 	struct key key;
 	enum page_state state;
+	const char *unnamed; /* PAGE_UNNAMED: fetch_unnamed(); else NULL */
 	struct blob *blob; /* PAGE_STORED: a reference */
 	bool best;	   /* no source has a better file than the stored one, by their earlier answers */
 	int n;		   /* rows of `rows` */

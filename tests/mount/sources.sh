@@ -259,10 +259,13 @@ grep -q 'a source needs the checksum of this file, which its program states' "$T
 symfs_serve nuget_page --config "$TMP/conf"
 # shellcheck disable=SC2154
 fetch_url "$URL_nuget_page/?path=$pdb" >"$TMP/page" || fail "the page"
+printf 'a crash\na.pdb 0C1033F7-8632-492E-91C6-C314B72E1920-ffffffff\nand its end\n' >"$TMP/crash"
+fetch_url --data-urlencode "path@$TMP/crash" "$URL_nuget_page/" >"$TMP/list" || fail "the page of a text"
 symfs_unserve nuget_page
-for said in why page; do
+"$SYMFS" warm --config "$TMP/conf" "$pdb" >"$TMP/warm" 2>&1
+for said in err why page list warm; do
   grep -q 'a source needs the checksum of this file' "$TMP/$said" || fail "$said: $(cat "$TMP/$said")"
-  grep -q 'no source is configured' "$TMP/$said" && fail "$said: $(cat "$TMP/$said")"
+  grep -q 'no source is configured\|to add one' "$TMP/$said" && fail "$said: $(cat "$TMP/$said")"
 done
 [ "$(upstream_count "$nuget" requests)" = 0 ] || fail "asked without a checksum"
 sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" \

@@ -509,10 +509,24 @@ static void hurry(void *ctx)
 		attempt_spread(at);
 }
 
+/* What the bucket sent, or does not have, is an error of the bucket. */
+static void fail_bucket(struct attempt *at, struct query *q, int error, const char *text)
+{
+	at->answering = q;
+	at->ask = q->ask;
+	attempt_fail(at, error, text);
+}
+
 /* Every spelling was a miss. */
 static void attempt_exhausted(struct attempt *at)
 {
-	int r = symstore_after(&at->wait, &at->facts, at->n_queries > 0, at->text);
+	int r;
+
+	if (at->lead[0] && at->n_queries) {
+		fail_bucket(at, at->queries, -EREMOTEIO, "the bucket's key object names bytes that are not there");
+		return;
+	}
+	r = symstore_after(&at->wait, &at->facts, at->n_queries > 0, at->text);
 
 	if (r == -EINPROGRESS)
 		return;
@@ -544,9 +558,7 @@ static bool follow_lead(struct attempt *at)
 	if (r == 0)
 		bucket_key_digest(&found.key, digest);
 	if (r < 0 || !strstr(q->ask.where, digest)) {
-		at->answering = q;
-		at->ask = q->ask;
-		attempt_fail(at, r == -ENOMEM ? r : -EREMOTEIO, "the bucket's key object is malformed");
+		fail_bucket(at, q, r == -ENOMEM ? r : -EREMOTEIO, "the bucket's key object is malformed");
 		return true;
 	}
 	memcpy(at->lead, found.sha256, sizeof(at->lead));

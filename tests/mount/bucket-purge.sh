@@ -62,6 +62,7 @@ scenario() { # NAME [ARGUMENTS of the store...]
   store=$1 ROOT=$TMP/root-$1
   shift
   mkdir "$ROOT"
+  rm -f "$TMP/s3.out" # of the store before it: it also says "listening on"
   "$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
     --hook "$TMP/hook" --log "$TMP/$store.requests" "$@" >"$TMP/s3.out" 2>"$TMP/s3.log" &
   s3_pid=$!

@@ -92,9 +92,13 @@ bad "the key object of another key"
 put elf_code "$id" "$TMP/p/full/prog"
 rm "$TMP/root/team/b/$put_sha"
 bad "a key object without the bytes"
+# An error of the bucket: that no other source has the file does not make it a miss.
+rm -rf "$TMP/store" "$TMP/up/buildid/$id"
+symfs get "debuginfod/buildid/$id/executable"
+[ $? = 3 ] && grep -q 'bytes that are not there' "$TMP/err" || fail "neither bytes nor upstream: $(cat "$TMP/err")"
 
 # ---- a remembered miss: a file that another server puts there is found -----------------------------------
-rm -rf "$TMP/root/team" "$TMP/store" "$TMP/up/buildid/$id"
+rm -rf "$TMP/root/team" "$TMP/store"
 symfs_serve one --config "$TMP/conf"
 code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$URL_one/buildid/$id/executable"; }
 [ "$(code)" = 404 ] || fail "a missing file: $(code)"

@@ -8,7 +8,6 @@ trap 'rm -rf "$tmp"' EXIT
 later="
 	src/base: buf.h
 	src/cmd: app.h cmd.h
-	src/derive: derive.h private.h
 	src/dwarf: dwarf.h
 	src/fetch: fetch-private.h fetch.h flight.h
 	src/image: image.h

@@ -3,7 +3,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -54,7 +53,7 @@ int partial_make_asked(struct partial *p, int *fd, struct err *e)
 	_cleanup_close_ int asked = memfd_create("addresses", MFD_CLOEXEC);
 	size_t n = p->n * sizeof(*p->addrs);
 	struct gsym_work o = {.seconds = SECONDS, .threads = 1, .stop = &p->stop, .form = GSYM_WORK_ASKED,
-		.memory = MEMORY / workers_most(), .unsandboxed = p->d->fetch->opts.allow_unsandboxed,
+		.memory = MEMORY / workers_most(), .unsandboxed = fetch_opts(p->d->fetch)->allow_unsandboxed,
 		.asked = asked};
 	int r;
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
+#include "obj/obj.h"
 #include "store/files/maker.h"
 
 #include <stdio.h>
@@ -490,7 +490,7 @@ static bool shared(struct conversion *c, struct blob **out)
 		return false;
 	c->asked_bucket = true;
 	snprintf(url, sizeof(url), "%s" MADE_OF "%s", c->kind->maker, c->input);
-	return derive_from_bucket(c, url, out) == 0;
+	return fetch_made(c->d->fetch, &c->key, url, &c->stop, out) == 0;
 }
 
 /* (workers) Continues after the input came, or a file that the conversion lacked. */

@@ -25,20 +25,20 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
  * (convert/from-ppdb.h). `lenient`, only for Breakpad files: a bad line is left out, and the rest is converted. */
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 
-/* *out: the Breakpad file that would be made if no source has the file `sym`. 0. -ENOENT: none is made: `sym` is not a
- * Breakpad file or has no debug id, or the option `synthesize` is off. (waits for the store's index) */
+/* *out: the Breakpad file that would be made if no source has the file `sym`. 0. -ENOENT: none is made, because `sym`
+ * is not a Breakpad file, has no debug id, or the option `synthesize` is off. (waits for the store's index) */
 int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifact *out);
 
-/* Why the Breakpad file `a` is missing, after derive_breakpad() wrote it, and derive_open() could not find its inputs. */
+/* Why the Breakpad file `a` of derive_breakpad() is missing, after derive_open() could not find its inputs. */
 const char *derive_breakpad_why(const struct artifact *a);
 
 /* The key of the derived file; `a` is an artifact that one of these functions wrote. 0, -ENOENT. */
 int derive_key(const struct artifact *a, struct key *out);
 
-/* Looks into the store only. `in` is the first input; NULL: use the stored input. 0: `f` is the answer, and the caller
- * must unref f->blob. f->r is negative if a recent conversion failed: -ENOENT, the input has nothing to convert;
- * -EBADMSG, the input is broken; -ETIMEDOUT, the conversion took too long; -ENOMEM, it needed too much memory.
- * -EAGAIN: the file is not stored, or a better input may exist. */
+/* Looks into the store only. `in` is the first input; NULL: use the stored input. 0: `f` is the answer, and f->blob
+ * is the caller's to unref. f->r is negative if a recent conversion failed: -ENOENT, the input has nothing to
+ * convert; -EBADMSG, the input is broken; -ETIMEDOUT, the conversion took too long; -ENOMEM, it needed too much
+ * memory. -EAGAIN: the file is not stored, or a better input may exist. */
 int derive_try(struct derive *d, const struct artifact *a, struct blob *in, struct fetched *f);
 
 /* Whether a file with this URL (blob_facts()), made as `a`, may have been made of an input that is not the best. */
@@ -68,8 +68,9 @@ void making_unref(struct making *m); /* NULL is fine */
  * server calls this; a command ends after its answer. */
 void derive_convert_idle(struct derive *d);
 
-/* Makes GSYM of a few addresses of the PDB `a`, and reads only the bytes that they need (convert/partial.h). `whole`:
- * the stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(); f->blob is GSYM that is not stored.
+/* Makes GSYM of a few addresses of the PDB `a`, and reads only the bytes that they need (convert/partial.h).
+ * `whole`: the stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(). The GSYM in f->blob is
+ * not stored.
  * f->r is an error of fetch_open(), or -EALREADY: use derive_open() instead, because the file is small or damaged, or
  * comes from front to back only. If much of the file was fetched, or a stored file was asked for often, all of the
  * file is converted later. At most PARTIAL_ADDRESSES_MOST addresses, or of a PDB DERIVE_WHOLE_MOST with `whole`.

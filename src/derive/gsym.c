@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
 
 #define SECONDS 120 /* the time limit of a worker process */
 /* Increase this number when the converter's output for the same input changes, or when it rejects other files. Stored
@@ -19,11 +18,9 @@ static void gsym_offer(const struct lack *l, struct gsym_work_file *out)
 
 void derive_work_opts(struct conversion *c, struct gsym_work_lack *lack, bool *bare, struct gsym_work *out)
 {
-	struct fetch *f = c->d->fetch;
-
 	*out = (struct gsym_work){.seconds = SECONDS, .stop = &c->stop, .form = derive_form(&c->a),
-		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&f->derives), 1u)),
-		.unsandboxed = f->opts.allow_unsandboxed, .bare = bare, .lack = lack};
+		.memory = derive_memory(c->d), .unsandboxed = fetch_opts(c->d->fetch)->allow_unsandboxed,
+		.bare = bare, .lack = lack};
 	gsym_offer(&c->alt, &out->alt);
 	gsym_offer(&c->package, &out->package);
 	out->units = (struct gsym_work_file){.ask = c->units.state == LACK_UNKNOWN,

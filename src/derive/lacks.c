@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "base/view.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
 #include "obj/obj.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -180,7 +179,7 @@ int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifac
 	bool windows = is_windows(&a.m), macho = a.m.object == OBJECT_MACHO;
 	struct key k;
 
-	if (sym->type != FILETYPE_BREAKPAD || !d->fetch->opts.synthesize || !sym->m.debug_id.set ||
+	if (sym->type != FILETYPE_BREAKPAD || !fetch_opts(d->fetch)->synthesize || !sym->m.debug_id.set ||
 		debug_id_is_nil(&sym->m.debug_id))
 		return -ENOENT;
 	a.m.path[0] = '\0';

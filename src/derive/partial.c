@@ -9,7 +9,6 @@
 #include "base/workers.h"
 #include "convert/partial-work.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
 
 #include <time.h>
 
@@ -259,10 +258,8 @@ static int make_blob(struct partial *p, struct blob **out, struct err *e)
 	struct partial_file ranges = {.await = partial_await, .read = partial_read, .ctx = p};
 	struct partial_file stored = {.await = whole_await, .read = whole_read, .ctx = p};
 	struct partial_file *file = p->whole ? &stored : &ranges;
-	struct fetch *f = p->d->fetch;
 	struct gsym_work o = {.seconds = SECONDS, .threads = 1, .stop = &p->stop,
-		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&f->derives), 1u)),
-		.unsandboxed = f->opts.allow_unsandboxed};
+		.memory = derive_memory(p->d), .unsandboxed = fetch_opts(p->d->fetch)->allow_unsandboxed};
 	struct blob_facts facts = {.verified = true};
 	int fd = -1, r;
 

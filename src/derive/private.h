@@ -32,8 +32,8 @@ enum derive_fault {
 struct derive_kind {
 	const char *name;   /* the source that the store notes: "gsym" */
 	enum filetype type; /* of the derived file */
-	/* The stored file's URL begins with these words. A file whose URL begins otherwise was made by another version
-	 * of symfs, and is made again. */
+	/* The stored file's URL begins with these words. A file whose URL begins otherwise was made by another
+	 * version of symfs, and is made again. */
 	const char *maker;
 	const char *faults[DERIVE_FAULTS]; /* names of the remembered misses */
 	bool wants_code; /* the program is an input, too: its unwind rules */
@@ -133,7 +133,7 @@ struct conversion {
 	struct follow follow; /* whether this process makes the file */
 	/* used only by the thread that runs the conversion: the ticket's callback, then one worker after the other */
 	enum derive_wants wants; /* the file that the ticket is for */
-	void (*got)(struct conversion *c, const struct fetched *f); /* takes this file; runs in the ticket's callback */
+	void (*got)(struct conversion *c, const struct fetched *f); /* takes it; runs in the ticket's callback */
 	struct blob *in;   /* the input */
 	struct key key;	   /* of the derived file if `in` is its input */
 	enum filetype of;  /* type of `in` */
@@ -142,7 +142,7 @@ struct conversion {
 	bool asked_published; /* a Breakpad file was asked for by the ids of `in` */
 	struct blob *published; /* that file; NULL: no source has it */
 	bool asked_code;   /* the program was asked for */
-	struct blob *code; /* the program, for its unwind rules; NULL: it was not found, or the input is the program */
+	struct blob *code; /* the program, for its unwind rules; NULL: not found, or it is the input */
 	char code_name[MODULE_NAME_MAX]; /* the name of `code`; "": not known */
 	char input[DERIVE_INPUT_NAME]; /* names the bytes of the chosen input, and of the program */
 	struct lack alt;     /* the file into which dwz moved shared parts */
@@ -192,6 +192,7 @@ struct derive {
 };
 
 unsigned derive_threads(void); /* the most conversions that run at once */
+uint64_t derive_memory(const struct derive *d); /* bytes that each of them may use */
 /* Starts the thread that sends heartbeats for the conversions that this process leads. Call it under the lock. */
 void derive_pulse(struct derive *d);
 /* Adds the caller to the conversion of the same file and inputs. If none runs, adds the caller to `fresh`, and puts
@@ -220,13 +221,6 @@ bool partial_can_ask(const struct blob *whole);
 /* Notes that the Breakpad file should be converted when no conversion is asked for. Nothing happens if
  * derive_convert_idle() was not called. */
 void idle_add(struct derive *d, const struct artifact *a);
-
-/* ---- bucket.c: files that another server made ----------------------------------------- */
-
-/* (workers) Gets the file from the team's bucket, and publishes it. `url` as in the facts of the file that would be
- * made. 0: *out is the file. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others: the bucket
- * does not answer, its file is wrong, or the file cannot be stored. */
-int derive_from_bucket(struct conversion *c, const char *url, struct blob **out);
 
 /* ---- lacks.c: other files that the input needs --------------------------------------- */
 

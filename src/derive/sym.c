@@ -5,7 +5,6 @@
 #include "base/util.h"
 #include "convert/frames.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
 #include "obj/obj.h"
 
 #include <stdio.h>
@@ -92,8 +91,7 @@ static int read_rules_of(struct conversion *c, const struct blob *in, int *fd, s
 {
 	bool bare = false;
 	struct frames_work w = {.stop = &c->stop, .bare = &bare,
-		.unsandboxed = c->d->fetch->opts.allow_unsandboxed,
-		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&c->d->fetch->derives), 1u))};
+		.unsandboxed = fetch_opts(c->d->fetch)->allow_unsandboxed, .memory = derive_memory(c->d)};
 	struct unwind_counts counts;
 	struct err own = {0};
 	int r;

@@ -6,7 +6,6 @@
 #include "base/util.h"
 #include "base/workers.h"
 #include "derive/private.h"
-#include "fetch/fetch-private.h"
 #include "store/flights.h"
 
 #include <string.h>
@@ -22,6 +21,11 @@ unsigned derive_threads(void)
 	return 1 + (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), THREADS_MOST - 1L);
 }
 
+uint64_t derive_memory(const struct derive *d)
+{
+	return gsym_work_memory() / (derive_threads() * MAX(atomic_load(fetch_makers(d->fetch)), 1u));
+}
+
 int derive_new(struct derive **out, struct fetch *f)
 {
 	struct derive *d = calloc(1, sizeof(*d));
@@ -34,7 +38,7 @@ int derive_new(struct derive **out, struct fetch *f)
 	}
 	d->fetch = f;
 	d->store = fetch_store(f);
-	atomic_fetch_add(&f->derives, 1);
+	atomic_fetch_add(fetch_makers(f), 1);
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->answered, NULL);
 	pthread_condattr_init(&by_clock);

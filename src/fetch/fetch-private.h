@@ -155,7 +155,7 @@ struct fetch {
 	struct no_ranges no_ranges[NO_RANGES];
 	uint64_t refused_until[REFUSED_SLOTS]; /* clock_ms() until which a source's refusal is not logged again */
 
-	atomic_uint derives; /* calls of derive_new(); all their conversions share one memory limit (any thread) */
+	atomic_uint makers; /* fetch_makers() (any thread) */
 	atomic_bool closing; /* set on the net thread; workers then stop long work */
 };
 
@@ -233,8 +233,6 @@ uint64_t was_find(struct fetch *f, uint64_t blob);
 /* Completes a request with identifiers from files of its module that are stored or being downloaded. `k`, its key,
  * becomes the key that the file is judged by and stored under. False: there is no such file. */
 bool learn_complete(struct fetch *f, struct artifact *a, struct key *k);
-/* Notes the identifiers of a file that was asked for by `k`, and was identified before it was stored. */
-void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
 /* Finds a stored file by any of its keys. *main: the key to put into the answer. 0, -ENOENT; others: errors of the
  * store. */
 int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main);

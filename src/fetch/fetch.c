@@ -60,6 +60,16 @@ struct store *fetch_store(struct fetch *f)
 	return f->store;
 }
 
+const struct fetch_opts *fetch_opts(const struct fetch *f)
+{
+	return &f->opts;
+}
+
+atomic_uint *fetch_makers(struct fetch *f)
+{
+	return &f->makers;
+}
+
 struct fetch_stats *fetch_stats(struct fetch *f)
 {
 	return &f->stats;

@@ -197,6 +197,19 @@ int fetch_why(struct fetch *f, const struct artifact *a, const struct fetch_aski
 const char *fetch_unnamed(struct fetch *f, const struct artifact *a);
 
 struct store *fetch_store(struct fetch *f);
+const struct fetch_opts *fetch_opts(const struct fetch *f);
+
+/* ---- for derive/, which makes files of fetched ones ------------- */
+
+/* The number of struct derive that use this fetch. All their conversions share one memory limit. */
+atomic_uint *fetch_makers(struct fetch *f);
+/* Notes the identifiers of a file that was asked for by `k`, and was identified before it was stored. */
+struct obj_slice;
+void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
+/* Gets a file that another server made from the team's bucket, and publishes it. `url` as in the facts of the file that
+ * would be made. 0: *out is the file. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others: the
+ * bucket does not answer, its file is wrong, or the file cannot be stored. (waits; not on the net thread) */
+int fetch_made(struct fetch *f, const struct key *k, const char *url, atomic_bool *stop, struct blob **out);
 
 /* How long a source took from the request to the head of the answer. The time before the request got its turn at the
  * host does not count. */

@@ -1,10 +1,9 @@
-/* Looks in the team's bucket for a file that another server made (GSYM), before this server makes it. */
+/* Looks in the team's bucket for a file that another server made (GSYM), before derive/ makes it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "bucket/made.h"
-#include "derive/private.h"
 #include "fetch/fetch-private.h"
 
 #include <stdio.h>
@@ -22,9 +21,9 @@ static void tell(struct fetch *f, const struct source *s, const struct net_reply
 	breaker_tell(f->breakers, s->origin, clock_ms(), &j, 0);
 }
 
-static int look(struct conversion *c, struct sources *so, const char *url, struct draft *d)
+static int look(struct fetch *f, struct sources *so, const struct key *k, const char *url, atomic_bool *stop,
+	struct draft *d)
 {
-	struct fetch *f = c->d->fetch;
 	const struct source *s = bucket_find(so);
 	struct net_reply reply;
 	uint8_t head[OBJ_HEAD];
@@ -34,34 +33,34 @@ static int look(struct conversion *c, struct sources *so, const char *url, struc
 
 	if (!breaker_may(f->breakers, s->origin, clock_ms(), why))
 		return -ENOENT;
-	r = bucket_get_made(f->net, so, &c->key, url, f->opts.max_file_size, d, &c->stop, &reply);
+	r = bucket_get_made(f->net, so, k, url, f->opts.max_file_size, d, stop, &reply);
 	tell(f, s, &reply, r);
 	if (r < 0)
 		return r;
 	n = pread(draft_fd(d), head, sizeof(head), 0);
-	return n > 0 && obj_may_be(c->key.type, head, (size_t)n) ? 0 : -EBADMSG;
+	return n > 0 && obj_may_be(k->type, head, (size_t)n) ? 0 : -EBADMSG;
 }
 
-int derive_from_bucket(struct conversion *c, const char *url, struct blob **out)
+int fetch_made(struct fetch *f, const struct key *k, const char *url, atomic_bool *stop, struct blob **out)
 {
-	struct sources *so = fetch_sources(c->d->fetch);
+	struct sources *so = fetch_sources(f);
 	const struct source *s = bucket_find(so);
 	struct blob_facts facts = {.verified = true, .fetched = clock_wall()};
 	char room[KEY_TEXT];
 	struct draft *d = NULL;
-	int r = s ? draft_new(&d, c->d->store, NULL) : -ENOENT;
+	int r = s ? draft_new(&d, f->store, NULL) : -ENOENT;
 
 	if (r == 0)
-		r = look(c, so, url, d);
+		r = look(f, so, k, url, stop, d);
 	if (r == 0) {
 		snprintf(facts.source, sizeof(facts.source), "%s", s->name);
 		snprintf(facts.url, sizeof(facts.url), "%s", url);
-		r = store_publish(c->d->store, take(d), &c->key, &facts, out, NULL);
+		r = store_publish(f->store, take(d), k, &facts, out, NULL);
 	}
 	if (r == 0)
-		log_debug(LOG_FETCH, "%s: from the bucket", key_text(&c->key, room));
+		log_debug(LOG_FETCH, "%s: from the bucket", key_text(k, room));
 	else if (r == -EBADMSG)
-		log_warn("%s: the bucket has a wrong file; it is made here", key_text(&c->key, room));
+		log_warn("%s: the bucket has a wrong file; it is made here", key_text(k, room));
 	draft_discard(d);
 	sources_unref(so);
 	return r;

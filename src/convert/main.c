@@ -29,14 +29,14 @@ struct other {
 };
 
 struct work {
-	unsigned threads, seconds;
-	uint64_t memory;
-	const char *form, *sandbox, *sym, *name, *code_id, *code_file;
+	unsigned threads;
+	const char *form, *sym, *name, *code_id, *code_file;
 	struct other alt, package, units;
 	struct unit *known; /* the units in `units`, sorted by id */
 	size_t n_known;
 	uint64_t *lacked;
 	size_t n_lacked, lacked_room;
+	struct gsym_work_lack lack;
 	struct worker_word word;
 };
 
@@ -98,7 +98,7 @@ static int find(void *ctx, const struct gsym_want *want, struct span *out)
 {
 	struct work *w = ctx;
 	struct other *o = want->kind == GSYM_ALT ? &w->alt : &w->package;
-	struct gsym_work_lack *lack = &w->word.lack;
+	struct gsym_work_lack *lack = &w->lack;
 
 	if (want->kind == GSYM_DWO)
 		return find_unit(w, want->dwo_id, out);
@@ -180,7 +180,7 @@ static int convert(struct work *o, struct span file, struct err *e)
 		gsym_set_last(w);
 	r = gsym_make(w, file, &opts, &made, e);
 	if (o->n_lacked && (r == 0 || r == -ENODATA)) {
-		o->word.lack.kind = GSYM_DWO;
+		o->lack.kind = GSYM_DWO;
 		qsort(o->lacked, o->n_lacked, sizeof(*o->lacked), compare_ids);
 		return err_set(e, -EAGAIN, "lacks %zu units", o->n_lacked);
 	}
@@ -213,28 +213,23 @@ static int convert_part(struct err *e)
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-static int work(struct work *w, struct err *e)
+static int work(struct work *w, char **argv, struct err *e)
 {
+	static const struct worker_filter filter = {
+		.more = {"set_robust_list", "rseq", "sched_yield", "sched_getaffinity"},
+		.threads = true, .done = "converted"};
 	bool partial = is_form(w, GSYM_WORK_PARTIAL);
-	const struct worker_filter filter = {.more = {"set_robust_list", "rseq", "sched_yield", "sched_getaffinity"},
-		.threads = true, .may_lack = strcmp(w->sandbox, WORKER_MAY) == 0, .done = "converted"};
 	struct span file = {0};
 	int r = partial ? 0 : map_fd(&file, WORKER_IN, e);
-	bool bare;
 
 	if (r < 0)
 		return r;
 	open_other(&w->alt, WORKER_ALT);
 	open_other(&w->package, WORKER_PACKAGE);
 	open_other(&w->units, WORKER_UNITS);
-	/* sysconf() reads /proc or /sys, which the filter puts out of reach. */
-	if (!w->threads)
-		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
-	worker_limit((uint64_t)w->seconds * w->threads, 4ull << 30, w->memory);
-	r = worker_filter(&filter, &bare, e);
+	r = worker_enter(argv, &filter, 4ull << 30, &w->word, e);
 	if (r < 0)
 		return r;
-	w->word.bare = bare;
 	if (partial)
 		return convert_part(e);
 	r = open_units(w);
@@ -243,19 +238,14 @@ static int work(struct work *w, struct err *e)
 
 int main(int argc, char **argv)
 {
+	_cleanup_buf_ struct buf more = BUF_UP_TO(1u << 20);
 	struct work w = {0};
 	struct err e = {0};
+	int r;
 
-	worker_version(argc, argv);
-	if (argc != 13) {
-		fputs("convert is started by symfs, and is no command\n", stderr);
-		return 2;
-	}
-	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
-	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
-	w.memory = strtoull(argv[3], NULL, 10);
-	w.form = argv[4];
-	w.sandbox = argv[5];
+	worker_arguments(argc, argv, 9);
+	w.threads = (unsigned)strtoul(argv[4], NULL, 10);
+	w.form = argv[5];
 	w.alt.word = argv[6];
 	w.package.word = argv[7];
 	w.units.word = argv[8];
@@ -263,13 +253,9 @@ int main(int argc, char **argv)
 	w.name = argv[10];
 	w.code_id = argv[11];
 	w.code_file = argv[12];
-	w.word.r = work(&w, &e);
-	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
-	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */
-	if (write_all(WORKER_WORDS, (const char *)&w.word, sizeof(w.word)) < 0)
-		_exit(3);
-	if (w.word.r == -EAGAIN && w.word.lack.kind == GSYM_DWO &&
-		write_all(WORKER_WORDS, (const char *)w.lacked, w.n_lacked * sizeof(*w.lacked)) < 0)
-		_exit(3);
-	_exit(0);
+	r = work(&w, argv, &e);
+	if (buf_add(&more, &w.lack, sizeof(w.lack)) < 0 ||
+		buf_add(&more, w.lacked, r == -EAGAIN ? w.n_lacked * sizeof(*w.lacked) : 0) < 0)
+		r = -ENOMEM;
+	worker_leave(&w.word, r, &e, more.p, more.n);
 }

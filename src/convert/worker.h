@@ -81,6 +81,3 @@ struct gsym_work {
  * -EPERM: no system-call filter can be set. Other errors come from this process. The text in `e` lacks its
  * subject, the name of the input. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
-
-/* Half of the machine's memory. */
-uint64_t gsym_work_memory(void);

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "base/workers.h"
 #include "derive/private.h"
+#include "priv/worker.h"
 #include "store/flights.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ unsigned derive_threads(void)
 
 uint64_t derive_memory(const struct derive *d)
 {
-	return gsym_work_memory() / (derive_threads() * MAX(atomic_load(fetch_makers(d->fetch)), 1u));
+	return worker_memory() / (derive_threads() * MAX(atomic_load(fetch_makers(d->fetch)), 1u));
 }
 
 int derive_new(struct derive **out, struct fetch *f)

@@ -17,37 +17,27 @@ static int pass(void *ctx, const char *p, size_t n)
 	return write_all(FRAMES_OUT, p, n);
 }
 
-static int work(struct frames_word *w, char **argv, struct err *e)
+static int work(struct worker_word *w, char **argv, struct unwind_counts *counts, struct err *e)
 {
-	const struct worker_filter filter = {.may_lack = strcmp(argv[3], FRAMES_MAY) == 0, .done = "read"};
+	static const struct worker_filter filter = {.done = "read"};
 	struct span file = {0};
 	int r = map_fd(&file, FRAMES_IN, e);
-	bool bare;
 
+	if (r == 0)
+		r = worker_enter(argv, &filter, FRAMES_TEXT_MOST, w, e);
 	if (r < 0)
 		return r;
-	worker_limit(strtoull(argv[1], NULL, 10), FRAMES_TEXT_MOST, strtoull(argv[2], NULL, 10));
-	r = worker_filter(&filter, &bare, e);
-	if (r < 0)
-		return r;
-	w->bare = bare;
 	/* The process ends after this file, so nothing needs to be found again to free it. */
 	dwarf_set_de_alloc_flag(0);
-	return frames_convert(file, pass, NULL, &w->counts, e);
+	return frames_convert(file, pass, NULL, counts, e);
 }
 
 int main(int argc, char **argv)
 {
-	struct frames_word w = {0};
+	struct unwind_counts counts = {0};
+	struct worker_word w = {0};
 	struct err e = {0};
 
-	worker_version(argc, argv);
-	if (argc != 4) {
-		fputs("frames is started by symfs, and is no command\n", stderr);
-		return 2;
-	}
-	w.r = work(&w, argv, &e);
-	snprintf(w.text, sizeof(w.text), "%.250s", e.text);
-	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */
-	_exit(write_all(FRAMES_WORD, &w, sizeof(w)) < 0 ? 3 : 0);
+	worker_arguments(argc, argv, 0);
+	worker_leave(&w, work(&w, argv, &counts, &e), &e, &counts, sizeof(counts));
 }

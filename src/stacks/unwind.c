@@ -3,8 +3,6 @@
 #include "stacks/unwind.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "convert/worker-private.h"
-#include "convert/worker.h"
 #include "dump/dump.h"
 #include "dump/state.h"
 #include "obj/obj.h"
@@ -23,7 +21,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define SECONDS 300	    /* of processor time */
 #define WAIT_SECONDS 86400 /* downloads take as long as fetch/ allows */
 #define VDSO "[vdso]"
 
@@ -288,14 +285,13 @@ static int take_frames(struct unwinding *w, int out, int ended, bool crashed, st
 /* ---- the program -------------------------------------------------------------------- */
 
 struct ends {
-	int task, out, word, socket[2];
+	int task, out, socket[2];
 };
 
 static void ends_close(struct ends *x)
 {
 	cleanup_close(&x->task);
 	cleanup_close(&x->out);
-	cleanup_close(&x->word);
 	cleanup_close(&x->socket[0]);
 	cleanup_close(&x->socket[1]);
 }
@@ -305,31 +301,13 @@ static int ends_open(struct ends *x, const struct unwinding *w)
 	_cleanup_buf_ struct buf task = BUF_UP_TO((size_t)1 << 30);
 	int r = put_task(w, &task);
 
-	*x = (struct ends){-1, -1, -1, {-1, -1}};
 	if (r < 0)
 		return r;
 	x->task = memfd_create("unwind-task", MFD_CLOEXEC);
 	x->out = memfd_create("unwind-out", MFD_CLOEXEC);
-	x->word = memfd_create("unwind-word", MFD_CLOEXEC);
-	if (x->task < 0 || x->out < 0 || x->word < 0 ||
-		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, x->socket) < 0)
+	if (x->task < 0 || x->out < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, x->socket) < 0)
 		return -errno;
 	return pwrite(x->task, task.p, task.n, 0) == (ssize_t)task.n ? 0 : -EIO;
-}
-
-static int start(const struct unwinding *w, struct ends *x, int memory, pid_t *pid, struct err *e)
-{
-	char seconds[16], room[32];
-	char *argv[] = {(char *)"unwind", seconds, room,
-		(char *)(w->how->unsandboxed ? UNWINDER_MAY : UNWINDER_MUST_NOT), NULL};
-	int r;
-
-	snprintf(seconds, sizeof(seconds), "%u", (unsigned)SECONDS);
-	snprintf(room, sizeof(room), "%llu", (unsigned long long)gsym_work_memory());
-	r = worker_start(NULL, argv, (const int[]){x->task, memory, x->out, x->word, x->socket[1]}, 5, pid, e);
-	cleanup_close(&x->socket[1]);
-	x->socket[1] = -1;
-	return r;
 }
 
 static int ended_by(int number, int r, struct err *e)
@@ -341,50 +319,42 @@ static int ended_by(int number, int r, struct err *e)
 		number == SIGXCPU ? " (it took too long)" : "");
 }
 
-/* What the program reports, or how it ended. */
-static int result(int word, int status, struct err *e)
+/* Names the program in the error of a run; what the program itself reported stays. */
+static int explain(const struct worker_end *end, int r, struct err *e)
 {
-	struct unwinder_word x;
-	struct err how = {0};
-	int r = worker_ended(status, &how);
-
-	if (r < 0 && WIFSIGNALED(status))
-		return ended_by(WTERMSIG(status), r, e);
-	if (r < 0)
-		return err_set(e, r, "the program that unwinds stacks ended with status %d", WEXITSTATUS(status));
-	if (pread(word, &x, sizeof(x), 0) != (ssize_t)sizeof(x))
-		return err_set(e, -EBADMSG, "the program that unwinds stacks reported nothing");
-	x.text[sizeof(x.text) - 1] = '\0';
-	if (x.r < 0)
-		return err_set(e, x.r == -EPERM || x.r == -ENOMEM ? x.r : -EBADMSG, "%s",
-			x.text[0] ? x.text : err_text(x.r));
-	return 0;
+	switch (end->how) {
+	case WORKER_GIVEN_UP:
+		return err_set(e, r, "the program that unwinds stacks was ended: %s", err_text(r));
+	case WORKER_DIED:
+		if (WIFSIGNALED(end->status))
+			return ended_by(WTERMSIG(end->status), r, e);
+		return err_set(e, r, "the program that unwinds stacks ended with status %d",
+			WEXITSTATUS(end->status));
+	case WORKER_SILENT:
+		return err_set(e, r, "the program that unwinds stacks reported nothing");
+	case WORKER_SAID:
+		return r == 0 || r == -EPERM || r == -ENOMEM ? r : -EBADMSG;
+	default:
+		return r;
+	}
 }
 
 static int unwind(struct unwinding *w, int memory, struct err *e)
 {
-	struct ends x;
-	int status = 0, r = ends_open(&x, w);
-	pid_t pid;
+	_cleanup_(ends_close) struct ends x = {-1, -1, {-1, -1}};
+	_cleanup_worker_end_ struct worker_end end = {.word = -1};
+	int r = ends_open(&x, w);
+	const struct worker_run run = {.name = "unwind", .done = "unwound", .verb = "unwind",
+		.wait_seconds = WAIT_SECONDS, .unsandboxed = w->how->unsandboxed, .stop = w->how->stop,
+		.serve = serve, .ctx = w, .socket = x.socket[0],
+		.fds = (const int[]){x.task, memory, -1, x.out, x.socket[1]}, .n = 5};
 
-	if (r < 0) {
-		ends_close(&x);
+	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
-	}
-	r = start(w, &x, memory, &pid, e);
-	if (r < 0) {
-		ends_close(&x);
-		return r;
-	}
 	w->socket = x.socket[0];
-	r = worker_wait(&(struct worker_waiting){.pid = pid, .seconds = WAIT_SECONDS, .stop = w->how->stop,
-		.serve = serve, .ctx = w, .socket = w->socket}, &status);
-	r = r < 0 ? err_set(e, r, "the program that unwinds stacks was ended: %s", err_text(r))
-		  : result(x.word, status, e);
-	if (r != -EINTR)
-		r = take_frames(w, x.out, r, WIFSIGNALED(status), e);
-	ends_close(&x);
-	return r;
+	r = explain(&end, worker_run(&run, &end, e), e);
+	return r == -EINTR || end.how == WORKER_UNSTARTED ? r
+		: take_frames(w, x.out, r, WIFSIGNALED(end.status), e);
 }
 
 /* ---- the program's stacks ----------------------------------------------------------- */

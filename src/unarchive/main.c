@@ -7,29 +7,22 @@
 #include "unarchive/unarchive.h"
 
 #include <locale.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#define SECONDS 300		 /* of processor time, and one more for each MiB of the archive */
-#define MEMORY (512ull << 20)	 /* a dictionary of xz or 7z can have up to 256 MiB */
-
-static int work(struct sender *s, const char *sandbox, struct err *e)
+static int work(struct sender *s, char **argv, struct err *e)
 {
-	const struct worker_filter filter = {.more = {"writev"}, .may_lack = strcmp(sandbox, "may") == 0,
-		.done = "unpacked"};
+	static const struct worker_filter filter = {.more = {"writev"}, .done = "unpacked"};
 	static uint8_t head[ARCHIVE_HEAD];
 	enum archive_kind kind;
+	struct worker_word word;
 	struct stat st;
-	bool bare;
 	ssize_t n;
 	int r;
 
 	if (fstat(WIRE_ARCHIVE, &st) < 0)
 		return err_set(e, -EBADMSG, "cannot be read: %s", err_text(errno));
-	worker_limit(SECONDS + ((uint64_t)st.st_size >> 20), 0, MEMORY);
 	setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive converts names to its character set */
-	r = worker_filter(&filter, &bare, e);
+	r = worker_enter(argv, &filter, 0, &word, e);
 	if (r < 0)
 		return r;
 	n = pread(WIRE_ARCHIVE, head, sizeof(head), 0);
@@ -45,14 +38,10 @@ int main(int argc, char **argv)
 	static struct sender s;
 	struct err e = {0};
 
-	worker_version(argc, argv);
-	if (argc != 4) {
-		fputs("unarchive is started by symfs, and is no command\n", stderr);
-		return 2;
-	}
-	s.limits.bytes = strtoull(argv[1], NULL, 10);
-	s.limits.members = strtoull(argv[2], NULL, 10);
-	sender_done(&s, work(&s, argv[3], &e), &e);
+	worker_arguments(argc, argv, 2);
+	s.limits.bytes = strtoull(argv[4], NULL, 10);
+	s.limits.members = strtoull(argv[5], NULL, 10);
+	sender_done(&s, work(&s, argv, &e), &e);
 	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */
 	_exit(0);
 }

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "unarchive/unarchive.h"
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/util.h"
 #include "priv/worker.h"
 
@@ -13,8 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #define RATIO_MOST 100u
 #define BYTES_FREE (256ull << 20)
@@ -22,6 +21,7 @@
 /* Ten times the processor time that the worker allows itself: many processes may share the processors. */
 #define WAIT_SECONDS 3000
 #define WAIT_SECONDS_PER_MIB 10
+#define MEMORY (512ull << 20) /* a dictionary of xz or 7z can have up to 256 MiB */
 #define LOOK_MS 200 /* between two checks of `stop` */
 
 enum stage {
@@ -55,24 +55,30 @@ uint64_t unarchive_bytes_most(uint64_t size)
 
 /* ---- the process --------------------------------------------------------------------- */
 
-static unsigned wait_seconds(int fd)
+static uint64_t mib_of(int fd)
 {
 	struct stat st;
-	uint64_t mib = fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size >> 20;
 
-	return (unsigned)MIN(WAIT_SECONDS + mib * WAIT_SECONDS_PER_MIB, (uint64_t)UINT_MAX);
+	return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size >> 20;
 }
+
+static const struct worker_run texts = {.name = "unarchive", .done = "unpacked", .verb = "unpack",
+	.unstarted = "was not unpacked"};
 
 static int start(struct unarchive *u, int fd, int socket, struct err *e)
 {
 	char bytes[32], members[32];
-	char *argv[] = {(char *)"unarchive", bytes, members, (char *)(u->opts.unsandboxed ? "may" : "must-not"),
-		NULL};
-	const int fds[] = {fd, socket};
+	struct worker_run run = texts;
 
+	run.program = u->opts.program;
+	run.seconds = (unsigned)MIN(WORKER_SECONDS + mib_of(fd), (uint64_t)UINT_MAX);
+	run.memory = MEMORY;
+	run.unsandboxed = u->opts.unsandboxed;
+	run.words[0] = bytes;
+	run.words[1] = members;
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)u->opts.limits.bytes);
 	snprintf(members, sizeof(members), "%llu", (unsigned long long)u->opts.limits.members);
-	return worker_start(u->opts.program, argv, fds, 2, &u->pid, e) < 0 ? err_wrap(e, "was not unpacked") : 0;
+	return worker_begin(&run, (const int[]){fd, socket}, 2, &u->pid, e);
 }
 
 int unarchive_over(struct unarchive **out, const struct unarchive_opts *o, int socket, struct err *e)
@@ -107,7 +113,8 @@ int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int f
 	struct unarchive *u = NULL;
 	int pair[2], r;
 
-	sized.wait_seconds = o->wait_seconds ? o->wait_seconds : wait_seconds(fd);
+	sized.wait_seconds = o->wait_seconds ? o->wait_seconds
+		: (unsigned)MIN(WAIT_SECONDS + mib_of(fd) * WAIT_SECONDS_PER_MIB, (uint64_t)UINT_MAX);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "was not unpacked: %s", err_text(errno));
 	/* The system's default may have no room for a whole message. */
@@ -127,16 +134,10 @@ int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int f
 /* Waits for the end of the worker, and ends it after a second. Returns the status of waitpid(). */
 static int reap(struct unarchive *u)
 {
-	_cleanup_close_ int fd = u->pid ? (int)syscall(SYS_pidfd_open, u->pid, 0) : -1;
-	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int status = 0;
 
-	if (!u->pid)
-		return 0;
-	if (fd < 0 || poll(&p, 1, 1000) <= 0)
-		kill(u->pid, SIGKILL);
-	while (waitpid(u->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	if (u->pid)
+		process_wait(u->pid, 1000, &status);
 	u->pid = 0;
 	return status;
 }
@@ -170,19 +171,15 @@ static int over(struct unarchive *u, int r)
 /* The worker closed its socket without WIRE_DONE. */
 static int died(struct unarchive *u)
 {
-	int status = reap(u);
+	int status = reap(u), r = worker_ended(&texts, status, &u->e);
 
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-		return over(u, err_set(&u->e, -EFBIG, "takes too long to unpack"));
-	if (WIFSIGNALED(status))
-		return over(u, err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker was ended by signal %d",
-			WTERMSIG(status)));
-	/* The dynamic loader ends with 127: the archive is not at fault. */
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return over(u, err_set(&u->e, -EIO, "was not unpacked: the worker cannot start; restart symfs after "
-			"an upgrade of symfs or its libraries"));
-	return over(u, err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker ended with status %d",
-		WIFEXITED(status) ? WEXITSTATUS(status) : -1));
+	if (r == -ETIMEDOUT)
+		r = -EFBIG;
+	if (r == -ENOMEM) /* by reap(), or because memory is short */
+		r = err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker was ended by signal %d", SIGKILL);
+	if (r == 0)
+		r = err_set(&u->e, -EBADMSG, "cannot be unpacked: the worker ended with status 0");
+	return over(u, r);
 }
 
 static int confused(struct unarchive *u)

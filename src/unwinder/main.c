@@ -7,7 +7,6 @@
 #include "priv/worker.h"
 #include "unwinder/unwinder.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -44,40 +43,27 @@ static int ask_file(void *ctx, const struct unwinder_ask *ask)
 	return write_all(UNWINDER_SOCKET, ask, sizeof(*ask)) < 0 ? -1 : receive(&f);
 }
 
-static int work(struct unwinder_word *w, char **argv, struct err *e)
+static int work(struct worker_word *w, char **argv, struct err *e)
 {
 	struct unwinder u = {.memory = UNWINDER_MEMORY, .file = ask_file, .put = put};
 	/* libelf calls newfstatat and fcntl; descriptors of files come by recvmsg. */
-	const struct worker_filter filter = {.more = {"newfstatat", "fcntl", "fcntl64", "recvmsg"},
-		.may_lack = strcmp(argv[3], UNWINDER_MAY) == 0, .done = "unwound"};
+	static const struct worker_filter filter = {.more = {"newfstatat", "fcntl", "fcntl64", "recvmsg"},
+		.done = "unwound"};
 	struct span task = {0};
 	int r = map_fd(&task, UNWINDER_TASK, e);
-	bool bare;
 
-	if (r < 0)
-		return r;
-	worker_limit(strtoull(argv[1], NULL, 10), (uint64_t)UNWINDER_FRAMES_MOST * 2 * sizeof(struct unwinder_record),
-		strtoull(argv[2], NULL, 10));
-	r = worker_filter(&filter, &bare, e);
-	if (r < 0)
-		return r;
-	w->bare = bare;
-	r = unwinder_task(&u, task.p, task.n);
+	if (r == 0)
+		r = worker_enter(argv, &filter, UNWINDER_FRAMES_MOST * 2ull * sizeof(struct unwinder_record), w, e);
+	if (r == 0)
+		r = unwinder_task(&u, task.p, task.n);
 	return r < 0 ? r : unwinder_run(&u, e);
 }
 
 int main(int argc, char **argv)
 {
-	struct unwinder_word w = {0};
+	struct worker_word w = {0};
 	struct err e = {0};
 
-	worker_version(argc, argv);
-	if (argc != 4) {
-		fputs("unwind is started by symfs, and is no command\n", stderr);
-		return 2;
-	}
-	w.r = work(&w, argv, &e);
-	snprintf(w.text, sizeof(w.text), "%.240s", e.text);
-	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */
-	_exit(write_all(UNWINDER_WORD, &w, sizeof(w)) < 0 ? 3 : 0);
+	worker_arguments(argc, argv, 0);
+	worker_leave(&w, work(&w, argv, &e), &e, NULL, 0);
 }

@@ -4,14 +4,9 @@
 #pragma once
 #include <stdint.h>
 
-/* The program's descriptors: the task; the memory of the unwound program; the frames; the result; and a socket for
- * files of modules. */
-enum { UNWINDER_TASK = 3, UNWINDER_MEMORY = 4, UNWINDER_OUT = 5, UNWINDER_WORD = 6, UNWINDER_SOCKET = 7 };
-
-/* Its arguments: seconds of processor time, bytes of memory, and one of these words: whether the program may run
- * without a system-call filter if the system cannot set one. */
-#define UNWINDER_MAY "may"
-#define UNWINDER_MUST_NOT "must-not"
+/* The program's descriptors, besides WORKER_WORD: the task; the memory of the unwound program; the frames; and a
+ * socket for files of modules. */
+enum { UNWINDER_TASK = 3, UNWINDER_MEMORY = 4, UNWINDER_OUT = 6, UNWINDER_SOCKET = 7 };
 
 /* Most frames of one thread, and of all. */
 #define UNWINDER_DEPTH_MOST 20000u
@@ -59,10 +54,4 @@ struct unwinder_ask {
 };
 struct unwinder_file {
 	int32_t r;
-};
-
-struct unwinder_word {
-	int32_t r;
-	uint32_t bare; /* not 0: the program ran without a filter */
-	char text[248];
 };

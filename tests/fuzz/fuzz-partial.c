@@ -102,13 +102,16 @@ static void flood(void)
 
 static void send_word(struct script *s)
 {
-	struct worker_word word;
+	struct {
+		struct worker_word word;
+		struct gsym_work_lack lack;
+	} x;
 
-	memset(&word, 'x', sizeof(word));
-	word.r = -(int)next_byte(s);
-	word.bare = false;
-	next_bytes(s, &word.lack.kind, sizeof(word.lack.kind));
-	say(WORKER_WORDS, &word, sizeof(word));
+	memset(&x, 'x', sizeof(x));
+	x.word.r = -(int)next_byte(s);
+	x.word.bare = false;
+	next_bytes(s, &x.lack.kind, sizeof(x.lack.kind));
+	say(WORKER_WORD, &x, sizeof(x));
 }
 
 /* By the kernel's action, because a sanitizer has handlers of its own. */
@@ -128,7 +131,7 @@ static void run_operation(struct script *s)
 	case OP_TAKE_ALL: while (take_packet(20)); break;
 	case OP_FLOOD: flood(); break;
 	case OP_OUT: send_raw(s, WORKER_OUT); break;
-	case OP_WORDS: send_raw(s, WORKER_WORDS); break;
+	case OP_WORDS: send_raw(s, WORKER_WORD); break;
 	case OP_WORD: send_word(s); break;
 	case OP_SHUTDOWN: shutdown(WORKER_IN, (int)next_byte(s) % 3); break;
 	case OP_CLOSE: close(WORKER_IN + (int)next_byte(s) % 3); break;

@@ -65,7 +65,7 @@ static void say_full(void)
 {
 	struct worker_word word = {.r = -ENOMEM};
 
-	_exit(write(WORKER_WORDS, &word, sizeof(word)) == sizeof(word) ? 0 : 3);
+	_exit(write(WORKER_WORD, &word, sizeof(word)) == sizeof(word) ? 0 : 3);
 }
 
 static void obey(struct span file)

@@ -4,7 +4,7 @@
 #include "base/sanitized.h"
 #include "base/util.h"
 #include "convert/frames.h"
-#include "frames/wire.h"
+#include "priv/worker.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -111,6 +111,11 @@ START_TEST(says_why_not)
 }
 END_TEST
 
+struct frames_word {
+	struct worker_word word;
+	struct unwind_counts counts;
+};
+
 /* What frames_text() returns when a program sends this word and ends. */
 static int run_word(const struct frames_word *word, bool *bare)
 {
@@ -126,7 +131,7 @@ static int run_word(const struct frames_word *word, bool *bare)
 	snprintf(file, sizeof(file), "%s/word", dir);
 	f = fopen(program, "we");
 	ck_assert_ptr_nonnull(f);
-	fprintf(f, "#!/bin/sh\nexec /bin/cat %s >&%d\n", file, FRAMES_WORD);
+	fprintf(f, "#!/bin/sh\nexec /bin/cat %s >&%d\n", file, WORKER_WORD);
 	fchmod(fileno(f), 0700);
 	fclose(f);
 	f = fopen(file, "we");
@@ -148,16 +153,16 @@ START_TEST(doubts_the_word)
 {
 	static const int plain[] = {0, -ENODATA, -ENOTSUP, -ENOMSG, -EFBIG, -EPERM, -ENOMEM, -EBADMSG},
 		others[] = {-EINTR, -ETIME, -ETIMEDOUT, -EAGAIN, -ENOENT, INT_MIN, 1};
-	struct frames_word word = {.bare = 2};
+	struct frames_word word = {.word.bare = 2};
 	bool bare = false;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(plain); i++, bare = false) {
-		word.r = plain[i];
+		word.word.r = plain[i];
 		ck_assert_int_eq(run_word(&word, &bare), plain[i]);
 		ck_assert(bare);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
-		word.r = others[i];
+		word.word.r = others[i];
 		ck_assert_int_eq(run_word(&word, &bare), -EBADMSG);
 	}
 }

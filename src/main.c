@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/commands.h"
+#include "cmd/complete.h"
 #include "cmd/secrets.h"
 
 #include <fcntl.h>
@@ -45,6 +46,8 @@ int main(int argc, char **argv)
 		return c->run(argc - 1, argv + 1);
 	if (is_mount(argc, argv))
 		return cmd_mount.run(argc, argv);
+	if (argc == 2 && strncmp(argv[1], COMPLETE_OPTION, strlen(COMPLETE_OPTION)) == 0)
+		return commands_complete(argv[1] + strlen(COMPLETE_OPTION));
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return cmd_version.run(1, argv);
 	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {

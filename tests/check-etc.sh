@@ -67,21 +67,10 @@ for file in "$top"/src/source/source*.c; do
 done
 [ $shown -ge 35 ] || complain "only $shown keys in .symfs/config"
 
-# The layouts are those of the program, but for those that no server has.
-tr '\n' ' ' <"$top/src/layout/layouts.c" | grep -oE '\{"[a-z_0-9]+", "[a-z_0-9]+", [^{}]*\}' |
-  grep -v LAYOUT_MOUNT_ONLY |
-  sed 's/^{"\([a-z_0-9]*\)".*/\1/' | sort >"$tmp/layouts"
-[ "$(wc -l <"$tmp/layouts")" -ge 11 ] || complain "only $(wc -l <"$tmp/layouts") layouts"
-tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*symfs-layouts(7) shows each[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
-  grep . | sort | diff "$tmp/layouts" - >"$tmp/out" || complain "the layouts of etc/symfs.conf: $(cat "$tmp/out")"
-
-# The types of files are those of the program, in the sample and in the manual, but for the three that no
-# request names.
+# The types of files in the manual are those of the program, but for the three that no request names.
 sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" |
   grep -vxE 'none|gsym|sym|elf_dwo' | sort >"$tmp/types"
 [ "$(wc -l <"$tmp/types")" -ge 18 ] || complain "only $(wc -l <"$tmp/types") types"
-tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*for these file types only[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
-  grep . | sort | diff "$tmp/types" - >"$tmp/out" || complain "the types of etc/symfs.conf: $(cat "$tmp/out")"
 sed -n '/^\.It Cm filetypes/,/^The default/p' "$top/man/symfs.conf.5.in" | sed -n '2,$s/^\.Cm //p' |
   tr -sc 'a-z0-9_' '\n' |
   grep . | sort | diff "$tmp/types" - >"$tmp/out" || complain "the types of symfs.conf(5): $(cat "$tmp/out")"

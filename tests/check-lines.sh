@@ -13,7 +13,7 @@ later="
 	src/image: image.h
 	src/layout: tree.h
 	src/scan: scan.h
-	tests: check-banned.sh check-completions.sh check-dwarf-oracle.sh check-frames-oracle.sh check-gsym-dwarf.sh
+	tests: check-banned.sh check-dwarf-oracle.sh check-frames-oracle.sh check-gsym-dwarf.sh
 	tests: check-gsym-embed.sh check-gsym-inputs.sh check-gsym-mutate.sh check-gsym-others.sh check-help.sh
 	tests: check-layouts.sh check-mount-helper.sh check-names.sh check-pdb-readers.sh
 	tests: check-sym.sh check-symcache.sh check-units.sh

@@ -13,7 +13,7 @@ static int run_addr2line(int argc, char **argv)
 	const struct opt own[] = {
 		{"stdin", 0, NULL, "read addresses from stdin, one a line", &run.from_stdin},
 		{"plain-names", 0, NULL, "omit parameters from names of a PDB", &run.plain_names},
-		{"arch", 0, "NAME", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
+		{"arch", 0, "ARCH", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
 		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type},
 		{0},
 	};

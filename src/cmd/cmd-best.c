@@ -214,7 +214,7 @@ static int run_best(int argc, char **argv)
 	const char *purpose = NULL, *object = NULL;
 	const struct opt own[] = {
 		{"for", 0, "symtab|debug|unwind", "the purpose of the file", &purpose},
-		{"object-type", 0, "TYPE", "the platform, if the path does not show it", &object}, {0}};
+		{"object-type", 0, "OBJECT", "the platform, if the path does not show it", &object}, {0}};
 	struct sigaction act = {.sa_handler = on_interrupt};
 	struct err e = {0};
 	int status;

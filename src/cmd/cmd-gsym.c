@@ -96,7 +96,7 @@ static int run_gsym(int argc, char **argv)
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "create: the output; - is the standard output", &run.out},
 		{"format", 0, "v1|object", "create: the form of the output (v1)", &run.format},
-		{"arch", 0, "NAME", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
+		{"arch", 0, "ARCH", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
 		{"threads", 0, "N", "create: up to 8 threads (all processors)", &run.threads},
 		{"embed", 0, NULL, "create: write a copy of FILE with GSYM in it", &run.embed},
 		{"shorten-cpp", 0, NULL, "omit default template arguments from names",

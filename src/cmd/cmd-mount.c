@@ -222,5 +222,6 @@ const struct cmd cmd_mount = {
 	.examples = {"symfs mount --source debian ~/symbols",
 		"symfs mount -f -o allow_other,exact_size /run/symfs"},
 	.configured = true,
+	.offer = mount_options_offer,
 	.run = run_mount,
 };

@@ -436,7 +436,7 @@ static int run_sym(int argc, char **argv)
 		{"cfi-only", 0, NULL, "only the unwind rules", &run.cfi_only},
 		{"counts", 0, NULL, "report counts of unwind rules and their gaps", &run.counts},
 		{"name", 0, "NAME", "the name of the module (from its files)", &run.name},
-		{"arch", 0, "NAME", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
+		{"arch", 0, "ARCH", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
 		{0},
 	};
 	int status = app_options(&run.args, &cmd_sym, own, &argc, argv);

@@ -198,7 +198,7 @@ static int run_token(int argc, char **argv)
 	struct token_command c = {0};
 	const struct opt own[] = {
 		{"file", 0, "FILE", "the file of the tokens, as of symfs serve", &c.file},
-		{"rights", 0, "LIST", "add: read, upload, try, purge, added; read", &c.rights},
+		{"rights", 0, "RIGHTS", "add: read, upload, try, purge, added; read", &c.rights},
 		{"expires", 0, "TIME", "add: the token is valid for this time: 90d", &c.expires},
 		{"namespace", 0, "NAME", "add: the namespace of the client; public", &c.space},
 		{0},

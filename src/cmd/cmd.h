@@ -18,6 +18,8 @@ struct cmd {
 	const char *examples[2]; /* for --help: command lines */
 	bool configured; /* the command reads the configuration, and takes --config, --source, --cache, --quota, ... */
 	bool json;	 /* the command takes --json */
+	/* For completions: prints the values of a noun of `args` that only this command has; NULL: it has none. */
+	bool (*offer)(const char *noun, const char *typed);
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit status */
 };
 

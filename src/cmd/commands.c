@@ -3,17 +3,19 @@
 #include "cmd/commands.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/complete.h"
 #include "cmd/nearest.h"
 #include "config.h"
 #include "source/source.h"
 
 #include <string.h>
 
-/* The commands, in the order of help, with what each does for a user. Help lists those with a `brief`. */
+/* The commands, in the order of help, with what each does for a user. The rows have the form
+ * that the rule of command_pages in Makefile.am reads. */
 static const struct row {
 	const struct cmd *cmd;
-	const char *group; /* the title before the command; NULL: that of the row before */
-	const char *brief; /* NULL: not listed */
+	const char *group; /* the title before the command; NULL: that of the row before; "": not listed */
+	const char *brief;
 } commands[] = {
 	{&cmd_symbolicate, "Names for a crash", "names the functions in a core, minidump, process, log or request"},
 	{&cmd_addr2line, NULL, "prints function, file and line of addresses in a program"},
@@ -34,15 +36,15 @@ static const struct row {
 	{&cmd_cache, NULL, "lists, checks and cleans the store"},
 	{&cmd_gsym, "Formats", "makes and reads GSYM files"},
 	{&cmd_sym, NULL, "makes the Breakpad symbol file of a program"},
-	{.cmd = &cmd_best},
-	{.cmd = &cmd_dsym},
-	{.cmd = &cmd_help},
-	{.cmd = &cmd_mount_helper},
-	{.cmd = &cmd_parse},
-	{.cmd = &cmd_pdb},
-	{.cmd = &cmd_token},
-	{.cmd = &cmd_version},
-	{.cmd = &cmd_wait},
+	{&cmd_best, "", "says which file of a module is the best"},
+	{&cmd_dsym, "", "finds the dSYM of a UUID, as dsymForUUID does"},
+	{&cmd_help, "", "prints the usage of a command"},
+	{&cmd_mount_helper, "", "mounts for a daemon without rights"},
+	{&cmd_parse, "", "says what a path of a layout means"},
+	{&cmd_pdb, "", "prints the contents of a PDB"},
+	{&cmd_token, "", "manages the tokens of a server"},
+	{&cmd_version, "", "prints the version"},
+	{&cmd_wait, "", "waits until a file is there"},
 };
 
 /* Further names of commands, which users know from other tools. */
@@ -85,7 +87,7 @@ static void print_others(FILE *to)
 	const char *before = "\nOthers: ";
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (commands[i].brief)
+		if (!commands[i].group || *commands[i].group)
 			continue;
 		fprintf(to, "%s%s", before, commands[i].cmd->name);
 		before = ", ";
@@ -97,14 +99,39 @@ void commands_print(FILE *to)
 {
 	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (commands[i].group && !*commands[i].group)
+			continue;
 		if (commands[i].group)
 			fprintf(to, "\n%s\n", commands[i].group);
-		if (commands[i].brief)
-			fprintf(to, "  %-12s %s\n", commands[i].cmd->name, commands[i].brief);
+		fprintf(to, "  %-12s %s\n", commands[i].cmd->name, commands[i].brief);
 	}
 	print_others(to);
 	fprintf(to, "`symfs help COMMAND` has options and examples, symfs(1) all else. `symfs help\n"
 		    "options` has what all commands with sources take.\n");
+}
+
+static void offer_commands(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		complete_offer(commands[i].cmd->name, commands[i].brief);
+}
+
+int commands_complete(const char *words)
+{
+	const char *rest = strchr(words, '\n');
+	_cleanup_free_ char *name = strndup(words, strcspn(words, "\n")), *option = NULL;
+	const struct cmd *c = name && rest ? command_find(name) : NULL;
+
+	if (!rest) {
+		offer_commands();
+		complete_offer("--help", "print the usage");
+		complete_offer("--version", "print the version");
+	} else if (c && asprintf(&option, COMPLETE_OPTION "%s", rest + 1) >= 0) {
+		char *argv[] = {name, option, NULL};
+
+		return c->run(2, argv);
+	}
+	return c || !rest ? EXIT_DONE : EXIT_USAGE;
 }
 
 int command_unknown(const char *word)
@@ -177,12 +204,21 @@ static int run_help(int argc, char **argv)
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
+static bool offer_help(const char *noun, const char *typed)
+{
+	if (strcmp(noun, "COMMAND") != 0)
+		return false;
+	offer_commands();
+	return true;
+}
+
 const struct cmd cmd_help = {
 	.name = "help",
 	.args = "[COMMAND|options|--dump]",
 	.help = "Lists the commands; or prints the usage, options and examples of one. `options`\n"
 		"are those that all commands with sources share",
 	.examples = {"symfs help", "symfs help get"},
+	.offer = offer_help,
 	.run = run_help,
 };
 

@@ -11,6 +11,10 @@ const struct cmd *command_find(const char *name);
 /* Prints one line for each command. */
 void commands_print(FILE *to);
 
+/* For the completions of shells (complete.h): completes the last line of `words`, which has all words after `symfs`.
+ * Returns an exit status. */
+int commands_complete(const char *words);
+
 /* Prints to stderr that there is no such command, and which command the user probably meant. Returns
  * EXIT_USAGE. */
 int command_unknown(const char *word);

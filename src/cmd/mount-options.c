@@ -113,6 +113,22 @@ int mount_options_parse(struct mounting *m, char *list, struct err *e)
 	return r;
 }
 
+bool mount_options_offer(const char *noun, const char *typed)
+{
+	static const char *const words[] = {
+		"allow_other", "ro", "uid=", "gid=", "exact_size", "no_passthrough", "source=", "log_file="};
+	const char *comma = strrchr(typed, ',');
+	int n = comma ? (int)(comma - typed) + 1 : 0;
+
+	if (strcmp(noun, "OPTS") != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		printf("%.*s%s\t\n", n, typed, words[i]);
+	for (const struct conf_field *f = settings_fields; f->name; f++)
+		printf("%.*s%s=\t%s\n", n, typed, f->name, f->help);
+	return true;
+}
+
 /* Moves the lists of all `-o LIST` from argv to `list`. */
 int mount_options_collect(int *argc, char **argv, struct buf *list)
 {

@@ -44,6 +44,8 @@ struct mounting {
 
 /* mount-options.c. Takes each `-o LIST` out of argv and joins the lists in `list`. 0, -ENOMEM, -EFBIG. */
 int mount_options_collect(int *argc, char **argv, struct buf *list);
+/* The function `offer` of the command: completes the last word of OPTS. */
+bool mount_options_offer(const char *noun, const char *typed);
 /* Parses the options of the list into `m`, and modifies the list. 0, -EINVAL, -ENOMEM; `e` has the reason. */
 int mount_options_parse(struct mounting *m, char *list, struct err *e);
 

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/complete.h"
 #include "cmd/nearest.h"
 
 #include <stdio.h>
@@ -226,6 +227,17 @@ static int take_letters(struct parsing *p, const char *letters)
 	return -1;
 }
 
+static void complete(const struct parsing *p, const char *words)
+{
+	struct opt taken[8] = {{0}};
+	unsigned n = 0;
+
+	for (const struct opt *o = p->common; o->name && n + 1 < ARRAY_SIZE(taken); o++)
+		if (takes_common(p->c, o))
+			taken[n++] = *o;
+	complete_command(p->c, p->own, taken, words);
+}
+
 static int take_words(struct parsing *p)
 {
 	bool only_words = false;
@@ -234,16 +246,19 @@ static int take_words(struct parsing *p)
 		char *word = p->argv[p->at];
 		int r = -1;
 
-		if (only_words || word[0] != '-' || !word[1])
+		if (only_words || word[0] != '-' || !word[1]) {
 			p->argv[p->words++] = word;
-		else if (strcmp(word, "--") == 0)
+		} else if (strcmp(word, "--") == 0) {
 			only_words = true;
-		else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-			r = EXIT_DONE;
-		else
-			r = word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word + 1);
-		if (r == EXIT_DONE)
+		} else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
 			print_help(p->c, p->own, p->common);
+			r = EXIT_DONE;
+		} else if (strncmp(word, COMPLETE_OPTION, strlen(COMPLETE_OPTION)) == 0) {
+			complete(p, word + strlen(COMPLETE_OPTION));
+			r = EXIT_DONE;
+		} else {
+			r = word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word + 1);
+		}
 		if (r >= 0)
 			return r;
 	}

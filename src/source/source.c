@@ -1,5 +1,6 @@
 /* Makes a source from its section of the configuration, and implements what all kinds of sources share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
@@ -18,7 +19,7 @@ const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
 	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL,
-		"http, debuginfod, s3, dir, scan"},
+		"the kind of source"},
 	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "alias of type"},
 	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
 		"how its files are laid out"},
@@ -109,13 +110,24 @@ static const struct source_kind *implied_kind(const struct source *s, const stru
 	return &source_http;
 }
 
+/* A section [source] has no type bucket: see app.c. */
+static int wrong_type(const struct conf_section *c, const char *type, struct err *e)
+{
+	_cleanup_buf_ struct buf expected = BUF_UP_TO(200);
+
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		if (source_kinds[i] != &source_bucket)
+			buf_addf(&expected, "%s%s", expected.n ? ", " : "", source_kinds[i]->name);
+	return source_mistake(c, e, "type", type, buf_text(&expected));
+}
+
 static int choose_kind(struct source *s, const struct conf_section *c, struct err *e)
 {
 	const char *type = s->o.type ? s->o.type : implied_kind(s, c)->name;
 
 	s->kind = source_kind_find(type);
 	if (!s->kind)
-		return source_mistake(c, e, "type", type, "http, debuginfod, s3, dir or scan");
+		return wrong_type(c, type, e);
 	if (s->kind == &source_dir && s->o.layout && strcmp(s->o.layout, source_anywhere.name) == 0)
 		s->kind = &source_scan;
 	if (s->kind->local != (s->o.path != NULL))
@@ -134,6 +146,18 @@ static const struct layout *find_layout(const struct source *s, const char *name
 	return !only ? layout_find(name) : strcmp(name, only->name) == 0 ? only : NULL;
 }
 
+static int wrong_layout(const struct conf_section *c, const char *name, struct err *e)
+{
+	_cleanup_buf_ struct buf expected = BUF_UP_TO(400);
+	const struct layout *l;
+
+	for (unsigned i = 0; (l = layout_at(i)); i++)
+		if (!(l->flags & LAYOUT_MOUNT_ONLY))
+			buf_addf(&expected, "%s%s", expected.n ? " " : "", l->name);
+	buf_adds(&expected, ", or scan for a path");
+	return source_mistake(c, e, "layout", name, buf_text(&expected));
+}
+
 static int choose_layout(struct source *s, const struct conf_section *c, struct err *e)
 {
 	const char *name = s->o.layout ? s->o.layout : s->kind->layout;
@@ -141,9 +165,7 @@ static int choose_layout(struct source *s, const struct conf_section *c, struct 
 
 	s->layout = find_layout(s, name);
 	if (!s->layout)
-		return source_mistake(c, e, "layout", name,
-			"gdb lldb symstore symstore_index2 ssqp breakpad debuginfod unified "
-			"slashsymbols native perf, or scan for a path");
+		return wrong_layout(c, name, e);
 	if (casing < 0)
 		return source_mistake(c, e, "casing", s->o.casing, "default, lowercase or uppercase");
 	s->casing = (enum casing)casing;

@@ -49,11 +49,11 @@ int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 	d->s = s;
 	d->folder = "partial";
 	r = partial_new(s->dirfd, d->name, &d->fd);
-	if (r == -ENOENT)
-		r = -EIO; /* the store's directory was removed */
 	if (r < 0) {
+		bool broken = r == -ENOENT || r == -ENOTDIR || r == -EACCES; /* the store's directory, or in it */
+
 		free(d);
-		return err_set(e, r, "%s/partial: %s", s->dir, err_text(r));
+		return err_set(e, broken ? -EIO : r, "%s/partial: %s", s->dir, err_text(r));
 	}
 	*out = d;
 	return 0;

@@ -104,6 +104,12 @@ grep -q "nothing reloaded: $TMP/conf: .*Permission denied.*run-as" "$TMP/mine.lo
   fail "the log does not say why: $(cat "$TMP/mine.log")"
 symfs_umount mine
 chown 65534 "$TMP/conf"
+chmod 000 "$TMP/store-mine/index.sqlite"
+as_user "$TMP/symfs" add --no-default-sources --cache "$TMP/store-mine" "$TMP/made/debug/libone.so.debug" \
+  >"$TMP/out" 2>"$TMP/err"
+[ $? = 4 ] && grep -q 'index\.sqlite: Permission denied; chmod u+rw it' "$TMP/err" ||
+  fail "an index that this user cannot read: $(cat "$TMP/err")"
+chmod 600 "$TMP/store-mine/index.sqlite"
 symfs_mount all --config "$TMP/conf" --read-all yes --cache "$TMP/store-mine"
 same_file "$MNT_all/$one" "$TMP/made/debug/one.debug"
 case $(told "$PID_all") in "CapInh=0 CapPrm=4 CapEff=4 CapBnd=0 CapAmb=0 NoNewPrivs=1 ") ;; *) fail "read-all: $(told "$PID_all")" ;; esac

@@ -1037,7 +1037,9 @@ static void emptied_by_hand(struct store *s)
 START_TEST(emptied_while_open)
 {
 	struct key k = key_nth(1);
+	struct err e = {0};
 	struct blob *none;
+	struct draft *d;
 	struct store *s;
 
 	scratch_dir();
@@ -1045,6 +1047,11 @@ START_TEST(emptied_while_open)
 	ck_assert_int_eq(publish(s, &k, 1, 10), 0);
 	emptied_by_hand(s);
 	ck_assert_int_eq(store_find(s, &k, &none), -ENOENT);
+	/* A link that leads nowhere is an error, and no directory is made behind it. */
+	nftw(in_scratch("partial"), scratch_rm, 16, FTW_DEPTH | FTW_PHYS);
+	ck_assert_int_eq(symlink("nowhere", in_scratch("partial")), 0);
+	ck_assert_int_eq(draft_new(&d, s, &e), -EIO);
+	ck_assert_msg(strstr(e.text, "/partial: Not a directory"), "%s", e.text);
 	store_close(s);
 	scratch_end();
 }

@@ -29,7 +29,7 @@ static int lock_whole(int fd)
 	return fcntl(fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
 }
 
-/* 0, or -EAGAIN when another process removed the file between the open and the lock. */
+/* 0; -EAGAIN: another process removed the file between the open and the lock, or made the directory. */
 static int try_new(int dirfd, char name[static PARTIAL_NAME], int *out)
 {
 	_cleanup_close_ int fd = -1;
@@ -45,7 +45,7 @@ static int try_new(int dirfd, char name[static PARTIAL_NAME], int *out)
 	fd = openat(dirfd, rel, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 && errno == ENOENT && mkdirat(dirfd, "partial", 0700) == 0)
 		return -EAGAIN;
-	if (fd < 0)
+	if (fd < 0) /* EEXIST of mkdirat(), too */
 		return errno == EEXIST ? -EAGAIN : -errno;
 	if (lock_whole(fd) < 0 || fstat(fd, &st) < 0 || st.st_nlink != 1)
 		return -EAGAIN;
@@ -59,7 +59,7 @@ int partial_new(int dirfd, char name[static PARTIAL_NAME], int *fd)
 
 	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
 		r = try_new(dirfd, name, fd);
-	return r;
+	return r == -EAGAIN ? -ENOTDIR : r; /* `partial` exists, but leads to no directory */
 }
 
 static DIR *open_partial(int dirfd)

@@ -65,8 +65,10 @@ int conn_open(struct conn **out, const char *path, bool reader)
 		return -ENOMEM;
 	rc = sqlite3_open_v2(path, &c->db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
-	if (rc == SQLITE_CANTOPEN)
-		return conn_path_missing(path) ? -EUCLEAN : -EMFILE;
+	if (rc == SQLITE_CANTOPEN && conn_path_missing(path))
+		return -EUCLEAN;
+	if (rc == SQLITE_CANTOPEN && (sqlite3_system_errno(c->db) == EMFILE || sqlite3_system_errno(c->db) == ENFILE))
+		return -EMFILE;
 	if (rc != SQLITE_OK)
 		return conn_code(rc);
 	sqlite3_extended_result_codes(c->db, 1);

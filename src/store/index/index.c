@@ -67,6 +67,9 @@ int index_open(struct index **out, const char *dir, struct err *e)
 		return err_set(e, -errno, "%s: %s", ix->path, err_text(errno));
 	if (!S_ISREG(about.st_mode)) /* a link is the user's own; anything else is set aside as damaged */
 		return err_set(e, S_ISLNK(about.st_mode) ? -EINVAL : -EUCLEAN, "%s: is not a regular file", ix->path);
+	if (faccessat(AT_FDCWD, ix->path, R_OK | W_OK, AT_EACCESS) < 0 && errno == EACCES)
+		return err_set(e, -EIO, "%s: %s; chmod u+rw it, or remove it: it is then made anew", ix->path,
+			err_text(errno));
 	r = conn_open(&ix->writer, ix->path, false);
 	if (r == 0)
 		r = conn_check_version(ix->writer);

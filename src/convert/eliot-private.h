@@ -4,9 +4,9 @@
  *
  * 1. (eliot-nest.c) Its inlined calls, in any order in the file, become `nested`: sorted, and each within
  *    its caller.
- * 2. (eliot-tree.c) Its lines and `nested` become a tree of branches. A branch is the FUNC or a call, and
+ * 2. (eliot.c) Its lines and `nested` become a tree of branches. A branch is the FUNC or a call, and
  *    has lines and further calls. In the caller's branch a call is also a line: that of its call site.
- * 3. (eliot-marks.c) The tree becomes places and marks. A place is the meaning of an address: a line in a
+ * 3. (eliot.c) The tree becomes places and marks. A place is the meaning of an address: a line in a
  *    function, and the place that the function was inlined into. A mark is the address from which a place
  *    holds. FUNCs can overlap, so the marks of all FUNCs are in one list.
  *
@@ -113,11 +113,6 @@ int eliot_add_function(struct eliot *x, uint64_t entry, uint32_t name, uint32_t 
 int eliot_add_place(struct eliot *x, struct place p, uint32_t *out);
 int eliot_add_mark(struct eliot *x, uint64_t addr, uint32_t place, enum how how);
 
-/* (eliot-tree.c) Makes the tree of a FUNC, in x->branches and x->lines, from x->nested and its lines, which
- * it sorts. 0, -ENOMEM. */
-int eliot_grow_tree(struct eliot *x, const struct eliot_func *f);
-/* (eliot-marks.c) Turns that tree into places and marks. 0, -ENOMEM, -EFBIG. */
-int eliot_mark_tree(struct eliot *x);
 /* (eliot-asked.c) Leaves only the marks that the addresses of eliot_ask() need. 0, -ENOMEM. */
 int eliot_keep_asked(struct eliot *x);
 /* (eliot-functions.c) Passes all marks to the writer, as functions. 0, -ENOMEM, -EFBIG. */

@@ -53,7 +53,5 @@ int symbols_add_alias(struct symbols *s, struct known *last, const struct symbol
  * were added. 0, -ENOMEM, -EFBIG. */
 int symbols_name_known(struct symbols *s);
 
-/* Add all symbols of a file of one format; broken symbols are left out. 0, -ENOMEM. */
-int symbols_of_elf(struct symbols *s);
-int symbols_of_macho(struct symbols *s);
-int symbols_of_pe(struct symbols *s); /* its symbol table and its exports */
+/* Adds all symbols of a PE file, from its symbol table and its exports; broken symbols are left out. 0, -ENOMEM. */
+int symbols_of_pe(struct symbols *s);

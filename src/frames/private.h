@@ -22,15 +22,9 @@ struct tables {
 /* Finds the tables of an ELF file. 0; -ENOMSG, -EBADMSG, -ENOMEM. The caller releases the result in any case. */
 int tables_elf(struct span file, struct tables *out, struct err *e);
 void tables_elf_release(struct tables *t);
-/* Finds the tables of a PE or Mach-O file. 0; -ENOMSG, -EBADMSG, -ENOMEM. The caller releases the result in any case.
- * `m` stays in use until then. */
-int tables_image(const struct image *m, struct tables *out, struct err *e);
-void tables_image_release(struct tables *t);
 
 /* Writes the STACK WIN records of a PDB. *counts: each record is a function and a row. 0; -ENODATA: it has none;
  * -ENOMSG: it is no PDB; -EBADMSG, -ENOMEM, errors of pass(). */
 int win_write(struct span file, int (*pass)(void *ctx, const char *p, size_t n), void *ctx,
 	struct unwind_counts *counts, struct err *e);
 
-/* Writes the rows of all tables. 0; -ENODATA, -EBADMSG, -ENOMEM, errors of the writer. */
-int cfi_write(const struct tables *t, struct unwind_text *to, struct err *e);

@@ -1,4 +1,4 @@
-/* What the two files for libdwarf's interfaces share. */
+/* What frames.c and the two files for libdwarf's interfaces share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "frames/rows.h"

@@ -24,15 +24,3 @@ struct rows_fde {
 	uint64_t start, size;
 	struct unwind_code code; /* its `end` is not set */
 };
-
-/* 0; -ENOMEM; -EBADMSG: libdwarf cannot read such a file. */
-int rows_open(struct rows **out, const struct rows_file *f);
-void rows_close(struct rows *r);
-
-/* Reads the entries of a table, and sets *n to their number. rows_fde() gives them in order of address. 0; -ENODATA:
- * the table has no entries; -EBADMSG: it is damaged. */
-int rows_list(struct rows *r, enum rows_table table, size_t *n);
-/* 0; -EBADMSG. */
-int rows_fde(struct rows *r, enum rows_table table, size_t i, struct rows_fde *out);
-/* Frees what libdwarf keeps of entry i. */
-void rows_release(struct rows *r, enum rows_table table, size_t i);

@@ -1,7 +1,157 @@
 /* Takes a file of any kind: as a whole, as an archive or as a compressed file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
 #include "base/util.h"
 #include "intake/private.h"
+#include "unarchive/unarchive.h"
+#include "unpack/unpack.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- packed files ---------------------------------------------------------------------------- */
+
+struct unpacking {
+	struct taking *t;
+	const struct part *packed;
+	struct draft *d; /* NULL until judge_head() accepts the head */
+	size_t have; /* bytes of the head that are read */
+	uint8_t head[INTAKE_HEAD_MOST];
+	struct err e;
+	int r; /* the error that ended unpacking early; 0: no error */
+};
+
+/* ---- the content ----------------------------------------------------------------- */
+
+/* Checks the head, and starts a draft if the file can be a symbol file. `all`: the head is the whole file.
+ * 0, -errno. */
+static int judge_head(struct unpacking *u, bool all)
+{
+	struct view v = view_of_mem(u->head, u->have);
+	struct obj_slice slice;
+	int r;
+
+	if (!all)
+		v.size = VIEW_UNKNOWN;
+	r = obj_identify(&v, 0, &slice, &u->e);
+	if (r < 0 && r != -EAGAIN)
+		return r;
+	r = draft_new(&u->d, u->t->in->opts.store, &u->e);
+	return r < 0 ? r : draft_write(u->d, 0, u->head, u->have);
+}
+
+static int take_bytes(void *ctx, const void *p, size_t n)
+{
+	struct unpacking *u = ctx;
+	size_t head = u->d ? 0 : MIN(n, sizeof(u->head) - u->have);
+
+	taking_progress(u->t, u->packed);
+	memcpy(u->head + u->have, p, head);
+	u->have += head;
+	if (!u->d && u->have == sizeof(u->head))
+		u->r = judge_head(u, false);
+	if (u->r == 0 && n > head)
+		u->r = draft_write(u->d, draft_size(u->d), (const uint8_t *)p + head, n - head);
+	return u->r;
+}
+
+/* The limit of unpacked bytes. For a file in an archive, this is the rest of the archive's budget. */
+static uint64_t most_bytes(const struct unpacking *u)
+{
+	const struct part *p = u->packed;
+	uint64_t most = p->budget ? p->budget->bytes : unarchive_bytes_most(p->it.size);
+	uint64_t of_a_file = u->t->in->opts.max_file_size;
+
+	return of_a_file ? MIN(most, of_a_file) : most;
+}
+
+/* Puts the name of the packing before an error about the content. Errors of unpack/ already contain the
+ * name. */
+static int wrapped(struct unpacking *u, const struct packing *p, int r)
+{
+	if (r < 0 && !intake_is_trouble(r)) {
+		struct err e = u->e;
+
+		return err_set(&u->e, -EINVAL, "%s: %s", packing_name(p), taking_why(r, &e));
+	}
+	return r;
+}
+
+static int unpack_all(struct unpacking *u, const struct packing *p)
+{
+	_cleanup_unpack_ struct unpack *un = NULL;
+	struct view v = view_of_fd(u->packed->it.fd, u->packed->it.size);
+	int r = unpack_new(&un, p, most_bytes(u), take_bytes, u);
+
+	if (r == 0)
+		r = unpack_more(un, &v, &u->e);
+	if (un && u->packed->budget)
+		u->packed->budget->bytes -= MIN(u->packed->budget->bytes, unpack_made(un));
+	if (u->r < 0)
+		return wrapped(u, p, u->r);
+	return r < 0 || u->d ? r : wrapped(u, p, judge_head(u, true));
+}
+
+static int take_inside(struct unpacking *u)
+{
+	/* A copy, because publishing closes the draft's own descriptor. */
+	_cleanup_close_ int fd = fcntl(draft_fd(u->d), F_DUPFD_CLOEXEC, 0);
+	char name[MODULE_NAME_MAX];
+	struct part p = *u->packed;
+	uint64_t most = unarchive_bytes_most(p.it.size);
+	struct budget rest = {.members = UNARCHIVE_MEMBERS_MOST, .bytes = most - MIN(most, draft_size(u->d))};
+
+	if (fd < 0)
+		return taking_refuse(u->t, u->packed, -errno, &u->e);
+	unpack_name(u->packed->it.shown, name, sizeof(name));
+	p.it.fd = fd;
+	p.it.size = draft_size(u->d);
+	p.it.name = name;
+	p.it.draft = &u->d;
+	p.depth++;
+	if (!p.budget)
+		p.budget = &rest; /* an archive in it shares the limit of this file */
+	return taking_part(u->t, &p);
+}
+
+/* ---- the entry point ---------------------------------------------------------------- */
+
+/* The packing of a file. NULL: the file is not packed, or is a zip archive. A zip archive can hold many files, so
+ * archive.c reads it. */
+static const struct packing *find_packing(const struct part *part)
+{
+	struct view v = view_of_fd(part->it.fd, part->it.size);
+	const struct packing *p = NULL;
+	uint8_t head[UNPACK_HEAD];
+
+	if (part->it.size >= sizeof(head) && view_read(&v, 0, head, sizeof(head)) == 0)
+		p = packing_of(head, sizeof(head));
+	return p && strcmp(packing_name(p), "zip") != 0 ? p : NULL;
+}
+
+/* As taking_part(), for a compressed file. If the file is not compressed, does nothing and sets `is_packed` to
+ * false. */
+static int taking_packed(struct taking *t, const struct part *part, bool *is_packed)
+{
+	const struct packing *p = part->depth < INTAKE_DEPTH_MOST ? find_packing(part) : NULL;
+	_cleanup_free_ struct unpacking *u = p ? calloc(1, sizeof(*u)) : NULL;
+	int r;
+
+	*is_packed = p != NULL;
+	if (!p)
+		return 0;
+	if (!u)
+		return taking_refuse(t, part, -ENOMEM, &(struct err){0});
+	u->t = t;
+	u->packed = part;
+	r = unpack_all(u, p);
+	r = r == 0 ? take_inside(u) : taking_refuse(t, part, r, &u->e);
+	draft_discard(u->d);
+	return r;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
 
 int intake_new(struct intake **out, const struct intake_opts *o)
 {

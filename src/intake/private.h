@@ -1,5 +1,5 @@
 /* Shared by the files of intake/: intake.c takes a file of any kind, slice.c stores a file, archive.c the members of
- * an archive, packed.c the content of a compressed file. One thread for each struct taking. */
+ * an archive. One thread for each struct taking. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "intake/intake.h"
@@ -39,6 +39,7 @@ struct part {
 
 /* Takes a part of any kind. 0: the parts of the file were reported; -errno: trouble, which was reported. */
 int taking_part(struct taking *t, const struct part *p);
+
 /* ---- report.c ---- */
 
 /* Reports a refusal, with the text of `e`. Returns `r` if it is trouble, else 0. */
@@ -52,13 +53,6 @@ void taking_progress(struct taking *t, const struct part *p);
 /* Stores each slice of a file. 0; -errno, and `e` has the reason. */
 int taking_slices(struct taking *t, const struct part *p, struct err *e);
 
-/* ---- claim.c ---- */
-
-/* Compares a file with the claims of its path. 1: it is the file of a claim: *k is the claimed key, and `off`
- * the offset of the slice that fits. 0: the path claims nothing. -EBADMSG: the file fits no claim. Other
- * -errno. */
-int taking_claim(const struct part *p, struct key *k, uint64_t *off, struct err *e);
-
 /* ---- archive.c ---- */
 
 /* 1: unpack the file as an archive; 0: the file is not an archive, or `why_not` has the reason not to unpack
@@ -67,23 +61,8 @@ int taking_is_archive(const struct part *p, const char **why_not);
 /* Stores the members of an archive. Returns the same values as taking_part(). */
 int taking_archive(struct taking *t, const struct part *p);
 
-/* ---- names.c ---- */
-
 /* The names of the members of one archive, for intake_item.strict. */
 struct names {
 	uint64_t *table; /* a hash table of digests; 0: empty */
 	size_t room, n;
 };
-
-void names_release(struct names *s);
-/* Checks the name of a member. 0; -EBADMSG: it leads out of the archive; or, with `strict`, it is absolute, or the
- * name of an earlier member; -ENOMEM. */
-int names_check(struct names *s, const char *name, bool strict, struct err *e);
-/* Finds what a member claims to be: a path of a symbol store. Returns the number of claims, 0 for other names. */
-unsigned names_claims(const char *name, struct artifact claims[static INTAKE_CLAIMS_MOST]);
-
-/* ---- packed.c ---- */
-
-/* As taking_part(), for a compressed file. If the file is not compressed, does nothing and sets `is_packed` to
- * false. */
-int taking_packed(struct taking *t, const struct part *p, bool *is_packed);

@@ -1,4 +1,4 @@
-/* What the files of the ELF reader share: elf-read.c, elf-notes.c, elf-facts.c, elf-heads.c, elf.c. */
+/* What the files of the ELF reader share: elf-read.c, elf-facts.c, elf.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "obj/dwo.h"
@@ -87,20 +87,8 @@ int elf_open(struct elf *elf, struct view *v, struct err *e);
 /* Header `i` of a table; valid until the next call. Errors as those of elf_open(). */
 int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t **out);
 
-/* ---- elf-notes.c: the build id ------------------------------------------------------ */
-
-int elf_take_id(struct elf *elf, uint64_t off, uint64_t n); /* -ENODATA: the id lies outside of the file */
-/* Searches notes for a build id. 0: elf->id_found says whether one was found. `any_owner`: does not check the
- * owner of a note, because the name of the section already says what it is. */
-int elf_id_in_notes(struct elf *elf, struct elf_range at, uint64_t align, bool any_owner);
-
 /* ---- elf-facts.c: what segments and sections say ------------------------------------ */
 
 int elf_segments(struct elf *elf); /* only the segments: enough for a build id near the front */
 int elf_facts(struct elf *elf, struct view *v, struct err *e); /* elf_open(), segments and sections */
 bool elf_has_image(const struct elf *elf);
-
-/* ---- elf-heads.c: where debuggers walk; as obj_walk() and obj_heads() --------------- */
-
-int elf_walk(struct view *v, struct obj_walk *out);
-int elf_heads(struct view *v, uint64_t *heads, unsigned most);

@@ -32,7 +32,8 @@ includes=$(sed -n 's/^include //p' Makefile.am)
 faults=$(faults_of Makefile.am $includes)
 [ -z "$faults" ] || { echo "$faults"; exit 1; }
 find src -name '*.[ch]' ! -path src/main.c >"$tmp/there"
-ls tests/check-*.sh tests/mount/*.sh tests/timed/*.sh tests/unit/*.h tests/fuzz/*.h scripts/* doc/* >>"$tmp/there"
+ls tests/check-*.sh tests/mount/*.sh tests/timed/*.sh tests/unit/*.h tests/fuzz/*.h scripts/* doc/*.md \
+	doc/internals/*.md >>"$tmp/there"
 ls tests/unit/test-*.c tests/fuzz/fuzz-*.c | sed 's/\.c$//' >>"$tmp/there"
 sort "$tmp/listed" >"$tmp/sorted"
 missing=$(sort "$tmp/there" | comm -23 - "$tmp/sorted")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs each command line in the fences of README.md and doc/ as a reader would: with the servers that the pages name,
+# Runs each command line in the fences of README.md, doc/ and doc/internals/ as a reader would: with the servers that the pages name,
 # on loopback, and a real mount. Compares what a line prints with what the page shows. Prints how many lines ran, and
 # how many are marked as not run, with the reasons. `doc-lines.sh PAGE...` runs these pages only; with
 # SYMFS_DOC_SHOW=yes it also prints what each line prints.
@@ -8,7 +8,7 @@
 top=$(cd "$top_srcdir" && pwd) || exit 1
 # A copy of the mounts of other tests, held while a page runs, would keep their daemons alive.
 apart="$top/scripts/apart unshare -n -p -f --kill-child --mount-proc"
-[ $# -gt 0 ] || set -- "$top/README.md" "$top"/doc/*.md
+[ $# -gt 0 ] || set -- "$top/README.md" "$top"/doc/*.md "$top"/doc/internals/*.md
 
 # read_pages PAGE...: a directory with the lines of each page, below $TMP/lines.
 read_pages() {

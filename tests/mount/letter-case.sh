@@ -53,8 +53,10 @@ get "symstore/Prog.pdb/$THIRD/Prog.pdb" && fail "another file is served"
 grep -q "Prog.pdb" "$TMP/err" || fail "not said: $(cat "$TMP/err")"
 rm -rf "$TMP/store/pRog.pdb"
 
-# A directory of more than 200,000 names has no index: exact and lower-case names are found.
+# A directory of more than 200,000 names has no index: exact and lower-case names are found. In memory, where root
+# may mount one, such a directory is made in a fifth of the time.
 mkdir "$TMP/many"
+mount -t tmpfs tmpfs "$TMP/many" 2>/dev/null && MOUNTS="$MOUNTS $TMP/many"
 (cd "$TMP/many" && awk 'BEGIN { for (i = 0; i < 200001; i++) print "n" i }' | xargs touch) || fail touch
 mkdir -p "$TMP/many/Prog.pdb/$ONE" "$TMP/many/prog.pdb/$(lower "$OTHER")" "$TMP/many/PROG.pdb/$THIRD"
 cp "$TMP/one/Prog.pdb" "$TMP/many/Prog.pdb/$ONE/Prog.pdb"
@@ -69,5 +71,4 @@ get "symstore/Prog.pdb/$THIRD/Prog.pdb" && fail "a directory of 200,004 names ha
 rm "$TMP/many/n0" "$TMP/many/n1" "$TMP/many/n2" "$TMP/many/n3"
 get "symstore/Prog.pdb/$THIRD/Prog.pdb" || fail "a directory of 200,000 names has no index: $(cat "$TMP/err")"
 same_file "$(cat "$TMP/out")" "$TMP/third/Prog.pdb"
-rm -rf "$TMP/many"
 exit 0

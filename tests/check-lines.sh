@@ -20,7 +20,7 @@ later="
 	tests/bench: bucket.sh gdb-debuginfod.sh gsym-agree.sh gsym.sh httpdirfs.sh lib.sh pdb-mutated pdb-ranges.sh
 	tests/bench: pdb.sh scan-archives.sh serve-load serve.sh sparse.sh sym.sh symbolicate-llvm.sh symbolicate.sh
 	tests/helpers: browser.mjs page-tasks.mjs pdb-hostile plist.py
-	tests/mount: add.sh archives.sh best-subsets.sh bucket-gsym.sh bucket-purge.sh cluster-soak.sh config.sh
+	tests/mount: add.sh archives.sh best-subsets.sh bucket-purge.sh cluster-soak.sh config.sh
 	tests/mount: dead-upstream.sh doc-lines.sh dsym-script.sh dsym.sh elfutils.sh embedded-sources.sh
 	tests/mount: every-path.sh eviction.sh faults.sh gsym-inputs.sh heads.sh layouts.sh lib.sh
 	tests/mount: listing.sh loops.sh matrix.sh meanings.sh minidump-crash.sh minidump-stackwalk.sh

@@ -3,34 +3,19 @@
 # then, a purged key ends in the bucket, and symfs cache gc --bucket removes bytes without references.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc curl sha256sum
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
-mkdir -p "$TMP/root"
-store() { # NAME CONF [ARGS...]: a store that serves $TMP/root; sets s3_pid
+. "$top_srcdir/tests/mount/bucket-lib.sh"
+store() { # NAME CONF [ARGS...]: a store that serves $TMP/root
   store_name=$1 store_conf=$2
   shift 2
-  "$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
-    --log "$TMP/$store_name.requests" "$@" >"$TMP/$store_name.out" 2>"$TMP/$store_name.log" &
-  s3_pid=$!
-  PIDS="$PIDS $s3_pid"
-  wait_for grep -q 'listening on' "$TMP/$store_name.out" || fail "$store_name did not start"
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team\naccess-key = A\nsecret-key = S3CR3T\n%s\n' \
-    "$(sed -n 's/^listening on //p' "$TMP/$store_name.out")" 'timeout = 600s' >"$store_conf"
+  s3_start "$store_name" "$TMP/root" "$@"
+  bucket_conf 'prefix = team' 'timeout = 600s' >"$store_conf"
 }
 store empty "$TMP/conf-empty" --empty-page
 store s3 "$TMP/conf"
-echo 'int main(void) { return 0; }' >"$TMP/p.c"
-id() { printf 'cd%02d%036d' "$1" 9; }
-for n in 1 2 3; do
-  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
-done
+small_programs cd 3
 export SYMFS_TEST_BUCKET_WAIT=600000
 symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf" --upload
-code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
 path() { echo "buildid/$(id "$1")/executable"; }
 gc() { env SYMFS_TEST_GRACE="$1" "$SYMFS" cache gc --bucket $2 \
   --no-default-sources --config "${3:-$TMP/conf}" --cache "$TMP/store-gc" >"$TMP/out" 2>"$TMP/err"; }

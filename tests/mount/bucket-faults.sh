@@ -3,33 +3,15 @@
 # file that the server cannot read holds up no other file.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
+need sqlite3
+. "$top_srcdir/tests/mount/bucket-lib.sh"
 ROOT=$TMP/root
-mkdir "$ROOT"
-"$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
-  --hook "$TMP/hook" --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
-PIDS="$PIDS $!"
-wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' \
-  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
-echo 'int main(void) { return 0; }' >"$TMP/p.c"
-id() { printf 'fa%02d%036d' "$1" 9; }
-for n in 1 2 3 4 5 6; do
-  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
-done
+s3_start s3 "$ROOT"
+bucket_conf 'timeout = 600s' >"$TMP/conf"
+small_programs fa 6
 export SYMFS_TEST_BUCKET_WAIT=3600000
 symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf" --upload
-code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
-path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
-sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
-number() { fetch_url "$1/metrics" | sed -n "s/^symfs_bucket_$2 //p"; } # URL NAME
-drained() { [ "$(number "$1" queued_files)" = 0 ]; }
-sql() { sqlite3 -cmd '.timeout 300000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"; }
 is_in_bucket() { [ -e "$ROOT/b/$(sha "$1")" ] && grep -qs "$(sha "$1")" "$ROOT"/k/*; }
 not_in_bucket() { ! grep -qs "$(sha "$1")" "$ROOT"/k/*; }
 put() { # STATUS URL NUMBER

@@ -3,27 +3,20 @@
 # thrown away, and the file is made.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc objcopy curl
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
+need objcopy
+. "$top_srcdir/tests/mount/bucket-lib.sh"
 make_program "$TMP/p" prog
 id=$(build_id "$TMP/p/full/prog")
-mkdir -p "$TMP/root" "$TMP/up/buildid/$id"
+mkdir -p "$TMP/up/buildid/$id"
 cp "$TMP/p/debug/prog.debug" "$TMP/up/buildid/$id/debuginfo"
 cp "$TMP/p/full/prog" "$TMP/up/buildid/$id/executable"
 upstream_start up --root "$TMP/up"
-"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
-  --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
-PIDS="$PIDS $!"
-wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n[source "up"]\nurl = %s\ntype = debuginfod\n' \
-  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_up" >"$TMP/conf"
+s3_start s3 "$TMP/root"
+bucket_conf 'timeout = 600s' '[symfs]' 'allow-unsandboxed = yes' '[source "up"]' "url = $URL_up" 'type = debuginfod' \
+  >"$TMP/conf"
 server() { SYMFS_DEBUG=fetch symfs_serve "$1" --config "$TMP/conf"; }
 gsym() { fetch_url -o "$TMP/$2.gsym" "$1/gsym/gdb/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" |
   cut -c3-).debug.gsym"; } # URL NAME
-drained() { fetch_url "$1/metrics" | grep -q '^symfs_bucket_queued_files 0$'; }
 
 server a
 gsym "$URL_a" a || fail "no GSYM"

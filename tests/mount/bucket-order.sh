@@ -4,22 +4,11 @@
 # end symfs cache gc --bucket.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc strip curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
+need strip sqlite3
+. "$top_srcdir/tests/mount/bucket-lib.sh"
 ROOT=$TMP/root
-mkdir "$ROOT"
-echo 'int main(void) { return 0; }' >"$TMP/p.c"
-id() { printf 'fc%02d%036d' "$1" 9; }
-for n in 1 2 3 4 5 6 7; do
-  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
-done
+small_programs fc 7
 export SYMFS_TEST_BUCKET_WAIT=600000
-code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
-path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
-sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
 keys_of() { grep -ls "$(sha "$1")" "$ROOT"/k/*; }
 count() { keys_of "$1" | wc -l; }
 is_whole() { # NUMBER: all key objects are there, each has its reference, and the bytes are there
@@ -37,17 +26,6 @@ delete() { # STATUS URL NUMBER
   got=$(code -X DELETE "$2/$(path "$3")")
   [ "$got" = "$1" ] || fail "DELETE of file $3: $got, not $1: $(cat "$TMP/got")"
 }
-# Runs the lines of stdin once, in the moment of the first request that matches.
-hook() { # METHOD PATTERN
-  rm -f "$TMP/hook" "$TMP/hook.ran"
-  {
-    printf '#!/bin/sh\ncase "$1 $2" in "%s "%s) ;; *) exit 0 ;; esac\n' "$1" "$2"
-    printf 'mv "%s" "%s" 2>/dev/null || exit 0\n' "$TMP/hook" "$TMP/hook.ran"
-    cat
-  } >"$TMP/hook.new"
-  chmod +x "$TMP/hook.new" && mv "$TMP/hook.new" "$TMP/hook"
-}
-hook_ran() { [ -e "$TMP/hook.ran" ] || fail "no request ran the hook: $(tail -n 30 "$TMP/main.requests")"; }
 # Uploads a file in the moment of the hook. The test then looks at the status that the client got.
 upload_beside() { # URL NUMBER [FILE]
   : >"$TMP/beside"
@@ -60,15 +38,8 @@ uploaded_beside() {
   grep -q '^20[01]$' "$TMP/beside" || fail "the upload beside: $(cat "$TMP/beside" "$TMP/beside.text")"
 }
 store() { # NAME [PORT [OPTION]]: a store that serves $ROOT; sets s3_pid and s3_url
-  rm -f "$TMP/$1.out"
-  "$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
-    --hook "$TMP/hook" --log "$TMP/$1.requests" --port "${2:-0}" ${3:-} >"$TMP/$1.out" 2>>"$TMP/$1-store.log" &
-  s3_pid=$!
-  PIDS="$PIDS $s3_pid"
-  wait_for grep -q 'listening on' "$TMP/$1.out" || fail "the store $1 did not start"
-  s3_url=$(sed -n 's/^listening on //p' "$TMP/$1.out")
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' \
-    "$s3_url" >"$TMP/$1.conf"
+  s3_start "$1" "$ROOT" --port "${2:-0}" ${3:-}
+  bucket_conf 'timeout = 600s' >"$TMP/$1.conf"
 }
 store main 0 --bare-etag
 store other

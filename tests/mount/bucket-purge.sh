@@ -4,21 +4,10 @@
 # also removes a file that only the bucket has.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
-echo 'int main(void) { return 0; }' >"$TMP/p.c"
-id() { printf 'fb%02d%036d' "$1" 9; }
-for n in 1 2 3 4 5 6 7 8 9; do
-  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
-done
+need sqlite3
+. "$top_srcdir/tests/mount/bucket-lib.sh"
+small_programs fb 9
 export SYMFS_TEST_BUCKET_WAIT=600000
-code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
-path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
-sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
-sql() { sqlite3 -cmd '.timeout 300000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"; }
 keys_of() { grep -ls "$(sha "$1")" "$ROOT"/k/*; }
 is_in_bucket() { [ -n "$(keys_of "$1")" ]; }
 not_in_bucket() { ! is_in_bucket "$1"; }
@@ -39,17 +28,6 @@ delete() { # STATUS URL NUMBER
   got=$(code -X DELETE "$2/$(path "$3")")
   [ "$got" = "$1" ] || fail "$store: DELETE of file $3: $got, not $1: $(cat "$TMP/got")"
 }
-# Runs the lines of stdin once, in the moment of the first request that matches.
-hook() { # METHOD PATTERN
-  rm -f "$TMP/hook" "$TMP/hook.ran"
-  {
-    printf '#!/bin/sh\ncase "$1 $2" in "%s "%s) ;; *) exit 0 ;; esac\n' "$1" "$2"
-    printf 'mv "%s" "%s" 2>/dev/null || exit 0\n' "$TMP/hook" "$TMP/hook.ran"
-    cat
-  } >"$TMP/hook.new"
-  chmod +x "$TMP/hook.new" && mv "$TMP/hook.new" "$TMP/hook"
-}
-hook_ran() { [ -e "$TMP/hook.ran" ] || fail "$store: no request ran the hook: $(tail -n 30 "$TMP/$store.requests")"; }
 # Changes the time in the key objects of a file, as if the uploading server's clock differed.
 shift_time() { # NUMBER SECONDS
   for k in $(keys_of "$1"); do
@@ -61,15 +39,8 @@ shift_time() { # NUMBER SECONDS
 scenario() { # NAME [ARGUMENTS of the store...]
   store=$1 ROOT=$TMP/root-$1
   shift
-  mkdir "$ROOT"
-  rm -f "$TMP/s3.out" # of the store before it: it also says "listening on"
-  "$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
-    --hook "$TMP/hook" --log "$TMP/$store.requests" "$@" >"$TMP/s3.out" 2>"$TMP/s3.log" &
-  s3_pid=$!
-  PIDS="$PIDS $s3_pid"
-  wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' \
-    "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
+  s3_start "$store" "$ROOT" "$@"
+  bucket_conf 'timeout = 600s' >"$TMP/conf"
   symfs_serve a --config "$TMP/conf" --upload
   symfs_serve b --config "$TMP/conf" --upload
 

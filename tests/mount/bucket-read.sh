@@ -3,11 +3,8 @@
 # stranger's, and its miss counts for a second.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc objcopy strip curl sha256sum
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
+need objcopy strip
+. "$top_srcdir/tests/mount/bucket-lib.sh"
 make_program "$TMP/p" prog
 make_program "$TMP/q" other
 id=$(build_id "$TMP/p/full/prog") other=$(build_id "$TMP/q/full/other")
@@ -22,30 +19,14 @@ put() {
   printf 'v1\t%s %s\ttest\thttp://test/x\t1\t%s\t1700000000\nb1\t%s\n' "$1" "$2" "$(stat -c %s "$3")" "$put_sha" \
     >"$TMP/root/team/k/$put_key"
 }
-mkdir -p "$TMP/root" "$TMP/up/buildid/$id" "$TMP/up/buildid/$other"
-"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key AKIDEXAMPLE --secret-key s3cr3t \
-  --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
-s3_pid=$!
-PIDS="$PIDS $s3_pid"
-wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-s3=$(sed -n 's/^listening on //p' "$TMP/s3.out")
+mkdir -p "$TMP/up/buildid/$id" "$TMP/up/buildid/$other"
+s3_start s3 "$TMP/root"
 cp "$TMP/p/full/prog" "$TMP/up/buildid/$id/executable"
 cp "$TMP/q/full/other" "$TMP/up/buildid/$other/executable"
 upstream_start up --root "$TMP/up"
 
-cat >"$TMP/conf" <<END
-[bucket]
-endpoint = $s3
-bucket = symbols
-prefix = team
-access-key = AKIDEXAMPLE
-secret-key = s3cr3t
-read-only = yes
-timeout = 600s
-[source "up"]
-url = $URL_up
-type = debuginfod
-END
+bucket_conf 'prefix = team' 'read-only = yes' 'timeout = 600s' '[source "up"]' "url = $URL_up" 'type = debuginfod' \
+  >"$TMP/conf"
 symfs() { "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }
 gets() { # WHAT FILE TYPE ID

@@ -4,36 +4,17 @@
 # refuses uploads.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc curl sha256sum sqlite3
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
+need sqlite3
+. "$top_srcdir/tests/mount/bucket-lib.sh"
 ROOT=$TMP/root
-mkdir "$ROOT"
-"$top_builddir/tests/helpers/s3" --root "$ROOT" --bucket symbols --access-key A --secret-key S3CR3T \
-  --hook "$TMP/hook" --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
-s3_pid=$!
-PIDS="$PIDS $s3_pid"
-wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\ntimeout = 600s\n' \
-  "$(sed -n 's/^listening on //p' "$TMP/s3.out")" >"$TMP/conf"
-echo 'int main(void) { return 0; }' >"$TMP/p.c"
-id() { printf 'ce%02d%036d' "$1" 9; }
+s3_start s3 "$ROOT"
+bucket_conf 'timeout = 600s' >"$TMP/conf"
 export SYMFS_TEST_BUCKET_WAIT=3600000 # longer than the test may take
-for n in 1 2 3 4 5 6 7; do
-  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
-done
+small_programs ce 7
 symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf" --upload
-code() { fetch_url -o "$TMP/got" -w '%{http_code}' "$@"; }
-path() { echo "debuginfod/buildid/$(id "$1")/executable"; }
-sha() { sha256sum <"$TMP/prog$1" | cut -d' ' -f1; }
 until_of() { cut -f2 "$ROOT/e/$(sha "$1")" 2>/dev/null; } # NUMBER
 is_in_bucket() { grep -qs "$(sha "$1")" "$ROOT"/k/*; }
-sql() { # SERVER TEXT
-  sqlite3 -cmd '.timeout 300000' "$TMP/store-$1/index.sqlite" "$2" || fail "sql on $1: $2"
-}
 put() { # SERVER NUMBER CLASS
   eval "put_url=\$URL_$1"
   # shellcheck disable=SC2154 # set by eval

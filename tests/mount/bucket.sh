@@ -4,23 +4,14 @@
 # by an hour. With SYMFS_TEST_STORE=ceph (bucket-ceph.sh): on a real Ceph gateway, with moto (bucket-moto.sh) on moto.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc strip curl sha256sum
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
+need strip
+. "$top_srcdir/tests/mount/bucket-lib.sh"
 
 store_start() { # NAME [ARGS...]: sets S3 and S3_PID
-  mkdir -p "$TMP/root-$1"
   ss_name=$1
   shift
-  "$top_builddir/tests/helpers/s3" --root "$TMP/root-$ss_name" --bucket symbols --access-key $ACCESS \
-    --secret-key $SECRET \
-    --log "$TMP/$ss_name.requests" "$@" >"$TMP/$ss_name.out" 2>"$TMP/$ss_name.log" &
-  S3_PID=$!
-  PIDS="$PIDS $S3_PID"
-  wait_for grep -q 'listening on' "$TMP/$ss_name.out" || fail "the store $ss_name did not start"
-  S3=$(sed -n 's/^listening on //p' "$TMP/$ss_name.out")
+  s3_start "$ss_name" "$TMP/root-$ss_name" "$@"
+  S3=$s3_url S3_PID=$s3_pid
 }
 moto_start() {
   PYTHON=
@@ -64,10 +55,8 @@ END
 }
 # Files that differ, so that each has bytes of its own.
 mkdir -p "$TMP/up/buildid"
-echo 'int main(void) { return 0; }' >"$TMP/p.c"
-id() { printf 'ab%02d%036d' "$1" 7; }
+small_programs ab 9
 for n in 1 2 3 4 5 6 7 8 9; do
-  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
   mkdir -p "$TMP/up/buildid/$(id $n)"
   cp "$TMP/prog$n" "$TMP/up/buildid/$(id $n)/executable"
 done
@@ -87,8 +76,6 @@ gets() { # URL NUMBER WHAT
   fetch_url -o "$TMP/got" "$1/buildid/$(id "$2")/executable" || fail "$3: file $2"
   same_file "$TMP/got" "$TMP/prog$2"
 }
-number() { fetch_url "$1/metrics" | sed -n "s/^symfs_bucket_$2 //p"; } # URL NAME
-drained() { [ "$(number "$1" queued_files)" = 0 ]; }
 upstream_gets() { upstream_count "$URL_up" get; }
 
 scenario() { # NAME

@@ -3,35 +3,13 @@
 # A bucket that does not answer costs a short wait. Without a bucket an upload is refused soon, the next one at once.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/timed/lib.sh"
-need gcc curl
-unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
-  AWS_REGION \
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
-umask 077
-mkdir "$TMP/root"
-"$top_builddir/tests/helpers/s3" --root "$TMP/root" --bucket symbols --access-key A --secret-key S3CR3T \
-  >"$TMP/s3.out" 2>"$TMP/s3.log" &
-s3_pid=$!
-PIDS="$PIDS $s3_pid"
-wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-echo 'int main(void) { return 0; }' >"$TMP/p.c"
-id() { printf 'ce%02d%036d' "$1" 9; }
-for n in 1 2 3 4; do
-  ${CC_PLAIN:-gcc} -g -DN=$n -Wl,--build-id=0x"$(id $n)" -o "$TMP/prog$n" "$TMP/p.c" || fail gcc
-done
+. "$top_srcdir/tests/mount/bucket-lib.sh"
+s3_start s3 "$TMP/root"
+small_programs ce 4
 mkdir -p "$TMP/up/buildid/$(id 2)"
 cp "$TMP/prog2" "$TMP/up/buildid/$(id 2)/executable"
 upstream_start up --root "$TMP/up"
-cat >"$TMP/conf" <<END
-[bucket]
-endpoint = $(sed -n 's/^listening on //p' "$TMP/s3.out")
-bucket = symbols
-access-key = A
-secret-key = S3CR3T
-[source "up"]
-url = $URL_up
-type = debuginfod
-END
+bucket_conf '[source "up"]' "url = $URL_up" 'type = debuginfod' >"$TMP/conf"
 symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf"
 code() { fetch_url -D "$TMP/head" -o "$TMP/got" -w '%{http_code}' "$@"; }

@@ -368,7 +368,7 @@ int fs_loop(struct fs *fs)
 			log_helper_gone(fs);
 			p[1].fd = -1;
 		}
-		wait_ms = wait_look(fs);
+		wait_ms = (int)MIN((unsigned)wait_look(fs), (unsigned)pass_look(fs)); /* -1 is the greatest */
 	}
 	fuse_session_exit(fs->session);
 	derive_stop(fs->derive);
@@ -408,6 +408,7 @@ void fs_free(struct fs *fs)
 		close(fs->comm);
 	while (fs->files)
 		file_free(fs, fs->files);
+	pass_look(fs);
 	nodes_free(fs->nodes);
 	if (fs->wake >= 0)
 		close(fs->wake);

@@ -73,7 +73,7 @@ bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out);
 /* How the handles of a leaf are read. Only passthrough.c uses it, under its lock. */
 struct node_io {
 	unsigned cached, passed; /* handles; never both */
-	int backing;		 /* while `passed` is not 0: the kernel's number of the file */
+	int backing;		 /* the kernel's number of the file; 0: the kernel does not have it */
 };
 struct node_io *node_io(struct node *n);
 

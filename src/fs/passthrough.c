@@ -8,8 +8,12 @@
  * While an inode has open handles, all of them read through the daemon, or all read the same file of the
  * store directly. The kernel fails an open that breaks this rule. So all handles of an inode are read in the
  * way, and from the file, of its first open, until its last release. The counts here are never lower than the
- * kernel's counts: the kernel drops a handle before it sends RELEASE. */
+ * kernel's counts: the kernel drops a handle before it sends RELEASE.
+ *
+ * Debuggers open a file several times in a row. So after its last release the kernel keeps the file for another second.
+ * Not longer: the file may have been evicted, and occupies the disk while the kernel has it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "fs/helper.h"
@@ -18,6 +22,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
+
+#define KEEP_MS 1000
 
 void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 {
@@ -71,14 +78,63 @@ static int try_backing(struct fs *fs, int fd)
 	return r;
 }
 
-/* Whether a new handle of the node is passed through. If so, registers its file with the kernel. */
-static bool enter(struct fs *fs, struct node_io *io, const struct file *file)
+/* ---- files without handles ----------------------------------------------------------- */
+
+/* Takes the node from the list, and returns the list's reference to it. */
+static struct node *unkeep(struct fs *fs, unsigned i)
 {
+	struct node *n = fs->kept[i].node;
+
+	memmove(&fs->kept[i], &fs->kept[i + 1], (--fs->n_kept - i) * sizeof(fs->kept[0]));
+	return n;
+}
+
+static void drop_oldest(struct fs *fs)
+{
+	struct node *n = unkeep(fs, 0);
+
+	backing_close(fs, node_io(n)->backing);
+	node_io(n)->backing = 0;
+	node_unref(fs->nodes, n);
+}
+
+/* Takes over the reference. */
+static void keep(struct fs *fs, struct node *n)
+{
+	if (fs->n_kept == 0)
+		eventfd_write(fs->wake, 1); /* fs_loop() calls pass_look() */
+	if (fs->n_kept == ARRAY_SIZE(fs->kept))
+		drop_oldest(fs);
+	fs->kept[fs->n_kept].node = n;
+	fs->kept[fs->n_kept++].until = clock_ms() + KEEP_MS;
+}
+
+int pass_look(struct fs *fs)
+{
+	uint64_t now = clock_ms();
+	LOCK_SCOPE(&fs->pass_lock);
+
+	while (fs->n_kept && (fs->kept[0].until <= now || !fs->session))
+		drop_oldest(fs);
+	return fs->n_kept ? (int)(fs->kept[0].until - now) : -1;
+}
+
+/* ---- handles ------------------------------------------------------------------------ */
+
+/* Whether a new handle of the node is passed through. If so, registers its file with the kernel. */
+static bool enter(struct fs *fs, struct node *n, const struct file *file)
+{
+	struct node_io *io = node_io(n);
 	int id;
 
-	if (io->passed)
+	if (io->cached)
+		return false;
+	for (unsigned i = 0; !io->passed && io->backing && i < fs->n_kept; i++)
+		if (fs->kept[i].node == n)
+			node_unref(fs->nodes, unkeep(fs, i));
+	if (io->backing)
 		return true; /* node_settle() made sure that these are the same bytes */
-	if (!fs->passes || io->cached || !file->blob || !*blob_sha256(file->blob))
+	if (!fs->passes || !file->blob || !*blob_sha256(file->blob))
 		return false;
 	id = try_backing(fs, blob_fd(file->blob));
 	if (id > 0)
@@ -92,7 +148,7 @@ void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_fil
 	LOCK_SCOPE(&fs->pass_lock);
 
 	file->node = node_find(fs->nodes, node_ino(n));
-	if (enter(fs, io, file)) {
+	if (enter(fs, n, file)) {
 		io->passed++;
 		file->backing = io->backing;
 		fi->keep_cache = 0; /* there are no pages to keep, and the kernel rejects the flag */
@@ -112,7 +168,7 @@ void pass_close(struct fs *fs, struct file *file)
 	if (!file->backing)
 		node_io(n)->cached--;
 	else if (--node_io(n)->passed == 0)
-		backing_close(fs, node_io(n)->backing);
+		keep(fs, take(n));
 	pthread_mutex_unlock(&fs->pass_lock);
 	node_unref(fs->nodes, n);
 }

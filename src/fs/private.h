@@ -89,6 +89,11 @@ struct fs {
 
 	pthread_mutex_t pass_lock; /* taken before the lock of `nodes` */
 	bool passes, passed_once;  /* under pass_lock, except in INIT, which comes before any OPEN */
+	struct {
+		struct node *node; /* a reference */
+		uint64_t until;	   /* clock_ms() */
+	} kept[16]; /* under pass_lock: nodes that the kernel has a file of, without handles; oldest first */
+	unsigned n_kept;
 	pthread_mutex_t files_lock;
 	struct file *files;    /* under files_lock */
 	pthread_mutex_t config_lock;
@@ -146,6 +151,9 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn); /* within INIT */
 void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi);
 /* Call it for each handle, before its blob is freed. */
 void pass_close(struct fs *fs, struct file *file);
+/* Takes files from the kernel that were closed a while ago. Returns after how many milliseconds to call it again; -1: no
+ * such file is left. */
+int pass_look(struct fs *fs);
 
 /* ---- gsym.c ------------------------------------------------------------------------- */
 

@@ -1,9 +1,10 @@
 /* A FUSE server of one file that does as little as possible, for benchmarks. Its cost is the price
  * of FUSE; what symfs costs more is symfs's own.
  *
- *	bare FILE MOUNTPOINT PATH [noopen|reads]
+ *	bare FILE MOUNTPOINT PATH [noopen|reads|any]
  *
- * MOUNTPOINT/PATH has the bytes of FILE; no other name exists. The kernel may cache pages, names,
+ * MOUNTPOINT/PATH has the bytes of FILE; no other name exists. With `any` every path of as many names is such a file,
+ * with an inode of its own. The kernel may cache pages, names,
  * attributes and negative entries for ever, as with a whole file of symfs. With `noopen` the
  * server answers OPEN with ENOSYS (FUSE_CAP_NO_OPEN_SUPPORT), so the kernel sends no further OPEN.
  * With `reads` the kernel reads only pages that a reader asks for, and the server prints a line
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +29,22 @@
 struct bare {
 	int fd;
 	off_t size;
-	bool no_open, tell;
+	bool no_open, tell, any;
+	atomic_uint_fast64_t found; /* with `any`: names looked up */
 	/* of the path; the number of the nth is FUSE_ROOT_ID + 1 + n, and the last is the file */
 	char *names[DEPTH];
 	unsigned n;
 };
 
+/* How deep the inode is below the root; with `any`, the low bits of its number say it. */
+static unsigned depth(fuse_ino_t ino)
+{
+	return (unsigned)(ino - FUSE_ROOT_ID) % (2 * DEPTH);
+}
+
 static bool is_file(const struct bare *b, fuse_ino_t ino)
 {
-	return ino == FUSE_ROOT_ID + b->n;
+	return depth(ino) == b->n;
 }
 
 static struct stat attributes(const struct bare *b, fuse_ino_t ino)
@@ -66,10 +75,10 @@ static void bare_init(void *ctx, struct fuse_conn_info *conn)
 static void bare_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fuse_entry_param e = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
-	const struct bare *b = fuse_req_userdata(req);
+	struct bare *b = fuse_req_userdata(req);
 
-	if (!is_file(b, parent) && strcmp(name, b->names[parent - FUSE_ROOT_ID]) == 0)
-		e.ino = parent + 1;
+	if (!is_file(b, parent) && (b->any || strcmp(name, b->names[depth(parent)]) == 0))
+		e.ino = FUSE_ROOT_ID + depth(parent) + 1 + (b->any ? 2 * DEPTH * atomic_fetch_add(&b->found, 1) : 0);
 	if (e.ino)
 		e.attr = attributes(b, e.ino);
 	fuse_reply_entry(req, &e);
@@ -144,7 +153,7 @@ int main(int argc, char **argv)
 	struct stat st;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: bare FILE MOUNTPOINT PATH [noopen|reads]\n");
+		fprintf(stderr, "usage: bare FILE MOUNTPOINT PATH [noopen|reads|any]\n");
 		return 2;
 	}
 	for (char *name = strtok(argv[3], "/"); name && b.n < DEPTH; name = strtok(NULL, "/"))
@@ -156,6 +165,7 @@ int main(int argc, char **argv)
 	}
 	b.size = st.st_size;
 	b.no_open = argc > 4 && strcmp(argv[4], "noopen") == 0;
+	b.any = argc > 4 && strcmp(argv[4], "any") == 0;
 	b.tell = argc > 4 && strcmp(argv[4], "reads") == 0;
 	return serve(&b, argv[2]) == 0 ? 0 : 1;
 }

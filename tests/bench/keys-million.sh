@@ -1,11 +1,13 @@
 #!/bin/sh
 # Benchmarks a store of 1,000,000 keys: how long a mount, a whole listing and the look-up of a
 # stored file take, and how much memory the daemon then has. One store has as many names as keys;
-# the other has 1,000 names with 1,000 ids each.
+# the other has 1,000 names with 1,000 ids each. The same look-ups in a minimal FUSE server
+# (tests/bench/bare.c) take turns with them.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
 KEYS=$top_builddir/tests/bench/keys
+BARE=$top_builddir/tests/bench/bare
 COUNT=${BENCH_KEYS:-1000000}
 [ -x "$KEYS" ] || fail "$KEYS is not built: make bench"
 
@@ -26,6 +28,12 @@ counted() {
   took=$(($(now_ms) - began))
   [ "$have" = "$2" ] || fail "$1 has $have names, not $2"
 }
+
+mkdir "$TMP/bare"
+printf 12345678 >"$TMP/eight"
+"$BARE" "$TMP/eight" "$TMP/bare" symstore/name/id/name any >"$TMP/bare.log" 2>&1 &
+PIDS="$PIDS $!" MOUNTS="$MOUNTS $TMP/bare"
+wait_for test -f "$TMP/bare/symstore/name/id/name" || fail "bare does not answer"
 
 memory() { sed -n "s/^$1:[[:space:]]*\([0-9]*\) kB/\1/p" "/proc/$pid/status"; }
 
@@ -65,6 +73,10 @@ for shape in names ids; do
     read -r median p99 <"$TMP/stat.out"
     tell "$shape: hit look-up, median of 5000, round $round" "$median" us 100
     tell "$shape: hit look-up, 99th percentile" "$p99" us
+    "$KEYS" stat "$TMP/bare" $shape "$COUNT" 5000 >"$TMP/stat.out" || fail "stat of bare"
+    read -r bare p99 <"$TMP/stat.out"
+    tell "$shape: the same in bare" "$bare" us
+    tell "$shape: hit look-up by bare" "$(awk -v a="$median" -v b="$bare" 'BEGIN { printf "%.2f", a / b }')" ""
   done
   tell "$shape: VmRSS in the end" $(($(memory VmRSS) / 1024)) MB 100
   tell "$shape: VmHWM" $(($(memory VmHWM) / 1024)) MB 100

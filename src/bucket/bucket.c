@@ -454,22 +454,41 @@ int bucket_wait(struct bucket *b, const struct key *k, unsigned ms)
 	return !queued ? 0 : atomic_load(&b->stop) ? -ECANCELED : b->dead ? -EHOSTUNREACH : -ETIMEDOUT;
 }
 
-int bucket_purge(struct bucket *b, const struct key *k, const char *why, struct key *found)
+/* Gets a key object as a reader asks: by id and name, and then by the id alone. */
+static int find_key(struct bucket *b, const struct key *k, struct key *found, struct buf *text)
 {
 	char digest[SHA256_TEXT], name[BUCKET_NAME];
-	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
 	int r = -ENOENT;
 
-	/* As a reader asks: by id and name, and then by the id alone. */
 	if (key_by_name(k, found)) {
 		bucket_key_digest(found, digest);
-		r = call_get(&b->caller, bucket_key_name(digest, name), &text);
+		r = call_get(&b->caller, bucket_key_name(digest, name), text);
 	}
 	if (r == -ENOENT) {
 		*found = *k;
 		bucket_key_digest(found, digest);
-		r = call_get_sure(&b->caller, bucket_key_name(digest, name), &text);
+		r = call_get_sure(&b->caller, bucket_key_name(digest, name), text);
 	}
+	return r;
+}
+
+int bucket_added(struct bucket *b, const struct key *k)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
+	struct bucket_key had;
+	struct key found;
+	int r = find_key(b, k, &found, &text);
+
+	if (r == 0 && bucket_key_parse(buf_text(&text), text.n, &had) == 0)
+		return end_is_added(&b->caller, had.sha256);
+	return r == -ENOENT || r == -EFBIG ? 0 : r;
+}
+
+int bucket_purge(struct bucket *b, const struct key *k, const char *why, struct key *found)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
+	int r = find_key(b, k, found, &text);
+
 	/* A malformed key object is removed, too. */
 	return r == 0 || r == -EFBIG ? store_bury(b->store, found, why) : r;
 }

@@ -25,6 +25,9 @@ void bucket_stop(struct bucket *b);
  * tried again. -ECANCELED: the bucket stops. (waits) */
 int bucket_wait(struct bucket *b, const struct key *k, unsigned ms);
 
+/* Whether the bucket's file under a key is one that any server has by `symfs add`. 1, 0. Others: the bucket does not
+ * answer. (waits) */
+int bucket_added(struct bucket *b, const struct key *k);
 /* Removes a file that the bucket may have under a key, and this store does not: the removal is queued as that of a
  * stored file, and goes to all keys of the file. `found`: the key by which the bucket has it. 0: it is queued.
  * -ENOENT: the bucket does not have the key. Others: it does not answer, and nothing is queued. (waits) */

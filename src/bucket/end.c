@@ -60,7 +60,7 @@ static bool changed_end(const struct end_change *ch, const struct bucket_end *ha
 		return bucket_end_renew(out, ch->used);
 	if (had)
 		bucket_end_join(out, had, ch->now);
-	return !had || out->until != had->until || out->age != had->age;
+	return !had || out->until != had->until || out->age != had->age || out->added != had->added;
 }
 
 /* Changes an end, which other servers may change in the same moment: it is read, and written if it is still as it was
@@ -89,19 +89,21 @@ static int change_end(struct caller *c, const char *sha256, const struct end_cha
 	}
 }
 
+/* The end of a file that is pinned here. */
+static struct bucket_end own_end(struct caller *c, const struct hold_state *held)
+{
+	return (struct bucket_end){.until = held->ends ? held->ends + call_ahead(c) : INT64_MAX,
+		.age = held->ends ? held->hold.age : 0, .added = !held->hold.class[0]};
+}
+
 int put_hold(struct caller *c, const char *sha256, const struct hold_state *held, bool conditions)
 {
-	struct bucket_end mine = {.until = INT64_MAX};
-	struct end_change change = {.hold = &mine, .now = call_now(c)};
+	struct bucket_end mine = own_end(c, held);
 	int r = -EEXIST;
 
-	if (!held->pinned)
-		return 0;
-	if (held->ends)
-		mine = (struct bucket_end){.until = held->ends + call_ahead(c), .age = held->hold.age};
-	if (conditions)
+	if (held->pinned && conditions)
 		r = write_end(c, sha256, &mine, ONCE);
-	return r == -EEXIST || r == -EAGAIN ? change_end(c, sha256, &change, conditions) : r;
+	return r == -EEXIST || r == -EAGAIN ? put_hold_again(c, sha256, held, conditions) : r;
 }
 
 int put_use(struct caller *c, const struct use_row *use, bool conditions)
@@ -124,15 +126,21 @@ int end_is_held(struct caller *c, const char *sha256, int64_t *later, struct err
 	return r == -ENOENT ? 0 : r;
 }
 
+int end_is_added(struct caller *c, const char *sha256)
+{
+	char condition[CONDITION_MOST];
+	struct bucket_end end;
+	int r = get_end(c, sha256, &end, condition);
+
+	return r == 0 ? end.added && end.until > call_now(c) : r == -ENOENT || r == -EBADMSG ? 0 : r;
+}
+
 int put_hold_again(struct caller *c, const char *sha256, const struct hold_state *held, bool conditions)
 {
-	struct bucket_end mine = {.until = INT64_MAX};
+	struct bucket_end mine = own_end(c, held);
+	struct end_change change = {.hold = &mine, .now = call_now(c)};
 
-	if (!held->pinned)
-		return 0;
-	if (held->ends)
-		mine = (struct bucket_end){.until = held->ends + call_ahead(c), .age = held->hold.age};
-	return change_end(c, sha256, &(struct end_change){.hold = &mine, .now = call_now(c)}, conditions);
+	return held->pinned ? change_end(c, sha256, &change, conditions) : 0;
 }
 
 int end_drop(struct caller *c, const char *sha256)

@@ -60,9 +60,11 @@ static int put_file(struct exchange *x, struct upload_file *f)
 
 const struct upload_ops upload_put = {.body = UPLOAD_FILE, .file = put_file};
 
-/* Purges the first file of the path that the store has, or, with `b`, that only the bucket has. `found`: its key. */
+/* Purges the first file of the path that the store has, or, with `b`, that only the bucket has. `found`: its key.
+ * -EPERM: `symfs add` has put it here or into the bucket. -EHOSTUNREACH: the bucket does not answer. */
 static int purge_first(struct exchange *x, struct bucket *b, struct key *found)
 {
+	bool added = !x->h->auth || auth_allows(x->token.rights, AUTH_ADDED);
 	const struct tree_hit *hit = &x->route->hit;
 	char why[AUTH_NAME + 16];
 	int r = -ENOENT;
@@ -72,9 +74,11 @@ static int purge_first(struct exchange *x, struct bucket *b, struct key *found)
 	for (unsigned i = 0; i < hit->n && r == -ENOENT; i++) {
 		if (key_of(&k, &hit->files[i]) < 0)
 			continue;
+		r = added || b || !x->space->bucket ? 0 : bucket_added(x->space->bucket, &k);
+		if (r != 0)
+			return r == 1 ? -EPERM : -EHOSTUNREACH;
 		*found = b ? k : store_key(x->space->store, &k);
-		r = b ? bucket_purge(b, &k, why, found) : store_purge(x->space->store, found, why,
-			!x->h->auth || auth_allows(x->token.rights, AUTH_ADDED));
+		r = b ? bucket_purge(b, &k, why, found) : store_purge(x->space->store, found, why, added);
 		if (r == 0)
 			audit_write(x, "purge", NULL, found, NULL);
 	}
@@ -109,15 +113,15 @@ static int delete_done(struct exchange *x)
 
 	if (r == -ENOENT && b) {
 		r = purge_first(x, b, &k);
-		if (r < 0 && r != -ENOENT)
-			return upload_refuse(x, 503, "this server does not have the file, and the bucket does not "
-				"answer; try again later");
+		r = r < 0 && r != -ENOENT ? -EHOSTUNREACH : r;
 	}
+	if (r == -EHOSTUNREACH)
+		return upload_refuse(x, 503, "the bucket may have the file, and does not answer; try again later");
 	if (r == -ENOENT)
 		return upload_refuse(x, 404, "Not Found");
 	if (r == -EPERM)
-		return upload_refuse(x, 403, "symfs add has put this file here; purging it needs a token with the "
-			"right added");
+		return upload_refuse(x, 403, "symfs add has put this file here, or into the bucket; purging it "
+			"needs a token with the right added");
 	if (r < 0)
 		return upload_refuse_errno(x, r, NULL);
 	r = b ? wait_for_removal(x, &k) : 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define DAY 86400
+#define ADDED "added\n" /* older versions ignore the line */
 
 void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT])
 {
@@ -92,7 +93,7 @@ const char *bucket_end_name(const char *sha256, char out[static BUCKET_NAME])
 
 int bucket_end_write(const struct bucket_end *end, struct buf *out)
 {
-	return buf_addf(out, "e1\t%" PRId64 "\t%" PRId64 "\n", end->until, end->age);
+	return buf_addf(out, "e1\t%" PRId64 "\t%" PRId64 "\n%s", end->until, end->age, end->added ? ADDED : "");
 }
 
 /* A number of at most 19 digits, and the byte after it. */
@@ -112,15 +113,19 @@ int bucket_end_parse(const char *text, struct bucket_end *out)
 	struct bucket_end end;
 	const char *p = strncmp(text, "e1\t", 3) == 0 ? read_number(text + 3, '\t', &end.until) : NULL;
 
-	if (!p || !read_number(p, '\n', &end.age))
+	if (!p || !(p = read_number(p, '\n', &end.age)))
 		return -EINVAL;
+	end.added = strcmp(p, ADDED) == 0;
 	*out = end;
 	return 0;
 }
 
 void bucket_end_join(struct bucket_end *into, const struct bucket_end *other, int64_t now)
 {
-	if (other->until <= now || (other->until <= into->until && other->age <= into->age))
+	if (other->until <= now)
+		return;
+	into->added |= other->added;
+	if (other->until <= into->until && other->age <= into->age)
 		return;
 	into->until = MAX(into->until, other->until);
 	into->age = into->until == INT64_MAX ? 0 : MAX(into->age, other->age);

@@ -4,7 +4,8 @@
  *	k/KEYDIGEST		a key object: which file a key has, in the lines of the store's labels
  *	r/SHA256/KEYDIGEST	an empty reference: this key may have that file
  *	m/INPUT/KEYDIGEST	an empty mark: this key has a file that was made of the file with the digest INPUT
- *	e/SHA256		the end of a file that a server holds: "e1 TAB UNTIL TAB AGE"
+ *	e/SHA256		the end of a file that a server holds: "e1 TAB UNTIL TAB AGE", and a line "added"
+ *				if it is a file of `symfs add`
  *	x/KEYDIGEST/WORD	the key object of a key that a server removes (bucket/removal.c)
  *	t/SHA256		the bytes of a file that is being removed (bucket/clear.c)
  *
@@ -55,6 +56,7 @@ int bucket_made_name(const char **url, const char *digest, char out[static BUCKE
 struct bucket_end {
 	int64_t until; /* wall clock; INT64_MAX: for good */
 	int64_t age;   /* seconds after a use; 0: for good */
+	bool added;    /* a server has it by `symfs add` */
 };
 
 const char *bucket_end_name(const char *sha256, char out[static BUCKET_NAME]);

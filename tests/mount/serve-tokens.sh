@@ -515,6 +515,23 @@ grep -rlq hush_hush "$TMP/root/team/namespaces/green" ||
   fail "the upload is in the part of another namespace"
 try 404 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$CI")"
 try 404 /hush.pdb/1249D99D0C4049318610F4E4FB0B69361/hush.sym -H "$(auth "$RED")"
+# What `symfs add` has put into the bucket on one server, no other server purges without the right: neither before nor
+# after it has a copy. Before that it was an upload.
+BOSS=$(token add chief --rights purge,added)
+symfs_serve five --upload --config "$TMP/bucket.conf" --token-file "$TMP/tokens"
+U=$URL_five
+ask 201 "$PATH_SECRET?class=keep" -H "$(auth "$CI")" -T "$SECRETFILE"
+U=$URL_four
+"$SYMFS" add --no-default-sources --cache "$TMP/store-five" "$SECRETFILE" >/dev/null || fail "add"
+end=$TMP/root/team/e/$(sha256sum <"$SECRETFILE" | cut -d' ' -f1)
+wait_for grep -qx added "$end" || fail "the end of an added file: $(cat "$end")"
+try 403 "$PATH_SECRET" -H "$(auth "$CI")" -X DELETE
+ask 200 "$PATH_SECRET" -H "$(auth "$CI")"
+try 403 "$PATH_SECRET" -H "$(auth "$CI")" -X DELETE
+grep -rq "$(basename "$end")" "$TMP/root/team/k" || fail "a refused purge was done: $(find "$TMP/root/team")"
+U=$URL_five
+ask 204 "$PATH_SECRET" -H "$(auth "$BOSS")" -X DELETE
+symfs_unserve five
 symfs_unserve four
 
 [ $tries -ge 50 ] || fail "only $tries tries"

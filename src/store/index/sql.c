@@ -172,6 +172,10 @@ const char index_schema_outbox[] =
 	" WHEN new.keep_until = " PINNED " AND EXISTS(SELECT 1 FROM keys WHERE object_id = new.id)"
 	" AND (old.keep_until < " PINNED " OR (old.ends > 0 AND (new.ends = 0 OR new.ends > old.ends)))"
 	" BEGIN " OUTBOX_ROW(new.id) " END;"
+	/* It also has that the file is one of `symfs add` now, which has no class. */
+	"CREATE TRIGGER IF NOT EXISTS outbox_added AFTER UPDATE OF class ON objects"
+	" WHEN new.keep_until = " PINNED " AND new.class = '' AND old.class <> ''"
+	" AND EXISTS(SELECT 1 FROM keys WHERE object_id = new.id) BEGIN " OUTBOX_ROW(new.id) " END;"
 	/* Uses of files that another server may hold. `told`: the last use of which the bucket was told, or is to be
 	 * told (`due`). */
 	"CREATE TABLE IF NOT EXISTS bucket_uses(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"

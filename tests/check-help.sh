@@ -52,8 +52,7 @@ for c in $commands; do
     ;;
   *) grep -q -- ' --json' "$tmp/help-$c" && complain "$c --help names --json" ;;
   esac
-  page=$top/man/symfs-$c.1.in
-  [ -e "$page" ] || page=$top/man/symfs.1.in
+  page=$(grep -lE "^\.Nm symfs-$c( ,)?\$" "$top"/man/*.1.in)
   for o in $(sed -n '/--config/q; /--help/q; s/^  [-a-z, ]\{4\}--\([a-zA-Z-]*\).*/\1/p' "$tmp/help-$c"); do
     options=$((options + 1))
     grep -qE -- "(Fl |, )-$o( |\$)" "$page" || complain "$page does not name --$o of $c"

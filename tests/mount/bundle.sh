@@ -222,9 +222,9 @@ symfs_umount warm
 
 # ---- clients -------------------------------------------------------------------------------------
 mv Demo.dSYM away
-# As symfs(1) says it.
-create=$(sed -n 's/^(lldb) \(target create .*\)$/\1/p' "$top_srcdir/man/symfs.1.in")
-[ -n "$create" ] || fail "symfs(1) has no target create"
+# As symfs-mount(1) says it.
+create=$(sed -n 's/^(lldb) \(target create .*\)$/\1/p' "$top_srcdir/man/symfs-mount.1.in")
+[ -n "$create" ] || fail "symfs-mount(1) has no target create"
 tried=0
 for how in cold warm; do
   [ $how = warm ] && cache=$TMP/store || cache=$TMP/store-clients

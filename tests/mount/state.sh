@@ -35,18 +35,19 @@ done
 seen=0
 for name in $(sed 's/ .*//' "$MNT_m/.symfs/stats"); do
   seen=$((seen + 1))
-  grep -q "^\.It Cm $name\$" "$top_srcdir/man/symfs.1.in" || fail "symfs(1) does not name the counter $name"
+  grep -q "^\.It Cm $name\$" "$top_srcdir/man/symfs-mount.1.in" ||
+    fail "symfs-mount(1) does not name the counter $name"
 done
 [ $seen -ge 20 ] || fail "only $seen counters"
-# Nor does symfs(1) name what is not there: of the counters and of the files, which lists show.
-section() { sed -n "/^\.Sh $1/,/^\.Sh/p" "$top_srcdir/man/symfs.1.in"; }
+# Nor does symfs-mount(1) name what is not there: of the counters and of the files, which lists show.
+section() { sed -n "/^\.Sh $1/,/^\.Sh/p" "$top_srcdir/man/symfs-mount.1.in"; }
 for name in $(section 'THE .symfs DIRECTORY' | sed -n 's/^\.It Cm //p'); do
-  grep -q "^$name " "$MNT_m/.symfs/stats" || fail "symfs(1) names a counter $name that is not there"
+  grep -q "^$name " "$MNT_m/.symfs/stats" || fail "symfs-mount(1) names a counter $name that is not there"
 done
 section 'THE .symfs DIRECTORY' | sed -n 's/^\.It Pa \([a-z]*\).*/\1/p' | sort >"$TMP/named"
-ls "$MNT_m/.symfs" | sort | diff "$TMP/named" - || fail "symfs(1) names other files than those of .symfs"
+ls "$MNT_m/.symfs" | sort | diff "$TMP/named" - || fail "symfs-mount(1) names other files than those of .symfs"
 ls -A "$MNT_m" | grep -qx '[.]symfs' || fail ".symfs is not listed"
-section 'THE .symfs DIRECTORY' | grep -q 'not listed' && fail "symfs(1) says that .symfs is not listed"
+section 'THE .symfs DIRECTORY' | grep -q 'not listed' && fail "symfs-mount(1) says that .symfs is not listed"
 section 'EXTENDED ATTRIBUTES' | sed -n 's/^\.It Cm //p' | sort >"$TMP/named.xattrs"
 grep -vE '^(# (HELP|TYPE) symfs_[a-z_]+ .+|symfs_[a-z_]+ [0-9]+)$' "$MNT_m/.symfs/metrics" && fail "metrics"
 [ "$(grep -c '^symfs_' "$MNT_m/.symfs/metrics")" -ge 20 ] || fail "too few metrics"
@@ -73,7 +74,7 @@ for row in "kind elf_debug" "code-id $id" "source up" "state whole" "verified ye
 done
 grep -v '\.synthesized$' "$TMP/named.xattrs" >"$TMP/named.fetched" # of files that symfs made
 getfattr -d -m . "$MNT_m/$path" 2>/dev/null | sed -n 's/=.*//p' | sort | diff "$TMP/named.fetched" - ||
-  fail "symfs(1) names other attributes"
+  fail "symfs-mount(1) names other attributes"
 [ "$(attr debug-id | tr -d - | tr a-f A-F)" = "$("$SYMFS" id --json "$TMP/p/full/foo" |
   sed -n 's/.*"breakpad_id":"\(.*\)0",/\1/p')" ] ||
   fail "debug-id"

@@ -3,15 +3,10 @@
 # by name. A preset is asked only when it is selected. Samba must accept its part of the
 # configuration.
 # SPDX-License-Identifier: LGPL-2.1-or-later
-top=${top_srcdir:-$(dirname "$0")/..}
-symfs=${top_builddir:-.}/symfs
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
+. "${top_srcdir:-$(dirname "$0")/..}/tests/walls-lib.sh"
 HOME=$tmp XDG_CONFIG_HOME=$tmp XDG_CACHE_HOME=$tmp
 export HOME XDG_CONFIG_HOME XDG_CACHE_HOME
 unset DEBUGINFOD_URLS _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH
-bad=0
-complain() { echo "$*"; bad=1; }
 
 "$symfs" sources --no-default-sources --config "$top/etc/symfs.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf: $(cat "$tmp/out")"
@@ -104,5 +99,5 @@ for preset in "$top"/etc/sources.d/*.conf; do
   seen=$((seen + 1))
 done
 echo "$seen presets seen"
-[ $seen -ge 15 ] || bad=1
-exit $bad
+[ $seen -ge 15 ] || complain "only $seen presets"
+exit 0

@@ -4,14 +4,10 @@
 # files. An answer may differ on purpose, or because the writer knew less; such a file is named here
 # with the reason.
 # SPDX-License-Identifier: LGPL-2.1-or-later
-top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
-symfs=$(cd "${top_builddir:-.}" && pwd)/symfs
+. "${top_srcdir:-$(dirname "$0")/..}/tests/walls-lib.sh"
 fixtures=$top/../shared/fixtures/gsym
 [ -d "$fixtures/llvm22" ] || { echo "SKIP: no ../shared/fixtures/gsym: files that LLVM made"; exit 77; }
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-bad=0 seen=0 files=0
-complain() { echo "$*"; bad=1; }
+seen=0 files=0
 cd "$tmp" || exit 1
 
 expand() { # prints `address<tab>frames`
@@ -98,4 +94,4 @@ done
 [ $files -ge 60 ] || complain "only $files files"
 [ $seen -gt 7000 ] || complain "only $seen addresses"
 echo "$files files, $seen addresses"
-exit $bad
+exit 0

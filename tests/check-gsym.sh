@@ -2,12 +2,8 @@
 # Checks symfs gsym on the command line: every command, both spellings, exit codes and messages.
 # llvm-gsymutil must read the output and answer every address as symfs does.
 # SPDX-License-Identifier: LGPL-2.1-or-later
-top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
-symfs=$(cd "${top_builddir:-.}" && pwd)/symfs
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-bad=0 seen=0
-complain() { echo "$*"; bad=1; }
+. "${top_srcdir:-$(dirname "$0")/..}/tests/walls-lib.sh"
+seen=0
 cd "$tmp" || exit 1
 
 # ends STATUS WORDS...: how `symfs gsym WORDS` ends; what it says is in out and err
@@ -291,4 +287,4 @@ fi
 
 [ -n "$tools" ] || echo "no llvm-gsymutil: not compared with it (apt-get install llvm)"
 echo "$seen calls seen"
-exit $bad
+exit 0

@@ -2,13 +2,9 @@
 # Checks symfs-layouts(7): symfs must print the example paths for the identifiers that the page
 # names, and must parse them. Also checks that the command line and the code have the same words.
 # SPDX-License-Identifier: LGPL-2.1-or-later
-top=${top_srcdir:-$(dirname "$0")/..}
-symfs=${top_builddir:-.}/symfs
+. "${top_srcdir:-$(dirname "$0")/..}/tests/walls-lib.sh"
 page=$top/man/symfs-layouts.7.in
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-bad=0 seen=0
-complain() { echo "$*"; bad=1; }
+seen=0
 
 elf="--object-type elf --code-file libdemo.so --debug-file libdemo.so --code-id 0123456789abcdef0123456789abcdef01234567"
 mach="--object-type macho --code-file Demo --debug-file Demo --code-id 67e9247c814e392ba027dbde6748fcbf"
@@ -87,4 +83,4 @@ for format in $(sed -n 's/^	&obj_\([a-z0-9]*\),$/\1/p' "$top/src/obj/formats.c")
 done
 [ $formats -ge 11 ] || complain "only $formats formats"
 echo "$seen examples, $types types and $formats formats seen"
-exit $bad
+exit 0

@@ -3,26 +3,25 @@
 # subcommand, key, attribute, layout, file type, kind of source and preset of the program. Also
 # shows that a missing word is found.
 # SPDX-License-Identifier: LGPL-2.1-or-later
-top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
+. "${top_srcdir:-$(dirname "$0")/..}/tests/walls-lib.sh"
 command -v man >/dev/null || { echo "no man: apt-get install man-db"; exit 77; }
-failed=0 seen=0
-bad() { echo "$1"; failed=1; }
+seen=0
 
 for page in "$top"/man/*.in; do
 	seen=$((seen + 1))
-	said=$(man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null) || bad "$page is not formatted"
-	[ -z "$said" ] || bad "$page: $said"
+	said=$(man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null) || complain "$page is not formatted"
+	[ -z "$said" ] || complain "$page: $said"
 	# groff 1.23 warns about such a line; 1.22 breaks the margin silently.
 	said=$(sed -n 's/^\.Dl //p' "$page" | grep -E '.{67}')
-	[ -z "$said" ] || bad "$page: wider than a page; .Bd -literal has no margin: $said"
+	[ -z "$said" ] || complain "$page: wider than a page; .Bd -literal has no margin: $said"
 	command -v mandoc >/dev/null || continue
 	said=$(mandoc -Tlint -Wwarning "$page" |
 		grep -vE 'unusual Xr order|referenced manual not found|unexpected section: Sh ERRORS')
-	[ -z "$said" ] || bad "$said"
+	[ -z "$said" ] || complain "$said"
 done
 
 text() { MANWIDTH=1000 man --nh -E UTF-8 -l "$top/man/$1.in" 2>/dev/null | tr -s ' \n' '  '; }
-has() { case $2 in *"$3"*) ;; *) bad "$1 does not name $3" ;; esac; }
+has() { case $2 in *"$3"*) ;; *) complain "$1 does not name $3" ;; esac; }
 
 conf=$(text symfs.conf.5)
 for key in $(sed -n 's/^#\([a-z][a-z-]*\) = .*/\1/p' "$top/etc/symfs.conf"); do
@@ -30,17 +29,14 @@ for key in $(sed -n 's/^#\([a-z][a-z-]*\) = .*/\1/p' "$top/etc/symfs.conf"); do
 done
 for preset in "$top"/etc/sources.d/*.conf; do
 	name=$(basename "$preset" .conf)
-	grep -q "^\[source \"$name\"\]" "$preset" || bad "$preset does not define $name"
+	grep -q "^\[source \"$name\"\]" "$preset" || complain "$preset does not define $name"
 done
 
 # What the program and its tables name has a place in a manual page. Each function reads words and prints a line
 # for each one without a place.
-symfs=${top_builddir:-.}/symfs
 man=$top/man
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
 helps=$tmp/helps
-"$symfs" help --dump >"$helps" || bad "symfs help --dump ends with $?"
+"$symfs" help --dump >"$helps" || complain "symfs help --dump ends with $?"
 . "$top/tests/tables.sh"
 # The page of a command has its name in NAME.
 page_of() { grep -lE "^\.Nm symfs-$1( ,)?\$" "$man"/*.1.in; }
@@ -95,11 +91,11 @@ ask()
 	least=$1 list=$2
 	shift 2
 	$list >"$tmp/words"
-	[ "$(wc -l <"$tmp/words")" -ge "$least" ] || bad "$list: only $(wc -l <"$tmp/words") words"
+	[ "$(wc -l <"$tmp/words")" -ge "$least" ] || complain "$list: only $(wc -l <"$tmp/words") words"
 	asked
 	without=$("$@" <"$tmp/words")
-	[ -z "$without" ] || bad "$without"
-	echo frobnicate | "$@" | grep -q frobnicate || bad "$1 misses nothing, not even what does not exist"
+	[ -z "$without" ] || complain "$without"
+	echo frobnicate | "$@" | grep -q frobnicate || complain "$1 misses nothing, not even what does not exist"
 }
 ask 15 commands_named commands_without_place
 for command in $(commands_named); do
@@ -114,23 +110,23 @@ ask 8 xattrs_named attributes_without_place
 ask 15 presets_named items_without_place symfs.conf.5
 for topic in $(grep -o '\[LOG_[A-Z]*\] *= "[a-z]*"' "$top/src/base/log.c" | sed 's/.*"\(.*\)"/\1/'); do
 	grep -qE "^\.Cm conf ,.* $topic( |\$)|^\.Cm $topic ," "$top/man/symfs.1.in" ||
-		bad "symfs.1 does not name the topic $topic of SYMFS_DEBUG"
+		complain "symfs.1 does not name the topic $topic of SYMFS_DEBUG"
 	seen=$((seen + 1))
 done
 for page in "$top"/man/symfs-*.1.in; do
 	name=$(basename "$page" .1.in)
 	grep -qE "^\.It Xr $name 1" "$top/man/symfs.1.in" ||
-		bad "symfs.1 does not refer to $name"
+		complain "symfs.1 does not refer to $name"
 done
 # man finds a page by the name of each command: the page itself, or one line that leads to it.
 for command in $(commands_named); do
 	page=${top_builddir:-.}/man/symfs-$command.1
-	[ -s "$page" ] || { bad "there is no manual page symfs-$command"; continue; }
+	[ -s "$page" ] || { complain "there is no manual page symfs-$command"; continue; }
 	led=$(sed -n 's|^\.so man1/||p' "$page")
 	grep -qE "^\.Nm symfs-$command( ,)?\$" "${top_builddir:-.}/man/${led:-symfs-$command.1}" ||
-		bad "$page leads to a page that does not name the command"
+		complain "$page leads to a page that does not name the command"
 	seen=$((seen + 1))
 done
 echo "$seen pages, words and topics seen"
-[ $seen -gt 80 ] || failed=1
-exit $failed
+[ $seen -gt 80 ] || complain "only $seen seen"
+exit 0

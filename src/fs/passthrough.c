@@ -10,8 +10,8 @@
  * way, and from the file, of its first open, until its last release. The counts here are never lower than the
  * kernel's counts: the kernel drops a handle before it sends RELEASE.
  *
- * Debuggers open a file several times in a row. So after its last release the kernel keeps the file for another second.
- * Not longer: the file may have been evicted, and occupies the disk while the kernel has it. */
+ * Debuggers open a file several times in a row. So after its last release the kernel keeps the file for another
+ * second. Not longer: the file may have been evicted, and occupies the disk while the kernel has it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"

@@ -155,8 +155,8 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn); /* within INIT */
 void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi);
 /* Call it for each handle, before its blob is freed. */
 void pass_close(struct fs *fs, struct file *file);
-/* Takes files from the kernel that were closed a while ago. Returns after how many milliseconds to call it again; -1: no
- * such file is left. */
+/* Takes files from the kernel that were closed a while ago. Returns after how many milliseconds to call it again; -1:
+ * no such file is left. */
 int pass_look(struct fs *fs);
 
 /* ---- gsym.c ------------------------------------------------------------------------- */

@@ -12,11 +12,13 @@
 need gcc curl sha256sum
 # The credentials are those of the section alone, and other users must not read them.
 unset http_proxy https_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN \
-  AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
+  AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE \
+  AWS_CONFIG_FILE
 umask 077
 
 # s3_start NAME ROOT [ARGS...]: tests/helpers/s3, whose bucket "symbols" is the directory ROOT, for $ACCESS and
-# $SECRET; sets s3_url and s3_pid. Its requests are in $TMP/NAME.requests. A program $TMP/hook runs before each request.
+# $SECRET; sets s3_url and s3_pid. Its requests are in $TMP/NAME.requests. A program $TMP/hook runs before each of
+# them.
 s3_start() {
   s3_name=$1 s3_root=$2
   shift 2

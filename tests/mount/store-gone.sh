@@ -28,8 +28,10 @@ never_enoent() {
   wait_for came || fail "$row: $1 does not come: $(tail -n 1 "$TMP/said")"
   grep -vq 'Input/output error' "$TMP/said" && fail "$row: $1: $(cat "$TMP/said")"
 }
+# no_store: the daemon may write a file into the directory while rm empties it, and rm fails then.
+no_store() { wait_for rm -rf "$store" || fail "$row: rm"; }
 begin() {
-  rm -rf "$store"
+  no_store
   symfs_mount m --cache "$store" --source "gdb@$URL_up"
   "$SYMFS" add --cache "$store" "$(file_of added)" >/dev/null || fail "$row: add"
   here one && here added || fail "$row: before"
@@ -73,14 +75,13 @@ blocked() {
 
 row="removed"
 begin
-# The first rm fails if the daemon writes a file into the directory just then.
-wait_for rm -rf "$store" || fail "$row: rm"
+no_store
 goes_on
 end
 
 row="removed with its parent"
 begin
-rm -rf "$TMP/stores"
+wait_for rm -rf "$TMP/stores" || fail "$row: rm"
 # Landlock opens the store and its parent to root's daemon, and nothing above.
 if [ "$(id -u)" = 0 ] && ! grep -q 'this kernel has no Landlock' "$TMP/m.log"; then
   for p in "$added" "$two"; do blocked "$p" || fail "$row: $p: $(cat "$TMP/said")"; done
@@ -116,7 +117,8 @@ end
 # A file in its place: nothing can be stored. What was there is an error, and comes back.
 row="blocked"
 begin
-rm -rf "$store" && : >"$store"
+mv "$store" "$TMP/stores/gone" && : >"$store" || fail "$row: mv"
+wait_for rm -rf "$TMP/stores/gone" || fail "$row: rm"
 for p in "$added" "$one" gdb/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug "$two" "$added"; do
   blocked "$p" || fail "blocked: $p: $(cat "$TMP/said")"
 done
@@ -128,7 +130,8 @@ grep -q 'cannot be made anew' "$TMP/m.log" || fail "blocked: no word in the log"
 # A link into the mount in its place: the daemon does not wait for itself.
 row="leads into its own mount"
 begin
-rm -rf "$store" && ln -s "$MNT_m/gdb" "$store"
+mv "$store" "$TMP/stores/gone" && ln -sT "$MNT_m/gdb" "$store" || fail "$row: mv"
+wait_for rm -rf "$TMP/stores/gone" || fail "$row: rm"
 for p in "$added" "$two"; do blocked "$p" || fail "$row: $p: $(cat "$TMP/said")"; done
 timeout -s KILL 600 df "$MNT_m" >/dev/null || fail "$row: df"
 rm "$store"

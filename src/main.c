@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 		return EXIT_LOCAL;
 	log_topics(getenv("SYMFS_DEBUG"));
 	if (c)
-		return c->run(argc - 1, argv + 1);
+		return command_run(c, argc - 1, argv + 1);
 	if (is_mount(argc, argv))
 		return cmd_mount.run(argc, argv);
 	if (argc == 2 && strncmp(argv[1], COMPLETE_OPTION, strlen(COMPLETE_OPTION)) == 0)

@@ -122,14 +122,66 @@ staus status
 prefech prefetch
 addr addr2line
 END
-for word in init layouts list ls lookup unmount; do
+for word in layouts list ls lookup unmount; do
   "$symfs" "$word" 2>&1 | grep -q "^symfs: no such command: $word; .*[\`(]" || complain "$word leads to nothing"
 done
-# What help lists has a line in the words of a user, below the title of a group. It names each other command.
+# What help lists has a line in the words of a user, below the title of a group.
 listed=$(sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p' "$tmp/help" | wc -l)
-[ "$listed" -ge 15 ] && [ "$listed" -le 19 ] && [ "$(grep -c '^[A-Z][a-z ]*$' "$tmp/help")" = 6 ] ||
+[ "$listed" -ge 15 ] && [ "$listed" -le 18 ] && [ "$(grep -c '^[A-Z][a-z ]*$' "$tmp/help")" = 6 ] ||
   complain "symfs help lists $listed commands: $(cat "$tmp/help")"
-for c in $commands; do grep -qE "(^  |[:,] )$c([ ,.]|\$)" "$tmp/help" || complain "symfs help does not name $c"; done
+
+# Words of earlier versions and of other tools work, and each command that is not listed is also an option or a first
+# word of one that is: both print the same. `same` reads the two command lines from its input.
+same() {
+  while IFS='|' read -r old new; do
+    for line in "$old" "$new"; do
+      # shellcheck disable=SC2086
+      (cd "$top" && "$symfs" $line) >"$tmp/out" 2>&1
+      echo "status $?" >>"$tmp/out"
+      sed "s|$tmp/[a-z]*.conf|FILE|" "$tmp/out" >"$tmp/$([ "$line" = "$old" ] && echo old || echo new)"
+    done
+    grep -qE 'no such (command|option)' "$tmp/old" && complain "$old: $(cat "$tmp/old")"
+    cmp -s "$tmp/old" "$tmp/new" || complain "$old and $new differ: $(cat "$tmp/old" "$tmp/new")"
+  done
+}
+alone="--no-default-sources --cache $tmp/cache"
+id=dfb85de42daffd09640c8fe377d572de3e168920
+cp "$symfs" "$tmp/program" && mkdir "$tmp/dir" && cp "$symfs" "$tmp/dir"
+same <<END
+best --for debug $alone $id|why --for debug $alone $id
+best --for=unwind --json $alone $id|why $alone --json --for=unwind $id
+best --for|why --for
+wait --timeout 1ms $alone $id|get --wait --timeout 1ms $alone $id
+warm $alone $tmp/dir|get $alone $tmp/dir
+prefetch $alone $id|warm $alone $id
+fetch $alone $id|get $alone $id
+find $alone $id|get $alone $id
+debug $alone $tmp/none|core $alone $tmp/none
+parse gdb .build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug|paths --parse gdb .build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug
+parse --json gdb x|paths --json --parse gdb x
+pdb --streams $tmp/program|id --pdb --streams $tmp/program
+pdb $tmp/program|id --pdb $tmp/program
+token ls --file $tmp/none|serve token ls --file $tmp/none
+token frobnicate|serve token frobnicate
+config init -o $tmp/old.conf|init -o $tmp/new.conf
+config init --force -o $tmp/old.conf|init --force -o $tmp/new.conf
+config --help|init --help
+gsym lookup 0 $tmp/none|gsym --address 0 $tmp/none
+END
+"$symfs" config >/dev/null 2>&1
+[ $? = 2 ] || complain "config without init"
+# Guesses lead on.
+leads() { # TEXT WORD...
+  text=$1
+  shift
+  "$symfs" "$@" 2>&1 | grep -qF -- "$text" || complain "symfs $* does not lead to $text: $("$symfs" "$@" 2>&1)"
+}
+leads 'symfs get --help' fetch
+leads 'symfs cache ls' ls
+leads 'symfs token add' token list --file "$tmp/none"
+leads '127.0.0.1:8080' serve --listen :8080
+leads 'symfs-layouts(7)' help layouts
+leads '--for debug' best "$id"
 for word in frobnicate x 12345678901234567890123456789012345678901234567890; do
   "$symfs" "$word" 2>&1 | grep -q 'did you mean' && complain "$word is near to something"
 done

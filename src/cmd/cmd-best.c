@@ -177,7 +177,7 @@ static int take_words(struct wishes *w, const char *purpose, const char *object,
 
 	if (p < 0)
 		return best_usage(purpose ? "--for: expected symtab, debug or unwind"
-			: "expected --for symtab (names), debug (names and lines) or unwind");
+			: "expected --for debug (names and lines), symtab (names) or unwind");
 	w->purpose = (enum best_purpose)p;
 	w->object = object ? object_type_find(object) : OBJECT_UNKNOWN;
 	if (object && w->object == OBJECT_UNKNOWN)

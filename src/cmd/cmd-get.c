@@ -163,10 +163,12 @@ static int run_get(int argc, char **argv)
 {
 	struct get g = {.worst = EXIT_DONE};
 	const char *type_word = NULL;
+	bool waits; /* command_run() runs another command */
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "copy the file to FILE (one WHAT)", &g.out_path},
 		{"copy", 0, NULL, "copy a file of a directory source to the store", &g.copy},
-		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type_word}, {0}};
+		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type_word},
+		{"wait", 0, NULL, "wait until a source has it: symfs wait --help", &waits}, {0}};
 	enum filetype type;
 	struct app_args args;
 	struct err e = {0};
@@ -201,7 +203,8 @@ const struct cmd cmd_get = {
 	.help = "Downloads whole files and prints a local path for each, in order. WHAT is\n"
 		"LAYOUT/REST as below a mount, a path inside a mount, a build id, UUID or debug\n"
 		"id, a key as `symfs cache ls` prints it, or a program or library, whose debug\n"
-		"file is meant; ./ forces a file",
+		"file is meant; ./ forces a file. Of a directory with cores, minidumps and\n"
+		"programs it downloads all their modules' files, as `symfs warm` does",
 	.examples = {"symfs get --source debian /usr/bin/ls",
 		"symfs get --type elf_code dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,

@@ -212,10 +212,12 @@ static void id_word(struct run *run, const char *word)
 
 static int run_id(int argc, char **argv)
 {
+	bool pdb; /* command_run() runs another command */
+	const struct opt own[] = {{"pdb", 0, NULL, "print what is in a PDB: symfs pdb --help", &pdb}, {0}};
 	struct app_args args;
 	struct run run = {0};
 	struct json j;
-	int status = app_options(&args, &cmd_id, NULL, &argc, argv);
+	int status = app_options(&args, &cmd_id, own, &argc, argv);
 
 	if (status >= 0)
 		return status;
@@ -241,7 +243,7 @@ static int run_id(int argc, char **argv)
 
 const struct cmd cmd_id = {
 	.name = "id",
-	.args = "[--json] FILE...",
+	.args = "[--json] [--pdb] FILE...",
 	.help = "Identifies files: format, kind, identifiers, and the keys that fit them. A\n"
 		".dSYM bundle stands for the files in it. The exit status is 1 if a file cannot\n"
 		"be identified",

@@ -259,6 +259,7 @@ static int print_all(struct run *run, const struct words *w, int argc, char **ar
 static int run_paths(int argc, char **argv)
 {
 	struct words w = {0};
+	bool parse; /* command_run() runs another command */
 	const struct opt own[] = {
 		{"layout", 0, "LAYOUT", "only this layout; may be repeated", NULL, &w.layouts},
 		{"casing", 0, "CASING", "default, lowercase or uppercase", &w.casing, NULL},
@@ -270,6 +271,7 @@ static int run_paths(int argc, char **argv)
 		{"debug-file", 0, "FILE", "the name of the debug file", &w.debug_file, NULL},
 		{"debug-id", 0, "ID", "the id of the debug file", &w.debug_id, NULL},
 		{"big-endian", 0, NULL, "the program is big-endian: for derived ids", &w.big_endian, NULL},
+		{"parse", 0, NULL, "print what LAYOUT PATH means: symfs parse", &parse, NULL},
 		{0},
 	};
 	struct app_args args;

@@ -188,7 +188,8 @@ const struct cmd cmd_serve = {
 	.name = "serve",
 	.args = "[--listen WHERE] [OPTIONS]",
 	.help = "Serves the contents of a mount over HTTP: every layout under /LAYOUT/, and at\n"
-		"the root the paths of debuginfod, symbol servers and Breakpad's tools",
+		"the root the paths of debuginfod, symbol servers and Breakpad's tools.\n"
+		"`symfs serve token add|ls|rm` manages its clients' tokens",
 	.examples = {"symfs serve --source debian",
 		"symfs serve --listen 0.0.0.0:8737 --token-file token"},
 	.configured = true,

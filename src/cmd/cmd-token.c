@@ -114,6 +114,8 @@ static int run_ls(struct token_command *c, char **words, unsigned n)
 	struct json j;
 	int r = auth_open(&a, c->file, &e);
 
+	if (r < 0 && access(c->file, F_OK) < 0)
+		err_set(&e, r, "%.300s: %s; `symfs token add NAME` makes the file", c->file, err_text(errno));
 	if (r < 0)
 		return failed(&e, r);
 	if (!c->json) {

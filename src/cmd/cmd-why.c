@@ -362,9 +362,10 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 static int run_why(int argc, char **argv)
 {
 	bool ask = false;
-	const char *type = NULL;
+	const char *type = NULL, *purpose; /* of another command, which command_run() runs */
 	const struct opt own[] = {
 		{"ask", 0, NULL, "ask every source now and print the answers", &ask},
+		{"for", 0, "symtab|debug|unwind", "which file is the best: symfs best --help", &purpose},
 		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type}, {0}};
 	struct what_opts o = {.type = FILETYPE_NONE};
 	struct app_args args;

@@ -23,6 +23,6 @@ struct cmd {
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit status */
 };
 
-extern const struct cmd cmd_add, cmd_addr2line, cmd_config, cmd_help, cmd_version,
+extern const struct cmd cmd_add, cmd_addr2line, cmd_help, cmd_init, cmd_version,
 	cmd_mount, cmd_mount_helper, cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status, cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core,
 	cmd_symbolicate, cmd_best, cmd_serve, cmd_sym, cmd_token, cmd_dsym;

@@ -5,10 +5,12 @@
 #include "cmd/app.h"
 #include "cmd/complete.h"
 #include "cmd/nearest.h"
+#include "cmd/what.h"
 #include "config.h"
 #include "source/source.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 /* The commands, in the order of help, with what each does for a user. The rows have the form
  * that the rule of command_pages in Makefile.am reads. */
@@ -20,16 +22,15 @@ static const struct row {
 	{&cmd_symbolicate, "Names for a crash", "names the functions in a core, minidump, process, log or request"},
 	{&cmd_addr2line, NULL, "prints function, file and line of addresses in a program"},
 	{&cmd_core, NULL, "starts gdb or lldb on a core with all its symbols"},
-	{&cmd_get, "Look and fetch", "downloads files and prints their paths"},
-	{&cmd_warm, NULL, "downloads all files of a core, minidump, process or directory"},
+	{&cmd_get, "Look and fetch", "downloads the symbols of a file, an identifier or a directory"},
 	{&cmd_why, NULL, "explains why a file is not there"},
 	{&cmd_id, NULL, "prints the identifiers of a file"},
 	{&cmd_paths, NULL, "prints where each layout has a file"},
 	{&cmd_sources, NULL, "lists the servers in use, and checks them"},
+	{&cmd_init, NULL, "writes a first configuration"},
 	{&cmd_mount, "Mount", "makes the symbols of all servers one directory"},
 	{&cmd_umount, NULL, "ends a mount"},
 	{&cmd_status, NULL, "shows what a mount does now"},
-	{&cmd_config, NULL, "writes a first configuration"},
 	{&cmd_serve, "Share", "gives a mount's files to a team over HTTP, and takes uploads"},
 	{&cmd_push, NULL, "uploads the symbols of a build"},
 	{&cmd_add, "Store", "keeps files of this machine in the store"},
@@ -45,6 +46,7 @@ static const struct row {
 	{&cmd_token, "", "manages the tokens of a server"},
 	{&cmd_version, "", "prints the version"},
 	{&cmd_wait, "", "waits until a file is there"},
+	{&cmd_warm, "", "downloads all files of a core, minidump, process or directory"},
 };
 
 /* Further names of commands, which users know from other tools. */
@@ -56,13 +58,26 @@ static const struct alias {
 	{"fetch", &cmd_get},
 	{"prefetch", &cmd_warm},
 	{"debug", &cmd_core},
+	{"config", &cmd_init},
+};
+
+/* Words that make one command another: an option, or the first operand. */
+static const struct way {
+	const struct cmd *from, *to;
+	const char *word;
+	bool kept; /* `to` has the option, too */
+} ways[] = {
+	{&cmd_get, &cmd_wait, "--wait", false},
+	{&cmd_id, &cmd_pdb, "--pdb", false},
+	{&cmd_paths, &cmd_parse, "--parse", false},
+	{&cmd_serve, &cmd_token, "token", false},
+	{&cmd_why, &cmd_best, "--for", true},
 };
 
 /* Words that users try, and what they lead to. */
 static const struct lead {
 	const char *word, *text;
 } leads[] = {
-	{"init", "`symfs config init` writes a first configuration"},
 	{"layouts", "symfs-layouts(7) describes them, and `symfs paths FILE` prints the paths of a file in each"},
 	{"list", "`symfs cache ls` lists the store, `symfs sources` the servers, and ls(1) a mount"},
 	{"ls", "`symfs cache ls` lists the store, `symfs sources` the servers, and ls(1) a mount"},
@@ -81,18 +96,34 @@ const struct cmd *command_find(const char *name)
 	return NULL;
 }
 
-/* Prints the names of the commands that help does not list. */
-static void print_others(FILE *to)
+/* Where the command line has the word of the way; 0: it does not have it. */
+static int way_at(const struct way *w, int argc, char **argv)
 {
-	const char *before = "\nOthers: ";
+	size_t n = strlen(w->word);
 
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (!commands[i].group || *commands[i].group)
+	for (int i = 1; i < (w->word[0] == '-' ? argc : MIN(argc, 2)) && strcmp(argv[i], "--") != 0; i++)
+		if (strncmp(argv[i], w->word, n) == 0 && (!argv[i][n] || argv[i][n] == '='))
+			return i;
+	return 0;
+}
+
+int command_run(const struct cmd *c, int argc, char **argv)
+{
+	const char *last = argv[argc - 1];
+	struct stat st;
+
+	for (const struct way *w = ways; w < ways + ARRAY_SIZE(ways); w++) {
+		int at = w->from == c ? way_at(w, argc, argv) : 0;
+
+		if (!at)
 			continue;
-		fprintf(to, "%s%s", before, commands[i].cmd->name);
-		before = ", ";
+		if (!w->kept)
+			memmove(&argv[at], &argv[at + 1], (size_t)(argc-- - at) * sizeof(*argv));
+		return w->to->run(argc, argv);
 	}
-	fprintf(to, ".\n");
+	if (c == &cmd_get && argc > 1 && what_is_file(last) && stat(last, &st) == 0 && S_ISDIR(st.st_mode))
+		c = &cmd_warm;
+	return c->run(argc, argv);
 }
 
 void commands_print(FILE *to)
@@ -105,8 +136,7 @@ void commands_print(FILE *to)
 			fprintf(to, "\n%s\n", commands[i].group);
 		fprintf(to, "  %-12s %s\n", commands[i].cmd->name, commands[i].brief);
 	}
-	print_others(to);
-	fprintf(to, "`symfs help COMMAND` has options and examples, symfs(1) all else. `symfs help\n"
+	fprintf(to, "\n`symfs help COMMAND` has options and examples, symfs(1) all else. `symfs help\n"
 		    "options` has what all commands with sources take.\n");
 }
 

@@ -8,6 +8,9 @@
 /* Finds a command by its name, or by another name that users know from other tools. NULL: no such command. */
 const struct cmd *command_find(const char *name);
 
+/* Runs the command, or the one that an option makes of it, as `why --for` is `best`. Returns the exit status. */
+int command_run(const struct cmd *c, int argc, char **argv);
+
 /* Prints one line for each command. */
 void commands_print(FILE *to);
 

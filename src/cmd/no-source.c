@@ -20,7 +20,7 @@
 const char no_source_help[] =
 	"  symfs mount --source debian DIR    one of the servers that have a name; also a URL or a directory\n"
 	"  symfs sources presets              lists these servers\n"
-	"  symfs config init                  writes a first symfs.conf from what this machine has\n";
+	"  symfs init                         writes a first symfs.conf from what this machine has\n";
 
 /* ---- directories --------------------------------------------------------------------- */
 

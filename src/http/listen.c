@@ -151,14 +151,15 @@ static int open_tcp(const char *word, int *fd, struct err *e)
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_PASSIVE | AI_NUMERICSERV},
 			*found = NULL;
-	const char *port;
+	const char *colon = strrchr(word, ':'), *port = colon ? colon + 1 : word; /* of a word without an address */
 	char host[128];
 	int r;
 
+	port = *port && !port[strspn(port, "0123456789")] ? port : "8737";
 	if (!split(word, host, &port))
 		return err_set(e, -EINVAL,
-			"%s: expected ADDRESS:PORT, [ADDRESS]:PORT, unix:PATH or systemd; the address 127.0.0.1 is "
-			"for clients on this machine, 0.0.0.0 for all", word);
+			"%s: expected ADDRESS:PORT, [ADDRESS]:PORT, unix:PATH or systemd; 127.0.0.1:%.5s is for "
+			"clients on this machine, 0.0.0.0:%.5s for all", word, port, port);
 	r = getaddrinfo(host, port, &hints, &found);
 	if (r != 0)
 		return err_set(e, -EINVAL, "%s: %s", word, gai_strerror(r));

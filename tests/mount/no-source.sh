@@ -1,13 +1,13 @@
 #!/bin/sh
 # Without a source that can answer, mount, serve, sources and status say what to do; a directory that --source names
-# must exist; `symfs config init` writes a first configuration from what the machine has.
+# must exist; `symfs init` writes a first configuration from what the machine has.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need timeout
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"
 
 helps() { # FILE WHAT: the three commands, each once
-  for line in 'symfs mount --source debian DIR' 'symfs sources presets' 'symfs config init'; do
+  for line in 'symfs mount --source debian DIR' 'symfs sources presets' 'symfs init'; do
     [ "$(grep -c "^  $line  " "$1")" = 1 ] || fail "$2 does not name '$line': $(cat "$1")"
   done
 }
@@ -78,7 +78,7 @@ rm -r "$XDG_CONFIG_HOME/symfs"
 DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/ http://127.0.0.1:2" \
   _NT_SYMBOL_PATH='srv*http://127.0.0.1:3/symbols' \
   "$SYMFS" config init >"$TMP/out" 2>"$TMP/err" || fail "config init: $(cat "$TMP/err")"
-grep -qxF "symfs config: wrote $conf" "$TMP/err" || fail "config init says $(cat "$TMP/err")"
+grep -qxF "symfs init: wrote $conf" "$TMP/err" || fail "config init says $(cat "$TMP/err")"
 grep -q secret "$TMP/out" && fail "config init shows a password"
 sed 's|user:secret@||' "$conf" | cmp -s - "$TMP/out" || fail "config init shows another file: $(cat "$TMP/out")"
 [ "$(stat -c %a "$conf")" = 600 ] || fail "other users can read $conf"

@@ -1,4 +1,4 @@
-/* symfs config: writes a first symfs.conf, with the symbol servers that this machine's variables and distribution
+/* symfs init: writes a first symfs.conf, with the symbol servers that this machine's variables and distribution
  * name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
@@ -133,7 +133,7 @@ static void add_variables(struct init *in, struct buf *out)
 static void add_text(struct init *in, struct buf *out)
 {
 	in->n = 0;
-	buf_adds(out, "# Written by `symfs config init`. symfs.conf(5) explains every key; `symfs sources presets`\n"
+	buf_adds(out, "# Written by `symfs init`. symfs.conf(5) explains every key; `symfs sources presets`\n"
 		      "# lists more servers: [source \"NAME\"] and enabled = yes.\n\n[symfs]\n#quota = 50G\n");
 	add_distribution(in, out);
 	add_variables(in, out);
@@ -182,7 +182,7 @@ static int write_first(const char *path, struct err *e)
 		r = save(path, &text, e);
 	}
 	if (r == 0) {
-		fprintf(stderr, "symfs config: wrote %s\n", path);
+		fprintf(stderr, "symfs init: wrote %s\n", path);
 		fputs(buf_text(&shown), stdout);
 	}
 	conf_free(in.conf);
@@ -210,47 +210,47 @@ static int init_file(const char *word, bool force)
 	struct stat st;
 
 	if (!path) {
-		fprintf(stderr, "symfs config: neither XDG_CONFIG_HOME nor HOME is set; name a file with -o\n");
+		fprintf(stderr, "symfs init: neither XDG_CONFIG_HOME nor HOME is set; name a file with -o\n");
 		return EXIT_USAGE;
 	}
 	if (!force && lstat(path, &st) == 0) {
-		fprintf(stderr, "symfs config: %s exists; --force replaces it, -o FILE writes another file\n",
+		fprintf(stderr, "symfs init: %s exists; --force replaces it, -o FILE writes another file\n",
 			text_shown(path, true, &room));
 		return EXIT_NO;
 	}
 	if (write_first(path, &e) < 0) {
-		fprintf(stderr, "symfs config: %s\n", text_shown(e.text[0] ? e.text : err_text(e.code), true, &room));
+		fprintf(stderr, "symfs init: %s\n", text_shown(e.text[0] ? e.text : err_text(e.code), true, &room));
 		return EXIT_LOCAL;
 	}
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
-static int run_config(int argc, char **argv)
+static int run_init(int argc, char **argv)
 {
 	const char *path = NULL;
-	bool force = false;
+	bool force = false, old = strcmp(argv[0], "config") == 0; /* the old words were `config init` */
 	const struct opt own[] = {
 		{"force", 0, NULL, "replace a file that exists", &force},
 		{"output", 'o', "FILE", "write FILE instead of the user's symfs.conf", &path}, {0}};
 	struct app_args args;
-	int status = app_options(&args, &cmd_config, own, &argc, argv);
+	int status = app_options(&args, &cmd_init, own, &argc, argv);
 
 	if (status >= 0)
 		return status;
-	if (argc != 2 || strcmp(argv[1], "init") != 0) {
-		fprintf(stderr, "symfs config: expected init; try: symfs config --help\n");
+	if (argc != 1 + old || (old && strcmp(argv[1], "init") != 0)) {
+		fprintf(stderr, "symfs init: expected options only; try: symfs init --help\n");
 		return EXIT_USAGE;
 	}
 	return init_file(path, force);
 }
 
-const struct cmd cmd_config = {
-	.name = "config",
-	.args = "init [--force] [-o FILE]",
+const struct cmd cmd_init = {
+	.name = "init",
+	.args = "[--force] [-o FILE]",
 	.help = "Writes a first configuration file for this user, and prints it: the debuginfod\n"
 		"server of the distribution, and what DEBUGINFOD_URLS, /etc/debuginfod and\n"
 		"_NT_SYMBOL_PATH name. Replaces no file without --force",
-	.examples = {"symfs config init",
-		"symfs config init -o ./symfs.conf"},
-	.run = run_config,
+	.examples = {"symfs init",
+		"symfs init -o ./symfs.conf"},
+	.run = run_init,
 };

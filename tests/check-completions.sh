@@ -82,7 +82,7 @@ zsh_offers() # WANTED WORDS...
 
 offers "umount!" symfs um
 offers "symbolicate!" symfs symb
-offers "serve!" symfs se
+offers "setup serve" symfs se
 offers "--listen --token-file --anyone --connections --idle-seconds --drain-seconds --drain-grace --access-log
 	--quota" symfs serve -
 offers "systemd!" symfs serve --listen sy

@@ -1,12 +1,15 @@
-/* Forks and waits for children. */
+/* Starts children and waits for them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/process.h"
 #include "base/clock.h"
 #include "base/util.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -49,4 +52,31 @@ int process_wait(pid_t pid, unsigned ms, int *status)
 		}
 		poll(NULL, 0, PAUSE_MS);
 	}
+}
+
+int process_run(const char *const *argv, unsigned ms, struct buf *out)
+{
+	_cleanup_close_ int fd = memfd_create("output", MFD_CLOEXEC);
+	posix_spawn_file_actions_t to;
+	int status = -1, r;
+	struct stat st;
+	pid_t pid;
+
+	if (fd < 0 || posix_spawn_file_actions_init(&to) != 0)
+		return 127;
+	r = posix_spawn_file_actions_addopen(&to, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	for (int n = STDOUT_FILENO; r == 0 && n <= STDERR_FILENO; n++)
+		r = posix_spawn_file_actions_adddup2(&to, fd, n);
+	if (r == 0)
+		r = posix_spawnp(&pid, argv[0], &to, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&to);
+	if (r != 0 || process_wait(pid, ms, &status) < 0)
+		return 127;
+	if (out && fstat(fd, &st) == 0 && buf_reserve(out, (size_t)st.st_size) == 0) {
+		ssize_t n = pread(fd, out->p + out->n, (size_t)st.st_size, 0);
+
+		out->n += n > 0 ? (size_t)n : 0;
+		out->p[out->n] = '\0';
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 127;
 }

@@ -25,4 +25,4 @@ struct cmd {
 
 extern const struct cmd cmd_add, cmd_addr2line, cmd_help, cmd_init, cmd_version,
 	cmd_mount, cmd_mount_helper, cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status, cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core,
-	cmd_symbolicate, cmd_best, cmd_serve, cmd_sym, cmd_token, cmd_dsym;
+	cmd_symbolicate, cmd_best, cmd_serve, cmd_sym, cmd_token, cmd_dsym, cmd_setup;

@@ -1,0 +1,35 @@
+/* The parts of `symfs setup`: the files that it writes, and its questions to the installed clients. One thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+struct setup {
+	bool system; /* for all users, else for the user who runs it */
+	bool dry;    /* print what would be done */
+	bool failed; /* something could not be done, and was printed */
+	char *mount; /* the mount, with an absolute path */
+	char *home, *config, *cache; /* $HOME, and the directories of XDG_CONFIG_HOME and XDG_CACHE_HOME */
+	char *record;	    /* the path of the record of what was written */
+	struct buf written; /* the record: lines "KIND\tSUM\tPATH", or "KIND\tTEXT\tPATH" */
+};
+
+/* Writes the files with which clients ask the mount, and adds them to the record. What exists is kept and printed. */
+void setup_write_files(struct setup *s);
+/* Takes back what the record has, and keeps what was changed since, which is printed. */
+void setup_undo_files(struct setup *s);
+/* Reads the record. 0, also if there is none; -errno. */
+int setup_read_record(struct setup *s);
+/* Saves the record, or removes it if it is empty. 0, -errno. */
+int setup_save_record(struct setup *s);
+/* Adds a line to the record. `sum` is a checksum, an old text, or "". */
+void setup_add_record(struct setup *s, const char *kind, const char *sum, const char *path);
+/* Adds a file that was written whole. */
+void setup_record_file(struct setup *s, const char *path);
+/* Makes a directory and its parents, and records those that were not there. 0, -errno. */
+int setup_make_dirs(struct setup *s, const char *path);
+
+/* Asks each installed client for the debug file of `file` and for one that does not exist, and prints a table. `file`
+ * NULL: a library of this program whose debug file the mount has. Returns an exit status. */
+int setup_check(const struct setup *s, const char *file);

@@ -14,7 +14,7 @@
 
 #define RECORD_MOST (1u << 20)
 #define UNIT_MS 120000u
-#define SYSTEM_CONF "/etc/symfs/symfs.conf"
+#define SYSTEM_CONF SYSCONFDIR "/symfs/symfs.conf"
 
 /* ---- the unit ------------------------------------------------------------------------ */
 
@@ -123,7 +123,7 @@ static char *xdg(const char *variable, const char *home, const char *rest)
 	return asprintf(&path, "%s/%s", home, rest) < 0 ? NULL : path;
 }
 
-static int find_places(struct setup *s, const char *mount)
+static int find_places(struct setup *s, const char *mount, bool undo)
 {
 	_cleanup_free_ char *state = NULL;
 	const char *home = getenv("HOME"), *run = getenv("XDG_RUNTIME_DIR");
@@ -131,7 +131,7 @@ static int find_places(struct setup *s, const char *mount)
 
 	if (!s->system && (!home || home[0] != '/'))
 		return fprintf(stderr, "symfs setup: HOME is not set\n"), -EINVAL;
-	if (!s->system && !mount && (!run || run[0] != '/'))
+	if (!s->system && !mount && !undo && (!run || run[0] != '/'))
 		return fprintf(stderr, "symfs setup: XDG_RUNTIME_DIR is not set; use --mount DIR\n"), -EINVAL;
 	s->home = strdup(home ? home : "/");
 	s->config = xdg("XDG_CONFIG_HOME", s->home, ".config");
@@ -145,7 +145,7 @@ static int find_places(struct setup *s, const char *mount)
 		s->mount = path_absolute(mount);
 	else if (s->system)
 		s->mount = strdup("/run/symfs");
-	else if (asprintf(&s->mount, "%s/symfs", run) < 0)
+	else if (asprintf(&s->mount, "%s/symfs", run ? run : "") < 0)
 		s->mount = NULL;
 	if (!s->home || !s->config || !s->cache || !state || !s->record || !s->mount)
 		return fprintf(stderr, "symfs setup: out of memory\n"), -ENOMEM;
@@ -223,7 +223,7 @@ static int run_setup(int argc, char **argv)
 		fprintf(stderr, "symfs setup: --system needs root: sudo symfs setup --system\n");
 		return EXIT_USAGE;
 	}
-	r = find_places(&s, mount);
+	r = find_places(&s, mount, undo);
 	if (r == 0 && check) {
 		status = setup_check(&s, argv[1]);
 	} else if (r == 0) {

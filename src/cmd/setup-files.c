@@ -352,7 +352,7 @@ static void write_place(struct setup *s, const struct place *p)
 		if (asprintf(&rest, "%.*s%s", (int)(have - old), old, have + n) >= 0)
 			p->text(s, rest, &text);
 	} else {
-		p->text(s, old, &text);
+		p->text(s, p->how == WHOLE ? NULL : old, &text);
 	}
 	if (!text.n)
 		kept(path, p->who, "it names directories already", NULL);

@@ -28,7 +28,7 @@ container_begin() {
 }
 
 # container_run [NEEDED-UNIT]: boots, runs check.sh once NEEDED-UNIT is up, and ends. With $CONTAINER_FUSE it has
-# /dev/fuse.
+# /dev/fuse; $CONTAINER_ARGS are further options of systemd-nspawn. Units that are enabled there are links in $UNITS.
 container_run() {
   cat >"$UNITS/check.service" <<EOF
 [Unit]
@@ -50,7 +50,8 @@ EOF
     timeout -k 5 700 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
     ${CONTAINER_FUSE:+--bind=/dev/fuse} --bind-ro="$SYMFS:/symfs-test/bin/symfs" \
     --bind-ro="${SYMFS%/*}/libexec:/symfs-test/bin/libexec" --bind="$TMP/etc:/symfs-test/etc" \
-    --bind="$OUT:/symfs-test/out" --bind-ro="$TMP/srv:/symfs-test/srv" --bind-ro="$UNITS:/etc/systemd/system" \
+    --bind="$OUT:/symfs-test/out" --bind-ro="$TMP/srv:/symfs-test/srv" --bind="$UNITS:/etc/systemd/system" \
+    ${CONTAINER_ARGS:-} \
     --machine="symfs-test-$$" \
     /lib/systemd/systemd --unit=check.service --log-target=console --show-status=no </dev/null >"$TMP/boot.out" 2>&1
   rmdir "/run/systemd/nspawn/propagate/symfs-test-$$" 2>/dev/null

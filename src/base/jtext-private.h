@@ -18,7 +18,3 @@ static inline uint32_t utf16_join(uint32_t high, uint32_t low)
 {
 	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
-
-/* Decodes a text in UTF-8, UTF-16 or UTF-32 to j->text. 0; -EBADMSG: `text` is not valid in its encoding;
- * -E2BIG; -ENOMEM. */
-int jtext_decode(struct jtext *j, struct span text);

@@ -1,14 +1,27 @@
-/* Listings of a bucket: the objects below a name such as "b/", one after the other. For src/bucket/ only. */
+/* Listings of a bucket: the objects below a name such as "b/", one after the other. For src/bucket/ and its tests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"
 #include "bucket/call.h"
-#include "bucket/list.h"
 
+#define LIST_NAME 1100 /* the protocol's limit of names is 1024 bytes */
+#define LIST_MOST (8u << 20) /* bytes of one answer, which has at most 1,000 objects */
 #define PAGE_MOST 1000 /* objects in one answer */
 
 #define PROBES "probe/" /* objects of probe_conditions(), each with a random name of PROBE_DIGITS digits */
 #define PROBE_DIGITS 32
+
+struct list_entry {
+	char name[LIST_NAME]; /* with the bucket's prefix */
+	uint64_t size;
+	int64_t modified; /* seconds since 1970 */
+};
+
+/* Calls `each` for each object, until it returns non-zero; returns that value. `token` gets the word with which the
+ * listing continues; "": it is complete. 0; -EBADMSG: malformed, an object without a name, size or time, or an answer
+ * that does not say whether it is complete. */
+int list_parse(const char *text, size_t n, int (*each)(void *ctx, const struct list_entry *e), void *ctx,
+	char token[static LIST_NAME]);
 
 /* One object, without the prefix and what was listed. */
 struct page_item {

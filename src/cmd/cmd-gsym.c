@@ -7,8 +7,239 @@
 #include "cmd/what.h"
 #include "convert/worker.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* symfs gsym stats: counts the functions, lines and inlined calls of a GSYM file. */
+
+struct counts {
+	uint64_t functions, with_lines, with_inlines, without_size, overlapping;
+	uint64_t rows, inlines, deepest, covered;
+	uint64_t line_bytes, inline_bytes;
+};
+
+static const char *count_function(const struct gsym *g, const struct gsym_func *f, struct counts *c)
+{
+	struct gsym_rows rows;
+	struct gsym_nodes nodes;
+	struct gsym_node node;
+	struct gsym_row row;
+	int r = gsym_rows_begin(&rows, f);
+
+	c->with_lines += f->lines.n > 0;
+	c->with_inlines += f->inlines.n > 0;
+	c->without_size += !f->size;
+	c->line_bytes += f->lines.n;
+	c->inline_bytes += f->inlines.n;
+	while (r >= 0 && (r = gsym_rows_next(&rows, &row)) > 0)
+		c->rows++;
+	if (r < 0)
+		return rows.bad;
+	gsym_nodes_begin(&nodes, g, f);
+	while ((r = gsym_nodes_next(&nodes, &node)) > 0) {
+		c->inlines += node.depth > 0;
+		c->deepest = MAX(c->deepest, node.depth);
+	}
+	return r < 0 ? nodes.bad : NULL;
+}
+
+static int count_all(const struct gsym *g, struct counts *c, struct err *e)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct gsym_func f;
+		const char *bad;
+		int r = gsym_func_at(g, i, &f, e);
+
+		if (r < 0)
+			return r;
+		bad = count_function(g, &f, c);
+		if (bad)
+			return gsym_bad_function(i, bad, e);
+		c->functions++;
+		c->overlapping += f.addr < end;
+		if (f.addr + f.size > end) {
+			c->covered += f.addr + f.size - MAX(end, f.addr);
+			end = f.addr + f.size;
+		}
+	}
+	return 0;
+}
+
+struct stats_row {
+	const char *name;
+	uint64_t n;
+};
+
+static int stats_json(const struct gsym *g, const struct stats_row *rows, size_t n)
+{
+	struct json j;
+
+	json_init(&j, false);
+	json_begin_object(&j, NULL);
+	gsym_add_head(&j, g);
+	for (size_t i = 0; i < n; i++)
+		json_number(&j, rows[i].name, (long long)rows[i].n);
+	json_end(&j);
+	json_print(&j);
+	return 0;
+}
+
+static int stats_text(const struct gsym *g, const struct stats_row *rows, size_t n)
+{
+	char room[64];
+
+	printf("form %s\nbyte_order %s\nbase 0x%" PRIx64 "\naddress_bytes %u\nid %s\n",
+		gsym_form_name(g->form), g->big ? "big" : "little", g->base, g->off_size,
+		g->id.n ? gsym_id_text(g, room) : "-");
+	for (size_t i = 0; i < n; i++)
+		printf("%s %" PRIu64 "\n", rows[i].name, rows[i].n);
+	return 0;
+}
+
+static int gsym_stats(const struct gsym *g, bool json, struct err *e)
+{
+	struct counts c = {0};
+	int r = count_all(g, &c, e);
+	const struct stats_row rows[] = {
+		{"functions", c.functions},
+		{"with_lines", c.with_lines},
+		{"with_inlines", c.with_inlines},
+		{"without_size", c.without_size},
+		{"overlapping", c.overlapping},
+		{"bytes_covered", c.covered},
+		{"lines", c.rows},
+		{"inlined_calls", c.inlines},
+		{"deepest", c.deepest},
+		{"files", g->n_files ? g->n_files - 1 : 0},
+		{"string_bytes", g->strings.n},
+		{"line_bytes", c.line_bytes},
+		{"inline_bytes", c.inline_bytes},
+	};
+
+	if (r < 0)
+		return r;
+	if (json)
+		return stats_json(g, rows, ARRAY_SIZE(rows));
+	return stats_text(g, rows, ARRAY_SIZE(rows));
+}
+
+/* symfs gsym verify: checks whether a GSYM file is whole, and whether it agrees with its debug file. */
+
+#define SHOWN_MOST 20 /* differences that are printed */
+
+struct comparison {
+	const struct gsym *ours, *theirs;
+	struct buf a, b;
+	uint64_t asked, differ;
+	struct err e;
+	int r;
+};
+
+static void compare_at(struct comparison *c, uint64_t addr)
+{
+	if (c->r < 0)
+		return;
+	buf_clear(&c->a);
+	buf_clear(&c->b);
+	c->r = gsym_frames_text(c->ours, addr, false, &c->a, &c->e);
+	if (c->r == 0)
+		c->r = gsym_frames_text(c->theirs, addr, false, &c->b, &c->e);
+	c->asked++;
+	if (c->r < 0 || strcmp(buf_text(&c->a), buf_text(&c->b)) == 0)
+		return;
+	if (c->differ++ < SHOWN_MOST)
+		printf("0x%" PRIx64 "\t%s\t%s\n", addr, buf_text(&c->a), buf_text(&c->b));
+}
+
+/* Compares the answers at the addresses where they can change: the bounds of functions, lines and inlined calls. */
+static void compare_function(struct comparison *c, const struct gsym *g, uint32_t i)
+{
+	struct gsym_func f;
+	struct gsym_rows rows;
+	struct gsym_row row;
+	struct gsym_nodes nodes;
+	struct gsym_node node;
+	uint64_t start, size;
+
+	if (gsym_func_at(g, i, &f, &c->e) < 0 || gsym_rows_begin(&rows, &f) < 0) {
+		c->r = -EBADMSG;
+		return;
+	}
+	compare_at(c, f.addr - 1);
+	compare_at(c, f.addr);
+	compare_at(c, f.addr + f.size);
+	while (gsym_rows_next(&rows, &row) > 0)
+		compare_at(c, row.addr);
+	gsym_nodes_begin(&nodes, g, &f);
+	while (gsym_nodes_next(&nodes, &node) > 0)
+		for (size_t at = 0; gsym_node_range(&node, &at, &start, &size);) {
+			compare_at(c, start);
+			compare_at(c, start + size);
+		}
+}
+
+static int compare(struct gsym *ours, struct gsym *theirs, const char *path)
+{
+	struct comparison c = {.ours = ours, .theirs = theirs, .a = BUF_UP_TO(16 << 20),
+		.b = BUF_UP_TO(16 << 20)};
+	int status;
+
+	c.r = gsym_prepare(ours, &c.e);
+	if (c.r == 0)
+		c.r = gsym_prepare(theirs, &c.e);
+	for (unsigned side = 0; side < 2; side++) {
+		const struct gsym *g = side ? theirs : ours;
+
+		for (uint32_t i = 0; c.r == 0 && i < g->count; i++)
+			compare_function(&c, g, i);
+	}
+	status = c.r < 0 ? gsym_fail(path, &c.e) : c.differ ? EXIT_NO : EXIT_DONE;
+	if (c.r == 0)
+		printf("%" PRIu64 " addresses compared, %" PRIu64 " differ\n", c.asked, c.differ);
+	buf_release(&c.a);
+	buf_release(&c.b);
+	return status;
+}
+
+static int verify_against(const struct gsym_run *run, struct gsym *g, const char *path)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
+	struct gsym_made made;
+	struct gsym theirs;
+	struct err e = {0};
+	int status, r = gsym_run_make(run, run->against, &w, &made, &e);
+
+	if (r == 0)
+		r = gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, &e);
+	if (r == 0)
+		r = gsym_open(&theirs, (struct span){(const uint8_t *)bytes.p, bytes.n}, &e);
+	if (r < 0)
+		return gsym_fail(run->against, &e);
+	status = compare(g, &theirs, path);
+	gsym_release(&theirs);
+	return status;
+}
+
+static int gsym_verify(struct gsym_run *run)
+{
+	_cleanup_gsym_file_ struct gsym_file o = {0};
+	struct err e = {0};
+	int status;
+
+	status = gsym_file_open(&o, run);
+	if (status >= 0)
+		return status;
+	if (gsym_check(&o.g, &e) < 0)
+		return gsym_fail(run->argv[0], &e);
+	if (run->against)
+		return gsym_flushed(verify_against(run, &o.g, run->argv[0]));
+	printf("%" PRIu32 " functions, all whole\n", o.g.count);
+	return gsym_flushed(EXIT_DONE);
+}
 
 /* ---- dump, stats --------------------------------------------------------------------- */
 

@@ -7,11 +7,199 @@
 #include "cmd/gsym-text.h"
 #include "cmd/pdb-dump.h"
 #include "obj/obj.h"
+#include "pdb/frames.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Prints functions of a PDB with their lines and inlined calls, for `symfs pdb`. */
+
+#define TEXT_MOST (64u << 10)
+
+static const char *const kinds[] = {
+	[PDB_PROC] = "function", [PDB_THUNK] = "thunk", [PDB_SEPARATED] = "separated",
+	[PDB_TRAMPOLINE] = "trampoline"};
+
+/* ---- frames of a piece --------------------------------------------------------------- */
+
+/* `own`: the frame is the function itself, and the text already has the function's name above the pieces. */
+static void print_frame(struct pdb_dump *d, const char *name, const char *file, uint32_t line, bool first, bool own)
+{
+	if (d->json) {
+		json_begin_object(d->json, NULL);
+		json_text(d->json, "name", name);
+		json_text(d->json, "file", file);
+		json_number_or_null(d->json, "line", line);
+		json_end(d->json);
+		return;
+	}
+	printf("%s%s", first ? " " : " < ", own ? "" : pdb_dump_shown(d, name));
+	if (line)
+		printf("%s%s:%" PRIu32, own ? "" : "@", pdb_dump_shown(d, file), line);
+}
+
+/* Prints a frame. A name or a file that cannot be read is printed as "". 0, -ENOMEM. */
+static int add_frame(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_pieces_of *cut, int cell,
+	const char *own, uint32_t file, uint32_t line, bool first)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST), path = BUF_UP_TO(TEXT_MOST);
+	uint32_t number = line ? pdb_file_name(c, file) : 0;
+	int r = 0;
+
+	if (number && pdb_name(&d->pdb, &d->io, number, &path, NULL) < 0)
+		buf_clear(&path);
+	if (cell >= 0)
+		r = pdb_inlinee_name(&d->names, c, cut->sites.at[cut->cells[cell].site].inlinee, &name);
+	if (r == 0)
+		print_frame(d, cell >= 0 ? buf_text(&name) : own, buf_text(&path), line, first, cell < 0);
+	return r;
+}
+
+static int print_frames(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_pieces_of *cut,
+	const struct pdb_piece *p, const char *own)
+{
+	bool first = true;
+	int r = 0;
+
+	for (int cell = p->cell; r == 0 && cell >= 0; cell = cut->cells[cell].parent, first = false)
+		r = add_frame(d, c, cut, cell, own, cut->cells[cell].file, cut->cells[cell].line, first);
+	return r < 0 ? r : add_frame(d, c, cut, -1, own, p->file, p->line, first);
+}
+
+static int print_piece(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_func *f,
+	const struct pdb_pieces_of *cut, const struct pdb_piece *p, const char *own)
+{
+	char address[16] = "-";
+	uint32_t rva;
+	int r;
+
+	if (pdb_address(&d->pdb, f->section, p->from, &rva))
+		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
+	if (!d->json) {
+		printf("  %s %" PRIu32, address, p->to - p->from);
+		r = print_frames(d, c, cut, p, own);
+		putchar('\n');
+		return r;
+	}
+	json_begin_object(d->json, NULL);
+	json_text(d->json, "address", address[0] == '-' ? NULL : address);
+	json_number(d->json, "size", p->to - p->from);
+	json_begin_array(d->json, "frames");
+	r = print_frames(d, c, cut, p, own);
+	json_end(d->json);
+	json_end(d->json);
+	return r;
+}
+
+/* ---- functions ----------------------------------------------------------------------- */
+
+static int print_pieces(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_func *f, const char *name)
+{
+	struct pdb_pieces_of cut;
+	int r = pdb_cut(c, f, &cut);
+
+	if (d->json)
+		json_begin_array(d->json, "pieces");
+	for (size_t i = 0; r == 0 && i < cut.n; i++)
+		if (cut.at[i].line || cut.at[i].cell >= 0)
+			r = print_piece(d, c, f, &cut, &cut.at[i], name);
+	if (d->json)
+		json_end(d->json);
+	pdb_cut_release(&cut);
+	return r;
+}
+
+static int print_func(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_func *f)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
+	char address[16] = "-", place[24];
+	uint32_t rva;
+	int r = pdb_func_name(&d->names, c, f->name ? f->name : "", f->type, &name);
+
+	if (r < 0)
+		return r;
+	if (pdb_address(&d->pdb, f->section, f->off, &rva))
+		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
+	snprintf(place, sizeof(place), "%u:%08" PRIx32, f->section, f->off);
+	if (!d->json) {
+		printf("%s %s %" PRIu32 " %s %s\n", address, place, f->size, kinds[f->kind],
+			pdb_dump_shown(d, buf_text(&name)));
+		return print_pieces(d, c, f, buf_text(&name));
+	}
+	json_begin_object(d->json, NULL);
+	json_text(d->json, "address", address[0] == '-' ? NULL : address);
+	json_text(d->json, "place", place);
+	json_number(d->json, "size", f->size);
+	json_text(d->json, "kind", kinds[f->kind]);
+	json_text(d->json, "name", buf_text(&name));
+	r = print_pieces(d, c, f, buf_text(&name));
+	json_end(d->json);
+	return r;
+}
+
+/* functions, lines, inlined calls */
+static int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e)
+{
+	struct pdb_code c = {0};
+	int r;
+
+	if (module >= d->pdb.n_modules)
+		return err_set(e, -ENODATA, "has no module %u: its modules are 0 to %" PRId64, module,
+			(int64_t)d->pdb.n_modules - 1);
+	r = pdb_code_open(&c, &d->pdb, &d->io, module, e);
+	if (r == -ENOENT)
+		r = err_set(e, -ENODATA, "has no symbols of module %u", module);
+	if (d->json)
+		json_begin_array(d->json, NULL);
+	for (size_t i = 0; r == 0 && i < c.n_funcs; i++)
+		r = print_func(d, &c, &c.funcs[i]);
+	if (d->json)
+		json_end(d->json);
+	pdb_code_release(&c);
+	return r;
+}
+
+/* ---- the function at an address ------------------------------------------------------ */
+
+/* Opens the code of the module that has the address. Searches every module if the PDB has no list of the modules'
+ * sections. */
+static int open_code_at(struct pdb_dump *d, unsigned section, uint32_t off, struct pdb_code *c,
+	const struct pdb_func **f, struct err *e)
+{
+	const struct pdb_contrib *k = pdb_contrib_of(&d->pdb, section, off);
+	uint32_t from = k ? k->module : 0, to = k ? k->module + 1u : d->pdb.n_contribs ? 0 : d->pdb.n_modules;
+	int r = 0;
+
+	for (uint32_t i = from; i < to; i++) {
+		pdb_code_release(c);
+		r = pdb_code_open(c, &d->pdb, &d->io, i, e);
+		*f = r == 0 ? pdb_func_at(c, section, off) : NULL;
+		if (*f || (r < 0 && r != -ENOENT))
+			return r;
+	}
+	return err_set(e, -ENODATA, "has no function at this address");
+}
+
+/* the lines of the function at `addr` */
+static int pdb_dump_lines(struct pdb_dump *d, uint64_t addr, struct err *e)
+{
+	const struct pdb_func *f = NULL;
+	struct pdb_code c = {0};
+	uint32_t source, off;
+	unsigned section;
+	int r;
+
+	if (addr > UINT32_MAX || !pdb_source(&d->pdb, (uint32_t)addr, &source) ||
+		!pdb_section_of(&d->pdb, source, &section, &off))
+		return err_set(e, -ENODATA, "has no section at 0x%" PRIx64, addr);
+	r = open_code_at(d, section, off, &c, &f, e);
+	if (r == 0)
+		r = print_func(d, &c, f);
+	pdb_code_release(&c);
+	return r;
+}
 
 struct run {
 	struct app_args args;

@@ -21,7 +21,6 @@ struct gsym_run {
 
 int gsym_create(struct gsym_run *run); /* gsym-create.c */
 int gsym_look_up(struct gsym_run *run); /* gsym-lookup.c */
-int gsym_verify(struct gsym_run *run); /* gsym-verify.c */
 
 /* gsym-create.c. Reads the debug information of the file `path` into a writer. 0; -errno with the reason in `e`. */
 int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writer **out,

@@ -10,7 +10,6 @@
  * were printed. */
 int gsym_dump_text(const struct gsym *g, struct err *e);
 int gsym_dump_json(const struct gsym *g, struct err *e);
-int gsym_stats(const struct gsym *g, bool json, struct err *e);
 
 /* Appends "name@dir/base:line < outer@…", or "-" for no frames. A frame without a file is "name", or with
  * `fields` "name@:0". 0, -ENOMEM, -EFBIG. */

@@ -1,5 +1,5 @@
 /* Shared by the files of `symfs mount`: cmd-mount.c has the command and starts the daemon in the background,
- * mount-options.c reads -o, mount-daemon.c is the daemon. */
+ * cmd-mount.c reads -o, mount-daemon.c is the daemon. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "cmd/app.h"
@@ -41,13 +41,6 @@ struct mounting {
 	int log_fd; /* the open file of log_path, until the mount answers; -1: no file */
 	atomic_bool over;
 };
-
-/* mount-options.c. Takes each `-o LIST` out of argv and joins the lists in `list`. 0, -ENOMEM, -EFBIG. */
-int mount_options_collect(int *argc, char **argv, struct buf *list);
-/* The function `offer` of the command: completes the last word of OPTS. */
-bool mount_options_offer(const char *noun, const char *typed);
-/* Parses the options of the list into `m`, and modifies the list. 0, -EINVAL, -ENOMEM; `e` has the reason. */
-int mount_options_parse(struct mounting *m, char *list, struct err *e);
 
 /* mount-daemon.c. Mounts, serves until the end, and releases what it opened. Returns an exit status. */
 int mount_daemon(struct mounting *m);

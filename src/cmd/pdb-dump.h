@@ -17,8 +17,6 @@ struct pdb_dump {
 int pdb_dump_streams(struct pdb_dump *d, struct err *e);
 int pdb_dump_modules(struct pdb_dump *d, struct err *e);
 int pdb_dump_publics(struct pdb_dump *d, struct err *e);
-int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e); /* functions, lines, inlined calls */
-int pdb_dump_lines(struct pdb_dump *d, uint64_t addr, struct err *e);	 /* the lines of the function at `addr` */
 
 /* Returns `text` in a form that is safe to show. The result is valid until the next call. */
 const char *pdb_dump_shown(struct pdb_dump *d, const char *text);

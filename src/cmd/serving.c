@@ -1,9 +1,11 @@
 /* Starts the HTTP server of symfs serve and of symfs mount --serve: options, signals, socket. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
+#include "auth/tokens.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "cmd/namespaces.h"
+#include "cmd/app.h"
+#include "conf/conf.h"
 #include "http/http.h"
 #include "store/store.h"
 
@@ -12,8 +14,210 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+/* Reads the classes of uploaded files, and after which age without a use their files expire. */
+
+struct class_keys {
+	char *age;
+};
+
+static const struct conf_field fields[] = {
+	{"age", CONF_TEXT, offsetof(struct class_keys, age), NULL, "after this time without a use a file expires"},
+	{0},
+};
+
+static struct http_class *find(struct http_class *classes, unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(classes[i].name, name) == 0)
+			return &classes[i];
+	return NULL;
+}
+
+/* Reads "30d" or "never". */
+static int read_age(const char *text, const char *where, int64_t *out, struct err *e)
+{
+	static const struct conf_field field = {"age", CONF_SECONDS, 0, NULL, NULL};
+	int64_t age = 0;
+	int r;
+
+	if (strcasecmp(text, "never") == 0) {
+		*out = 0;
+		return 0;
+	}
+	r = conf_value(&field, text, &age, where, e);
+	if (r == 0 && age <= 0)
+		return err_set(e, -EINVAL, "%s: age = %.40s: expected a time such as 30d, or never", where, text);
+	*out = age;
+	return r;
+}
+
+static int read_class(const struct conf_section *s, struct http_class *classes, unsigned *n, struct err *e)
+{
+	struct class_keys keys = {NULL};
+	struct http_class *c;
+	char where[HOLD_CLASS + 16];
+	int64_t age = 0;
+	int r;
+
+	if (!hold_class_ok(s->name))
+		return err_set(e, -EINVAL, "[class \"%.60s\"]: a class has lower-case letters, digits and -, at most "
+			"%d", s->name, HOLD_CLASS - 1);
+	snprintf(where, sizeof(where), "[class \"%s\"]", s->name);
+	r = conf_fill(s, fields, &keys, e);
+	c = find(classes, *n, s->name);
+	if (r == 0 && !keys.age && c)
+		return 0; /* the class keeps its age */
+	if (r == 0 && !keys.age)
+		r = err_set(e, -EINVAL, "%s: the key age is missing", where);
+	if (r == 0)
+		r = read_age(keys.age, where, &age, e);
+	conf_release(fields, &keys);
+	if (r < 0)
+		return r;
+	if (!c && *n == CLASSES_MOST)
+		return err_set(e, -EINVAL, "%s: more than %d classes", where, CLASSES_MOST);
+	if (!c)
+		c = &classes[(*n)++];
+	snprintf(c->name, sizeof(c->name), "%s", s->name);
+	c->age = age;
+	return 0;
+}
+
+/* Reads the classes: "try", "default" and "keep", and those of the configuration. 0; -EINVAL: `e` has the
+ * reason. */
+static int classes_read(const struct conf *c, struct http_class out[static CLASSES_MOST], unsigned *n, struct err *e)
+{
+	static const struct http_class usual[] = {{"try", 30 * 86400}, {"default", 730 * 86400}, {"keep", 0}};
+	const struct conf_section *all[CLASSES_MOST];
+	unsigned sections = 0;
+	int r = 0;
+
+	memcpy(out, usual, sizeof(usual));
+	*n = ARRAY_SIZE(usual);
+	for (const struct conf_section *s = NULL; (s = conf_next(c, "class", s));) {
+		if (sections == ARRAY_SIZE(all))
+			return err_set(e, -EINVAL, "more than %d sections [class]", CLASSES_MOST);
+		all[sections++] = s;
+	}
+	/* The section that was read first has the highest priority, so it comes last. */
+	while (r == 0 && sections)
+		r = read_class(all[--sections], out, n, e);
+	return r;
+}
+
+/* The namespaces of a server: each has a store and a fetch/ of its own, opened when a token first needs it. Any
+ * thread may open one; a single thread reloads and closes them. */
+
+struct namespace {
+	char name[AUTH_SPACE];
+	struct app app;
+	struct namespace *next;
+};
+
+struct namespaces {
+	const struct app *app;
+	pthread_mutex_t lock;
+	struct namespace *first; /* under lock */
+};
+
+/* `app` must outlive the namespaces; its options and its configuration count for all of them. 0, -ENOMEM. */
+static int namespaces_new(struct namespaces **out, const struct app *app)
+{
+	struct namespaces *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	all->app = app;
+	pthread_mutex_init(&all->lock, NULL);
+	*out = all;
+	return 0;
+}
+
+/* Opens the namespace `name`, with its store in CACHE-DIR/namespaces/NAME and its prefix in the bucket. `ctx` is the
+ * struct namespaces, which keeps *out and *bucket until namespaces_free(). 0, -errno; `e` has the reason. */
+static int namespaces_open(void *ctx, const char *name, struct fetch **out, struct bucket **bucket, struct err *e)
+{
+	struct namespaces *all = ctx;
+	struct namespace *one = calloc(1, sizeof(*one));
+	struct app_args args = all->app->args;
+	int r;
+
+	if (!one)
+		return err_set(e, -ENOMEM, "out of memory");
+	snprintf(one->name, sizeof(one->name), "%s", name);
+	args.adopted = NULL; /* freed by the first app */
+	args.space = one->name;
+	LOCK_SCOPE(&all->lock);
+	r = app_configure(&one->app, &args, e); /* not app_prepare(), which would check --source again and fork */
+	if (r == 0)
+		r = app_sources(&one->app, &one->app.prepared, e);
+	if (r == 0)
+		r = app_start_serving(&one->app, e);
+	if (r < 0) {
+		app_close(&one->app);
+		free(one);
+		err_wrap(e, name);
+		return r;
+	}
+	one->next = all->first;
+	all->first = one;
+	*out = one->app.fetch;
+	*bucket = one->app.bucket;
+	return 0;
+}
+
+/* A namespace is appended to the front and stays until namespaces_free(), so the list needs the lock only here. */
+static struct namespace *first_of(struct namespaces *all)
+{
+	LOCK_SCOPE(&all->lock);
+
+	return all->first;
+}
+
+/* Removes the expired files of all namespaces. Errors are logged. */
+static void namespaces_expire(struct namespaces *all)
+{
+	for (struct namespace *one = first_of(all); one; one = one->next) {
+		struct store_expired done;
+		int r = store_expire(one->app.store, &done);
+
+		if (r < 0)
+			log_warn("namespace %s: expired files cannot be removed: %s", one->name, err_text(r));
+	}
+}
+
+/* Replaces the sources of all namespaces, as app_reload() does. 0, or the last error. */
+static int namespaces_reload(struct namespaces *all, struct err *e)
+{
+	LOCK_SCOPE(&all->lock);
+	int r = 0;
+
+	for (struct namespace *one = all->first; one; one = one->next) {
+		int done = app_reload(&one->app, e);
+
+		r = done < 0 ? done : r;
+	}
+	return r;
+}
+
+static void namespaces_free(struct namespaces *all)
+{
+	if (!all)
+		return;
+	while (all->first) {
+		struct namespace *one = all->first;
+
+		all->first = one->next;
+		app_close(&one->app);
+		free(one);
+	}
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
 
 #define FILES_LEAST 256
 #define ARENAS 4 /* of a server: a low number bounds the freed memory that stays with the process */

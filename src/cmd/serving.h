@@ -3,13 +3,14 @@
 #pragma once
 #include "base/err.h"
 #include "cmd/app.h"
-#include "cmd/classes.h"
+#include "http/http.h"
 
 #include <signal.h>
 #include <stdbool.h>
 
-struct http;
 struct namespaces;
+
+#define CLASSES_MOST 32 /* of uploaded files: sections [class "NAME"] of the configuration */
 
 struct serving {
 	const char *listen; /* NULL: no HTTP server */

@@ -41,6 +41,5 @@ bool embed_is_zero(const struct embed *x, uint64_t from, uint64_t to);
 int embed_write(struct embed *x, const struct image_section *host, const char *own, struct err *e);
 
 /* Write the copy of a file of one format to x->out. 0, -ENOTSUP, -EFBIG, -EBADMSG, or an error of gsym_write(). */
-int embed_elf(struct embed *x, struct err *e);
 int embed_macho(struct embed *x, struct err *e);
 int embed_coff(struct embed *x, struct err *e);

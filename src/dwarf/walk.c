@@ -1,8 +1,243 @@
 /* Collects the functions and inlined calls of a unit, with their names and rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "dwarf/walk.h"
+
+/* Assigns the rows of the line table to functions, and finds the rows outside of every function. */
+
+/* Whether `addr` lies in a section of code. An address outside is that of a function that the linker left
+ * out: linkers write 0, -1 or another number there. */
+static bool walk_has_text(const struct walk *k, uint64_t addr)
+{
+	return !k->w->n_text || text_range_of(k->w->text, k->w->n_text, addr);
+}
+
+/* Reads the unit's line table, if it has one; a broken table marks the batch as broken. 0, -ENOMEM. */
+static int walk_want_lines(struct walk *k)
+{
+	struct dwarf_lines *l = &k->w->lines;
+	int r;
+
+	if (!k->u->has_lines)
+		return 0;
+	r = dwarf_lines_open(l, k->u);
+	if (r == 0 && !l->ran)
+		r = dwarf_lines_run(l, k->u);
+	if (r == -ENOMEM)
+		return r;
+	k->out->broken = k->out->broken || r < 0;
+	return 0;
+}
+
+/* ---- rows of a function ----------------------------------------------------------------- */
+
+static int add_row(struct walk *k, struct batch_func *f, uint64_t addr, const struct dwarf_row *row)
+{
+	struct batch *b = k->out;
+	uint32_t file;
+
+	if (walk_file_number(k, row->file, &file) < 0)
+		return -ENOMEM;
+	if (file == BATCH_NONE) /* a line number without a file is useless */
+		return 0;
+	if (grow(&b->rows, &b->rows_room, b->n_rows, sizeof(*b->rows)) < 0)
+		return -ENOMEM;
+	b->rows[b->n_rows++] = (struct dwarf_row){addr, file, row->line};
+	f->n_rows++;
+	return 0;
+}
+
+/* Index of the last of n sorted rows at or before `addr`. 0 if all rows are after `addr`. */
+static size_t row_at(const struct dwarf_row *rows, size_t n, uint64_t addr)
+{
+	size_t from = search_first(i, 0, n, rows[i].addr <= addr);
+
+	return from ? from - 1 : 0;
+}
+
+/* Adds the rows of one sequence between two addresses. */
+static int add_rows(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
+	uint64_t start, uint64_t end)
+{
+	const struct dwarf_row *rows = k->w->lines.rows + s->rows;
+	int r = 0;
+
+	for (size_t i = row_at(rows, s->n_rows, start);
+		r == 0 && i < s->n_rows && rows[i].addr < end; i++)
+		r = add_row(k, f, MAX(rows[i].addr, start), &rows[i]);
+	return r;
+}
+
+/* Adds the rows of one sequence that are in the function, and records that range as taken. */
+static int take_sequence(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
+	uint64_t start, uint64_t end)
+{
+	struct dwarf_walker *w = k->w;
+
+	if (grow(&w->taken, &w->taken_room, w->n_taken, sizeof(*w->taken)) < 0)
+		return -ENOMEM;
+	w->taken[w->n_taken++] = (struct dwarf_taken){
+		(size_t)(s - w->lines.sequences), start, end};
+	return add_rows(k, f, s, start, end);
+}
+
+/* How many lines the line at `start` of a sequence is after the function's declaration. A line before the
+ * declaration counts as farther than every line after it, and a line in another file as the farthest. 0 for all
+ * sequences if the declaration is unknown. */
+static uint64_t distance(const struct walk *k, const struct dwarf_sequence *s, uint64_t start,
+	bool declared, uint64_t file, uint64_t line)
+{
+	const struct dwarf_row *rows = k->w->lines.rows + s->rows;
+	const struct dwarf_row *row = &rows[row_at(rows, s->n_rows, start)];
+
+	if (!declared)
+		return 0;
+	if (row->file != file)
+		return UINT64_MAX;
+	return row->line >= line ? row->line - line : UINT32_MAX + (line - row->line);
+}
+
+/* If a linker folded several functions into one, each has a sequence, all at the same addresses. A
+ * function's own sequence is the sequence that begins closest to its declaration. */
+static struct dwarf_sequence *best_sequence(
+	struct walk *k, const struct dwarf_die *d, uint64_t start, size_t behind)
+{
+	struct dwarf_sequence *all = k->w->lines.sequences, *best = NULL;
+	uint64_t file = 0, line = 0, least = 0, far;
+	bool declared = false, asked = false;
+
+	for (size_t i = behind; i-- && all[i].reach > start;) {
+		if (all[i].high <= start)
+			continue;
+		if (best && !asked) {
+			declared = dwarf_declared(k->w, d, &file, &line);
+			asked = true;
+			least = distance(k, best, start, declared, file, line);
+		}
+		far = asked ? distance(k, &all[i], start, declared, file, line) : 0;
+		if (!best || far <= least) { /* on a tie, the first in the table */
+			best = &all[i];
+			least = far;
+		}
+	}
+	return best;
+}
+
+static int declared_row(struct walk *k, const struct dwarf_die *d, struct batch_func *f)
+{
+	uint64_t file, line;
+
+	if (!dwarf_declared(k->w, d, &file, &line) || file > UINT32_MAX || line > UINT32_MAX)
+		return 0;
+	return add_row(k, f, f->addr,
+		&(struct dwarf_row){f->addr, (uint32_t)file, (uint32_t)line});
+}
+
+/* Adds the rows of a function, and sets f->rows and f->n_rows. 0, -ENOMEM. */
+static int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func *f)
+{
+	struct dwarf_lines *l = &k->w->lines;
+	uint64_t at = f->addr, end = f->addr + f->size;
+	size_t from = 0, to = l->n_sequences;
+	struct dwarf_sequence *s;
+	int r = 0;
+
+	f->rows = (uint32_t)k->out->n_rows;
+	if (!l->opened || !l->ran)
+		return 0;
+	while (from < to) { /* finds the first sequence after the function's start */
+		size_t mid = from + (to - from) / 2;
+
+		if (l->sequences[mid].low <= at)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	s = best_sequence(k, d, at, from);
+	if (s) {
+		r = take_sequence(k, f, s, at, end);
+		at = s->high;
+	}
+	for (; r == 0 && from < l->n_sequences && l->sequences[from].low < end; from++) {
+		s = &l->sequences[from];
+		if (s->low < at)
+			continue;
+		r = take_sequence(k, f, s, at, end);
+		at = s->high;
+	}
+	return r == 0 && !f->n_rows ? declared_row(k, d, f) : r;
+}
+
+/* ---- rows of no function ---------------------------------------------------------------- */
+
+/* Adds lines of [low, high) that belong to no function. They can be lines of padding. Only symbols show
+ * that, and symbols are read later. */
+static int take_orphan(struct walk *k, const struct dwarf_sequence *s, uint64_t low, uint64_t high)
+{
+	struct batch *b = k->out;
+	struct batch_func f = {.addr = low, .rows = (uint32_t)b->n_rows};
+	int r;
+
+	if (low >= high || !walk_has_text(k, low))
+		return 0;
+	r = add_rows(k, &f, s, low, high);
+	if (r < 0 || !f.n_rows)
+		return r;
+	if (grow(&b->orphans, &b->orphans_room, b->n_orphans, sizeof(*b->orphans)) < 0)
+		return -ENOMEM;
+	b->orphans[b->n_orphans++] = (struct batch_orphan){low, high, f.rows, f.n_rows};
+	return 0;
+}
+
+static int compare_taken(const void *a, const void *b)
+{
+	const struct dwarf_taken *x = a, *y = b;
+
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Takes the gaps between the n sorted ranges of a sequence that functions have taken. */
+static int take_gaps(struct walk *k, const struct dwarf_sequence *s,
+	const struct dwarf_taken *taken, size_t n)
+{
+	uint64_t at = s->low;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = take_orphan(k, s, at, MIN(taken[i].start, s->high));
+		at = MAX(at, taken[i].end);
+	}
+	return r < 0 ? r : take_orphan(k, s, at, s->high);
+}
+
+/* Adds the rows that no function took. Assembler has lines and no functions. Compilers write no entry for a
+ * function that equals another function, or only jumps to another function. 0, -ENOMEM. */
+static int walk_take_orphans(struct walk *k)
+{
+	struct dwarf_walker *w = k->w;
+	struct dwarf_lines *l = &w->lines;
+	bool own = k->u->tag == DW_TAG_compile_unit || k->u->tag == DW_TAG_skeleton_unit;
+	int r = own ? walk_want_lines(k) : 0;
+	size_t from = 0;
+
+	if (!l->opened || !l->ran || l->file != k->u->main || l->at != k->u->lines)
+		return r;
+	if (w->n_taken)
+		qsort(w->taken, w->n_taken, sizeof(*w->taken), compare_taken);
+	for (size_t i = 0; r == 0 && i < l->n_sequences; i++) {
+		size_t to = from;
+
+		while (to < w->n_taken && w->taken[to].sequence == i)
+			to++;
+		r = take_gaps(k, &l->sequences[i], w->n_taken ? w->taken + from : NULL, to - from);
+		from = to;
+	}
+	return r;
+}
 
 /* ---- functions and calls --------------------------------------------------------------- */
 

@@ -51,14 +51,3 @@ int batch_name_number(struct dwarf_walker *w, const struct dwarf_file *f, uint64
 /* The batch's number of file `i` of the unit's table; BATCH_NONE: the table has no such file. 0,
  * -ENOMEM. */
 int walk_file_number(struct walk *k, uint64_t i, uint32_t *out);
-
-/* Whether `addr` lies in a section of code. An address outside is that of a function that the linker left
- * out: linkers write 0, -1 or another number there. */
-bool walk_has_text(const struct walk *k, uint64_t addr);
-/* Reads the unit's line table, if it has one; a broken table marks the batch as broken. 0, -ENOMEM. */
-int walk_want_lines(struct walk *k);
-/* Adds the rows of a function, and sets f->rows and f->n_rows. 0, -ENOMEM. */
-int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func *f);
-/* Adds the rows that no function took. Assembler has lines and no functions. Compilers write no entry for a
- * function that equals another function, or only jumps to another function. 0, -ENOMEM. */
-int walk_take_orphans(struct walk *k);

@@ -182,12 +182,6 @@ int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
 int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
 	wait_answer *answer);
 
-/* ---- dir.c -------------------------------------------------------------------------- */
-
-void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
-void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-
 /* ---- listing.c ---------------------------------------------------------------------- */
 
 struct listing *listing_new(const char *dir); /* NULL: out of memory */

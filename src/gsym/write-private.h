@@ -2,9 +2,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/bytes.h"
-#include "gsym/share.h"
 #include "gsym/walk.h"
 #include "gsym/writer-private.h"
+
+/* An existing string section. GSYM refers to its strings, so that they need not be stored twice. */
+struct shared {
+	struct span all;
+	uint32_t *slot; /* where strings begin, by hash */
+	size_t room;
+	uint32_t empty; /* the offset of an empty string */
+};
 
 struct output {
 	struct gsym_writer *w;

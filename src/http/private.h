@@ -458,15 +458,6 @@ void listener_cancel(struct listener *l); /* the client is gone: resumes the req
 void listener_leave(struct listener *l); /* the response has ended */
 void listener_free(struct listener *l); /* NULL is fine; after listener_leave() */
 
-/* ---- search.c ----------------------------------------------------------------------- */
-
-/* Writes the artifacts that a path, a URL, a key or an identifier may mean, at most SEARCH_MOST. Returns their
- * number. (reads the index) */
-#define SEARCH_MOST 24
-unsigned search(struct space *s, const char *words, struct artifact *out);
-/* Likewise, for an identifier of a longer text. */
-unsigned search_pasted(struct space *s, const struct pasted_id *one, struct artifact *out);
-
 /* ---- access.c ----------------------------------------------------------------------- */
 
 /* Opens the access log and the audit log of the options, or opens them again. 0, also without a log; -errno and

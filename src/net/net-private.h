@@ -19,8 +19,8 @@ struct net_host {
 
 struct net_socket {
 	int fd;
-	uint64_t watched; /* bytes read at the first look of watch.c at this round */
-	unsigned flooded; /* its local port, if watch.c has shut it down; else 0 */
+	uint64_t watched; /* bytes read at the first look of the watch at this round */
+	unsigned flooded; /* its local port, if the watch has shut it down; else 0 */
 };
 
 struct net {
@@ -50,7 +50,7 @@ struct net {
 	bool ended; /* the net thread has ended */
 	struct net_socket *sockets; /* of libcurl's connections; the net thread alone changes the list */
 	unsigned n_sockets;
-	uint64_t watched_round, watched_took; /* at the first look of watch.c at this round */
+	uint64_t watched_round, watched_took; /* at the first look of the watch at this round */
 
 	/* constant after net_start() */
 	pthread_t thread, watcher;
@@ -67,16 +67,12 @@ void timers_postpone(struct net *n, uint64_t ms); /* postpones all timers */
 int socket_open(struct net *n, int family, int type, int protocol); /* a socket, or -1 with errno */
 int socket_close(void *ctx, curl_socket_t fd);			    /* CURLOPT_CLOSESOCKETFUNCTION of a struct net */
 unsigned socket_port(int fd); /* the local port; 0: unknown */
-/* Whether watch.c has ended the connection from this local port. */
+/* Whether the watch has ended the connection from this local port. */
 bool sockets_flooded(struct net *n, unsigned port);
 /* Acknowledges at once what came on the connection from this local port. Some servers (Ceph's gateway, unless its
  * option tcp_nodelay is set) write head and body separately under Nagle's algorithm. The body then waits for the
  * acknowledgement of the head, which Linux delays by 40 ms on a connection that is used again. */
 void sockets_acknowledge(struct net *n, unsigned port);
-
-/* watch.c: the thread that ends floods */
-void *watch_main(void *n);
-void watch_note(struct net *n, bool busy); /* whether there are transfers, and so something to watch */
 
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);

@@ -115,8 +115,3 @@ struct pdb_sites {
 	size_t n, room;
 	struct pdb_rows rows;
 };
-void pdb_sites_release(struct pdb_sites *s);
-
-/* Reads the inlined calls of a function. A call comes before the calls inside it, and siblings are in the
- * order of the stream. 0; -ENOMEM. Call pdb_sites_release() in every case. */
-int pdb_sites_of(const struct pdb_code *c, const struct pdb_func *f, struct pdb_sites *out);

@@ -89,11 +89,3 @@ void browse_streams_end(struct browse *b);
 int browse_stream_row(struct browse *b, struct browse_stream *st, const struct browse_place *at,
 	const struct index_row **out);
 int browse_least_row(struct browse *b, const struct browse_place *at, const struct index_row **out);
-
-/* ---- the kinds of parts: add the entries after `after`; 0, -errno -------------------- */
-
-int browse_fill_one(struct browse *b, uint64_t after);
-int browse_fill_digits(struct browse *b, uint64_t after);
-int browse_fill_ids(struct browse *b, uint64_t after);
-int browse_fill_tiers(struct browse *b, uint64_t after);
-int browse_fill_names(struct browse *b, uint64_t after);

@@ -46,7 +46,6 @@ bool reading_text(struct reading *r, uint32_t object, const char *name, char *ou
 /* Reads a member that is a string such as "0x1f", or a JSON number. False: the member is missing or invalid. */
 bool reading_hex(struct reading *r, uint32_t object, const char *name, uint64_t *out);
 
-/* Each reads a member of a job into the request. 0, or the HTTP status of the refusal, with its title in
+/* Reads a member of a job into the request. 0, or the HTTP status of the refusal, with its title in
  * r->e. */
-int request_modules(struct reading *r, uint32_t token, struct asked_job *job);
 int request_stacks(struct reading *r, uint32_t token, struct asked_job *job);

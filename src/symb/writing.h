@@ -57,8 +57,5 @@ void reply_key(struct writing *w, const struct wanted *m); /* "FILE/ID" of a mod
 #define HEX_ROOM 24
 const char *hex_text(bool minus, uint64_t v, char room[static HEX_ROOM]);
 
-/* frames.c: writes the frames of all stacks into w->parts, and their positions into w->part. An error goes
- * into w->r. `first` has room for one more entry than the request has modules. */
-void frames_write(struct writing *w, struct symb *s, const struct symb_api *api, uint32_t *first);
 /* reply-debug.c: writes what the header Debug asks for. `took`: seconds until the modules were ready. */
 void reply_debug(struct writing *w, double took);

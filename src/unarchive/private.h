@@ -1,5 +1,5 @@
-/* Shared by the files of the worker that takes archives apart: worker-main.c starts it, worker-zip.c reads zip
- * archives, worker-lib.c all others, worker-send.c sends the members. The worker has one thread. */
+/* Shared by the files of the worker that takes archives apart: main.c reads archives,
+ * worker-send.c sends the members. The worker has one thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -35,7 +35,3 @@ void sender_refuse(struct sender *s, const char *name, uint64_t size, int r, con
 
 /* Sends the last message. */
 void sender_done(struct sender *s, int r, const struct err *e);
-
-/* Both send the members of the archive. 0: all were sent; -errno: `e` has the error of the archive itself. */
-int unarchive_zip(struct sender *s, int fd, uint64_t size, struct err *e);
-int unarchive_lib(struct sender *s, int fd, uint64_t size, enum archive_kind kind, struct err *e);

@@ -96,11 +96,6 @@ int walker_by_rules(struct walker *t, struct walk_frame *out);
 int x86_step(struct walker *t, struct walk_frame *out);
 const struct walk_cpu *walk_cpu_of(enum minidump_cpu cpu); /* NULL: unknown */
 
-/* ---- load.c ------------------------------------------------------------------------------- */
-
-/* Gets the files of all wanted modules; a module whose file cannot be had has none. 0, -EINTR, -ENOMEM. */
-int walk_load(struct walk *w, const struct walk_source *from);
-
 /* ---- walk.c ------------------------------------------------------------------------------- */
 
 /* For tests: as walk_minidump(), but load() gets the files. */

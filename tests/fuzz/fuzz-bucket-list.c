@@ -1,6 +1,6 @@
 /* Fuzzes the listings of a bucket: parsing terminates, and names are as short as they may be. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "bucket/list.h"
+#include "bucket/pages.h"
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>

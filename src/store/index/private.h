@@ -132,9 +132,6 @@ int conn_open(struct conn **out, const char *path, bool reader);
 void conn_free(struct conn *c); /* NULL is fine */
 int conn_code(int rc);		/* converts a result of SQLite to 0 or -errno */
 bool conn_path_missing(const char *path);
-/* Upgrades an index that an older symfs wrote. 0; -ENOENT: nothing was ever written there; -EUCLEAN: it is
- * not an index, or a newer symfs wrote it. */
-int conn_check_version(struct conn *c);
 
 /* A statement that returns rows: call rows_next() until it does not return 1. Cleanup resets the
  * statement. */

@@ -1,5 +1,5 @@
 /* Salvage: reads from a damaged index what no label has: the times of use, the times until which artifacts
- * are kept, and the misses. For src/store/rebuild.c. */
+ * are kept, and the misses. For src/store/session.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/index/index.h"

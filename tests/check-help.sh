@@ -152,7 +152,7 @@ best --for debug $alone $id|why --for debug $alone $id
 best --for=unwind --json $alone $id|why $alone --json --for=unwind $id
 best --for|why --for
 wait --timeout 1ms $alone $id|get --wait --timeout 1ms $alone $id
-warm $alone $tmp/dir|get $alone $tmp/dir
+warm $alone $tmp/dir|get $tmp/dir $alone
 prefetch $alone $id|warm $alone $id
 fetch $alone $id|get $alone $id
 find $alone $id|get $alone $id

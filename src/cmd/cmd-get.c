@@ -159,8 +159,17 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 	return g->worst;
 }
 
+static bool names_directory(const char *word)
+{
+	struct stat st;
+
+	return what_is_file(word) && stat(word, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int run_get(int argc, char **argv)
 {
+	_cleanup_free_ char **words = calloc((size_t)argc + 1, sizeof(*words));
+	int n = argc;
 	struct get g = {.worst = EXIT_DONE};
 	const char *type_word = NULL;
 	bool waits; /* command_run() runs another command */
@@ -172,10 +181,16 @@ static int run_get(int argc, char **argv)
 	enum filetype type;
 	struct app_args args;
 	struct err e = {0};
-	int status = app_options(&args, &cmd_get, own, &argc, argv), r;
+	int status, r;
 
+	if (!words)
+		return EXIT_LOCAL;
+	memcpy(words, argv, (size_t)argc * sizeof(*words));
+	status = app_options(&args, &cmd_get, own, &argc, argv);
 	if (status >= 0)
 		return status;
+	if (argc > 1 && names_directory(argv[argc - 1]))
+		return cmd_warm.run(n, words);
 	if (argc < 2 || (g.out_path && (argc > 2 || g.copy))) {
 		fprintf(stderr, "symfs get: %s; try: symfs get --help\n",
 			argc < 2 ? "expected a path, an identifier, a key or a file" :

@@ -5,12 +5,10 @@
 #include "cmd/app.h"
 #include "cmd/complete.h"
 #include "cmd/nearest.h"
-#include "cmd/what.h"
 #include "config.h"
 #include "source/source.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 /* The commands, in the order of help, with what each does for a user. The rows have the form
  * that the rule of command_pages in Makefile.am reads. */
@@ -110,9 +108,6 @@ static int way_at(const struct way *w, int argc, char **argv)
 
 int command_run(const struct cmd *c, int argc, char **argv)
 {
-	const char *last = argv[argc - 1];
-	struct stat st;
-
 	for (const struct way *w = ways; w < ways + ARRAY_SIZE(ways); w++) {
 		int at = w->from == c ? way_at(w, argc, argv) : 0;
 
@@ -122,8 +117,6 @@ int command_run(const struct cmd *c, int argc, char **argv)
 			memmove(&argv[at], &argv[at + 1], (size_t)(argc-- - at) * sizeof(*argv));
 		return w->to->run(argc, argv);
 	}
-	if (c == &cmd_get && argc > 1 && what_is_file(last) && stat(last, &st) == 0 && S_ISDIR(st.st_mode))
-		c = &cmd_warm;
 	return c->run(argc, argv);
 }
 

@@ -29,32 +29,33 @@ static void show(struct cache *c, struct json *j, const struct store_row *row)
 	json_end(j);
 }
 
-/* Shows the keys of the files that expire now. 0, -errno. */
+/* Shows the keys of the files that expire now. Their number, or -errno. */
 static int list_ended(struct cache *c, struct json *j)
 {
 	_cleanup_free_ struct store_row *rows = calloc(AT_ONCE, sizeof(*rows));
 	int64_t after = 0;
-	int n = rows ? 1 : -ENOMEM;
+	int n = rows ? 1 : -ENOMEM, all = 0;
 
 	while (n > 0) {
 		n = store_list_ended(c->store, after, rows, AT_ONCE);
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n; i++, all++)
 			show(c, j, &rows[i]);
 		if (n > 0)
 			after = rows[n - 1].id;
 	}
-	return n;
+	return n < 0 ? n : all;
 }
 
 int cache_expire(struct cache *c, char **words, unsigned n)
 {
 	struct store_expired done = {0};
 	struct json j;
-	int r;
+	int r, ended;
 
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
-	r = list_ended(c, c->json ? &j : NULL);
+	r = ended = list_ended(c, c->json ? &j : NULL);
+	r = MIN(r, 0);
 	if (r == 0 && !c->dry_run)
 		r = store_expire(c->store, &done);
 	json_end(&j);
@@ -63,7 +64,9 @@ int cache_expire(struct cache *c, char **words, unsigned n)
 	json_release(&j);
 	if (r < 0)
 		return cache_failed(c, "expired files cannot be removed", r);
-	if (!c->dry_run)
+	if (!ended && !done.artifacts)
+		printf("nothing to expire in %s\n", text_shown(store_dir(c->store), true, &c->room));
+	else if (!c->dry_run)
 		printf("removed %" PRIu64 " artifacts, %" PRIu64 " bytes\n", done.artifacts, done.bytes);
 	return cache_flush();
 }

@@ -51,18 +51,29 @@ static int print_json(const struct sources *so)
 	return json_print(&j);
 }
 
+/* The width of a column with the names. */
+static int name_width(const struct sources *so)
+{
+	size_t width = 14;
+
+	for (unsigned i = 0; i < so->n; i++)
+		width = MAX(width, strlen(so->list[i]->name));
+	return (int)width;
+}
+
 static int print_text(const struct sources *so)
 {
+	int width = name_width(so);
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
 	/* The output for scripts has only lines of sources. */
 	if (so->n && paint_terminal())
-		printf("    %s%-30s %-10s %-16s %s%s\n", paint_head(), "NAME", "TYPE", "LAYOUT", "WHERE",
+		printf("    %s%-*s %-10s %-16s %s%s\n", paint_head(), width, "NAME", "TYPE", "LAYOUT", "WHERE",
 			paint_end());
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
 
-		printf("%2u. %-30s %-10s %-16s %s\n", i + 1, s->name, s->kind->name,
+		printf("%2u. %-*s %-10s %-16s %s\n", i + 1, width, s->name, s->kind->name,
 			s->layout->name, text_shown(s->shown, true, &room));
 	}
 	if (so->n == 0)
@@ -122,15 +133,16 @@ static void http_text(const struct check_row *row, char out[static 40])
 static int print_check_text(const struct sources *so, const struct check_row *rows)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	int width = name_width(so);
 
 	if (so->n && paint_terminal())
-		printf("    %s%-30s %-12s %s%s\n", paint_head(), "NAME", "STATE", "ANSWER", paint_end());
+		printf("    %s%-*s %-12s %s%s\n", paint_head(), width, "NAME", "STATE", "ANSWER", paint_end());
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct check_row *row = &rows[i];
 		char http[40];
 
 		http_text(row, http);
-		printf("%2u. %-30s %s%-12s%s %-17s%s%s%s%s\n", i + 1, so->list[i]->name,
+		printf("%2u. %-*s %s%-12s%s %-17s%s%s%s%s\n", i + 1, width, so->list[i]->name,
 			paint_word(row->state), row->state, paint_end(), http, row->ranges == 1 ? " ranges" : "",
 			row->two_tier == 1 ? " two-tier" : "", row->text[0] ? " " : "",
 			text_shown(row->text, true, &room));

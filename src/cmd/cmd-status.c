@@ -14,6 +14,7 @@
 #include "fs/fs.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,7 @@ struct mount {
 struct statuses {
 	const char *only; /* the only mount to show; NULL: all mounts of root and of the caller */
 	struct json *json; /* NULL: text */
+	bool verbose;
 	unsigned n, more; /* the mounts that are asked; the number of further mounts, beyond MOUNTS_MOST */
 	unsigned seen;	  /* the number of mounts that the caller may read */
 	struct mount mounts[MOUNTS_MOST];
@@ -308,20 +310,25 @@ static void print_fields(char *line)
 		printf("%s%c", text_shown(field, true, &room), line ? '\t' : '\n');
 }
 
-/* Prints the text of a mount. `print` gets each line alone, and escapes it: the text can contain control sequences
- * of terminals. */
-static void print_lines(const char *head, char *text, const char *none, void (*print)(char *line))
+/* Calls `print` for each line of a mount's text, which may be NULL. `print` escapes the line: the text can contain
+ * control sequences of terminals. */
+static void each_line(char *text, void (*print)(char *line))
 {
 	char *save = NULL;
 
-	printf("\n%s%s%s:\n", paint_head(), head, paint_end());
-	if (!text || !*text)
-		printf("%s\n", text ? none : "only the mount's owner may read this");
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
 		print(line);
 }
 
-/* Prints "elf_debug ID: receiving from debian, 43 % of 28.1 MB, 3.2 MB/s, 12 s, for gdb (1234)". */
+static void print_lines(const char *head, char *text, const char *none, void (*print)(char *line))
+{
+	printf("\n%s%s%s:\n", paint_head(), head, paint_end());
+	if (!text || !*text)
+		printf("%s\n", text ? none : "only the mount's owner may read this");
+	each_line(text, print);
+}
+
+/* Prints "  elf_debug ID: receiving from debian, 43 % of 28.1 MB, 3.2 MB/s, 12 s, for gdb (1234)". */
 static void print_download(char *line)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
@@ -329,7 +336,7 @@ static void print_download(char *line)
 	const char *before = ", for ";
 
 	split_fields(line, f);
-	printf("%s: ", text_shown(f[0], true, &room));
+	printf("  %s: ", text_shown(f[0], true, &room));
 	printf("%s", text_shown(f[1], true, &room));
 	if (*f[2])
 		printf(" from %s", text_shown(f[2], true, &room));
@@ -349,17 +356,65 @@ static void print_download(char *line)
 	printf("\n");
 }
 
-static void print_text(const char *shown, char *texts[FILES])
+/* The value of a counter in lines "NAME VALUE". */
+static uint64_t counter(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *line = text; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL))
+		if (strncmp(line, name, n) == 0 && line[n] == ' ')
+			return strtoull(line + n, NULL, 10);
+	return 0;
+}
+
+/* Prints a source whose state is an error. */
+static void print_trouble(char *line)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), state = BUF_UP_TO(64 << 10);
+	char *f[FIELDS];
+
+	split_fields(line, f);
+	if (strcmp(f[5], "ok") == 0 || strncmp(f[5], "there", 5) == 0 || strncmp(f[5], "being walked", 12) == 0)
+		return;
+	printf("  %s: %s%s%s\n", text_shown(f[1], true, &name), paint_word(f[5]), text_shown(f[5], true, &state),
+		paint_end());
+}
+
+/* Prints what the mount did so far and does now: a line, one for each download and for each source that fails. */
+static void print_brief(char *texts[FILES])
+{
+	uint64_t hits = counter(texts[STATS], "hits"), misses = counter(texts[STATS], "misses");
+	unsigned n = 0;
+
+	for (const char *c = texts[DOWNLOADS]; c && (c = strchr(c, '\n')); c++)
+		n++;
+	printf(", %" PRIu64 " hit%s, %" PRIu64 " fetched, %" PRIu64 " miss%s, ", hits, hits == 1 ? "" : "s",
+		counter(texts[STATS], "published"), misses, misses == 1 ? "" : "es");
+	if (texts[DOWNLOADS])
+		printf("%u download%s\n", n, n == 1 ? "" : "s");
+	else
+		printf("only the mount's owner sees downloads\n");
+	each_line(texts[DOWNLOADS], print_download);
+	each_line(texts[SOURCES], print_trouble);
+}
+
+static void print_text(const struct statuses *s, const char *shown, char *texts[FILES])
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-	bool silent;
+	bool silent = no_source_in(texts[SOURCES]);
 
-	printf("%s%s%s: %s\n", paint_head(), shown, paint_end(), text_shown(texts[VERSION], true, &room));
-	print_lines("under way", texts[DOWNLOADS], "nothing", print_download);
-	silent = no_source_in(texts[SOURCES]);
-	print_lines("sources", texts[SOURCES], "none", paint_terminal() ? print_source : print_fields);
+	printf("%s%s%s: %s", paint_head(), shown, paint_end(), text_shown(texts[VERSION], true, &room));
+	if (s->verbose) {
+		printf("\n");
+		print_lines("under way", texts[DOWNLOADS], "nothing", print_download);
+		print_lines("sources", texts[SOURCES], "none", paint_terminal() ? print_source : print_fields);
+	} else {
+		print_brief(texts);
+	}
 	if (silent)
 		printf("no source can answer: only stored files are found; to add one:\n%s", no_source_help);
+	if (!s->verbose)
+		return;
 	if (!paint_terminal()) {
 		print_lines("counters", texts[STATS], "none", print_fields);
 		return;
@@ -423,7 +478,7 @@ static void show_mount(struct statuses *s, struct mount *m)
 	} else if (s->json) {
 		add_json(s->json, m->point, texts);
 	} else {
-		print_text(shown, texts);
+		print_text(s, shown, texts);
 	}
 }
 
@@ -495,11 +550,11 @@ static int show_all(struct statuses *s)
 static int watch_all(struct statuses *s)
 {
 	const struct timespec second = {.tv_sec = 1};
-	const char *only = s->only;
+	const struct statuses fresh = {.only = s->only, .verbose = s->verbose};
 	int status;
 
 	for (;;) {
-		*s = (struct statuses){.only = only};
+		*s = fresh;
 		if (paint_terminal())
 			printf("\033[H\033[2J");
 		status = show_all(s);
@@ -515,8 +570,9 @@ static int watch_all(struct statuses *s)
 static int run_status(int argc, char **argv)
 {
 	_cleanup_free_ struct statuses *s = calloc(1, sizeof(*s));
-	bool watch = false;
-	const struct opt own[] = {{"watch", 'w', NULL, "renew the output each second", &watch}, {0}};
+	bool watch = false, verbose = false;
+	const struct opt own[] = {{"watch", 'w', NULL, "renew the output each second", &watch},
+		{"verbose", 'v', NULL, "print all sources and counters, too", &verbose}, {0}};
 	_cleanup_free_ char *only = NULL;
 	struct app_args args;
 	struct json j;
@@ -535,6 +591,7 @@ static int run_status(int argc, char **argv)
 		return EXIT_LOCAL;
 	}
 	s->only = only;
+	s->verbose = verbose;
 	if (watch)
 		return watch_all(s);
 	json_init(&j, false);
@@ -550,10 +607,10 @@ static int run_status(int argc, char **argv)
 
 const struct cmd cmd_status = {
 	.name = "status",
-	.args = "[--watch] [--json] [DIR]",
-	.help = "Shows what a mount is doing: running downloads and the waiting programs,\n"
-		"sources, counters. Without DIR, it shows every symfs mount of this user and of\n"
-		"root",
+	.args = "[--watch] [--verbose] [--json] [DIR]",
+	.help = "Shows what a mount is doing in a line: hits, misses, downloads; below it each\n"
+		"download with the programs that wait, and each source that fails. Without DIR,\n"
+		"it shows every symfs mount of this user and of root",
 	.examples = {"symfs status",
 		"symfs status --json ~/symbols"},
 	.json = true,

@@ -8,6 +8,7 @@
 #include "cmd/downloads.h"
 #include "cmd/json.h"
 #include "cmd/no-source.h"
+#include "cmd/paint.h"
 #include "cmd/what.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
@@ -301,7 +302,7 @@ static const char *file_text(const struct download *one, char room[static 280])
 	else if (one->r == -ENOENT)
 		snprintf(room, 280, "%s%s", one->unnamed ? "not asked: " : "missing", one->unnamed ? one->why : "");
 	else
-		snprintf(room, 280, "%s%s%.150s", err_text(one->r), one->why[0] ? ": " : "", one->why);
+		snprintf(room, 280, "failed");
 	return room;
 }
 
@@ -310,22 +311,69 @@ static const char *file_type(const struct download *one)
 	return filetype_name(one->begun && one->r == 0 ? one->key.type : one->cands[0].type);
 }
 
+/* Columns on a terminal; tabs for programs. */
 static void print_table(const struct warm *w)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10);
 	const struct downloads *d = &w->all;
-	char room[280];
+	bool wide = paint_terminal();
+	char room[280], cell[340];
+	size_t names = 0, ids = 0;
 	unsigned at = 0;
+
+	for (unsigned i = 0; wide && i < w->n_modules; i++) {
+		buf_clear(&shown);
+		names = MAX(names, strlen(text_shown(w->modules[i].name, true, &shown)));
+		ids = MAX(ids, strlen(w->modules[i].id));
+	}
 
 	for (unsigned i = 0; i < w->n_modules; i++) {
 		buf_clear(&shown);
-		printf("%s\t%s", text_shown(w->modules[i].name, true, &shown),
-			w->modules[i].id[0] ? w->modules[i].id : "-");
+		printf("%-*s%s%-*s", (int)names, text_shown(w->modules[i].name, true, &shown), wide ? "  " : "\t",
+			(int)ids, w->modules[i].id[0] ? w->modules[i].id : "-");
 		if (at >= d->n || module_of(d->list[at]) != i)
-			printf("\tno identifier");
-		for (; at < d->n && module_of(d->list[at]) == i; at++)
-			printf("\t%s %s", file_type(d->list[at]), file_text(d->list[at], room));
+			printf("%sno identifier", wide ? "  " : "\t");
+		for (; at < d->n && module_of(d->list[at]) == i; at++) {
+			bool last = at + 1 >= d->n || module_of(d->list[at + 1]) != i;
+
+			snprintf(cell, sizeof(cell), "%s %s", file_type(d->list[at]), file_text(d->list[at], room));
+			printf("%s%-*s", wide ? "  " : "\t", wide && !last ? 20 : 0, cell);
+		}
 		printf("\n");
+	}
+}
+
+#define TROUBLES_MOST 16
+
+/* Names each source that failed once, and how many files it failed for. The text of a download begins with the name
+ * of the source and ": ". */
+static void print_troubles(const struct warm *w)
+{
+	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10);
+	struct trouble {
+		const char *why;
+		size_t name;
+		unsigned files;
+	} all[TROUBLES_MOST];
+	unsigned n = 0, k;
+
+	for (unsigned i = 0; i < w->all.n; i++) {
+		const struct download *one = w->all.list[i];
+		const char *why = one->why[0] ? one->why : err_text(one->r), *end = strstr(why, ": ");
+		size_t name = end ? (size_t)(end - why) : strlen(why);
+
+		if (!one->begun || one->r >= 0 || one->r == -ENOENT)
+			continue;
+		for (k = 0; k < n && (all[k].name != name || memcmp(all[k].why, why, name) != 0); k++)
+			;
+		if (k == n && n < TROUBLES_MOST)
+			all[n++] = (struct trouble){why, name, 0};
+		all[MIN(k, TROUBLES_MOST - 1u)].files++;
+	}
+	for (k = 0; k < n; k++) {
+		buf_clear(&shown);
+		fprintf(stderr, "symfs warm: %u file%s failed: %s\n", all[k].files, all[k].files == 1 ? "" : "s",
+			text_shown(all[k].why, true, &shown));
 	}
 }
 
@@ -392,6 +440,8 @@ static int warm_all(struct warm *w, const struct app_args *args, int argc, char 
 	status = warm_words(w, argc, argv);
 	interrupted = downloads_run(&w->all, warm_one, w);
 	print_table(w);
+	fflush(stdout); /* before the messages about it */
+	print_troubles(w);
 	if (any_missing(w))
 		no_source_hint(args->sources, args->n_sources, "warm");
 	worst = worst_of(w);

@@ -26,7 +26,7 @@ for command in "status $MNT_m" "why $MNT_m/gdb/.build-id/aa/bbccdd.debug" "id $S
   [ "$(escapes)" = 0 ] || fail "$command has colours in a pipe: $(cat -v "$TMP/out")"
 done
 # One screen, and the state of each source in its column.
-on_terminal NO_COLOR=1 TERM=xterm "$SYMFS" status "$MNT_m"
+on_terminal NO_COLOR=1 TERM=xterm "$SYMFS" status -v "$MNT_m"
 [ "$(wc -l <"$TMP/out")" -le 24 ] || fail "status takes more than a screen: $(cat "$TMP/out")"
 grep -q "^ 1\. scan@.* there, 0 artifacts" "$TMP/out" &&
   grep -q "^ 2\. gdb@http://127\.0\.0\.1:1/  *failing" "$TMP/out" ||

@@ -125,7 +125,7 @@ helps "$TMP/m.log" "mount of a directory that is not there"
 helps "$TMP/out" "status of a directory that is not there"
 mkdir "$TMP/later"
 "$SYMFS" status "$MNT_m" >"$TMP/out" || fail "status"
-grep -q 'config init' "$TMP/out" && fail "status does not see that the directory came: $(cat "$TMP/out")"
+grep -q 'symfs init' "$TMP/out" && fail "status does not see that the directory came: $(cat "$TMP/out")"
 symfs_umount m
 # From fstab likewise.
 symfs_mount m -o "source=$TMP/nowhere"

@@ -146,6 +146,10 @@ dir|reachable|.
 gone|absent|.
 END
 [ $rows = 18 ] || fail "$rows rows"
+# A long name moves the column of every row.
+long=$("$SYMFS" sources check --no-default-sources --cache "$TMP/store" --source "$TMP/dir" \
+  --source "$URL_plain/a/name/that/is/longer/than/thirty/letters")
+[ "$(echo "$long" | awk '{ print index($0, $3) }' | sort -u | wc -l)" = 1 ] || fail "columns: $long"
 grep -q ranges <<END && fail "a server without ranges is said to have them"
 $(grep ' old ' "$TMP/out")
 END

@@ -80,7 +80,7 @@ getfattr -d -m . "$MNT_m/$path" 2>/dev/null | sed -n 's/=.*//p' | sort | diff "$
   fail "debug-id"
 why "$MNT_m/$path" | grep -q "\"stored\":\"$TMP/store-m/blobs/" || fail "why after: $(why "$MNT_m/$path")"
 "$SYMFS" status --json "$MNT_m" | grep -q '"published":1' || fail "status --json"
-"$SYMFS" status "$MNT_m" | grep -q '^published 1$' || fail "status"
+"$SYMFS" status -v "$MNT_m" | grep -q '^published 1$' || fail "status"
 [ "$("$SYMFS" get "$MNT_m/$path")" = "$(readlink -f "$("$SYMFS" get "$MNT_m/$path")")" ] ||
   fail "get of a path inside the mount"
 

@@ -101,7 +101,7 @@ if command -v curl >/dev/null && command -v gcc >/dev/null && command -v objcopy
       grep -Eq "receiving from gdb@$URL_up, [0-9]+ % of 3\.[0-9] MB, [0-9.]+ MB/s, [0-9]+ s, for a_cat_1 \($READER1\)\$" "$TMP/out" &&
       grep -Eq ", for a_cat_1 \($READER2\)\$" "$TMP/out"
   }
-  wait_for both_are_seen || fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
+  wait_for both_are_seen && grep -qE ', 2 downloads$' "$TMP/out" || fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
   "$SYMFS" status --json "$MNT_slow" >"$TMP/json" || fail "status --json"
   tr -d ' \n' <"$TMP/json" >"$TMP/out"
   number='[0-9][0-9]*'
@@ -136,9 +136,13 @@ grep -q "no answer in 2 s" "$TMP/err" || fail "a hanging daemon: $(cat "$TMP/err
 "$SYMFS" umount "$TMP/deaf" 2>"$TMP/err" || fail "umount of a hanging mount: $(cat "$TMP/err")"
 rm "$TMP/flag"
 
-# A dead one is no hang.
+# A dead one is no hang. A line says all of a mount that is well.
 symfs_mount dead --source "$TMP/src"
 status 0 "$MNT_dead"
+[ "$(wc -l <"$TMP/out")" = 1 ] &&
+  grep -qE "^$MNT_dead: symfs [^ ]+, [0-9]+ hits?, 0 fetched, 0 misses, 0 downloads\$" "$TMP/out" ||
+  fail "the line of a mount: $(cat "$TMP/out")"
+status 0 -v "$MNT_dead"
 # Fields are separated by tabs, as they are in .symfs/sources.
 grep -Fqx "$(cat "$MNT_dead/.symfs/sources")" "$TMP/out" || fail "the line of a source: $(cat "$TMP/out")"
 kill -KILL "$PID_dead"

@@ -174,7 +174,7 @@ for text in version sources stats metrics; do
   as_other cat "$mnt/.symfs/$text" >/dev/null || fail "another user cannot read $text"
 done
 as_other "$TMP/bin/symfs" status "$mnt" >"$TMP/out" || fail "another user's status: $?"
-grep -q "only the mount's owner may read this" "$TMP/out" || fail "another user's status: $(cat "$TMP/out")"
+grep -q "only the mount's owner sees downloads" "$TMP/out" || fail "another user's status: $(cat "$TMP/out")"
 as_other "$TMP/bin/symfs" status --json "$mnt" | tr -d ' ' | grep -q '"activity":null' ||
   fail "another user's status --json"
 as_other "$TMP/bin/symfs" why "$mnt/$prog" >"$TMP/out" 2>"$TMP/err"

@@ -74,6 +74,11 @@ upstream_fault "$URL_up" '/*' status 503
 rm -rf "$store"
 warm "$TMP/core" >"$TMP/out"
 [ $? = 3 ] || fail "a server that is down: exit status"
+# The source is named once; the columns have a word.
+[ "$(grep -c '	elf_debug failed	elf_code failed$' "$TMP/out")" -ge 2 ] ||
+  fail "warm of a dead source: $(cat "$TMP/out")"
+[ "$(grep -c "[0-9]* files failed: gdb@$URL_up: " "$TMP/warm.err")" = 1 ] ||
+  fail "warm names a dead source more than once, or not: $(cat "$TMP/warm.err")"
 upstream_clear "$URL_up"
 
 # ---- a debugger ------------------------------------------------------------------------------------

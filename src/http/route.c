@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/route.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "layout/name.h"
 
@@ -145,6 +146,39 @@ static void find_symbol(struct route *out)
 
 /* ---- paths -------------------------------------------------------------------------- */
 
+/* Whether the components lead to a place above the first one. */
+static bool leads_up(const char *path)
+{
+	int depth = 0;
+
+	for (const char *p = path; *p && depth >= 0; p += strcspn(p, "/"), p += strspn(p, "/")) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 2 && memcmp(p, "..", 2) == 0)
+			depth--;
+		else if (n != 1 || *p != '.')
+			depth++;
+	}
+	return depth < 0;
+}
+
+/* Compilers name "/usr/src/a/../b.c" and "/usr/src//b.c". Resolves such parts of a source's path, as the kernel does
+ * in a mount. */
+static void clean_source(char *path)
+{
+	bool by_source = strncasecmp(path, "source/", 7) == 0;
+	char *rest = by_source ? strchr(path + 7, '/') : strcasestr(path, "/source/");
+	_cleanup_free_ char *clean = NULL;
+
+	if (!rest || (!by_source && strncasecmp(path, "buildid/", 8) != 0 &&
+			strncasecmp(path, "debuginfod/", 11) != 0))
+		return;
+	rest += by_source ? 0 : 7;
+	clean = leads_up(rest + strspn(rest, "/")) ? NULL : path_absolute(rest);
+	if (clean && clean[1] && strlen(clean) < strlen(rest))
+		memcpy(rest, clean, strlen(clean) + 1);
+}
+
 static enum route_what what_of(const struct tree_hit *hit)
 {
 	switch (hit->what) {
@@ -279,6 +313,7 @@ void route_find(const char *method, const char *target, struct route *out)
 	}
 	if (path[n] == '?')
 		out->query = path + n + 1;
+	clean_source(out->path);
 	if (!find_fixed(out) && !find_events(out) && !find_dsym_zip(out))
 		find_file(out);
 	if (out->what == ROUTE_NONE && !out->tecken)

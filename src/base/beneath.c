@@ -249,8 +249,8 @@ static int open_dir(struct way *w, const char *path, int *out)
 	int dir, r = -ENOSYS;
 
 	w->left = false;
-	/* After a link, only walk() finds out whether a directory on the way is `closed`. */
-	if (!w->b->by_hand && w->authors == AUTHORS_NONE)
+	/* Only walk() finds out whether a directory on the way is `closed`. */
+	if (!w->b->by_hand && !w->b->for_all && w->authors == AUTHORS_NONE)
 		r = ask_kernel(w->b, *path ? path : ".", &dir);
 	if (needs_walk(w, r))
 		r = walk(w, path, &dir);
@@ -303,6 +303,8 @@ int beneath_open_name(int dir, const char *name, int *out)
 /* A link may lead to a file in the directory only if the owner of the link could read the file as well. */
 static bool may_open(const struct way *w, const struct stat *st)
 {
+	if (w->b->for_all)
+		return st->st_mode & S_IROTH && !w->closed;
 	if (w->b->links == BENEATH_ALL || w->left || w->authors == AUTHORS_NONE)
 		return true;
 	return (w->authors == AUTHORS_ONE && w->author == st->st_uid) || (st->st_mode & S_IROTH && !w->closed);

@@ -19,13 +19,14 @@ enum beneath_links {
 struct beneath {
 	int base; /* the directory; O_PATH will do */
 	enum beneath_links links;
+	bool for_all; /* only a file that everyone may read, in directories below `base` that everyone may search */
 	bool by_hand; /* do not call openat2(2), as on kernels and in sandboxes that lack it */
 };
 
 /* Opens a regular file for reading. 0;
  * -ENOENT: the file is missing or not a regular file, or the links form a circle;
  * -EXDEV: a link leads to a place that `links` does not allow;
- * -EPERM: a link stays in the directory, but the author of the link may not read the file;
+ * -EPERM: a link stays in the directory, but the author of the link may not read the file; or as `for_all` says;
  * -ELOOP: the path leads into a symfs mount; no file name was looked up there */
 int beneath_open(const struct beneath *b, const char *path, int *out);
 

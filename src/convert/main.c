@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "base/write.h"
+#include "convert/from-dwarf.h"
 #include "convert/make.h"
 #include "convert/object.h"
 #include "convert/to-breakpad.h"
@@ -187,6 +188,22 @@ static int convert(struct work *o, struct span file, struct err *e)
 	return r < 0 ? r : write_made(o, w, &made, file, e);
 }
 
+static int list_sources(struct work *o, struct span file, struct err *e)
+{
+	struct gsym_make_opts opts = {.find = find, .ctx = o};
+	uint64_t *all = NULL;
+	size_t n = 0;
+	int r = dwarf_source_numbers(file, &opts, &all, &n, e);
+
+	if (r == 0) {
+		r = write_all(WORKER_OUT, all, n * sizeof(*all));
+		if (r < 0)
+			err_set(e, r, "%s", err_text(r));
+	}
+	free(all);
+	return r;
+}
+
 /* Maps another file. One that cannot be mapped counts as missing. */
 static void open_other(struct other *o, int fd)
 {
@@ -232,6 +249,8 @@ static int work(struct work *w, char **argv, struct err *e)
 		return r;
 	if (partial)
 		return convert_part(e);
+	if (is_form(w, GSYM_WORK_SOURCES))
+		return list_sources(w, file, e);
 	r = open_units(w);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : convert(w, file, e);
 }

@@ -20,7 +20,7 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
 	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_SYM] = "sym", [GSYM_WORK_ASKED] = "asked",
-	[GSYM_WORK_PARTIAL] = "partial"};
+	[GSYM_WORK_SOURCES] = "sources", [GSYM_WORK_PARTIAL] = "partial"};
 
 /* Reads the ids of the units that the worker lacks. 0; -EBADMSG, -ENOMEM. */
 static int take_units(int word, struct gsym_work_lack *lack)

@@ -279,6 +279,11 @@ void dwarf_lines_release(struct dwarf_lines *l);
 
 /* File i of the table; NULL: the table has no such file. */
 struct dwarf_line_file *dwarf_line_file(struct dwarf_lines *l, uint64_t i);
+/* Calls each() with the absolute path of every source file that the line tables and units of `f` name, until that
+ * returns an error. Links are not followed, and a path can come often. 0, -ENOMEM, errors of each(); -EFBIG: more than
+ * 64 million paths. */
+int dwarf_each_source(const struct dwarf_file *f, int (*each)(void *ctx, const char *path), void *ctx);
+
 /* The directory that a file's name is relative to, in one or two parts; "" for a missing part. */
 void dwarf_line_dirs(const struct dwarf_lines *l, const struct dwarf_line_file *f,
 	const char **first, const char **second);

@@ -142,6 +142,9 @@ struct fetch {
 	pthread_cond_t members_free; /* `members_busy` fell */
 	unsigned members_busy;	     /* archives that are being unpacked; under members_lock */
 
+	pthread_mutex_t names_lock; /* of one thread, which reads which source files a build has */
+	struct build_names *names;  /* those read last; NULL: none so far; under names_lock */
+
 	pthread_mutex_t embedded_lock; /* the thread that unpacks a source of a Portable PDB */
 
 	/* net thread only */
@@ -187,6 +190,20 @@ int embedded_find_in(struct fetch *f, const struct source *s, const struct key *
 /* Whether a directory may have such a PDB, or it is stored, and is not known to lack the source. Reads the index. (not
  * on the net thread) */
 bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k);
+
+/* tree-sources.c: whether the debug file of the key's build names the key's source file. The store has the debug file,
+ * or the source, a scanned tree, in which find() finds it. 0; -ENOENT: it does not, or there is no debug file; -EAGAIN:
+ * the tree is still being walked. (lookers) */
+typedef int tree_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+	struct blob **out);
+int tree_names_source(struct fetch *f, const struct source *s, const struct key *k, tree_find *find);
+/* Opens the file of this path below the roots of a scanned tree; *full: its path on this machine. -ENOENT: there is no
+ * such file, or it may not be shown: `why` has the reason, if there is one. (lookers) */
+int tree_open_source(const struct source *s, const char *path, int *fd, struct buf *full, char why[static 200]);
+#define TREE_SOURCE_MOST (64u << 20) /* bytes of a source file out of an archive */
+int tree_debug_key(const char *build_id, struct artifact *a, struct key *k); /* 0, -EINVAL */
+struct build_names;
+void tree_names_free(struct build_names *all);
 
 /* seen.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
  * source and URL. */
@@ -330,6 +347,8 @@ int member_open(struct fetch *f, int fd, const struct scan_found *at, uint64_t m
 void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; `so` NULL: ends all */
 /* scan_find() in the tree of a source. -EHOSTUNREACH: no source has the tree any more, or the tree cannot be
  * walked. */
+int trees_find_name(struct fetch *f, const struct source *s, const char *path, const char *near,
+	struct scan_found *out); /* as scan_find_name() */
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
 	struct scan_found *out);
 /* Calls `each` with the keys of files found so far, until `each` returns non-zero; returns that value. `each` must

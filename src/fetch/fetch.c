@@ -88,6 +88,7 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 	pthread_mutex_init(&f->members_lock, NULL);
 	pthread_cond_init(&f->members_free, NULL);
 	pthread_mutex_init(&f->embedded_lock, NULL);
+	pthread_mutex_init(&f->names_lock, NULL);
 	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
 	f->opts.agent = NULL;
@@ -172,6 +173,8 @@ int fetch_free(struct fetch *f)
 	pthread_mutex_destroy(&f->members_lock);
 	pthread_cond_destroy(&f->members_free);
 	pthread_mutex_destroy(&f->embedded_lock);
+	pthread_mutex_destroy(&f->names_lock);
+	tree_names_free(f->names);
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

@@ -231,6 +231,7 @@ static int take_member(struct look *l, int fd, const struct scan_found *at)
 {
 	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
 	struct blob_facts facts = {.fetched = clock_wall()};
+	uint64_t most = fetch_most(l->f, l->s);
 	struct draft *d = NULL;
 	struct err e = {0};
 	int r;
@@ -245,7 +246,9 @@ static int take_member(struct look *l, int fd, const struct scan_found *at)
 	buf_addf(&url, "%s/%s!%s", l->s->o.path, at->path, at->name);
 	snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
 	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&url));
-	r = member_open(l->f, fd, at, fetch_most(l->f, l->s), &d, &e);
+	if (at->member == SCAN_BY_NAME)
+		most = most ? MIN(most, TREE_SOURCE_MOST) : TREE_SOURCE_MOST;
+	r = member_open(l->f, fd, at, most, &d, &e);
 	if (r == 0)
 		r = learn_publish(l->f, d, l->k, &facts, l->out, &e);
 	if (r == -ESTALE)
@@ -298,6 +301,34 @@ static int find_in_tree(struct look *l)
 		if (r == -EIO || r == -ENOMEM || r == -EACCES)
 			worst = r;
 	}
+}
+
+/* ---- source files of scanned trees ---------------------------------------------------- */
+
+/* Finds a source that the debug file of its build names: below the roots, or in an archive. */
+static int find_source(struct look *l)
+{
+	_cleanup_free_ struct scan_found *at = malloc(sizeof(*at));
+	_cleanup_buf_ struct buf full = BUF_UP_TO(8192);
+	_cleanup_close_ int fd = -1;
+	struct blob_facts facts = {.fetched = clock_wall()};
+	char near[PATH_MAX] = "";
+	struct artifact debug;
+	struct key k;
+	int r = at ? tree_open_source(l->s, l->k->name, &fd, &full, l->why) : -ENOMEM;
+
+	if (r == 0) {
+		snprintf(l->why, 200, "%.190s", buf_text(&full));
+		snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
+		snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
+		return blob_of_file(l->out, take_fd(&fd), buf_text(&full), &facts);
+	}
+	if (r != -ENOENT)
+		return r;
+	if (tree_debug_key(l->k->id, &debug, &k) == 0 && trees_find(l->f, l->s, &k, 0, at) == 0)
+		snprintf(near, sizeof(near), "%s", at->path);
+	r = trees_find_name(l->f, l->s, l->k->name, near, at);
+	return r < 0 ? r : try_found(l, at);
 }
 
 bool local_take_better(struct blob **best, struct blob **other, enum filetype t)
@@ -454,6 +485,11 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 
 /* ---- searching one directory -------------------------------------------------------- */
 
+static bool is_tree_source(const struct look *l)
+{
+	return source_scans(l->s) && l->k->type == FILETYPE_SOURCE;
+}
+
 static int look_into(struct look *l, const struct artifact *a)
 {
 	_cleanup_close_ int base = -1;
@@ -466,8 +502,21 @@ static int look_into(struct look *l, const struct artifact *a)
 	}
 	l->base = base;
 	if (source_scans(l->s))
-		return source_allows(l->s, a) ? find_in_tree(l) : -ENOENT;
+		return !source_allows(l->s, a) ? -ENOENT : is_tree_source(l) ? find_source(l) : find_in_tree(l);
 	return find_by_layout(l, a);
+}
+
+static void say_nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static int find_debug(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+	struct blob **out)
+{
+	char why[200];
+
+	return local_find(f, s, a, k, false, say_nothing, NULL, out, why);
 }
 
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k, bool exists,
@@ -478,6 +527,11 @@ int local_find(struct fetch *f, const struct source *s, const struct artifact *a
 	int r;
 
 	why[0] = '\0';
+	if (is_tree_source(&l)) {
+		r = source_allows(s, a) ? tree_names_source(f, s, k, find_debug) : -ENOENT;
+		if (r < 0)
+			return r;
+	}
 	l.slot = dir_enter(f, s, why);
 	if (l.slot < 0)
 		return l.slot;

@@ -60,15 +60,23 @@ static int write_member(struct unarchive *u, uint64_t most, struct draft *d, str
 	return r;
 }
 
-/* Goes to the member with the number `nth`. -ESTALE: the archive has no such member any more. */
-static int go_to(struct unarchive *u, uint64_t nth, struct unarchive_member *m, struct err *e)
+static bool is_wanted(const struct unarchive_member *m, const struct scan_found *at, uint64_t number)
 {
+	return at->member == SCAN_BY_NAME ? !m->raw && m->name[0] && scan_name_number(m->name) == number
+					  : m->nth >= at->member;
+}
+
+/* Goes to the member. -ESTALE: the archive has no such member any more. */
+static int go_to(struct unarchive *u, const struct scan_found *at, struct unarchive_member *m, struct err *e)
+{
+	uint64_t number = scan_name_number(at->name);
 	int r;
 
 	do
 		r = unarchive_next(u, m, e);
-	while (r == 0 && m->nth < nth);
-	return r == -ENOENT || (r == 0 && m->nth != nth) ? err_set(e, -ESTALE, "the archive has changed") : r;
+	while (r == 0 && !is_wanted(m, at, number));
+	return r == -ENOENT || (r == 0 && at->member != SCAN_BY_NAME && m->nth != at->member)
+		? err_set(e, -ESTALE, "the archive has changed") : r;
 }
 
 static int unpack_member(struct fetch *f, int fd, uint64_t size, const struct scan_found *at, uint64_t most,
@@ -82,7 +90,7 @@ static int unpack_member(struct fetch *f, int fd, uint64_t size, const struct sc
 	int r = m ? unarchive_open(&u, &o, fd, e) : -ENOMEM;
 
 	if (r == 0)
-		r = go_to(u, at->member, m, e);
+		r = go_to(u, at, m, e);
 	if (r == 0)
 		r = write_member(u, most, d, e);
 	unarchive_close(u);

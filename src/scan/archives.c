@@ -23,9 +23,7 @@
 struct order {
 	const struct scan_dir *dir;
 	struct scan_file *file;
-	char *keys;
-	uint32_t members;
-	enum scan_kind kind; /* SCAN_PLAIN: it could not be read, and the log does not say why */
+	struct scan_file found; /* `kind` SCAN_PLAIN: it could not be read, and the log does not say why */
 	int r;
 };
 
@@ -72,7 +70,7 @@ static void carry_out(struct scan *s, struct order *o)
 	if (o->r == 0)
 		o->r = buf_addf(&shown, "%s/%s%s%s", s->path, o->dir->path, *o->dir->path ? "/" : "", o->file->name);
 	if (o->r == 0)
-		o->r = archive_keys(s, fd, o->file->size, buf_text(&shown), &o->keys, &o->members, &o->kind);
+		o->r = archive_keys(s, fd, o->file->size, buf_text(&shown), &o->found);
 }
 
 /* ---- readers ------------------------------------------------------------------------- */
@@ -132,7 +130,8 @@ static unsigned start_readers(struct reader_pool *p, pthread_t threads[static RE
 /* Only the scan thread changes files, so only it calls this. */
 static void take_result(struct scan *s, struct order *o)
 {
-	bool too_many = s->files + s->members + o->members > s->most;
+	struct scan_file *f = &o->found;
+	bool too_many = s->files + s->members + f->members > s->most;
 	LOCK_SCOPE(&s->lock);
 
 	s->archives_new--;
@@ -144,17 +143,25 @@ static void take_result(struct scan *s, struct order *o)
 		s->again_ms = clock_ms() + AGAIN_MS;
 	if (o->r == 0 && too_many) {
 		log_warn("%s/%s: left out: more than a million files", o->dir->path, o->file->name);
-		o->kind = SCAN_ARCHIVE_FAULTY;
-		free(o->keys);
-		o->keys = NULL;
-		o->members = 0;
+		f->kind = SCAN_ARCHIVE_FAULTY;
+		free(take(f->keys));
+		f->members = 0;
 	}
-	o->file->keys = take(o->keys);
-	o->file->members = o->members;
-	o->file->kind = o->kind;
-	s->members += o->members;
-	s->archives_read += o->kind != SCAN_PLAIN;
-	s->archives_faulty += o->kind == SCAN_ARCHIVE_FAULTY;
+	if (s->names + f->n_names > SCAN_NAMES) {
+		log_warn("%s/%s: sources in it are not found: the archives have more than 4 million other files",
+			o->dir->path, o->file->name);
+		free(take(f->names));
+		f->n_names = 0;
+	}
+	o->file->keys = take(f->keys);
+	o->file->members = f->members;
+	o->file->names = take(f->names);
+	o->file->n_names = f->n_names;
+	o->file->kind = f->kind;
+	s->members += f->members;
+	s->names += f->n_names;
+	s->archives_read += f->kind != SCAN_PLAIN;
+	s->archives_faulty += f->kind == SCAN_ARCHIVE_FAULTY;
 }
 
 /* Takes the results as they come, until all readers have ended. */

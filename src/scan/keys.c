@@ -1,5 +1,7 @@
-/* The keys of a file as text: one on each line, after the worth of the file. */
+/* The keys of a file as text: one on each line, after the worth of the file. And the numbers of members' names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/hash.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "scan/private.h"
 
@@ -47,4 +49,21 @@ int add_slices(struct view *v, const char *name, struct buf *out)
 			r = add_keys(&slice, name, out);
 	}
 	return r;
+}
+
+int scan_compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+uint64_t scan_name_number(const char *name)
+{
+	_cleanup_free_ char *full = NULL, *path = NULL;
+
+	if (asprintf(&full, "/%s", name) < 0)
+		full = NULL;
+	path = full ? path_absolute(full) : NULL;
+	return path ? hash_mix(path, strlen(path)) : 0;
 }

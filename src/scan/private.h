@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #define SLICES_MOST 64u
+#define SCAN_NAMES (4u << 20) /* names of members that are not symbol files */
 #define SCAN_KEYS_TEXT (32u << 20) /* bytes of the keys of one file */
 
 enum scan_kind {
@@ -28,6 +29,9 @@ struct scan_file {
 	/* "WORTH TAB KEY", each with a line end after it; NULL: the file has no key. Of an archive: "TAB NTH SIZE
 	 * NAME" for a member, and then its keys. */
 	char *keys;
+	/* Of an archive: scan_name_number() of the members that are not symbol files, sorted. They may be sources. */
+	uint64_t *names;
+	size_t n_names;
 };
 
 struct scan_dir {
@@ -90,6 +94,7 @@ struct scan {
 	pthread_mutex_t lock;
 	uint64_t files; /* number of files in all directories */
 	uint64_t members; /* number of members with keys in all archives */
+	uint64_t names;   /* the sum of n_names of all archives */
 	struct scan_dir **dirs;
 	size_t n_dirs, room;
 	struct scan_ref *refs; /* the index, sorted by compare_refs() */
@@ -102,6 +107,7 @@ struct scan {
 
 /* ---- file.c: files, directories, and what a file is ---------------------------------- */
 
+void file_release(struct scan_file *f);
 void files_free(struct scan_file *files, size_t n);
 void dir_release(struct scan_dir *d);
 void dir_free(struct scan_dir *d);
@@ -146,12 +152,11 @@ int known_key(const char *line, size_t n, struct key *k, struct worth *w);
 
 /* Whether the file is an archive that the scan looks into. */
 bool archive_is(struct view *v, const char *name);
-/* Reads the keys of an archive's members. `shown` is the path for the log. 0: *keys (NULL: no keys) and *members are
- * set, and *kind to SCAN_ARCHIVE or, after a line in the log, to SCAN_ARCHIVE_FAULTY. -errno: trouble of this
- * machine, or the scan is to end; then the archive must be read again. *kind is SCAN_ARCHIVE_FAULTY if the log has
- * the trouble, or else is left as it is. */
-int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
-	enum scan_kind *kind);
+/* Reads the keys and names of an archive's members. `shown` is the path for the log. 0: `keys`, `members`, `names`
+ * and `n_names` of *out are set, and `kind` to SCAN_ARCHIVE or, after a line in the log, to SCAN_ARCHIVE_FAULTY.
+ * -errno: trouble of this machine, or the scan is to end; then the archive must be read again. `kind` is
+ * SCAN_ARCHIVE_FAULTY if the log has the trouble, or else is left as it is. */
+int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, struct scan_file *out);
 
 /* ---- archives.c ----------------------------------------------------------------------- */
 

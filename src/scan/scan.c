@@ -251,6 +251,49 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_fou
 	return s->walked ? -ENOENT : -EAGAIN;
 }
 
+/* ---- names of members ----------------------------------------------------------------- */
+
+static size_t shared_part(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+int scan_find_name(struct scan *s, const char *path, const char *near, struct scan_found *out)
+{
+	uint64_t number = scan_name_number(path);
+	char at[PATH_MAX];
+	bool found = false;
+	size_t most = 0;
+	LOCK_SCOPE(&s->lock);
+
+	for (size_t i = 0; i < s->n_dirs; i++)
+		for (size_t j = 0; j < s->dirs[i]->n; j++) {
+			const struct scan_file *f = &s->dirs[i]->files[j];
+			const char *dir = s->dirs[i]->path;
+
+			if (!f->n_names ||
+				!bsearch(&number, f->names, f->n_names, sizeof(number), scan_compare_numbers) ||
+				snprintf(at, sizeof(at), "%s%s%s", dir, *dir ? "/" : "", f->name) >= (int)sizeof(at))
+				continue;
+			if (found && shared_part(at, near) <= most)
+				continue;
+			found = true;
+			most = shared_part(at, near);
+			*out = (struct scan_found){.ino = f->ino, .size = f->size, .mtime = f->mtime,
+				.member = SCAN_BY_NAME};
+			snprintf(out->path, sizeof(out->path), "%s", at);
+		}
+	if (found && snprintf(out->name, sizeof(out->name), "%s", path) >= (int)sizeof(out->name))
+		return -ENAMETOOLONG;
+	return found ? 0 : s->walked ? -ENOENT : -EAGAIN;
+}
+
+/* ---- listings ------------------------------------------------------------------------- */
+
 /* In the copy that a listing reads, the entry of each file begins with this struct. The file's keys follow, one on
  * each line. */
 struct known {

@@ -41,6 +41,8 @@ void scan_stop(struct scan *s);
 const char *scan_path(const struct scan *s);
 bool scan_archives(const struct scan *s); /* scan_opts.archives */
 
+#define SCAN_BY_NAME UINT64_MAX /* scan_found.member: the member with this name; its number is not known */
+
 /* Where a key is: a file, or a member of an archive. */
 struct scan_found {
 	char path[PATH_MAX];   /* of the file, below scan_path() */
@@ -55,6 +57,13 @@ struct scan_found {
  * 0. -ENOENT: there are no more such files. -EAGAIN: no more were found so far, but the tree is still being walked.
  * -ENAMETOOLONG. */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out);
+
+/* Finds a member that is not a symbol file, by its name as an absolute path; `member` becomes SCAN_BY_NAME. Of several
+ * archives, finds the one whose path shares the most with `near`. Errors as scan_find(). */
+int scan_find_name(struct scan *s, const char *path, const char *near, struct scan_found *out);
+/* A number for the name of a member: "usr/x.c", "/usr/x.c" and "./usr/y/../x.c" have the same. */
+uint64_t scan_name_number(const char *name);
+int scan_compare_numbers(const void *a, const void *b); /* orders such numbers */
 
 /* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key can come twice.
  * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */

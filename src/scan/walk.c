@@ -162,10 +162,8 @@ static int read_entry(struct scan *s, struct scan_dir *d, int fd, const char *na
 	r = look_at(s, d, memory_dir(s, d->path), fd, name, &st, &f);
 	if (r == 0)
 		r = reading_file(out, &f);
-	if (r < 0) {
-		free(f.name);
-		free(f.keys);
-	}
+	if (r < 0)
+		file_release(&f);
 	return r;
 }
 
@@ -199,6 +197,7 @@ static void count_files(struct scan *s, const struct scan_dir *d, int sign)
 		const struct scan_file *f = &d->files[i];
 
 		s->members += (uint64_t)sign * f->members;
+		s->names += (uint64_t)sign * f->n_names;
 		s->archives_faulty += f->kind == SCAN_ARCHIVE_FAULTY ? (uint64_t)sign : 0;
 		if (by_kind[f->kind])
 			*by_kind[f->kind] += (uint64_t)sign;

@@ -1,4 +1,4 @@
-/* Reports errors in the configuration section of a source. Used by source/ only. */
+/* Values in the configuration section of a source: errors in them, and lists. Used by source/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "source/source.h"
@@ -7,3 +7,6 @@
  * the line of the key WHAT, or of the section if it has no such key. */
 int source_mistake(const struct conf_section *c, struct err *e, const char *what, const char *value,
 	const char *expected);
+
+/* Replaces a list of lines by the list of their words, which blanks or commas separate. 0, -ENOMEM. */
+int source_split_words(char ***list);

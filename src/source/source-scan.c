@@ -2,8 +2,10 @@
  * file is; fetch/ asks scan/, which finds files by their contents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
+#include "base/util.h"
 #include "id/key.h"
 #include "source/kinds.h"
+#include "source/section.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +14,13 @@
 
 struct scan_keys {
 	bool archives;
+	char **roots; /* "DIR", or "FROM=DIR" */
 };
 
 static const struct conf_field scan_fields[] = {
 	{"archives", CONF_BOOL, offsetof(struct scan_keys, archives), "yes", "of a scanned tree: look into archives"},
+	{"source-roots", CONF_LIST, offsetof(struct scan_keys, roots), NULL,
+		"of a scanned tree: directories of its sources"},
 	{0},
 };
 
@@ -42,6 +47,21 @@ static void scan_show(const struct source *s, struct buf *out)
 	buf_addf(out, "path = %s\n", s->shown);
 	if (!source_archives(s))
 		buf_adds(out, "archives = no\n");
+	for (char **p = ((const struct scan_keys *)s->own)->roots; p && *p; p++)
+		buf_addf(out, "source-roots = %s\n", *p);
+}
+
+/* Splits the values into words. */
+static int scan_init(struct source *s, const struct conf_section *c, struct err *e)
+{
+	struct scan_keys *own = s->own;
+	struct source_root root;
+	int r = source_split_words(&own->roots);
+
+	for (unsigned i = 1; r == 0 && source_root(s, i, &root); i++)
+		if (root.from[0] != '/' || root.dir[0] != '/')
+			r = source_mistake(c, e, "source-roots", own->roots[i - 1], "/DIRECTORY or /FROM=/DIRECTORY");
+	return r;
 }
 
 const struct source_kind source_scan = {
@@ -51,6 +71,7 @@ const struct source_kind source_scan = {
 	.fields = scan_fields,
 	.size = sizeof(struct scan_keys),
 	.plan = scan_plan,
+	.init = scan_init,
 	.show = scan_show};
 
 bool source_scans(const struct source *s)
@@ -63,4 +84,25 @@ bool source_archives(const struct source *s)
 	const struct scan_keys *own = s->kind == &source_scan ? s->own : NULL;
 
 	return own && own->archives;
+}
+
+bool source_root(const struct source *s, unsigned i, struct source_root *out)
+{
+	const struct scan_keys *own = s->own;
+	const char *value = s->o.path, *equals = NULL;
+
+	if (i) {
+		char **p = own->roots;
+
+		while (p && *p && --i)
+			p++;
+		value = p ? *p : NULL;
+		equals = value ? strchr(value, '=') : NULL;
+	}
+	if (!value)
+		return false;
+	snprintf(out->from, sizeof(out->from), "%.*s",
+		equals ? (int)MIN(equals - value, PATH_MAX - 1) : PATH_MAX - 1, value);
+	out->dir = equals ? equals + 1 : value;
+	return true;
 }

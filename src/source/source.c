@@ -173,21 +173,6 @@ static int choose_layout(struct source *s, const struct conf_section *c, struct 
 	return 0;
 }
 
-int source_words(char *const *list, int (*each)(void *ctx, const char *word), void *ctx)
-{
-	for (; list && *list; list++)
-		for (const char *p = *list + strspn(*list, ", "); *p; p += strspn(p, ", ")) {
-			size_t n = strcspn(p, ", ");
-			_cleanup_free_ char *word = strndup(p, n);
-			int r = word ? each(ctx, word) : -ENOMEM;
-
-			if (r != 0)
-				return r;
-			p += n;
-		}
-	return 0;
-}
-
 struct typing {
 	struct source *s;
 	char bad[40];
@@ -219,31 +204,12 @@ static int choose_types(struct source *s, const struct conf_section *c, struct e
 			    : r;
 }
 
-static int add_word(void *ctx, const char *word)
-{
-	return conf_list_add(ctx, word);
-}
-
-/* Replaces a list of lines by the list of their words. */
-static int split_words(char ***list)
-{
-	char **lines = *list;
-	int r;
-
-	*list = NULL;
-	r = source_words(lines, add_word, list);
-	for (char **line = lines; line && *line; line++)
-		free(*line);
-	free(lines);
-	return r;
-}
-
 static int choose_names(struct source *s, const struct conf_section *c, struct err *e)
 {
-	int r = split_words(&s->o.patterns);
+	int r = source_split_words(&s->o.patterns);
 
 	if (r == 0)
-		r = split_words(&s->o.never);
+		r = source_split_words(&s->o.never);
 	if (r < 0)
 		return r;
 	s->missing_403 = strcasecmp(s->o.on_403, "miss") == 0;

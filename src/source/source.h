@@ -9,6 +9,8 @@
 #include "layout/layout.h"
 #include "net/request.h"
 
+#include <limits.h>
+
 struct source;
 
 /* The keys that any `[source "NAME"]` may have; see source_fields. Keys of a single kind are in that kind's
@@ -141,6 +143,13 @@ bool source_is_bucket(const struct source *s);
 bool source_scans(const struct source *s);
 /* Whether such a tree is searched in archives, too. */
 bool source_archives(const struct source *s);
+/* A directory below which the sources of the tree's builds are: the file FROM/x.c of a build is DIR/x.c here. */
+struct source_root {
+	char from[PATH_MAX];
+	const char *dir;
+};
+/* The ith root (0 first), which is the tree itself. False: there are no more. */
+bool source_root(const struct source *s, unsigned i, struct source_root *out);
 
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct source_ask *out);

@@ -1,0 +1,91 @@
+/* Lists the source files that a file of debug information names, as absolute paths. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "dwarf/dwarf.h"
+
+#include <string.h>
+
+#define NAME_MOST 8192u	       /* bytes of a name before it is made absolute */
+#define NAMES_MOST (64u << 20) /* names of one file: a broken file can name one table often */
+
+struct naming {
+	int (*each)(void *ctx, const char *path);
+	void *ctx;
+	struct dwarf_lines lines;
+	unsigned left;
+};
+
+/* Passes "FIRST/SECOND/NAME" on; each part may be "". Names that stay relative are left out. */
+static int tell(struct naming *n, const char *first, const char *second, const char *name)
+{
+	_cleanup_buf_ struct buf b = BUF_UP_TO(NAME_MOST);
+	_cleanup_free_ char *path = NULL;
+	const char *const parts[] = {first, second, name};
+	int r = 0;
+
+	if (n->left-- == 0)
+		return -EFBIG;
+	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)
+		if (*parts[i])
+			r = buf_addf(&b, "%s%s", b.n ? "/" : "", parts[i]);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	if (!b.n || b.p[0] != '/')
+		return 0;
+	path = path_absolute(b.p);
+	return path ? n->each(n->ctx, path) : -ENOMEM;
+}
+
+/* The name in a unit's first entry is not always in its line table. */
+static int tell_unit(struct naming *n, const struct dwarf_unit *u)
+{
+	struct dwarf_die d;
+	const char *name = dwarf_die_at(u, u->head->first, &d) && die_has(&d, AT_NAME) ? dwarf_text(u, &d.v[AT_NAME])
+										       : NULL;
+
+	return name && u->tag != DW_TAG_partial_unit ? tell(n, name[0] == '/' ? "" : u->comp_dir, "", name) : 0;
+}
+
+static int tell_lines(struct naming *n, const struct dwarf_unit *u)
+{
+	const char *first, *second;
+	int r;
+
+	if (!u->has_lines || (n->lines.opened && n->lines.at == u->lines && n->lines.comp_dir == u->comp_dir))
+		return 0;
+	r = dwarf_lines_open(&n->lines, u);
+	for (size_t i = 0; r == 0 && i < n->lines.n_files; i++) {
+		const struct dwarf_line_file *f = dwarf_line_file(&n->lines, i);
+
+		if (!f)
+			continue;
+		dwarf_line_dirs(&n->lines, f, &first, &second);
+		r = tell(n, first, second, f->name);
+	}
+	return r == -EBADMSG || r == -ENOTSUP ? 0 : r;
+}
+
+int dwarf_each_source(const struct dwarf_file *f, int (*each)(void *ctx, const char *path), void *ctx)
+{
+	struct naming n = {.each = each, .ctx = ctx, .left = NAMES_MOST};
+	struct dwarf_reader reader = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < f->n_units; i++) {
+		struct dwarf_unit u;
+
+		r = dwarf_unit_open(&u, &reader, f, &f->units[i], NULL);
+		if (r == 0) {
+			r = tell_unit(&n, &u);
+			if (r == 0)
+				r = tell_lines(&n, &u);
+			dwarf_unit_close(&u);
+		}
+		r = r == -EBADMSG ? 0 : r;
+	}
+	dwarf_lines_release(&n.lines);
+	dwarf_reader_release(&reader);
+	return r;
+}

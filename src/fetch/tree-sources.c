@@ -1,0 +1,249 @@
+/* Source files of builds in scanned trees. A request names a build and a path; a worker lists the source files that
+ * the build's debug file names, and only a path among them is looked for, below the source's roots and in archives.
+ * Debug files are hostile: a path that one names is opened only below a root, and only if everyone may read it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mounts.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "convert/from-dwarf.h"
+#include "convert/worker.h"
+#include "fetch/fetch-private.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BUILDS_MOST 8	   /* builds whose names are kept */
+#define KEEP_MS 600000	   /* how long, because a better debug file may come */
+#define KEEP_NONE_MS 30000 /* of a debug file that names none, or is broken */
+#define SECONDS 30	   /* of processor time for one debug file */
+
+struct build_names {
+	struct build_names *next;
+	uint64_t until; /* clock_ms() */
+	char id[CODE_ID_MAX + 1];
+	uint64_t *all; /* dwarf_source_numbers() */
+	size_t n;
+};
+
+static void names_free(struct build_names *b)
+{
+	if (b)
+		free(b->all);
+	free(b);
+}
+
+void tree_names_free(struct build_names *all)
+{
+	while (all) {
+		struct build_names *next = all->next;
+
+		names_free(all);
+		all = next;
+	}
+}
+
+/* ---- the debug file ------------------------------------------------------------------ */
+
+int tree_debug_key(const char *build_id, struct artifact *a, struct key *k)
+{
+	*a = (struct artifact){.type = FILETYPE_ELF_DEBUG, .m = {.object = OBJECT_ELF}};
+	snprintf(a->m.code_id, sizeof(a->m.code_id), "%s", build_id);
+	return key_of(k, a);
+}
+
+/* Where the names of a build are read from. */
+struct reading {
+	struct fetch *f;
+	const struct source *s;
+	tree_find *find;
+};
+
+/* Finds the debug file of a build in the store, or else in the tree. */
+static int find_debug(const struct reading *g, const char *build_id, bool stored, struct blob **out)
+{
+	struct artifact a;
+	struct key k;
+	int r = tree_debug_key(build_id, &a, &k);
+
+	if (r < 0)
+		return -ENOENT;
+	r = stored ? store_find(g->f->store, &k, out) : g->find(g->f, g->s, &a, &k, out);
+	return r == 0 && !*out ? -ENOENT : r;
+}
+
+/* ---- the names in it ------------------------------------------------------------------ */
+
+static int take_numbers(int fd, struct build_names *b)
+{
+	struct stat st;
+	size_t n;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	n = (size_t)st.st_size / sizeof(*b->all);
+	if (n > DWARF_SOURCES_MOST)
+		return -EBADMSG;
+	free(b->all);
+	b->n = 0;
+	b->all = malloc(MAX(n, (size_t)1) * sizeof(*b->all));
+	if (!b->all)
+		return -ENOMEM;
+	if (pread(fd, b->all, n * sizeof(*b->all), 0) != (ssize_t)(n * sizeof(*b->all)))
+		return -EIO;
+	b->n = n;
+	return 0;
+}
+
+/* Finds the file into which dwz moved texts. NULL: it is not there. */
+static struct blob *find_alt(const struct reading *g, const struct gsym_work_lack *lack)
+{
+	char id[2 * sizeof(lack->id) + 1];
+	struct blob *b = NULL;
+
+	hex_print(lack->id, lack->id_len, id);
+	if (find_debug(g, id, true, &b) < 0 && find_debug(g, id, false, &b) < 0)
+		return NULL;
+	return b;
+}
+
+static int read_names(const struct reading *g, const struct blob *debug, struct build_names *b)
+{
+	_cleanup_blob_ struct blob *alt = NULL;
+	_cleanup_close_ int out = -1;
+	struct gsym_work_lack lack = {0};
+	struct gsym_work w = {.seconds = SECONDS, .threads = 1, .unsandboxed = g->f->opts.allow_unsandboxed,
+		.stop = &g->f->closing, .form = GSYM_WORK_SOURCES, .alt = {.ask = true, .fd = -1},
+		.package = {.fd = -1}, .units = {.fd = -1}, .lack = &lack};
+	struct err e = {0};
+	int r = gsym_work(&w, blob_fd(debug), &out, &e);
+
+	if (r == -EAGAIN) {
+		free(lack.units);
+		alt = find_alt(g, &lack);
+		w.alt = (struct gsym_work_file){.fd = alt ? blob_fd(alt) : -1};
+		lack = (struct gsym_work_lack){0};
+		r = gsym_work(&w, blob_fd(debug), &out, &e);
+		free(lack.units);
+	}
+	if (r == 0)
+		r = take_numbers(out, b);
+	if (r < 0)
+		log_debug(LOG_FETCH, "the debug file of %s: its sources are not listed: it %s", b->id,
+			e.text[0] ? e.text : err_text(r));
+	return r;
+}
+
+/* Reads the names of a build. 0, also if there are none; -ENOENT: no debug file is there; -EAGAIN. */
+static int names_of(const struct reading *g, struct build_names *b)
+{
+	int worst = -ENOENT;
+
+	for (int stored = 1; stored >= 0 && !b->n; stored--) {
+		_cleanup_blob_ struct blob *debug = NULL;
+		int r = find_debug(g, b->id, stored, &debug);
+
+		if (r == 0)
+			r = read_names(g, debug, b);
+		if (r == 0 || worst == -ENOENT)
+			worst = r;
+	}
+	b->until = clock_ms() + (b->n ? KEEP_MS : KEEP_NONE_MS);
+	return worst;
+}
+
+/* Takes the names of a build out of the list. Frees those that are too old, or too many. NULL: they are not there. */
+static struct build_names *names_take(struct build_names **all, const char *id)
+{
+	struct build_names *found = NULL;
+	unsigned n = 0;
+
+	while (*all) {
+		struct build_names *b = *all;
+
+		if (clock_ms() < b->until && strcmp(b->id, id) != 0 && ++n < BUILDS_MOST) {
+			all = &b->next;
+			continue;
+		}
+		*all = b->next;
+		if (clock_ms() < b->until && strcmp(b->id, id) == 0)
+			found = b;
+		else
+			names_free(b);
+	}
+	return found;
+}
+
+int tree_names_source(struct fetch *f, const struct source *s, const struct key *k, tree_find *find)
+{
+	uint64_t number = scan_name_number(k->name);
+	int r = 0;
+	/* One thread at a time: a debug file can need much memory, and the next thread often wants the same. */
+	LOCK_SCOPE(&f->names_lock);
+	struct build_names *b = names_take(&f->names, k->id);
+
+	if (!b) {
+		b = calloc(1, sizeof(*b));
+		if (!b)
+			return -ENOMEM;
+		snprintf(b->id, sizeof(b->id), "%s", k->id);
+		r = names_of(&(struct reading){f, s, find}, b);
+	}
+	if (r == -ENOENT || r == -EAGAIN || r == -EINTR || r == -ENOMEM) {
+		names_free(b);
+		return r;
+	}
+	b->next = f->names;
+	f->names = b;
+	return b->n && bsearch(&number, b->all, b->n, sizeof(number), scan_compare_numbers) ? 0 : -ENOENT;
+}
+
+/* ---- files below the roots ----------------------------------------------------------- */
+
+/* The rest of `path` below the directory; NULL: the path is not below it. */
+static const char *rest_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	while (n && dir[n - 1] == '/')
+		n--;
+	return strncmp(path, dir, n) == 0 && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
+}
+
+static int open_rest(const char *dir, const char *rest, int *fd)
+{
+	_cleanup_close_ int base = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = base < 0 ? -errno : mounts_refuse_symfs(base);
+
+	return r < 0 ? r : beneath_open(&(struct beneath){.base = base, .links = BENEATH_INSIDE, .for_all = true},
+		rest, fd);
+}
+
+int tree_open_source(const struct source *s, const char *path, int *fd, struct buf *full, char why[static 200])
+{
+	_cleanup_free_ char *clean = path_absolute(path);
+	struct source_root root;
+
+	for (unsigned i = 0; clean && source_root(s, i, &root); i++) {
+		_cleanup_free_ char *real = realpath(root.dir, NULL);
+		const char *rest = rest_below(clean, root.from);
+		int r;
+
+		/* Compilers write the path without links. */
+		if (!rest && real && strcmp(root.from, root.dir) == 0)
+			rest = rest_below(clean, real);
+		r = rest ? open_rest(root.dir, rest, fd) : -ENOENT;
+		if (r == 0)
+			return buf_addf(full, "%s/%s", root.dir, rest);
+		if (r == -EXDEV || r == -EPERM)
+			snprintf(why, 200, "%.120s: %s", path, r == -EXDEV ? "a link leads out of the root"
+									   : "not everyone may read it");
+	}
+	return clean ? -ENOENT : -ENOMEM;
+}

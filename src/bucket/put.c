@@ -48,7 +48,7 @@ static int put_collect(void *ctx, const struct key *k, const struct blob_facts *
 	/* The bucket would give a file that another symfs made the place of a published one. */
 	if (blob_is_made(facts))
 		return 0;
-	/* A source out of a Portable PDB stays here, too: other servers take it from the PDB. */
+	/* A source out of a Portable PDB stays here, too, and a section: other servers take them from their file. */
 	if (strcmp(facts->source, "embedded") == 0)
 		return 0;
 	more = p->n < KEYS_MOST ? realloc(p->keys, (p->n + 1) * sizeof(*more)) : NULL;

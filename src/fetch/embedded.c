@@ -1,6 +1,6 @@
-/* Source files out of Portable PDBs of the store and of directories. Such a source is asked for by the id of its PDB,
- * in the place of a build id; it becomes a file of the store like any other. No link to a source on another server is
- * followed: a file must not choose what is fetched. */
+/* Files out of other files, of the store and of directories: sources out of Portable PDBs, and sections of ELF files.
+ * Such a source is asked for by the id of its PDB, in the place of a build id. What is found becomes a file of the
+ * store like any other. No link to a source on another server is followed: a file must not choose what is fetched. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -20,42 +20,67 @@
 #define EMBEDDED "embedded"
 #define REMEMBER_SECONDS 86400
 
-/* Makes the Portable PDB that may have the source, and its key. False: the id is not that of one. */
-static bool pdb_of(const struct key *k, struct artifact *pdb, struct key *out)
+/* A file that may have the requested file in it. */
+struct container {
+	struct artifact a;
+	struct key key;
+};
+#define CONTAINERS_MOST 2
+
+/* The order is that of debuginfod: a section comes from the debug file, if that has it. Returns the number of
+ * containers. */
+static unsigned containers_of(const struct key *k, struct container c[static CONTAINERS_MOST])
 {
-	*pdb = (struct artifact){.type = FILETYPE_PORTABLEPDB, .m = {.object = OBJECT_PE_DOTNET}};
-	return k->type == FILETYPE_SOURCE && strlen(k->id) == ID_DIGITS &&
-		debug_id_parse(&pdb->m.debug_id, k->id, ID_DIGITS) == 0 && key_of(out, pdb) == 0;
+	static const enum filetype elf[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, pdb[] = {FILETYPE_PORTABLEPDB};
+	bool section = k->type == FILETYPE_SECTION;
+	unsigned n = section ? ARRAY_SIZE(elf) : k->type == FILETYPE_SOURCE && strlen(k->id) == ID_DIGITS;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct module *m = &c[i].a.m;
+
+		c[i].a = (struct artifact){.type = section ? elf[i] : pdb[i]};
+		m->object = section ? OBJECT_ELF : OBJECT_PE_DOTNET;
+		if ((section ? module_set_code_id(m, k->id, strlen(k->id))
+			     : debug_id_parse(&m->debug_id, k->id, ID_DIGITS)) < 0 ||
+			key_of(&c[i].key, &c[i].a) < 0)
+			return 0;
+	}
+	return n;
 }
 
-/* Finds the stored PDB that may have the source. -ENOENT: no PDB is stored, or it is known not to have the source. A
- * miss is remembered by the digest of the PDB, so it does not count for another PDB. */
-static int find_pdb(struct fetch *f, const struct key *k, struct blob **out)
+/* Finds the stored container. -ENOENT: it is not stored, or it is known not to have the file. A miss is remembered by
+ * the digest of the container, so it does not count for another one. */
+static int find_stored(struct fetch *f, const struct key *k, const struct container *c, struct blob **out)
 {
 	_cleanup_blob_ struct blob *b = NULL;
-	struct artifact a;
-	struct key pdb;
 
-	if (!pdb_of(k, &a, &pdb) || store_find(f->store, &pdb, &b) < 0 ||
-		store_miss_until(f->store, k, blob_sha256(b), EMBEDDED))
+	if (store_find(f->store, &c->key, &b) < 0 || store_miss_until(f->store, k, blob_sha256(b), EMBEDDED))
 		return -ENOENT;
 	*out = take(b);
 	return 0;
 }
 
+static bool dir_may_have(const struct source *s, const struct artifact *a)
+{
+	struct source_ask ask = {0};
+	bool may = s->kind->local && (source_plan(s, NULL, a, 0, &ask) != -ENOENT || local_tells_ids(s, a));
+
+	source_ask_release(&ask);
+	return may;
+}
+
 bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k)
 {
-	_cleanup_blob_ struct blob *b = NULL;
-	bool may = find_pdb(f, k, &b) == 0;
-	struct artifact a;
-	struct key pdb;
+	struct container c[CONTAINERS_MOST];
+	unsigned n = containers_of(k, c);
+	bool may = false;
 
-	for (unsigned i = 0; i < so->n && !may && pdb_of(k, &a, &pdb); i++) {
-		struct source_ask ask = {0};
+	for (unsigned i = 0; i < n && !may; i++) {
+		_cleanup_blob_ struct blob *b = NULL;
 
-		may = so->list[i]->kind->local && (source_plan(so->list[i], NULL, &a, 0, &ask) != -ENOENT ||
-			local_tells_ids(so->list[i], &a));
-		source_ask_release(&ask);
+		may = find_stored(f, k, &c[i], &b) == 0;
+		for (unsigned j = 0; j < so->n && !may; j++)
+			may = dir_may_have(so->list[j], &c[i].a);
 	}
 	return may;
 }
@@ -82,58 +107,76 @@ static int read_pdb(const struct blob *b, struct span *out)
 }
 
 /* Unpacks the source. One thread at a time, because each needs memory for a whole PDB. */
-static int unpack_source(struct fetch *f, const struct blob *pdb, const char *path, char **out, size_t *n,
-	struct err *e)
+static int cut_source(struct fetch *f, const struct blob *pdb, const char *path, struct draft *d, struct err *e)
 {
 	LOCK_SCOPE(&f->embedded_lock);
+	_cleanup_free_ char *text = NULL;
 	struct span bytes = {0};
+	size_t n = 0;
 	int r = f->closing ? -EINTR : read_pdb(pdb, &bytes);
 
 	if (r == 0)
-		r = ppdb_source(bytes, path, SOURCE_MOST, out, n, e);
+		r = ppdb_source(bytes, path, SOURCE_MOST, &text, &n, e);
 	free((void *)(uintptr_t)bytes.p);
-	return r;
+	return r < 0 ? r : draft_write(d, 0, text, n);
 }
 
-static int publish_source(struct fetch *f, const struct key *k, const struct blob *pdb, const char *text, size_t n,
-	struct blob **out)
+static int cut_section(const struct blob *elf, const char *name, struct draft *d, struct err *e)
 {
+	struct view v = view_of_fd(blob_fd(elf), blob_size(elf));
+	struct obj_span at;
+	int r = obj_section(&v, name, &at, e);
+
+	if (r == 0)
+		r = draft_copy(d, blob_fd(elf), at.off, at.n);
+	return r == 0 && blob_has_changed(elf) ? -ESTALE : r;
+}
+
+/* Copies the file of `k` out of its container into the store. A missing source is remembered, because a PDB is read
+ * slowly. */
+static int cut(struct fetch *f, const struct key *k, const struct blob *from, struct blob **out)
+{
+	const char *digest = blob_sha256(from);
 	struct blob_facts facts = {.source = EMBEDDED, .verified = true, .fetched = time(NULL)};
+	bool section = k->type == FILETYPE_SECTION;
+	char room[KEY_TEXT];
 	struct err e = {0};
 	struct draft *d;
 	int r = draft_new(&d, f->store, &e);
 
-	snprintf(facts.url, sizeof(facts.url), EMBEDDED " of %s", blob_sha256(pdb));
 	if (r < 0)
 		return r;
-	r = draft_write(d, 0, text, n);
-	if (r < 0) {
-		draft_discard(d);
-		return r;
-	}
-	return store_publish(f->store, d, k, &facts, out, &e);
+	r = section ? cut_section(from, k->name, d, &e) : cut_source(f, from, k->name, d, &e);
+	if (!section && (r == -ENOENT || r == -EBADMSG || r == -EFBIG))
+		store_miss_add(f->store, k, digest, EMBEDDED, REMEMBER_SECONDS, e.text);
+	snprintf(facts.url, sizeof(facts.url), EMBEDDED "%s%s in %.1900s", *digest ? " of " : "", digest,
+		blob_facts(from)->url);
+	if (r == 0)
+		r = store_publish(f->store, take(d), k, &facts, out, &e);
+	draft_discard(d);
+	if (r < 0 && r != -ENOENT)
+		log_debug(LOG_FETCH, "%s: not embedded: %s", key_text(k, room), e.text[0] ? e.text : err_text(r));
+	return r;
 }
 
-int embedded_find(struct fetch *f, const struct key *k, struct blob **out)
+int embedded_find(struct fetch *f, const struct sources *so, const struct key *k, struct blob **out)
 {
-	_cleanup_blob_ struct blob *pdb = NULL;
-	_cleanup_free_ char *text = NULL;
-	struct err e = {0};
-	char room[KEY_TEXT];
-	size_t n = 0;
-	int r = find_pdb(f, k, &pdb);
+	struct container c[CONTAINERS_MOST];
+	unsigned n = containers_of(k, c);
 
-	if (r < 0)
-		return r;
-	r = unpack_source(f, pdb, k->name, &text, &n, &e);
-	if (r == -ENOENT || r == -EBADMSG || r == -EFBIG)
-		store_miss_add(f->store, k, blob_sha256(pdb), EMBEDDED, REMEMBER_SECONDS, e.text);
-	if (r == 0)
-		r = publish_source(f, k, pdb, text, n, out);
-	if (r < 0 && r != -ENOENT)
-		log_debug(LOG_FETCH, "%s: no embedded source: %s", key_text(k, room),
-			e.text[0] ? e.text : err_text(r));
-	return r;
+	for (unsigned i = 0; i < n; i++) {
+		_cleanup_blob_ struct blob *b = NULL;
+		bool better = false;
+
+		/* A directory may have the container that comes before this one. */
+		for (unsigned j = 0; i && j < so->n && !better; j++)
+			better = dir_may_have(so->list[j], &c[i - 1].a);
+		if (better)
+			break;
+		if (find_stored(f, k, &c[i], &b) == 0 && cut(f, k, b, out) == 0)
+			return 0;
+	}
+	return -ENOENT;
 }
 
 static void say_nothing(void *ctx)
@@ -141,19 +184,40 @@ static void say_nothing(void *ctx)
 	(void)ctx;
 }
 
-int embedded_find_in(struct fetch *f, const struct source *s, const struct key *k, struct blob **out)
+/* Finds the container in a directory. A PDB is stored, for the digest by which its misses are remembered. */
+static int find_in_dir(struct fetch *f, const struct source *s, const struct container *c, struct blob **out)
 {
 	_cleanup_blob_ struct blob *b = NULL;
 	struct obj_slice all = {0};
-	struct artifact a;
 	struct err e = {0};
-	struct key pdb;
 	char why[200];
 
-	if (!pdb_of(k, &a, &pdb) || local_find(f, s, &a, &pdb, false, say_nothing, NULL, &b, why) < 0)
+	if (local_find(f, s, &c->a, &c->key, false, say_nothing, NULL, &b, why) < 0)
 		return -ENOENT;
 	all.size = blob_size(b);
-	if (!*blob_sha256(b) && all.size <= PDB_MOST) /* a file in place */
-		learn_publish_part(f, blob_fd(b), &all, &pdb, blob_facts(b), NULL, &e);
-	return embedded_find(f, k, out);
+	if (c->a.type == FILETYPE_PORTABLEPDB && !*blob_sha256(b) && all.size <= PDB_MOST)
+		return learn_publish_part(f, blob_fd(b), &all, &c->key, blob_facts(b), out, &e);
+	*out = take(b);
+	return 0;
+}
+
+int embedded_find_in(struct fetch *f, const struct sources *so, const struct key *k, bool walking, struct blob **out)
+{
+	struct container c[CONTAINERS_MOST];
+	unsigned n = containers_of(k, c);
+
+	for (unsigned i = 0; i < (walking ? MIN(n, 1u) : n); i++) {
+		_cleanup_blob_ struct blob *stored = NULL;
+
+		for (unsigned j = 0; j < so->n; j++) {
+			_cleanup_blob_ struct blob *b = NULL;
+
+			if (so->list[j]->kind->local && find_in_dir(f, so->list[j], &c[i], &b) == 0 &&
+				cut(f, k, b, out) == 0)
+				return 0;
+		}
+		if (find_stored(f, k, &c[i], &stored) == 0 && cut(f, k, stored, out) == 0)
+			return 0;
+	}
+	return -ENOENT;
 }

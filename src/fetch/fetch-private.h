@@ -182,12 +182,13 @@ bool fetch_can_name(const struct sources *so, const struct artifact *a);
 struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
-/* embedded.c: finds a source in a stored Portable PDB, and stores it. -ENOENT: the PDB is not stored, or does not have
- * the source; others: the source cannot be unpacked or stored. (workers) */
-int embedded_find(struct fetch *f, const struct key *k, struct blob **out);
-/* Stores the PDB, if the directory source has it, and finds the source in it. -ENOENT, others as above. (lookers) */
-int embedded_find_in(struct fetch *f, const struct source *s, const struct key *k, struct blob **out);
-/* Whether a directory may have such a PDB, or it is stored, and is not known to lack the source. Reads the index. (not
+/* embedded.c: files out of other files, which it stores: a source of a Portable PDB, a section of an ELF file. Finds the
+ * file in a stored one, unless a directory may have a file that comes before that. -ENOENT. (workers) */
+int embedded_find(struct fetch *f, const struct sources *so, const struct key *k, struct blob **out);
+/* Finds the file in one of a directory source, or else in a stored one. `walking`: a tree is still being walked, so only
+ * a file that comes before all others counts. -ENOENT. (lookers) */
+int embedded_find_in(struct fetch *f, const struct sources *so, const struct key *k, bool walking, struct blob **out);
+/* Whether a directory may have such a file, or it is stored, and is not known to lack the source. Reads the index. (not
  * on the net thread) */
 bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k);
 

@@ -43,7 +43,7 @@ static void check_run(struct job *j)
 	c->r = learn_find(f, &fl->key, &c->blob, &c->here);
 	if (learn_complete(f, &c->what, &c->own) && !key_equal(&c->own, &fl->key) && !c->blob)
 		learn_find(f, &c->own, &c->blob, &c->here);
-	if (!c->blob && embedded_find(f, &c->own, &c->blob) == 0)
+	if (!c->blob && embedded_find(f, fl->sources, &c->own, &c->blob) == 0)
 		c->here = c->own;
 	c->asked = c->blob && !better_may_exist(f, fl->sources, &c->own, c->blob);
 	c->final = c->asked && !local_may_improve(fl->sources, &c->what, c->blob);
@@ -175,8 +175,6 @@ static void dirs_run(struct job *j)
 		if (!s->kind->local)
 			continue;
 		r = local_find(fl->f, s, &d->what, &d->own, d->exists, dir_has_it, j, &found, why);
-		if (r == -ENOENT)
-			r = embedded_find_in(fl->f, s, &d->own, &found);
 		d->there |= r == 0;
 		if (r == 0)
 			enough = local_take_better(&d->blob, &found, fl->key.type);
@@ -191,6 +189,8 @@ static void dirs_run(struct job *j)
 			snprintf(d->text, sizeof(d->text), "%s: %.200s", s->name, why[0] ? why : err_text(r));
 		}
 	}
+	if (!d->there)
+		d->there = embedded_find_in(fl->f, fl->sources, &d->own, d->walking, &d->blob) == 0;
 }
 
 static bool any_server(const struct flight *fl)

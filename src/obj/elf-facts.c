@@ -153,7 +153,7 @@ int elf_segments(struct elf *elf)
 
 /* ---- sections ----------------------------------------------------------------------- */
 
-static int section_at(struct elf *elf, uint32_t i, struct elf_section *s)
+int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
 {
 	const uint8_t *p;
 	int r = elf_table_at(elf, &elf->sections, i, &p);
@@ -287,7 +287,7 @@ static int elf_sections(struct elf *elf)
 			return err_set(elf->e, -EBADMSG,
 				"is broken: the section names are in section %u of %u", elf->names_index,
 				elf->sections.count);
-		r = section_at(elf, elf->names_index, &s);
+		r = elf_section_at(elf, elf->names_index, &s);
 		if (r < 0)
 			return r;
 		if (s.at.off > UINT64_MAX - s.at.size)
@@ -297,7 +297,7 @@ static int elf_sections(struct elf *elf)
 			elf->names = s.at;
 	}
 	for (uint32_t i = 0; i < elf->sections.count; i++) {
-		r = section_at(elf, i, &s);
+		r = elf_section_at(elf, i, &s);
 		if (r == 0)
 			r = take_section(elf, &s);
 		if (r < 0)
@@ -341,7 +341,7 @@ static int find_id_elsewhere(struct elf *elf)
 	if (elf->id_section.size)
 		r = elf_id_in_notes(elf, elf->id_section, 4, true);
 	for (uint32_t i = 0; r == 0 && !elf->id_found && i < elf->sections.count; i++) {
-		r = section_at(elf, i, &s);
+		r = elf_section_at(elf, i, &s);
 		if (r == 0 && s.type == SHT_NOTE)
 			r = elf_id_in_notes(elf, s.at, s.align, false);
 	}

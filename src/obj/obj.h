@@ -99,6 +99,10 @@ void obj_complete(struct obj_slice *s, const char *base);
  * another format; -ENODATA: the program is not loaded, or the file is cut short; -EBADMSG; errors of view_read(). */
 int obj_link_base(struct view *v, uint64_t *out);
 
+/* Finds the bytes of the first section of an ELF file that has this name. 0. -ENOENT: there is no such section, or it
+ * has no bytes in the file; -EBADMSG; -EAGAIN; errors of the disk. */
+int obj_section(struct view *v, const char *name, struct obj_span *out, struct err *e);
+
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */
 
 /* The last component of a Unix or Windows path; "" if it is not a valid file name. */

@@ -1,4 +1,4 @@
-/* Finds the files that symfs made of a stored file (GSYM, Breakpad files, sources out of Portable PDBs). */
+/* Finds the files that symfs made of a stored file (GSYM, Breakpad files, sources out of Portable PDBs, sections). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/made.h"
 #include "base/util.h"
@@ -51,12 +51,14 @@ static int find_of_type(struct finding *f, const struct key *k, enum filetype ty
 	return MIN(n, 0);
 }
 
-/* Sources are found by the GUID of their PDB alone: the PDB may have replaced another with this GUID. */
-static int find_sources(struct finding *f, const struct key *pdb)
+/* Sources are found by the GUID of their PDB alone: the PDB may have replaced another with this GUID. Sections are
+ * found by their build id: they go with the debug file and with the program. */
+static int find_embedded(struct finding *f, const struct key *in)
 {
+	enum filetype t = in->type == FILETYPE_PORTABLEPDB ? FILETYPE_SOURCE : FILETYPE_SECTION;
 	char canon[KEY_TEXT];
-	const char *guid = strchr(key_canon(pdb, canon), ' ') + 1;
-	int n = index_embedded(f->ix, guid, f->out->list + f->out->n, MADE_MOST - f->out->n);
+	const char *id = strchr(key_canon(in, canon), ' ') + 1;
+	int n = index_embedded(f->ix, t, id, f->out->list + f->out->n, MADE_MOST - f->out->n);
 
 	f->out->n += (unsigned)MAX(n, 0);
 	return MIN(n, 0);
@@ -64,7 +66,8 @@ static int find_sources(struct finding *f, const struct key *pdb)
 
 static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *facts)
 {
-	int r = k->type == FILETYPE_PORTABLEPDB ? find_sources(ctx, k) : 0;
+	bool has = k->type == FILETYPE_PORTABLEPDB || k->type == FILETYPE_ELF_CODE || k->type == FILETYPE_ELF_DEBUG;
+	int r = has ? find_embedded(ctx, k) : 0;
 
 	for (unsigned t = 1; r == 0 && t < FILETYPES; t++)
 		if (filetype_is(t, TYPE_MADE))

@@ -1,5 +1,5 @@
-/* Files that symfs made of a stored file (GSYM, sources out of a Portable PDB): they have its names, lines or texts,
- * so they go with it. For src/store/ only. */
+/* Files that symfs made of a stored file (GSYM, sources out of a Portable PDB, sections of an ELF file): they have
+ * its names, lines or texts, so they go with it. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/index/index.h"

@@ -8,11 +8,15 @@ FUZZ_TARGET("elf", p, n)
 
 	struct view v = view_of_mem(p, n);
 	struct obj_walk w;
+	struct obj_span section;
+	struct err e = {0};
 	uint64_t heads[100], base;
 
 	fuzz_object(p, n, types, ARRAY_SIZE(types));
 	fuzz_must(obj_walk(&v, &w) < 0 || w.n_tables <= OBJ_TABLES_MOST, "too many tables");
 	fuzz_must(obj_heads(&v, heads, ARRAY_SIZE(heads)) <= (int)ARRAY_SIZE(heads), "too many heads");
 	fuzz_must(obj_link_base(&v, &base) <= 0, "a base without its address");
+	fuzz_must(obj_section(&v, ".text", &section, &e) < 0 ||
+			(section.n && section.n <= n && section.off <= n - section.n), "a section outside the file");
 	return 0;
 }

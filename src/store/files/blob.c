@@ -149,10 +149,12 @@ uint64_t blob_number(const struct blob *b)
 	return b->number;
 }
 
-static bool is_changed(const struct blob *b)
+bool blob_has_changed(const struct blob *b)
 {
 	struct stat st;
 
+	if (b->sha256[0])
+		return false;
 	return fstat(b->fd, &st) < 0 || st.st_dev != b->dev || st.st_ino != b->ino ||
 	       (uint64_t)st.st_size != b->size || st.st_mtim.tv_sec != b->mtime.tv_sec ||
 	       st.st_mtim.tv_nsec != b->mtime.tv_nsec;
@@ -170,7 +172,7 @@ static bool is_stale(struct blob *b)
 	looked = atomic_load_explicit(&b->looked, memory_order_relaxed);
 	if (now - looked < LOOK_EVERY_MS)
 		return false;
-	if (is_changed(b))
+	if (blob_has_changed(b))
 		return true;
 	atomic_store_explicit(&b->looked, now, memory_order_relaxed);
 	return false;
@@ -192,7 +194,7 @@ ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return !b->sha256[0] && is_changed(b) ? -ESTALE : -EIO;
+			return blob_has_changed(b) ? -ESTALE : -EIO;
 		done += (size_t)got;
 	}
 	return (ssize_t)done;

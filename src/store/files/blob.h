@@ -48,5 +48,7 @@ const struct blob_facts *blob_facts(const struct blob *b);
 /* Blobs with the same number hold the same bytes. The number comes from the digest, or (dev, ino, mtime, size). */
 uint64_t blob_number(const struct blob *b);
 
+/* Whether a file in place is another than when it was opened. */
+bool blob_has_changed(const struct blob *b);
 /* Reads bytes at `off`; fewer than `n` only at the end. -EIO; -ESTALE: a file in place changed. */
 ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n);

@@ -147,9 +147,9 @@ int index_meta_set(struct index *ix, const char *name, const char *value);
 
 int index_object_find(struct index *ix, const char *sha256, struct index_object *out); /* -ENOENT */
 int index_object_next(struct index *ix, int64_t after, struct index_object *out);      /* -ENOENT */
-/* Finds the sources that were embedded in a Portable PDB with this GUID (32 lowercase digits), whatever its stamp.
- * Returns their number, at most n; -errno. */
-int index_embedded(struct index *ix, const char *guid, struct index_object *out, unsigned n);
+/* Finds the files of a type that symfs took out of files with this id: sources, by the GUID of a Portable PDB (32
+ * lowercase digits), whatever its stamp, or sections, by the build id. Returns their number, at most n; -errno. */
+int index_embedded(struct index *ix, enum filetype t, const char *id, struct index_object *out, unsigned n);
 /* `w` unknown: keeps the worth that an object already has. */
 int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, const struct worth *w,
 	int64_t *id);

@@ -220,15 +220,15 @@ int index_object_find(struct index *ix, const char *sha256, struct index_object 
 	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT, "t", sha256), out);
 }
 
-int index_embedded(struct index *ix, const char *guid, struct index_object *out, unsigned n)
+int index_embedded(struct index *ix, enum filetype t, const char *id, struct index_object *out, unsigned n)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	char from[KEY_TEXT], to[KEY_TEXT + 1];
 	unsigned count = 0;
 	int r;
 
-	snprintf(from, sizeof(from), "%s %s", filetype_name(FILETYPE_SOURCE), guid);
-	snprintf(to, sizeof(to), "%sg", from); /* follows every digit of a stamp */
+	snprintf(from, sizeof(from), "%s %s", filetype_name(t), id);
+	snprintf(to, sizeof(to), "%sg", from); /* follows every further digit, and the space before a name */
 	r = rows_of(&rows, ix->writer, Q_EMBEDDED, "tti", from, to, (int64_t)n);
 	while (r == 0 && count < n && (r = object_from(&rows, r, &out[count])) == 0)
 		count++;

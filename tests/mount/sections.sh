@@ -1,0 +1,88 @@
+#!/bin/sh
+# section/NAME of an ELF file that a directory source, a scanned tree, a package in it, or the store has: bytes and
+# status as those of debuginfod, over HTTP, in the mount and by symfs get. SYMFS_SECTIONS=DIR compares the files below
+# DIR, too.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need gcc objcopy strip readelf python3 debuginfod tar
+
+# one and two: the program is stripped, and the debug file is apart. both: one file has all. bare: no debug file.
+tree=$TMP/tree
+mkdir -p "$tree/bin" "$tree/debug" "$tree/packed"
+make_program "$TMP/made" one
+make_program "$TMP/made" two
+gcc -g -gz=zlib -Wl,--build-id -o "$tree/both" -x c - <<"EOC" || fail gcc
+int main(void) { return 3; }
+EOC
+cp "$TMP/made/bin/one" "$TMP/made/bin/libone.so" "$TMP/made/bin/libtwo.so" "$tree/bin"
+cp "$TMP/made/debug/one.debug" "$TMP/made/debug/libone.so.debug" "$tree/debug"
+objcopy --compress-debug-sections=zlib "$TMP/made/debug/two.debug" "$tree/debug/two.debug" || fail objcopy
+cp "$TMP/made/bin/two" "$tree/bin"
+ONE=$(build_id "$tree/bin/one")
+
+same() { # WHAT URL
+  python3 "$top_srcdir/tests/helpers/debuginfod-same.py" "$URL_stock" "$2" "$tree" >"$TMP/same" ||
+    fail "$1: $(cat "$TMP/same")"
+  say "$1: $(tail -n 1 "$TMP/same")"
+}
+debuginfod_start stock "$tree"
+symfs_serve scan --source "scan@$tree"
+same "a scanned tree" "$URL_scan"
+
+# The same files in the store; nothing is read from a directory.
+find "$tree" -type f >"$TMP/files"
+xargs "$SYMFS" add --cache "$TMP/added" <"$TMP/files" >"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
+symfs_serve store --cache "$TMP/added" --offline
+same "the store" "$URL_store"
+
+# In archives of a scanned tree.
+mkdir "$TMP/archives"
+tar -C "$tree" -czf "$TMP/archives/debug.tar.gz" debug && tar -C "$tree" -czf "$TMP/archives/bin.tar.gz" bin both ||
+  fail tar
+symfs_serve packed --source "scan@$TMP/archives"
+same "archives of a scanned tree" "$URL_packed"
+
+# A directory in the layout of gdb, with programs and debug files, in the mount and by symfs get.
+while read -r file; do
+  id=$(build_id "$file")
+  path=$TMP/gdb/.build-id/$(printf %.2s "$id")/$(printf %s "$id" | cut -c3-)
+  mkdir -p "${path%/*}"
+  case $file in
+    *.debug) cp "$file" "$path.debug" ;;
+    */both) cp "$file" "$path" && cp "$file" "$path.debug" ;;
+    *) cp "$file" "$path" ;;
+  esac || fail "cp $file"
+done <"$TMP/files"
+symfs_serve gdb --source "gdb@$TMP/gdb"
+same "a directory" "$URL_gdb"
+symfs_mount m --source "gdb@$TMP/gdb"
+found=0
+readelf -SW "$tree/bin/one" "$tree/debug/one.debug" 2>"$TMP/readelf.log" |
+  sed -n 's/^ *\[ *[0-9]*\] \(\.[^ ]*\) .*/\1/p' | sort -u >"$TMP/names"
+for name in $(cat "$TMP/names") .absent; do
+  status=$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_stock/buildid/$ONE/section/$name")
+  if [ "$status" = 200 ]; then
+    found=$((found + 1))
+    same_file "$TMP/body" "$MNT_m/debuginfod/buildid/$ONE/section/$name"
+    case $name in .text | .debug_info | .shstrtab) ;; *) continue ;; esac
+    same_file "$TMP/body" "$("$SYMFS" get --no-default-sources --cache "$TMP/get" --source "gdb@$TMP/gdb" \
+      "debuginfod/buildid/$ONE/section/$name")"
+  else
+    [ "$status" = 404 ] || fail "$name: debuginfod: $status"
+    [ -e "$MNT_m/debuginfod/buildid/$ONE/section/$name" ] && fail "$name exists"
+  fi
+done
+[ $found -gt 20 ] || fail "only $found sections"
+say "the mount: $found sections"
+
+# A stored section goes with its file.
+"$SYMFS" cache rm --cache "$TMP/added" "$tree/bin/one" >"$TMP/rm" || fail "cache rm"
+"$SYMFS" cache ls --cache "$TMP/added" >"$TMP/left" || fail "cache ls"
+grep -q "section $ONE" "$TMP/left" && fail "a section outlived its file: $(cat "$TMP/left")"
+
+[ -n "${SYMFS_SECTIONS:-}" ] || exit 0
+tree=$SYMFS_SECTIONS
+debuginfod_start stock "$tree"
+symfs_serve large --source "scan@$tree"
+same "$tree" "$URL_large"

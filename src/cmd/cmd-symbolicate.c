@@ -1,7 +1,8 @@
-/* symfs symbolicate: reads a request of Mozilla's symbolication service from a file, and prints the
- * answer. Other inputs have files of their own (symbolicate.h). */
+/* symfs symbolicate: finds the reader of its input (symbolicate.h), and answers requests of Mozilla's symbolication
+ * service. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
@@ -12,36 +13,8 @@
 #include "recognize/recognize.h"
 #include "symb/symb.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-
-#define CHUNK (64 << 10)
-
-/* Reads up to and just past the limit `most`, so that symb_answer() sees that a longer request is too long. */
-static int read_all(int fd, uint64_t most, struct buf *out)
-{
-	char chunk[CHUNK];
-	ssize_t n;
-	int r = 0;
-
-	while (r == 0 && out->n <= most && (n = read(fd, chunk, sizeof(chunk))) != 0) {
-		if (n < 0 && errno == EINTR && !atomic_load(&symbolicate_stopped))
-			continue;
-		r = n < 0 ? -errno : buf_add(out, chunk, (size_t)n);
-	}
-	return r;
-}
-
-static int read_request(const char *path, uint64_t most, struct buf *out)
-{
-	_cleanup_close_ int fd = -1;
-
-	if (!path || strcmp(path, "-") == 0)
-		return read_all(STDIN_FILENO, most, out);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return fd < 0 ? -errno : read_all(fd, most, out);
-}
 
 /* ---- text for people ---------------------------------------------------------------- */
 
@@ -169,141 +142,112 @@ static int show_text(const struct buf *body)
 
 struct wishes {
 	const struct symb_api *api;
+	/* of answers to a request or a minidump in JSON, as from a server; all else has demangled names */
 	struct symb_flags flags;
-	bool text;
-	const char *path;
-	struct buf in; /* of --text, what was read before the configuration */
+	bool text, mangled;
+	bool request; /* the input can be nothing else */
 };
 
-static void say_error(const struct wishes *w, const struct buf *body)
+static int symbolicate(struct app *app, const struct wishes *w, const char *shown_name, struct span request)
 {
-	_cleanup_jtext_ struct jtext j = {0};
-	struct showing s = {.j = &j, .text = BUF_UP_TO(1u << 20)};
-	const char *title = NULL;
+	_cleanup_buf_ struct buf out = BUF_UP_TO(SYMB_REPLY_MOST);
+	char title[SYMB_TITLE];
+	struct symbolicating g;
+	int status;
 
-	if (jtext_read(&j, (struct span){(const uint8_t *)buf_text(body), body->n}, 64, NULL) == 0)
-		title = shown(&s, 0, "title");
-	fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", title ? title : "no answer");
-	buf_release(&s.text);
-}
-
-static int fail_read(const struct wishes *w, int r)
-{
-	fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", err_text(r));
-	return atomic_load(&symbolicate_stopped) ? EXIT_INTERRUPTED : EXIT_LOCAL;
-}
-
-static int symbolicate(struct app *app, struct wishes *w)
-{
-	uint64_t most = app->limits.bytes ? app->limits.bytes : symb_limits_default.bytes;
-	_cleanup_buf_ struct buf in = w->text ? w->in : BUF_UP_TO(most + CHUNK), out = BUF_UP_TO(SYMB_REPLY_MOST);
-	struct symb *symb = NULL;
-	struct err e = {0};
-	int r = w->text ? 0 : read_request(w->path, most, &in), status;
-
-	w->in = (struct buf){0};
-	if (r < 0)
-		return fail_read(w, r);
-	r = symb_new(&symb, app->fetch, &app->limits, &e);
-	if (r < 0) {
-		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
+	if (symbolicate_begin(&g, app, &app->limits, &w->flags) < 0)
 		return EXIT_LOCAL;
-	}
-	symbolicate_running(symb);
-	status = symb_answer(symb, w->api, (struct span){(const uint8_t *)buf_text(&in), in.n}, &w->flags, &out);
-	symbolicate_running(NULL);
-	symb_free(symb);
+	status = symb_answer(g.symb, w->api, request, w->text ? &g.flags : &w->flags, &out);
+	symbolicate_finish(&g);
 	if (atomic_load(&symbolicate_stopped))
-		return EXIT_INTERRUPTED;
-	if (status == 200 && w->text)
-		return show_text(&out);
+		return symbolicate_close(&g, app, EXIT_INTERRUPTED);
+	if (w->text && status == 200)
+		return symbolicate_close(&g, app, show_text(&out));
 	if (w->text)
-		say_error(w, &out);
+		fprintf(stderr, "symfs symbolicate: %s: %s\n", shown_name, symb_title(&out, title));
 	else
 		printf("%s\n", buf_text(&out));
 	return status == 200 ? EXIT_DONE : status < 500 ? EXIT_NO : EXIT_LOCAL;
 }
 
-/* Reads the file of --text. A negative result: it is a request, and the command goes on. */
-static int symbolicate_text(struct app_args *args, struct wishes *w)
-{
-	const char *shown = w->path ? w->path : "stdin";
-	struct span text;
-	int r;
-
-	w->in = BUF_UP_TO(RECOGNIZE_MOST + CHUNK);
-	r = read_request(w->path, RECOGNIZE_MOST, &w->in);
-	text = (struct span){(const uint8_t *)buf_text(&w->in), w->in.n};
-	if (r == 0 && text_is_request(text))
-		return -1;
-	r = r < 0 ? fail_read(w, r) : text_symbolicate(args, shown, &w->flags, text);
-	buf_release(&w->in);
-	return r;
-}
-
-/* Whether the word names an input without a text of its own. */
-static bool has_stacks(const char *word)
-{
-	return symbolicate_is_minidump(word) || symbolicate_is_core(word) || symbolicate_process(word);
-}
-
 /* Everything but text. */
-static int run_opened(struct wishes *w, struct app_args *args)
+static int run_opened(const struct wishes *w, struct app_args *args, const struct symbolicate_input *in,
+	struct span request)
 {
 	_cleanup_local_files_ struct local_files files = {0};
-	pid_t pid = symbolicate_process(w->path);
-	bool core = pid || symbolicate_is_core(w->path);
 	struct err e = {0};
 	struct app app;
 	int status;
 
-	if (core)
-		symbolicate_core_files(args, w->path, pid, &files);
+	if (in->kind == INPUT_CORE || in->kind == INPUT_PROCESS)
+		symbolicate_core_files(args, in, &files);
 	status = app_open(&app, args, &e);
 	if (status < 0)
 		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
-	if (status < 0)
-		status = app_exit(status);
-	else if (core)
-		status = symbolicate_core(&app, w->path, pid, &w->flags);
-	else if (symbolicate_is_minidump(w->path))
-		status = symbolicate_minidump(&app, w->path, &w->flags);
-	else
-		status = symbolicate(&app, w);
+	status = status < 0 ? app_exit(status)
+		 : in->kind == INPUT_TEXT ? symbolicate(&app, w, in->shown, request)
+					  : symbolicate_stacks(&app, in, &w->flags);
 	app_close(&app);
+	return status;
+}
+
+/* Finds out whether the input is a request or text, unless that is known. */
+static int run_input(struct wishes *w, struct app_args *args, const struct symbolicate_input *in)
+{
+	struct symb_flags names = w->flags;
+	struct span bytes = {0};
+	struct err e = {0};
+	int status = in->kind == INPUT_TEXT ? map_fd(&bytes, in->fd, &e) : 0;
+
+	if (status < 0) {
+		fprintf(stderr, "symfs symbolicate: %s: %s\n", in->shown, e.text);
+		return EXIT_LOCAL;
+	}
+	names.demangle = !w->mangled;
+	if (in->kind == INPUT_TEXT ? w->text : in->kind != INPUT_MINIDUMP || !args->json)
+		w->flags = names;
+	status = -1;
+	if (in->kind == INPUT_TEXT && !w->request && !text_is_request(bytes))
+		status = text_symbolicate(args, in->shown, &names, bytes);
+	if (status < 0)
+		status = run_opened(w, args, in, bytes);
+	map_release(&bytes);
 	return status;
 }
 
 static int run_symbolicate(int argc, char **argv)
 {
 	struct wishes w = {0};
-	const char *api = "v5";
+	const char *api = NULL;
 	const struct opt own[] = {
-		{"api", 0, "v4|v5", "the version of the request (v5)", &api},
+		{"api", 0, "v4|v5", "FILE is a request of this version (v5)", &api},
 		{"debug", 0, NULL, "v5: add downloads and times", &w.flags.debug},
 		{"lenient", 0, NULL, "skip bad lines of a .sym file", &w.flags.lenient},
-		{"demangle", 0, NULL, "demangle names of C++ and Rust", &w.flags.demangle},
+		{"demangle", 0, NULL, "demangle names in the answer to a request, too", &w.flags.demangle},
+		{"mangled", 0, NULL, "print names as the files have them", &w.mangled},
 		{"function-size", 0, NULL, "v5: add the sizes of functions", &w.flags.function_size},
-		{"module-errors", 0, NULL, "v5: add why a module was not found", &w.flags.module_errors},
-		{"text", 0, NULL, "print text: FILE with names, or the answer", &w.text},
+		{"module-errors", 0, NULL, "add why a module was not found", &w.flags.module_errors},
+		{"text", 0, NULL, "print the answer to a request as text", &w.text},
 		{0}};
+	struct symbolicate_input in;
 	struct app_args args;
 	int status = app_options(&args, &cmd_symbolicate, own, &argc, argv);
 
 	if (status >= 0)
 		return status;
-	w.api = symb_api_find(api);
-	w.path = argc > 1 ? argv[1] : NULL;
+	w.api = symb_api_find(api ? api : "v5");
 	if (!w.api || argc > 2) {
 		fprintf(stderr, "symfs symbolicate: %s; try: symfs symbolicate --help\n",
 			w.api ? "expected at most one FILE" : "--api: expected v4 or v5");
 		return EXIT_USAGE;
 	}
+	w.request = (api || args.json) && !w.text;
 	symbolicate_catch();
-	status = w.text && !has_stacks(w.path) ? symbolicate_text(&args, &w) : -1;
+	status = symbolicate_open(&in, argc > 1 ? argv[1] : NULL, w.request);
 	if (status < 0)
-		status = run_opened(&w, &args);
-	buf_release(&w.in);
+		status = run_input(&w, &args, &in);
+	if (in.fd >= 0)
+		close(in.fd);
 	if (fflush(stdout) != 0)
 		status = status == EXIT_DONE ? EXIT_LOCAL : status;
 	symbolicate_end();
@@ -312,12 +256,12 @@ static int run_symbolicate(int argc, char **argv)
 
 const struct cmd cmd_symbolicate = {
 	.name = "symbolicate",
-	.args = "[--api v4|v5] [--text] [FILE|PID]",
-	.help = "Answers a request of Mozilla's symbolication service: JSON with modules and\n"
-		"stacks, from FILE or stdin. Prints the stacks of a minidump, core or process.\n"
-		"With --text, FILE may be a backtrace or a crash report, printed with names",
-	.examples = {"symfs symbolicate core",
-		"symfs symbolicate --source mozilla --text <request.json"},
+	.args = "[--json] [--mangled] [FILE|PID|-]",
+	.help = "Names the functions in a core, a minidump, a process, or a text such as a log,\n"
+		"a backtrace or a crash report; also packed by gzip or zstd, and from stdin. A\n"
+		"request of Mozilla's symbolication service is answered in JSON",
+	.examples = {"symfs symbolicate --source ./build core",
+		"symfs symbolicate --source debian <report.txt"},
 	.configured = true,
 	.json = true,
 	.run = run_symbolicate,

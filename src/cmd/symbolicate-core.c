@@ -1,4 +1,4 @@
-/* symfs symbolicate CORE | PID: prints the stacks of a core file or of a process. */
+/* symfs symbolicate CORE | PID | MINIDUMP: prints the stacks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -6,27 +6,16 @@
 #include "cmd/cmd.h"
 #include "cmd/local-files.h"
 #include "cmd/symbolicate.h"
+#include "derive/derive.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
 #include "stacks/unwind.h"
+#include "walk/walk.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define TEXT_MOST ((size_t)1 << 30)
-
-/* The type of an ELF file is in bytes 16 and 17; that of a core file is 4. */
-bool symbolicate_is_core(const char *path)
-{
-	_cleanup_close_ int fd = -1;
-	struct err e = {0};
-	unsigned char head[18];
-	uint64_t size;
-
-	return path && strcmp(path, "-") != 0 && path_open_file(path, &fd, &size, &e) == 0 &&
-		pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) && memcmp(head, "\177ELF", 4) == 0 &&
-		head[16] + head[17] == 4 && (head[16] == 4 || head[5] == 2);
-}
 
 pid_t symbolicate_process(const char *word)
 {
@@ -104,53 +93,35 @@ static int take_module(void *ctx, const struct dump_module *d)
 	return 0;
 }
 
-void symbolicate_core_files(struct app_args *args, const char *path, pid_t pid, struct local_files *l)
+void symbolicate_core_files(struct app_args *args, const struct symbolicate_input *in, struct local_files *l)
 {
-	struct taking t = {l, pid};
-	_cleanup_close_ int fd = -1;
+	struct view v = view_of_fd(in->fd, in->size);
+	struct taking t = {l, in->pid};
 	struct err e = {0};
-	uint64_t size;
-	struct view v;
 
-	if (pid) {
-		dump_process(pid, take_module, &t, &e);
-	} else if (path_open_file(path, &fd, &size, &e) == 0) {
-		v = view_of_fd(fd, size);
+	if (in->pid)
+		dump_process(in->pid, take_module, &t, &e);
+	else
 		dump_read(&v, take_module, &t, &e);
-	}
 	local_files_source(l, args);
 }
 
 /* ---- stacks ------------------------------------------------------------------------- */
 
-static int read_stacks(struct app *app, struct stacks *s, const char *path, pid_t pid, struct err *e)
+static int read_stacks(struct app *app, struct stacks *s, const struct symbolicate_input *in, struct err *e)
 {
 	const struct stacks_unwind how = {.fetch = app->fetch, .unsandboxed = app->settings.allow_unsandboxed,
 		.stop = &symbolicate_stopped};
-	_cleanup_close_ int fd = -1;
-	uint64_t size;
+	struct walk_source from = {.fetch = app->fetch, .stop = &symbolicate_stopped};
+	struct view v = view_of_fd(in->fd, in->size);
 	int r;
 
-	if (pid)
-		return stacks_from_process(s, pid, &how, e);
-	r = path_open_file(path, &fd, &size, e);
-	return r < 0 ? r : stacks_from_core(s, fd, size, &how, e);
-}
-
-static int name_stacks(struct app *app, struct stacks *s, const struct symb_flags *flags, struct err *e)
-{
-	struct symb_limits most = limits_of(app);
-	struct symb_flags how = *flags;
-	struct symb *symb = NULL;
-	int r = symb_new(&symb, app->fetch, &most, e);
-
-	if (r < 0)
-		return r;
-	how.demangle |= !app->args.json;
-	symbolicate_running(symb);
-	r = stacks_ask(s, symb, &how, e);
-	symbolicate_running(NULL);
-	symb_free(symb);
+	if (in->kind != INPUT_MINIDUMP)
+		return in->pid ? stacks_from_process(s, in->pid, &how, e)
+			       : stacks_from_core(s, in->fd, in->size, &how, e);
+	r = derive_new(&from.derive, app->fetch);
+	r = r < 0 ? err_set(e, r, "cannot start conversions: %s", err_text(r)) : walk_minidump(s, &v, &from, e);
+	derive_free(from.derive);
 	return r;
 }
 
@@ -170,31 +141,42 @@ static int print_stacks(const struct app *app, const struct stacks *s)
 	return r < 0 ? EXIT_LOCAL : EXIT_DONE;
 }
 
-static int fail(const char *path, pid_t pid, int r, const struct err *e)
+static int fail(const struct symbolicate_input *in, int r, const struct err *e)
 {
-	if (pid)
-		fprintf(stderr, "symfs symbolicate: %s\n", e->text);
-	else
-		fprintf(stderr, "symfs symbolicate: %s: %s\n", path, e->text);
-	return r == -ENOMSG || r == -EBADMSG || r == -ENODATA || r == -ENOTSUP || r == -ESRCH ? EXIT_NO : EXIT_LOCAL;
+	if (!atomic_load(&symbolicate_stopped))
+		fprintf(stderr, "symfs symbolicate: %s%s%s\n", in->pid ? "" : in->shown, in->pid ? "" : ": ",
+			e->text);
+	return r == -ENOMSG || r == -EBADMSG || r == -ENODATA || r == -ENOTSUP || r == -ESRCH || r == -E2BIG ? EXIT_NO
+		: EXIT_LOCAL;
 }
 
-int symbolicate_core(struct app *app, const char *path, pid_t pid, const struct symb_flags *flags)
+/* Asks for the names, and prints the stacks. */
+static int name_stacks(struct app *app, struct stacks *s, const struct symbolicate_input *in,
+	const struct symb_flags *flags)
+{
+	struct symb_limits most = limits_of(app);
+	struct symbolicating g;
+	struct err e = {0};
+	int status;
+
+	if (symbolicate_begin(&g, app, &most, flags) < 0)
+		return EXIT_LOCAL;
+	status = stacks_ask(s, g.symb, &g.flags, &e);
+	symbolicate_finish(&g);
+	status = status == 0 ? print_stacks(app, s) : fail(in, status, &e);
+	return symbolicate_close(&g, app, status);
+}
+
+int symbolicate_stacks(struct app *app, const struct symbolicate_input *in, const struct symb_flags *flags)
 {
 	struct stacks s = {0};
-	struct err e = {0}, why = {0};
-	int r = read_stacks(app, &s, path, pid, &e), named = -ENODATA, status = EXIT_DONE;
+	struct err e = {0};
+	int r = read_stacks(app, &s, in, &e), status = EXIT_DONE;
 
-	if (r == 0 || s.n_threads) { /* stacks without their end are better than none */
-		named = name_stacks(app, &s, flags, &why);
-		status = named == 0 ? print_stacks(app, &s) : EXIT_DONE;
-	}
+	if (r == 0 || s.n_threads) /* stacks without their end are better than none */
+		status = name_stacks(app, &s, in, flags);
 	stacks_release(&s);
-	if ((r < 0 || named < 0 || status != EXIT_DONE) && atomic_load(&symbolicate_stopped))
-		return EXIT_INTERRUPTED;
-	if (r < 0) /* after the stacks, and the status counts */
-		status = fail(path, pid, r, &e);
-	else if (named < 0)
-		status = fail(path, pid, named, &why);
-	return status;
+	if (r < 0)
+		status = fail(in, r, &e); /* after the stacks, and the status counts */
+	return status != EXIT_DONE && atomic_load(&symbolicate_stopped) ? EXIT_INTERRUPTED : status;
 }

@@ -1,4 +1,4 @@
-/* symfs symbolicate --text: recognizes stacks in text, takes local files that it names, and prints it with names. */
+/* symfs symbolicate TEXT: recognizes stacks in text, takes local files that it names, and prints it with names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/symbolicate-text.h"
 #include "base/jtext.h"
@@ -11,18 +11,28 @@
 #include "recognize/recognize.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define REQUEST_TOKENS (64u << 20)
+
+/* Whether the bytes begin as JSON does, in any encoding and with a mark of its order. */
+static bool is_json(struct span text)
+{
+	size_t i = 0;
+
+	while (i < text.n && memchr("\0 \t\r\n\xef\xbb\xbf\xfe\xff", text.p[i], 10))
+		i++;
+	return i < text.n && text.p[i] == '{';
+}
 
 bool text_is_request(struct span bytes)
 {
 	_cleanup_jtext_ struct jtext j = {0};
 
-	if (jtext_read(&j, bytes, REQUEST_TOKENS, NULL) < 0)
-		return false;
-	/* minidump-stackwalk --json */
-	return j.token[0].kind != JTEXT_OBJECT || jtext_member(&j, 0, "memoryMap") || jtext_member(&j, 0, "jobs") ||
-	       !jtext_member(&j, 0, "modules") || !jtext_member(&j, 0, "threads");
+	/* A document with modules and threads is of minidump-stackwalk --json. */
+	return is_json(bytes) && jtext_read(&j, bytes, REQUEST_TOKENS, NULL) == 0 &&
+	       (jtext_member(&j, 0, "memoryMap") || jtext_member(&j, 0, "jobs") || !jtext_member(&j, 0, "modules") ||
+		       !jtext_member(&j, 0, "threads"));
 }
 
 /* Opens the files at the paths that the text names, and makes links to those that are of the right build. */
@@ -43,38 +53,6 @@ static void take_files(struct recognized *r, struct local_files *l)
 	}
 }
 
-static int ask(struct app_args *args, const char *shown, const struct symb_flags *flags, struct recognized *r)
-{
-	struct symb *symb = NULL;
-	struct err e = {0};
-	struct app app;
-	int status = app_open(&app, args, &e), http = 200;
-
-	if (status < 0) {
-		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
-		app_close(&app);
-		return app_exit(status);
-	}
-	status = EXIT_DONE;
-	if (symb_new(&symb, app.fetch, &app.limits, &e) < 0) {
-		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
-		status = EXIT_LOCAL;
-	} else {
-		symbolicate_running(symb);
-		http = recognize_ask(r, symb, app.fetch, flags, &e);
-		symbolicate_running(NULL);
-		symb_free(symb);
-	}
-	app_close(&app);
-	if (atomic_load(&symbolicate_stopped))
-		return EXIT_INTERRUPTED;
-	if (http != 200) {
-		fprintf(stderr, "symfs symbolicate: %s: %s\n", shown, e.text);
-		status = http < 500 ? EXIT_NO : EXIT_LOCAL;
-	}
-	return status;
-}
-
 static int print(const struct recognized *r)
 {
 	_cleanup_buf_ struct buf out = BUF_UP_TO(RECOGNIZE_OUT);
@@ -84,14 +62,51 @@ static int print(const struct recognized *r)
 		fprintf(stderr, "symfs symbolicate: %s\n", err_text(status));
 		return EXIT_LOCAL;
 	}
-	return fwrite(buf_text(&out), 1, out.n, stdout) == out.n ? EXIT_DONE : EXIT_LOCAL;
+	return fwrite(buf_text(&out), 1, out.n, stdout) == out.n && fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+}
+
+static int ask(struct app *app, const char *shown, const struct symb_flags *flags, struct recognized *r)
+{
+	struct symbolicating g;
+	struct err e = {0};
+	int http, status;
+
+	if (symbolicate_begin(&g, app, &app->limits, flags) < 0)
+		return EXIT_LOCAL;
+	http = recognize_ask(r, g.symb, app->fetch, &g.flags, &e);
+	symbolicate_finish(&g);
+	g.frames = recognized_frames(r);
+	if (atomic_load(&symbolicate_stopped))
+		return symbolicate_close(&g, app, EXIT_INTERRUPTED);
+	if (http != 200)
+		fprintf(stderr, "symfs symbolicate: %s: %s\n", shown, e.text);
+	status = print(r);
+	return symbolicate_close(&g, app, http == 200 ? status : http < 500 ? EXIT_NO : EXIT_LOCAL);
+}
+
+/* Opens the store and the sources; if that fails, the text is printed as it is. */
+static int name_text(struct app_args *args, const char *shown, const struct symb_flags *flags, struct recognized *r)
+{
+	struct local_files files = {0};
+	struct err e = {0};
+	struct app app;
+	int status;
+
+	take_files(r, &files);
+	local_files_source(&files, args);
+	status = app_open(&app, args, &e);
+	if (status < 0)
+		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
+	status = status < 0 ? app_exit(status) : ask(&app, shown, flags, r);
+	app_close(&app);
+	local_files_release(&files);
+	return status;
 }
 
 int text_symbolicate(struct app_args *args, const char *shown, const struct symb_flags *flags, struct span text)
 {
 	struct recognized *r = NULL;
-	struct local_files files = {0};
-	int status = recognize_read(&r, text), printed;
+	int status = recognize_read(&r, text);
 
 	if (status < 0) {
 		fprintf(stderr, "symfs symbolicate: %s: %s\n", shown,
@@ -99,17 +114,14 @@ int text_symbolicate(struct app_args *args, const char *shown, const struct symb
 		return status == -EFBIG ? EXIT_NO : EXIT_LOCAL;
 	}
 	if (recognized_frames(r)) {
-		take_files(r, &files);
-		local_files_source(&files, args);
-		status = ask(args, shown, flags, r);
-		local_files_release(&files);
+		status = name_text(args, shown, flags, r);
+	} else if (is_json(text)) {
+		status = -1;
 	} else {
-		fprintf(stderr,
-			"symfs symbolicate: %s: Payload is not valid JSON, and it has no stack in a known format\n",
-			shown);
-		status = EXIT_NO;
+		fprintf(stderr, "symfs symbolicate: %s: has no stack in a known format; symfs-symbolicate(1) lists "
+			"the formats\n", shown);
+		status = memchr(text.p, '\0', MIN(text.n, (size_t)4096)) ? EXIT_NO : MAX(print(r), EXIT_NO);
 	}
-	printed = status == EXIT_INTERRUPTED || status == EXIT_USAGE ? EXIT_DONE : print(r);
 	recognized_free(r);
-	return status != EXIT_DONE ? status : printed;
+	return status;
 }

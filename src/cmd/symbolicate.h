@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "cmd/app.h"
+#include "id/module.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -20,19 +21,43 @@ extern atomic_bool symbolicate_stopped;
  * free the service then, also if a signal comes meanwhile on another thread. */
 void symbolicate_running(struct symb *s);
 
-/* Whether the file of this path is a minidump. NULL and "-" are not. */
-bool symbolicate_is_minidump(const char *path);
-/* Prints the stacks of a minidump, with app->args.json as JSON. Returns an exit status. */
-int symbolicate_minidump(struct app *app, const char *path, const struct symb_flags *flags);
-
-/* Whether the file of this path is an ELF core file. NULL and "-" are not. */
-bool symbolicate_is_core(const char *path);
+enum input_kind { INPUT_CORE, INPUT_PROCESS, INPUT_MINIDUMP, INPUT_TEXT };
+struct symbolicate_input {
+	enum input_kind kind;
+	const char *shown; /* the file's name, for messages */
+	pid_t pid;	   /* of INPUT_PROCESS */
+	int fd;		   /* of the others; what gzip or zstd packed is unpacked */
+	uint64_t size;
+};
+/* Opens the input; the caller closes in->fd, if it is not negative. `request`: what is neither a core file nor a
+ * minidump is taken as a request. Negative: go on; otherwise an exit status, and a message was printed. */
+int symbolicate_open(struct symbolicate_input *in, const char *word, bool request);
 /* The process that the word names: a decimal number, if no file has that name; 0: none. */
 pid_t symbolicate_process(const char *word);
+
+/* A service that answers the command, and which modules have no symbols. */
+struct symbolicating {
+	struct symb *symb;
+	struct symb_flags flags;
+	uint64_t frames, named, modules; /* of all that was asked; since symbolicate_finish() */
+	/* private */
+	unsigned n_missing;
+	bool refused;
+	struct buf names, lines;
+	char id[MODULE_ID_TEXT];
+};
+/* Starts the service. `most` may be NULL. Negative: it did not start, and a message was printed. */
+int symbolicate_begin(struct symbolicating *g, struct app *app, const struct symb_limits *most,
+	const struct symb_flags *flags);
+/* Frees the service. */
+void symbolicate_finish(struct symbolicating *g);
+/* Call it after the result is printed, for people. Prints to stderr which modules have no symbols, and what to do;
+ * may end the threads of fetch/. Returns `status`, or EXIT_NO if no frame got a name. */
+int symbolicate_close(struct symbolicating *g, struct app *app, int status);
+
 /* Makes the files of this machine that a core file or a process has as modules the first source of the command, if
- * they are of the same build. The caller releases `l` after app_close(). Ignores errors, which symbolicate_core()
+ * they are of the same build. The caller releases `l` after app_close(). Ignores errors, which symbolicate_stacks()
  * reports. */
-void symbolicate_core_files(struct app_args *args, const char *path, pid_t pid, struct local_files *l);
-/* Prints the stacks of a core file, or of a process if `pid` is not 0; with app->args.json as JSON. Returns an exit
- * status. */
-int symbolicate_core(struct app *app, const char *path, pid_t pid, const struct symb_flags *flags);
+void symbolicate_core_files(struct app_args *args, const struct symbolicate_input *in, struct local_files *l);
+/* Prints the stacks of any input but text; with app->args.json as JSON. Returns an exit status. */
+int symbolicate_stacks(struct app *app, const struct symbolicate_input *in, const struct symb_flags *flags);

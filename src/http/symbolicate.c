@@ -19,7 +19,7 @@ static bool is_on(struct exchange *x, const char *name)
 }
 
 /* A module without a file counts as a request for the debug file that its name and identifiers suggest. */
-static void note_missing(void *ctx, const struct module *m)
+static void note_missing(void *ctx, const struct module *m, const char *why, bool unsure)
 {
 	struct exchange *x = ctx;
 	struct artifact a = {.type = name_ends(m->debug_file, ".pdb") ? FILETYPE_PDB
@@ -28,6 +28,8 @@ static void note_missing(void *ctx, const struct module *m)
 		.m = *m};
 	struct key k;
 
+	if (unsure)
+		return;
 	if (key_of(&k, &a) < 0) {
 		a.type = FILETYPE_BREAKPAD;
 		if (key_of(&k, &a) < 0)
@@ -78,6 +80,7 @@ static int symbolicate_text(struct exchange *x, struct span body)
 	struct err e = {0};
 	int status = recognize_read(&r, body), http = 200;
 
+	x->flags.demangle = true;
 	if (status == 0) {
 		http = recognize_ask(r, x->space->symb, x->space->fetch, &x->flags, &e);
 		status = http == 200 ? recognize_write(r, &x->reply) : buf_addf(&x->reply, "%s\n", e.text);

@@ -95,6 +95,7 @@ static int minidump_done(struct exchange *x)
 	if (!j->draft)
 		return upload_refuse(x, 400, "the form has no file " FIELD);
 	symbolicate_flags(x, &x->flags);
+	x->flags.demangle |= !json;
 	v = view_of_fd(draft_fd(j->draft), draft_size(j->draft));
 	r = walk_answer(&v, &from, &names, json, &x->reply, &e);
 	give_back(j);

@@ -319,26 +319,13 @@ static int take_answer(struct recognized *r)
 	return 0;
 }
 
-/* The title of a refusal. */
-static void take_title(struct recognized *r, int status, struct err *e)
-{
-	_cleanup_jtext_ struct jtext j = {0};
-	char title[256];
-	uint32_t t = 0;
-
-	if (jtext_read(&j, (struct span){(const uint8_t *)buf_text(&r->reply), r->reply.n}, 64, NULL) == 0)
-		t = jtext_member(&j, 0, "title");
-	if (!t || jtext_string(&j, t, title, sizeof(title)) < 0)
-		snprintf(title, sizeof(title), "no answer");
-	err_set(e, status, "%s", title);
-}
-
 int recognize_ask(struct recognized *r, struct symb *s, struct fetch *f, const struct symb_flags *flags,
 	struct err *e)
 {
 	_cleanup_buf_ struct buf request = BUF_UP_TO(REQUEST_MOST);
 	struct finding w = {.r = r, .f = f, .flags = flags};
 	int status = find_all(&w), http;
+	char title[SYMB_TITLE];
 
 	if (status == 0 && r->n_asked)
 		status = put_request(r, &request);
@@ -346,10 +333,8 @@ int recognize_ask(struct recognized *r, struct symb *s, struct fetch *f, const s
 		http = symb_answer(s, symb_api_find("v5"), (struct span){(const uint8_t *)buf_text(&request),
 			request.n},
 			flags, &r->reply);
-		if (http != 200) {
-			take_title(r, http, e);
-			return http;
-		}
+		if (http != 200)
+			return err_set(e, http, "%s", symb_title(&r->reply, title));
 		status = take_answer(r);
 	}
 	if (status < 0)

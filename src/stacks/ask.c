@@ -133,16 +133,10 @@ int stacks_answer(struct stacks *s, struct buf *answer, struct err *e)
 /* The error of an answer that is not 200. */
 static int refused(int status, const struct buf *answer, struct err *e)
 {
-	_cleanup_jtext_ struct jtext j = {0};
-	char title[256] = "";
-	uint32_t t;
 	int r = status == 413 ? -E2BIG : status == 400 ? -EBADMSG : status == 503 ? -EINTR : -ENOMEM;
+	char title[SYMB_TITLE];
 
-	if (jtext_read(&j, (struct span){(const uint8_t *)buf_text(answer), answer->n}, 64, NULL) == 0 &&
-		j.token[0].kind == JTEXT_OBJECT && (t = jtext_member(&j, 0, "title")) &&
-		(j.token[t].kind != JTEXT_STRING || jtext_string(&j, t, title, sizeof(title)) < 0))
-		title[0] = '\0';
-	return err_set(e, r, "%s", title[0] ? title : err_text(r));
+	return err_set(e, r, "%s", symb_title(answer, title));
 }
 
 int stacks_ask(struct stacks *s, struct symb *symb, const struct symb_flags *flags, struct err *e)

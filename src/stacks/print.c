@@ -156,9 +156,34 @@ static int put_json_member(struct buf *out, const char *before, const char *text
 	return r < 0 ? r : text[0] ? jtext_add(out, text) : buf_adds(out, "null");
 }
 
-static int json_frame(const struct stacks *s, const struct stack_frame *f, struct buf *out)
+struct json_names {
+	struct buf *out;
+	bool inlines, named; /* the list of inlined calls is open; the function of the frame is written */
+};
+
+static int json_name(void *ctx, const struct stack_name *n)
 {
+	struct json_names *p = ctx;
+	int r = buf_adds(p->out, !n->inlined ? p->inlines ? "], " : ", " : p->inlines ? ", {" : ", \"inlines\": [{");
+
+	p->inlines |= n->inlined;
+	p->named |= !n->inlined;
+	if (r == 0)
+		r = put_json_member(p->out, "\"function\": ", n->function ? n->function : "");
+	if (r == 0)
+		r = put_json_member(p->out, ", \"file\": ", n->file ? n->file : "");
+	if (r == 0)
+		r = buf_adds(p->out, ", \"line\": ");
+	if (r == 0)
+		r = n->line ? buf_addf(p->out, "%" PRIu32, n->line) : buf_adds(p->out, "null");
+	return r == 0 && n->inlined ? buf_adds(p->out, "}") : r;
+}
+
+static int json_frame(const struct stacks *s, size_t index, struct buf *out)
+{
+	const struct stack_frame *f = &s->frame[index];
 	const struct stack_module *m = module_of(s, f);
+	struct json_names p = {.out = out};
 	int r = buf_addf(out, "{\"address\": \"0x%" PRIx64 "\", \"found\": \"%s\"", f->address,
 		stack_found_name(f->found));
 
@@ -166,6 +191,12 @@ static int json_frame(const struct stacks *s, const struct stack_frame *f, struc
 		r = buf_adds(out, ", \"signal\": true");
 	if (r == 0 && m && m->unverified)
 		r = buf_adds(out, ", \"unverified\": true");
+	if (r == 0)
+		r = put_json_member(out, ", \"module\": ", m ? stack_module_name(m) : "");
+	if (r == 0)
+		r = stacks_named(s, index, json_name, &p);
+	if (r == 0 && !p.named)
+		r = json_name(&p, &(struct stack_name){0});
 	return r < 0 ? r : buf_adds(out, "}");
 }
 
@@ -184,7 +215,7 @@ static int json_thread(const struct stacks *s, const struct stack_thread *t, str
 	for (size_t i = 0; r == 0 && i < t->n; i++) {
 		r = i ? buf_adds(out, ", ") : 0;
 		if (r == 0)
-			r = json_frame(s, &s->frame[t->first + i], out);
+			r = json_frame(s, t->first + i, out);
 	}
 	return r < 0 ? r : buf_adds(out, "]}");
 }

@@ -5,6 +5,7 @@
 #include "dump/state.h"
 #include "unwinder/wire.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,29 @@ static int add_thread(struct taking *t, size_t index, const char *end)
 	snprintf(to.name, sizeof(to.name), "%s", from->name);
 	snprintf(to.end, sizeof(to.end), "%s", from->lacks[0] ? from->lacks : end);
 	return stacks_thread(t->s, &to);
+}
+
+/* Why no caller of the last frame was found: most often its module has no file. `why` is libdw's reason. */
+static void say_stuck(const struct stacks *s, struct stack_thread *t, const char *why)
+{
+	static const char *const lacks[] = {
+		[STACK_FILE_UNASKED] = "has no build id",
+		[STACK_FILE_DEBUG] = "is on no source, only its debug file is",
+		[STACK_FILE_MISSING] = "is on no source",
+		[STACK_FILE_FAILED] = "could not be fetched",
+	};
+	const struct stack_frame *f = &s->frame[t->first + t->n - 1];
+	const struct stack_module *m = f->module == STACKS_NO_MODULE ? NULL : &s->module[f->module];
+	const char *id = m ? m->m.code_id : "";
+
+	if (!m)
+		snprintf(t->end, sizeof(t->end), "unwinding stopped: 0x%" PRIx64 " is in no module", f->address);
+	else if (m->file == STACK_FILE_THERE || (m->file == STACK_FILE_UNASKED && id[0]))
+		snprintf(t->end, sizeof(t->end), "unwinding stopped: no caller of %.80s + 0x%" PRIx64
+			" was found (libdw: %s)", stack_module_name(m), f->address - m->base, why);
+	else
+		snprintf(t->end, sizeof(t->end), "unwinding stopped: %.80s%s%.8s%s %s", stack_module_name(m),
+			id[0] ? " (" : "", id, id[0] ? "…)" : "", lacks[m->file]);
 }
 
 /* The trampoline of a signal handler and the frame that the signal interrupted both stop at an instruction. */
@@ -60,6 +84,7 @@ static int add_stack(struct taking *t, size_t index)
 	const struct unwinder_record registers = {.pc = thread->pc, .activation = 1}, *x = t->x;
 	char end[sizeof(x->text) + 1] = "";
 	const char *why = end;
+	bool stuck = false;
 	size_t frames = 0;
 	int r;
 
@@ -69,6 +94,7 @@ static int add_stack(struct taking *t, size_t index)
 	t->n -= frames;
 	if (t->n && t->x->thread == index) {
 		memcpy(end, t->x->text, sizeof(t->x->text));
+		stuck = t->x->kind == UNWINDER_STUCK && frames && !thread->lacks[0];
 		t->x++;
 		t->n--;
 	} else {
@@ -82,6 +108,8 @@ static int add_stack(struct taking *t, size_t index)
 	r = add_thread(t, index, why);
 	for (size_t i = 0; r >= 0 && i < frames; i++)
 		r = add_frame(t->s, &x[i], i ? &t->s->frame[t->s->n_frames - 1] : NULL);
+	if (r >= 0 && stuck)
+		say_stuck(t->s, &t->s->thread[t->s->n_threads - 1], end);
 	return r;
 }
 

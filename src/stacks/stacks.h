@@ -32,12 +32,22 @@ enum stack_found {
 };
 const char *stack_found_name(enum stack_found f); /* "cfi" */
 
+/* Whether the program that unwinds stacks got a module's file. */
+enum stack_file {
+	STACK_FILE_UNASKED,
+	STACK_FILE_THERE,
+	STACK_FILE_DEBUG,   /* only the debug file */
+	STACK_FILE_MISSING, /* no source has it */
+	STACK_FILE_FAILED   /* a source could not be asked */
+};
+
 struct stack_module {
 	struct module m; /* ids and base names */
 	char *path;	 /* as the program knew it; NULL: unknown */
 	uint64_t base, end; /* the addresses [base, end) in the program */
 	bool deleted;	 /* a file that is now at the path is another one */
 	bool unverified; /* no id: found by path or name alone */
+	enum stack_file file;
 };
 
 struct stack_frame {
@@ -118,7 +128,8 @@ int stacks_named(const struct stacks *s, size_t frame, stacks_each_name *each, v
 /* Text for people, crashed thread first, safe for a terminal. 0, -ENOMEM, -EFBIG. */
 int stacks_text(const struct stacks *s, struct buf *out);
 
-/* JSON: {"reason", "address", "threads": with how each frame was found, "request", "answer"}. 0, -ENOMEM, -EFBIG. */
+/* JSON: {"reason", "address", "threads": whose frames say how each was found, and have its module, function, file and
+ * line, "request", "answer"}. 0, -ENOMEM, -EFBIG. */
 int stacks_json(const struct stacks *s, struct buf *out);
 
 void stacks_release(struct stacks *s);

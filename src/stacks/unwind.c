@@ -65,7 +65,8 @@ static int add_module(void *ctx, const struct dump_module *d)
 
 static int add_vdso(struct unwinding *w)
 {
-	struct stack_module m = {.path = (char *)VDSO, .base = w->state.vdso, .end = w->state.vdso_end};
+	struct stack_module m = {.path = (char *)VDSO, .base = w->state.vdso, .end = w->state.vdso_end,
+		.file = STACK_FILE_THERE};
 	int r = m.base ? stacks_module(w->s, &m) : -ENOENT;
 
 	if (r >= 0)
@@ -74,36 +75,6 @@ static int add_vdso(struct unwinding *w)
 }
 
 /* ---- files for the program ---------------------------------------------------------- */
-
-/* Opens a file of this machine, if it is the same build. A module without an id has none: the file that is now at its
- * path can be another one. */
-static int open_same(const char *path, const struct module *m)
-{
-	_cleanup_close_ int fd = -1;
-	struct obj_slice slice;
-	struct err e = {0};
-	uint64_t size;
-	struct view v;
-
-	if (!m->code_id[0] || path_open_file(path, &fd, &size, &e) < 0)
-		return -ENOENT;
-	v = view_of_fd(fd, size);
-	if (obj_identify(&v, 0, &slice, &e) < 0 || !build_id_equal(slice.module.code_id, m->code_id))
-		return -ENOENT;
-	return take_fd(&fd);
-}
-
-static int open_local(const struct unwinding *w, uint32_t index)
-{
-	const struct stack_module *m = &w->s->module[index];
-	int fd = m->path && !m->deleted ? open_same(m->path, &m->m) : -ENOENT;
-	char exe[40];
-
-	if (fd >= 0 || !w->pid || index != w->program)
-		return fd;
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)w->pid); /* also of a file that was deleted */
-	return open_same(exe, &m->m);
-}
 
 /* Waits for a file of a source. 0, -ENOENT, -EINTR, … */
 static int get_file(const struct unwinding *w, const struct module *m, enum filetype t, int *fd)
@@ -141,6 +112,7 @@ static int get_file(const struct unwinding *w, const struct module *m, enum file
  * have unwind rules, too. */
 static int find_file(const struct unwinding *w, const struct unwinder_ask *ask, int *fd)
 {
+	enum stack_file got = STACK_FILE_DEBUG;
 	struct module m;
 	int r = -ENOENT;
 
@@ -150,11 +122,15 @@ static int find_file(const struct unwinding *w, const struct unwinder_ask *ask, 
 	if (!m.code_id[0])
 		return -ENOENT;
 	m.object = OBJECT_ELF;
-	if (ask->what == UNWINDER_PROGRAM) {
-		*fd = open_local(w, ask->module);
-		r = *fd >= 0 ? 0 : get_file(w, &m, FILETYPE_ELF_CODE, fd);
-	}
-	return r == 0 || r == -EINTR ? r : get_file(w, &m, FILETYPE_ELF_DEBUG, fd);
+	if (ask->what == UNWINDER_PROGRAM)
+		r = get_file(w, &m, FILETYPE_ELF_CODE, fd);
+	if (r == 0 || r == -EINTR)
+		got = STACK_FILE_THERE;
+	else if ((r = get_file(w, &m, FILETYPE_ELF_DEBUG, fd)) < 0)
+		got = r == -ENOENT ? STACK_FILE_MISSING : STACK_FILE_FAILED;
+	if (ask->what == UNWINDER_PROGRAM)
+		w->s->module[ask->module].file = got;
+	return r;
 }
 
 /* Answers a question of the program. -EINTR ends the program; so does -EAGAIN: it asks, and takes no answers. */

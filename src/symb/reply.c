@@ -414,3 +414,15 @@ int reply_error(const char *title, struct buf *out)
 		r = jtext_add(out, title);
 	return r < 0 ? r : buf_adds(out, "}");
 }
+
+const char *symb_title(const struct buf *answer, char out[static SYMB_TITLE])
+{
+	_cleanup_jtext_ struct jtext j = {0};
+	uint32_t t = 0;
+
+	if (jtext_read(&j, (struct span){(const uint8_t *)buf_text(answer), answer->n}, 64, NULL) == 0)
+		t = jtext_member(&j, 0, "title");
+	if (!t || j.token[t].kind != JTEXT_STRING || jtext_string(&j, t, out, SYMB_TITLE) < 0)
+		snprintf(out, SYMB_TITLE, "no answer");
+	return out;
+}

@@ -116,8 +116,8 @@ static void report_missing(const struct request *q, const struct symb_flags *fla
 	for (size_t i = 0; flags->missing && i < q->n_wanted; i++) {
 		const struct wanted *w = &q->wanted[i];
 
-		if (w->asked && !w->file && !w->unsure)
-			flags->missing(flags->ctx, &w->m);
+		if (w->asked && !w->file)
+			flags->missing(flags->ctx, &w->m, w->why, w->unsure);
 	}
 }
 

@@ -59,8 +59,9 @@ struct symb_flags {
 	bool demangle;	    /* demangles names of C++ and Rust */
 	bool function_size; /* v5: "function_size" in each frame that has a function */
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
-	/* Called for each module that was looked for, and that no source has; NULL: not called. */
-	void (*missing)(void *ctx, const struct module *m);
+	/* Called for each module that was looked for, and that has no file, with the reason; `unsure`: a source could
+	 * not be asked. NULL: not called. */
+	void (*missing)(void *ctx, const struct module *m, const char *why, bool unsure);
 	void *ctx;
 	const atomic_bool *gone; /* becomes true when the client no longer waits; may be NULL */
 };
@@ -70,6 +71,10 @@ struct symb_flags {
 #define SYMB_REPLY_MOST ((size_t)1 << 30)
 int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	const struct symb_flags *flags, struct buf *out);
+
+/* The reason in an answer that is not 200: its title. Returns `out`. */
+#define SYMB_TITLE 256
+const char *symb_title(const struct buf *answer, char out[static SYMB_TITLE]);
 
 /* symb_answer() for threads that must not wait: answers if the request is small, and the files of all its modules are
  * mapped already. -EAGAIN: the answer would wait or take long; call symb_answer(). */

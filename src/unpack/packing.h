@@ -31,7 +31,7 @@ struct unpack {
 	uint64_t at;	/* number of bytes of the file that feed() consumed */
 	uint64_t taken; /* number of packed bytes read; the ratio is made / taken */
 	uint64_t made;
-	bool ended;
+	bool ended, trusted;
 	void *state;
 	uint8_t in[UNPACK_CHUNK], out[UNPACK_CHUNK];
 };

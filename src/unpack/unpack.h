@@ -30,6 +30,8 @@ typedef int unpack_write(void *ctx, const void *p, size_t n);
 /* Begins to unpack a file into `write`, at most `most` bytes. 0, -ENOMEM. */
 int unpack_new(struct unpack **out, const struct packing *p, uint64_t most, unpack_write *write,
 	void *ctx);
+/* Lifts the bound of the ratio, for gzip and zstd: a core file is mostly zeros. */
+void unpack_trust(struct unpack *u);
 void unpack_free(struct unpack *u); /* NULL is fine */
 #define _cleanup_unpack_ __attribute__((cleanup(cleanup_unpack)))
 static inline void cleanup_unpack(struct unpack **u)

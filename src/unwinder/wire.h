@@ -35,8 +35,9 @@ struct unwinder_thread {
 	uint64_t reg[UNWINDER_REGISTERS];
 };
 
-/* What the program writes: a record for each frame, and one at the end of each thread. */
-enum { UNWINDER_FRAME, UNWINDER_END };
+/* What the program writes: a record for each frame, and one at the end of each thread. UNWINDER_STUCK: no caller of
+ * the last frame was found. */
+enum { UNWINDER_FRAME, UNWINDER_END, UNWINDER_STUCK };
 struct unwinder_record {
 	uint64_t pc;
 	uint32_t thread;
@@ -44,7 +45,8 @@ struct unwinder_record {
 	uint8_t activation; /* not 0: `pc` is an instruction; 0: a return address */
 	uint8_t rules;	    /* not 0: unwind rules led to this frame */
 	uint8_t pad;
-	char text[48];	    /* UNWINDER_END: why the stack ends early; "": it ends as it should */
+	char text[48];	    /* UNWINDER_END: why the stack ends early; "": it ends as it should; UNWINDER_STUCK:
+			       libdw's reason */
 };
 
 /* The program asks for a file; the answer is a struct unwinder_file with a descriptor if r is 0. */

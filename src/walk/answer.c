@@ -8,13 +8,11 @@
 int walk_answer(struct view *dump, const struct walk_source *from, const struct walk_names *names, bool json,
 	struct buf *out, struct err *e)
 {
-	struct symb_flags flags = names->flags ? *names->flags : (struct symb_flags){0};
 	struct stacks s = {0};
 	int r = walk_minidump(&s, dump, from, e);
 
-	flags.demangle |= !json;
 	if (r == 0)
-		r = stacks_ask(&s, names->symb, &flags, e);
+		r = stacks_ask(&s, names->symb, names->flags, e);
 	if (r == 0) {
 		r = json ? stacks_json(&s, out) : stacks_text(&s, out);
 		if (r == 0 && json)

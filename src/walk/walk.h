@@ -36,7 +36,7 @@ struct walk_names {
 	const struct symb_flags *flags; /* may be NULL */
 };
 
-/* walk_minidump() and stacks_ask(): adds the stacks to `out`, as text for people with demangled names, or as JSON.
+/* walk_minidump() and stacks_ask(): adds the stacks to `out`, as text for people, or as JSON.
  * Returns as these functions; -E2BIG: the dump has more than a request may have; -EFBIG: the answer is longer than
  * out->most. */
 int walk_answer(struct view *dump, const struct walk_source *from, const struct walk_names *names, bool json,

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
-need gcc gdb readelf strip objcopy
+need gcc gdb readelf strip objcopy gzip zstd python3
 cd "$TMP" || exit 1
 mkdir links tree
 export TMPDIR="$TMP/links" # commands that are killed leave a directory there
@@ -107,17 +107,56 @@ has core.txt 'prog  start [+] .* at .*/p[.]c:3[4-9]$'
 has core.txt 'prog  main [+] .* at .*/p[.]c:52$'
 [ "$(grep -c '^Thread ' core.txt)" = 3 ] || fail "not three threads: $(cat core.txt)"
 ask core.json --json core || fail "core: $(cat core.json.log)"
+python3 - core.json <<'PY' || fail "a frame in JSON: $(cat core.json)"
+import json, sys
+for t in json.load(open(sys.argv[1]))['threads']:
+    for f in t['frames']:
+        f['module'], f['function'], f['file'], f['line']
+    if t['crashed']:
+        f = t['frames'][0]
+        assert (f['module'], f['function'], f['line']) == ('prog', 'on_signal', 11) and f['file'].endswith('/p.c'), f
+PY
 has core.json '^\{"reason": "SIGSEGV at 0x10", "address": "0x10", "threads": \[.*"found": "cfi", "signal": true.*"request": \{"jobs".*"answer": \{"results"'
 
 # Only the module is known if no source has its file.
-alone empty bare.txt core || fail "bare: $(cat bare.txt.log)"
+alone empty bare.txt core
 has bare.txt '^  0  prog [+] 0x[0-9a-f]+$'
+# The stack ends with the module that lacks, and the result with all that do.
+id=$(build_id gone)
+has bare.txt "^     unwinding stopped: prog \\($(echo "$id" | cut -c 1-8)…\\) is on no source$"
+has bare.txt.log "^symfs symbolicate: [12] of [12] modules? ha(s|ve) no symbols: .*prog.*; symfs why [0-9a-f]{40}$"
+has bare.txt.log 'no source is configured; to add one:$'
+alone empty errors.txt --module-errors core
+has errors.txt.log "^  prog  $id  .*: no source has it"
 
 # A file at the path of the program, but of another build, is not the program's.
 gcc -O0 -Wl,--build-id=sha1 -o prog p.c -pthread 2>/dev/null || fail "gcc"
-alone empty other.txt core || fail "other: $(cat other.txt.log)"
+alone empty other.txt core
 same_file bare.txt other.txt
 rm prog
+
+# With the debug file alone there are names, but no way on.
+objcopy --only-keep-debug full only.debug && put_gdb debug only.debug .debug || fail objcopy
+"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-debug" --source "gdb@$TMP/debug" core >debug.txt \
+  2>debug.txt.log || fail "debug: $(cat debug.txt.log)"
+has debug.txt '^  0  prog  on_signal [+] '
+has debug.txt '^     unwinding stopped: prog [(][0-9a-f]{8}…[)] is on no source, only its debug file is$'
+
+# A server that refuses: what its answer means.
+mkdir up
+upstream_start closed --root "$TMP/up"
+upstream_fault "$URL_closed" '*' status 401
+"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-closed" --source "$URL_closed" core >closed.txt \
+  2>closed.txt.log
+has closed.txt '^     unwinding stopped: prog [(].*[)] could not be fetched$'
+has closed.txt.log 'a source that refuses wants a token or password; see header in symfs.conf'
+
+# From stdin, and packed.
+for how in 'cat core' 'gzip -1c core' 'zstd -1qc core'; do
+  $how | ask packed.txt - || fail "$how: $(cat packed.txt.log)"
+  same_file core.txt packed.txt
+done
+[ -z "$(find links -name 'symfs-input*')" ] || fail "a file is left: $(ls links)"
 
 # A program at its path names its own frames.
 cp full prog
@@ -206,7 +245,7 @@ has replaced.txt '^  0  prog  busy [+] .* at .*/p[.]c:2[4-7]$'
 timeout 600 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "generate-core-file $TMP/core.old" -p "$pid" \
   >gdb.log 2>&1
 [ -s core.old ] || fail "no core: $(cat gdb.log)"
-alone replaced.core old.txt core.old || fail "core.old: $(cat old.txt.log)"
+alone replaced.core old.txt core.old
 has old.txt '^  0  prog [+] 0x[0-9a-f]+$'
 grep -q 'another\|deleted' old.txt && fail "a program that was replaced: $(cat old.txt)"
 exec 8>&-

@@ -115,7 +115,7 @@ fi
 
 # ---- bounds ------------------------------------------------------------------------------
 refused() { # TITLE: stdin is the request
-  "$SYMFS" symbolicate --no-default-sources --offline --cache "$TMP/store-bounds" >"$TMP/out"
+  "$SYMFS" symbolicate --no-default-sources --offline --api v5 --cache "$TMP/store-bounds" >"$TMP/out"
   rc=$?
   [ $rc = 1 ] && grep -q "^{\"title\": \"$1\"}\$" "$TMP/out" || fail "$1: $rc, $(head -c 300 "$TMP/out")"
 }

@@ -36,9 +36,11 @@ PROG_ID=$(build_id bin/prog) LIB_ID=$(build_id bin/libcrash.so)
 text() { "$SYMFS" symbolicate --text --no-default-sources --source "gdb@$TMP/far" --source "breakpad@$TMP/breakpad" \
   --cache store "$@"; }
 
-# sample NAME: names in NAME.txt, to NAME.out.
+# sample NAME [STATUS]: names in NAME.txt, to NAME.out. The status is 1 for a text of which nothing gets a name.
 sample() {
-  text "$1.txt" >"$1.out" 2>"$1.log" || fail "$1: exit status $?: $(cat "$1.out")"
+  text "$1.txt" >"$1.out" 2>"$1.log"
+  rc=$?
+  [ $rc = "${2:-0}" ] || fail "$1: exit status $rc: $(cat "$1.out" "$1.log")"
   [ "${SYMFS_SAMPLES:-}" != yes ] || { say "=== $1, before"; cat "$1.txt"; say "=== $1, after"; cat "$1.out"; }
 }
 # has NAME LINE...: each is a line of NAME.out, as a regular expression.
@@ -82,7 +84,9 @@ rest_same gdb-fixed
 
 # A file that is gone, or that the text calls deleted, gives no name. Ids in the text do.
 mv bin away
-text gdb.txt >gone.out 2>gone.log || fail "gdb, without files: $(cat gone.log)"
+text gdb.txt >gone.out 2>gone.log
+[ $? = 1 ] || fail "gdb, without files, does not end with 1: $(cat gone.log)"
+grep -q 'no frame got a name' gone.log || fail "gdb, without files: $(cat gone.log)"
 cmp gdb.txt gone.out || fail "gdb, without files: $(cat gone.out)"
 mv away bin
 
@@ -270,7 +274,7 @@ grep -qF '{"file": "c:\\win.c", "frame": 0, "function": "win_work", "function_of
 # ---- what must not change, and what must not be believed ----------------------------------------
 # CRLF, NUL, bytes that are not UTF-8, and a last line without its end.
 printf 'a\000b \377\r\n#0  0x0000000000001151 n/a (none + 0x1)\r\n\r\n    #1 0x1  (/nowhere/x+0x1)\n\tend' >odd.txt
-sample odd
+sample odd 1
 cmp odd.txt odd.out || fail "bytes of a text without names"
 sed 's/$/\r/' systemd.txt >crlf.txt
 sample crlf
@@ -285,7 +289,7 @@ has other "    #0 0x1 in deep at $L:3 ($BIN/libcrash.so+$X) (BuildId: $LIB_ID)"
 cp kept bin/libcrash.so
 printf '    #0 0x1  (%s/libcrash.so (deleted)+0x%s)\n#0  0x1 n/a (%s/libcrash.so (deleted) + 0x%s)\n' "$BIN" \
   "$crash_at" "$BIN" "$crash_at" >deleted.txt
-sample deleted
+sample deleted 1
 cmp deleted.txt deleted.out || fail "a deleted file: $(cat deleted.out)"
 # A name with a control character, from a symbol file.
 mkdir -p breakpad/esc/333333333333333333333333333333330
@@ -335,7 +339,7 @@ named() { # NAME REQUEST SOURCE...: the name of its only frame; "": it has none
   for place; do set -- "$@" --source "$place" && shift; done
   printf '%s' "$ask" >request
   "$SYMFS" symbolicate --text --no-default-sources --cache "store-$name" "$@" request >request.out 2>named.log ||
-    fail "link, $name: $(cat request.out named.log)"
+    [ $? = 1 ] || fail "link, $name: $(cat request.out named.log)"
   sed -n 's/^  0  [^ ]*  \([a-z]*\)[(int)]* + 0x0\( .*\)*$/\1/p' request.out
 }
 linked_at() { # MEMBER: a request with a frame at the address, and this member of its module
@@ -363,7 +367,7 @@ done
 offsets() { "$SYMFS" symbolicate --text --no-default-sources --source "breakpad@$TMP/offsets" --cache store-offsets \
   "$1"; }
 printf '    #0 0x%x  (/gone/fixed+0x%x) (BuildId: %s)\n' $((linked - 1)) $((linked - 1)) "$FIXED_ID" >still.txt
-offsets still.txt >still.out || fail "a report of a program that was not moved"
+offsets still.txt >still.out && fail "a report of a program that was not moved"
 cmp still.txt still.out || fail "a report of a program that was not moved: $(cat still.out)"
 printf '    #0 0x5555%08x  (/gone/fixed+0x%x) (BuildId: %s)\n' $offset $offset "$FIXED_ID" >moved.txt
 printf '      #00 pc %016x  /gone/fixed (BuildId: %s)\n' $offset "$FIXED_ID" >android-offsets.txt
@@ -392,6 +396,65 @@ if CLANG=$(first_of clang) && LLD_LINK=$(first_of lld-link); then
   got=$(named pdb-program "$(windows_at '')" "symstore@$TMP/pdbs" "symstore@$TMP/dlls")
   [ "$got" = crashy ] || fail "link: a PDB and its program give the name '$got'"
 fi
+# Without --text the same; a name of C++ is demangled, unless --mangled is given. From a pipe, packed, with CRLF.
+mkdir -p breakpad/cxx/555555555555555555555555555555550
+printf 'MODULE Linux x86_64 555555555555555555555555555555550 cxx\nFUNC 0 10 0 _ZN2ns4workEi\n' \
+  >breakpad/cxx/555555555555555555555555555555550/cxx.sym
+printf '#0  0x5 n/a (cxx + 0x5)\nModule cxx with build-id 55555555555555555555555555555555\n' >cxx.txt
+bare() { "$SYMFS" symbolicate --no-default-sources --source "gdb@$TMP/far" --source "breakpad@$TMP/breakpad" \
+  --cache store "$@"; }
+for how in 'cat cxx.txt' 'gzip -c cxx.txt' 'zstd -qc cxx.txt'; do
+  $how >packed.in || skip "no ${how%% *}"
+  bare packed.in >packed.out || fail "$how: exit status $?"
+  grep -q '^#0  0x5 ns::work(int) (cxx + 0x5)$' packed.out || fail "$how: $(cat packed.out)"
+  $how | bare >pipe.out || fail "$how, in a pipe: exit status $?"
+  cmp packed.out pipe.out || fail "$how, in a pipe: $(cat pipe.out)"
+  bare - <packed.in >pipe.out || fail "$how, on stdin: exit status $?"
+  cmp packed.out pipe.out || fail "$how, on stdin: $(cat pipe.out)"
+done
+bare --mangled cxx.txt | grep -q ' _ZN2ns4workEi ' || fail "--mangled"
+for name in gdb systemd android apple-ips apple-crash minidump; do
+  bare "$name.txt" >bare.out 2>bare.err || fail "$name, without --text: $(cat bare.err)"
+  cmp bare.out "$name.out" || fail "$name, without --text: $(cat bare.out)"
+done
+
+# What is no text gets the command that helps, and status 1.
+instead() { # WORDS FILE
+  bare "$2" >instead.out 2>instead.err
+  [ $? = 1 ] && grep -q -- "$1" instead.err || fail "$2: $(cat instead.err)"
+  [ ! -s instead.out ] || fail "$2: $(cat instead.out)"
+}
+: >empty
+printf 'PERFILE2%0100d' 0 >perf.data
+head -c 5000 bin/prog >cut-program
+printf '\000\001\002%05000d' 0 >junk
+instead 'is empty; ' empty
+instead 'perf script -i perf.data | symfs symbolicate$' perf.data
+instead 'symfs addr2line .*bin/prog ADDRESS' "$BIN/prog"
+instead 'symfs why ' cut-program
+instead 'symfs addr2line ' breakpad/cxx/555555555555555555555555555555550/cxx.sym
+instead 'no stack in a known format' junk
+bare "$TMP" >instead.out 2>instead.err && fail "a directory"
+grep -q 'is a directory; try: symfs warm ' instead.err || fail "a directory: $(cat instead.err)"
+gzip -c perf-ids.txt | head -c 100 >cut.gz
+instead 'cut short' cut.gz
+gzip -c bin/prog >prog.gz
+instead 'symfs addr2line' prog.gz
+
+# Each result ends with the modules without symbols, and what to do: which to ask about, or how to add a source.
+sed 's/+ 0x5)/+ 0x5)\n#1  0x6 n\/a (gone + 0x6)/; s/$/\nModule gone with build-id 66666666666666666666666666666666/' \
+  cxx.txt >lacks.txt
+bare lacks.txt >lacks.out 2>lacks.err || fail "one module of two: $?"
+grep -qx 'symfs symbolicate: 1 of 2 modules have no symbols: gone; symfs why 6\{32\}' lacks.err ||
+  fail "one module of two: $(cat lacks.err)"
+grep -q 'to add one' lacks.err && fail "a hint for a user with a source: $(cat lacks.err)"
+bare --module-errors lacks.txt 2>&1 >lacks.out | grep -q '^  gone  6\{32\}  .*elf_debug: no source has it' ||
+  fail "--module-errors"
+"$SYMFS" symbolicate --no-default-sources --cache store-bare cxx.txt >lacks.out 2>lacks.err
+[ $? = 1 ] || fail "a text of which nothing gets a name does not end with 1"
+grep -q '1 of 1 module has no symbols: cxx; symfs why 5\{32\}$' lacks.err &&
+  grep -q 'no source is configured; to add one:' lacks.err && grep -q 'symfs config init' lacks.err ||
+  fail "no source: $(cat lacks.err)"
 echo 'no stack' >none.txt
 text none.txt >none.out 2>none.err
 [ $? = 1 ] || fail "a text without stacks does not end with 1"

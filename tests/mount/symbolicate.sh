@@ -49,13 +49,20 @@ printf %s "$cxx" | symbolicate --demangle >"$TMP/plain" || fail "--demangle"
 for name in 'ns::C::work(char const\*, int)' 'core::fmt::Formatter::write_str' plain_name; do
   grep -q "\"function\": \"$name\"" "$TMP/plain" || fail "--demangle: no $name in $(cat "$TMP/plain")"
 done
+printf %s "$cxx" | symbolicate --text | grep -q 'ns::C::work(char const\*, int) +' || fail "--text demangles"
+printf %s "$cxx" | symbolicate --text --mangled | grep -q ' _ZN2ns1C4workEPKci +' || fail "--text --mangled"
+printf %s "$cxx" | gzip | symbolicate | cmp - "$TMP/raw" || fail "a request that is packed"
 printf %s "$cxx" | symbolicate --demangle --api v4 | grep -q '"ns::C::work(char const\*, int) (in cxx.so)"' ||
   fail "--demangle --api v4"
 symbolicate --lenient "$TMP/request" | grep -q '"function": "good"' || fail "--lenient"
-echo nonsense | symbolicate >"$TMP/out"
+echo nonsense | symbolicate --api v5 >"$TMP/out"
 [ $? = 1 ] || fail "a bad request does not end with 1"
 grep -q '^{"title": "Payload is not valid JSON"}$' "$TMP/out" || fail "a bad request: $(cat "$TMP/out")"
-echo nonsense | symbolicate --text >"$TMP/out" 2>"$TMP/err" && fail "a bad request with --text ends with 0"
+for way in '{"jobs": [' '{nonsense'; do
+  echo "$way" | symbolicate >"$TMP/out" && fail "a broken request ends with 0"
+  grep -q '^{"title": "Payload is not valid JSON"}$' "$TMP/out" || fail "a broken request: $(cat "$TMP/out")"
+done
+echo '{nonsense' | symbolicate --text >"$TMP/out" 2>"$TMP/err" && fail "a bad request with --text ends with 0"
 grep -q 'Payload is not valid JSON' "$TMP/err" || fail "a bad request with --text: $(cat "$TMP/err")"
 symbolicate --api v6 "$TMP/request" >/dev/null 2>&1
 [ $? = 2 ] || fail "--api v6 does not end with 2"

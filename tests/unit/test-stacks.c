@@ -93,7 +93,10 @@ START_TEST(printed)
 	ck_assert_ptr_nonnull(strstr(buf_text(&b), "\"threads\": [{\"id\": 7, \"name\": \"idle\", \"crashed\": "
 		"false, "
 		"\"end\": null, \"frames\": [{\"address\": \"0x8010\", \"found\": \"context\", \"unverified\": "
-		"true}"));
+		"true, \"module\": \"libb.so.1\", \"function\": null, \"file\": null, \"line\": null}"));
+	ck_assert_ptr_nonnull(strstr(buf_text(&b), "\"module\": \"a\\u001bb\", \"inlines\": [{\"function\": "
+		"\"in\\u001b\", \"file\": \"i.h\", \"line\": 3}], \"function\": \"main\", \"file\": \"m.c\", "
+		"\"line\": 12}"));
 	jtext_release(&j);
 	buf_release(&b);
 	stacks_release(&s);

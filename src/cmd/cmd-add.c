@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #define DEPTH_MOST 64
@@ -27,7 +26,7 @@ struct tally {
 struct adding {
 	struct store *store;
 	struct intake *intake;
-	bool recurse, progress;
+	bool progress;
 	bool named; /* the command line names the file that is added */
 	size_t dir; /* the length of the directory part of this file's path, which progress lines omit */
 	uint64_t added, present, unplaced, bytes;
@@ -155,22 +154,6 @@ static int add_dir(struct adding *a, const char *path, unsigned depth)
 	return r;
 }
 
-static bool is_bundle(const char *path)
-{
-	static const char *const ends[] = {".dSYM", ".xcarchive"};
-	size_t n = strlen(path);
-
-	while (n > 1 && path[n - 1] == '/')
-		n--;
-	for (unsigned i = 0; i < ARRAY_SIZE(ends); i++) {
-		size_t len = strlen(ends[i]);
-
-		if (n > len && strncasecmp(path + n - len, ends[i], len) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Follows links that are named on the command line. Links in directories are not followed, because they can form
  * loops. */
 static int add_path(struct adding *a, const char *path, bool named, unsigned depth)
@@ -186,9 +169,7 @@ static int add_path(struct adding *a, const char *path, bool named, unsigned dep
 		return 0;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		if (named && !a->recurse && !is_bundle(path))
-			add_refuse(a, path, "a directory; -r adds the files in it", true);
-		else if (depth >= DEPTH_MOST)
+		if (depth >= DEPTH_MOST)
 			add_refuse(a, path, "too deep", false);
 		else
 			return add_dir(a, path, depth);
@@ -228,8 +209,9 @@ static void warn_of_quota(const struct adding *a)
 static int run_add(int argc, char **argv)
 {
 	struct adding a = {.progress = isatty(STDERR_FILENO)};
+	bool recurse; /* an old option */
 	const struct opt own[] = {
-		{"recursive", 'r', NULL, "also add the files in directories", &a.recurse}, {0}};
+		{"recursive", 'r', NULL, "the default: also the files in directories", &recurse}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	struct app app;
@@ -271,15 +253,14 @@ static int run_add(int argc, char **argv)
 
 const struct cmd cmd_add = {
 	.name = "add",
-	.args = "[-r] PATH...",
-	.help = "Adds files to the store, under every key that fits them. A .dSYM or .xcarchive\n"
-		"bundle counts as a file. An archive (zip, nupkg, tar, 7z, deb, rpm) is unpacked,\n"
-		"and so is a file compressed with gzip, zstd, xz, bzip2 or as a cabinet. Added\n"
-		"files are pinned: they count for the quota and are not evicted until\n"
-		"`symfs cache unpin` or `rm`.\n"
+	.args = "FILE|DIR...",
+	.help = "Adds files, and those in directories, to the store, under every key that fits\n"
+		"them. An archive (zip, nupkg, tar, 7z, deb, rpm) is unpacked, and so is a file\n"
+		"compressed with gzip, zstd, xz, bzip2 or as a cabinet. Added files are pinned:\n"
+		"they count for the quota and are not evicted until `symfs cache unpin` or `rm`.\n"
 		"The last line has the numbers of files that were added, were present, and could\n"
 		"not be placed",
-	.examples = {"symfs add -r build/",
+	.examples = {"symfs add build/",
 		"symfs add prog.debug App.xcarchive.zip"},
 	.configured = true,
 	.run = run_add,

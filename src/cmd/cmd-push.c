@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/push.h"
 #include "net/request.h"
+#include "source/sources.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,24 +29,58 @@ static int usage(struct push *p, const char *fmt, const char *word)
 	return push_fail(p, EXIT_USAGE, text);
 }
 
-/* A URL of http or https, or "unix:PATH". */
-static int take_url(struct push *p, const char *word)
+/* Takes the certificates, headers and other ways of the configured source that the word names, or that is at the
+ * server of the URL. Writes the URL of a source that is named; free() it. 0, -1. */
+static int take_source(struct push *p, const struct app_args *args, const char *word, const char *origin,
+	char **url)
+{
+	struct sources *so = NULL;
+	struct err e = {0};
+	struct app app;
+	int r = app_configure(&app, args, &e);
+
+	if (r == 0)
+		r = app_sources(&app, &so, &e);
+	for (unsigned i = 0; so && i < so->n; i++) {
+		const struct source *s = so->list[i];
+		struct source_ask ask = {.where = s->o.url};
+		bool named = strcmp(s->name, word) == 0;
+
+		if (s->kind->local || s->kind->sign || !(named || (origin[0] && strcmp(s->origin, origin) == 0)))
+			continue;
+		*url = named ? strdup(s->o.url) : NULL;
+		r = source_request(s, &ask, &p->way);
+		break;
+	}
+	if (so)
+		sources_unref(so);
+	app_close(&app);
+	return r < 0 ? push_fail(p, EXIT_USAGE, e.text[0] ? e.text : err_text(r)) : 0;
+}
+
+/* A URL of http or https, "unix:PATH", or the name of a source. */
+static int take_url(struct push *p, const struct app_args *args, const char *word)
 {
 	bool local = strncmp(word, "unix:", 5) == 0;
-	char origin[NET_HOST_MAX];
+	char origin[NET_HOST_MAX] = "";
+	_cleanup_free_ char *url = NULL;
 	size_t n;
 
 	if (!local && (net_origin(word, origin) < 0 || word[strcspn(word, "?#")]))
-		return usage(p, "%.200s: expected the URL of a server, such as https://symbols.example, or unix:PATH",
-			word);
+		origin[0] = '\0';
+	if (!local && take_source(p, args, word, origin, &url) < 0)
+		return -1;
+	if (!local && !url && !origin[0])
+		return usage(p, "%.200s: expected the URL of a server, such as https://symbols.example, unix:PATH, "
+			"or the name of a source, as `symfs sources` lists them", word);
 	p->unix_path = local ? strdup(word + 5) : NULL;
-	p->base = strdup(local ? "http://localhost" : word);
+	p->base = url ? take(url) : strdup(local ? "http://localhost" : word);
 	if (!p->base || (local && !p->unix_path))
 		return push_fail(p, EXIT_LOCAL, "out of memory");
 	n = strlen(p->base);
 	while (n && p->base[n - 1] == '/')
 		p->base[--n] = '\0';
-	return 0;
+	return url_without_credentials(p->base, &p->where) < 0 ? push_fail(p, EXIT_LOCAL, "out of memory") : 0;
 }
 
 /* The first line of the file. */
@@ -163,10 +198,12 @@ static void push_run(struct push *p, int n, char **words)
 
 static int run_push(int argc, char **argv)
 {
-	struct push p = {.query = "", .progress = isatty(STDERR_FILENO)};
+	struct push p = {.query = "", .progress = isatty(STDERR_FILENO), .where = BUF_UP_TO(16 << 10)};
+	const char *ca = NULL;
 	_cleanup_buf_ struct buf query = BUF_UP_TO(QUERY_MOST);
 	struct words w = {0};
 	const struct opt own[] = {
+		{"ca", 0, "FILE", "trust the certificates in FILE", &ca},
 		{"class", 0, "CLASS", "how long the files stay: a class of the server", &w.class},
 		{"expires", 0, "AGE", "another age than that of the class: 30d", &w.expires},
 		{"label", 0, "NAME=VALUE", "a label of the files; repeatable", NULL, &w.labels},
@@ -180,11 +217,19 @@ static int run_push(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 3) {
-		fprintf(stderr, "symfs push: expected a URL and a file or directory; try: symfs push --help\n");
+		fprintf(stderr, "symfs push: expected a URL or a source, and a file or directory; try: symfs push "
+			"--help\n");
 		return EXIT_USAGE;
 	}
-	if (take_url(&p, argv[1]) == 0 && take_words(&p, &w, &query) == 0)
+	if (take_url(&p, &args, argv[1]) == 0 && take_words(&p, &w, &query) == 0) {
+		if (ca) {
+			free(p.way.ca_file);
+			p.way.ca_file = strdup(ca);
+		}
 		push_run(&p, argc - 2, argv + 2);
+	}
+	net_req_release(&p.way);
+	buf_release(&p.where);
 	push_files_release(&p);
 	free(p.base);
 	free(p.unix_path);
@@ -197,12 +242,14 @@ static int run_push(int argc, char **argv)
 
 const struct cmd cmd_push = {
 	.name = "push",
-	.args = "[OPTIONS] URL FILE|DIR...",
-	.help = "Uploads debug files to a server that runs `symfs serve --upload`.\n"
+	.args = "[OPTIONS] URL|SOURCE FILE|DIR...",
+	.help = "Uploads debug files to a server that runs `symfs serve --upload`. A configured\n"
+		"SOURCE gives the URL, and its certificates and token; so does one at this URL.\n"
 		"Sends programs, too; only the parts that the server does not have, on several\n"
 		"connections; a push that was interrupted continues where it was. Of a directory,\n"
 		"the debug files and programs in it are sent; an archive must be named itself",
 	.examples = {"symfs push --token-file token https://symbols.example build/",
 		"symfs push --class try http://127.0.0.1:8737 prog.debug"},
+	.configured = true,
 	.run = run_push,
 };

@@ -30,7 +30,8 @@ static int push_sender(struct push *p, struct sender **out)
 	char *headers[] = {p->header, NULL};
 	const struct send_opts o = {.user_agent = "symfs/" VERSION,
 		.unix_path = p->unix_path,
-		.headers = headers,
+		.headers = p->header ? headers : p->way.headers, /* --token-file before the source's token */
+		.way = &p->way,
 		.stop = &p->stop};
 
 	return sender_new(out, &o);
@@ -77,7 +78,7 @@ static void why_not(const struct push *p, int r, const struct send_reply *a, cha
 	const char *what;
 
 	if (r < 0) {
-		snprintf(out, room, "%s: %s", p->base, a->text[0] ? a->text : err_text(r));
+		snprintf(out, room, "%s: %s", buf_text(&p->where), a->text[0] ? a->text : err_text(r));
 		return;
 	}
 	sentry_refusal_read((struct span){(const uint8_t *)buf_text(&a->body), a->body.n}, reason);
@@ -87,15 +88,18 @@ static void why_not(const struct push *p, int r, const struct send_reply *a, cha
 	if (a->location[0])
 		what = "it redirects; give that URL instead";
 	else if (a->status == 401)
-		what = p->header ? "the token is wrong or has expired" : "a token is needed: --token-file FILE";
+		what = p->header || p->way.headers ? "the token is wrong or has expired"
+			: "a token is needed: --token-file FILE";
 	else if (a->status == 403)
-		what = "the token may not upload";
+		what = reason[0] ? "" : "the token may not upload";
 	else if (a->status == 404 || a->status == 405)
 		what = "the server takes no uploads; start it with `symfs serve --upload`";
 	else
 		what = "";
-	snprintf(out, room, "%s: HTTP %d%s%s%s%s%s%s", p->base, a->status, reason[0] ? ": " : "", reason,
-		what[0] ? ": " : "", what, a->location[0] ? ": " : "", a->location);
+	if (what[0])
+		reason[0] = '\0'; /* the server's words for the same */
+	snprintf(out, room, "%s: HTTP %d%s%s%s%s%s%s", buf_text(&p->where), a->status,
+		reason[0] ? ": " : "", reason, what[0] ? ": " : "", what, a->location[0] ? ": " : "", a->location);
 }
 
 static int push_trouble(struct push *p, int r, const struct send_reply *a)
@@ -124,8 +128,8 @@ int push_ask(struct push *p)
 	} else {
 		r = sentry_options_read(&p->server, (struct span){(const uint8_t *)buf_text(&a.body), a.body.n}, &e);
 		if (r < 0) {
-			snprintf(text, sizeof(text), "%s: the answer %s: no server of this protocol", p->base,
-				e.text);
+			snprintf(text, sizeof(text), "%s: the answer %s: no server of this protocol",
+				buf_text(&p->where), e.text);
 			r = push_fail(p, EXIT_UNASKED, text);
 		}
 	}
@@ -368,7 +372,7 @@ static void take_result(struct batch *b, struct push_file *f, const struct sentr
 	if (p->verbose) {
 		push_show_end(p);
 		printf("%s: %s %s %s %s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
-			a->dif.debug_id);
+			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id);
 	}
 }
 
@@ -444,7 +448,7 @@ static int ask_batch(struct batch *b, struct sender *s, const char *url)
 		r = sentry_answers_read((struct span){(const uint8_t *)buf_text(&a.body), a.body.n}, each_answer, b,
 			&e);
 		if (r < 0) {
-			snprintf(text, sizeof(text), "%s: the answer %s", b->p->base,
+			snprintf(text, sizeof(text), "%s: the answer %s", buf_text(&b->p->where),
 				e.text[0] ? e.text : err_text(r));
 			r = push_fail(b->p, r == -ENOMEM ? EXIT_LOCAL : EXIT_UNASKED, text);
 		}

@@ -29,6 +29,8 @@ struct push {
 	const char *query; /* of the requests to assemble: "?class=try", or "" */
 	bool verbose;
 	char *base;	 /* URL of the server, without a slash at its end */
+	struct buf where; /* `base` without credentials, for messages */
+	struct net_req way; /* of the configured source at `base`; zeroed: there is none */
 	char *unix_path; /* of the server's socket; NULL: none */
 	char *header;	 /* "Authorization: Bearer ..."; NULL: no token */
 	/* the server */

@@ -73,8 +73,14 @@ int exchange_hold(struct exchange *x, bool try, struct store_hold *out, struct e
 	if (!class[0])
 		snprintf(class, sizeof(class), "%s", regular ? "default" : "try");
 	c = find_class(x->h, class);
-	if (!c)
-		return err_set(e, 400, "class: the server has no class %s", class);
+	if (!c) {
+		char names[160] = "";
+
+		for (unsigned i = 0; i < x->h->n_classes; i++)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "",
+				x->h->classes[i].name);
+		return err_set(e, 400, "class: the server has no class %s; it has %s", class, names);
+	}
 	if (!regular && strcmp(class, "try") != 0)
 		return err_set(e, 403, "the token may upload files of the class try only");
 	snprintf(h.class, sizeof(h.class), "%s", class);

@@ -69,9 +69,19 @@ static int headers_add(struct transfer *t, char *const *lines, bool *range)
 	return r;
 }
 
-static int easy_options(struct transfer *t, bool range, const struct net_req *req)
+int easy_way(CURL *e, const struct net_req *req)
 {
 	const char *proxy = req->proxy && strcasecmp(req->proxy, "none") == 0 ? "" : req->proxy;
+
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, req->insecure ? 0L : 1L);
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, req->insecure ? 0L : 2L);
+	if (req->ca_file && curl_easy_setopt(e, CURLOPT_CAINFO, req->ca_file) != CURLE_OK)
+		return -ENOMEM;
+	return proxy && curl_easy_setopt(e, CURLOPT_PROXY, proxy) != CURLE_OK ? -ENOMEM : 0;
+}
+
+static int easy_options(struct transfer *t, bool range, const struct net_req *req)
+{
 	CURL *e = t->easy;
 
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
@@ -84,11 +94,7 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
 	/* Without this option, ending a transfer blocks the net thread until getaddrinfo() returns. */
 	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
-	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, req->insecure ? 0L : 1L);
-	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, req->insecure ? 0L : 2L);
-	if (req->ca_file && curl_easy_setopt(e, CURLOPT_CAINFO, req->ca_file) != CURLE_OK)
-		return -ENOMEM;
-	if (proxy && curl_easy_setopt(e, CURLOPT_PROXY, proxy) != CURLE_OK)
+	if (easy_way(e, req) < 0)
 		return -ENOMEM;
 	/* A range of a compressed body is not a range of the file, so the body must come uncompressed. */
 	if (curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, range ? "identity" : "") != CURLE_OK ||

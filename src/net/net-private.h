@@ -113,4 +113,6 @@ int head_trailer(struct head *h, size_t n); /* counts n bytes of headers after t
 void head_finish(const struct head *h, struct net_reply *r); /* sets r->size */
 void head_release(struct head *h);
 
+/* How a server is reached: its certificates, and a proxy. 0, -ENOMEM. */
+int easy_way(CURL *e, const struct net_req *req);
 int error_of_curl(CURLcode code, long os_errno); /* 0, or a negative errno of net_errors (request.h) */

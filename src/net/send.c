@@ -207,6 +207,14 @@ int sender_new(struct sender **out, const struct send_opts *o)
 	curl_easy_setopt(s->easy, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(s->easy, CURLOPT_XFERINFOFUNCTION, send_on_progress);
 	curl_easy_setopt(s->easy, CURLOPT_XFERINFODATA, s);
+	if (r == 0 && o->way) {
+		r = easy_way(s->easy, o->way);
+		curl_easy_setopt(s->easy, CURLOPT_SSLCERT, o->way->cert);
+		curl_easy_setopt(s->easy, CURLOPT_SSLKEY, o->way->key);
+		curl_easy_setopt(s->easy, CURLOPT_NETRC_FILE, o->way->netrc);
+		curl_easy_setopt(s->easy, CURLOPT_NETRC,
+			(long)(o->way->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	}
 	if (r < 0 || curl_easy_setopt(s->easy, CURLOPT_USERAGENT, o->user_agent) != CURLE_OK ||
 		curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
 		(o->unix_path && curl_easy_setopt(s->easy, CURLOPT_UNIX_SOCKET_PATH, o->unix_path) != CURLE_OK)) {

@@ -129,7 +129,21 @@ warns 'HTTP 401.*a token is needed: --token-file FILE'
 echo 0000000000000000 >"$TMP/wrong"
 push 3 --token-file "$TMP/wrong" "$URL_guarded" "$F/prog"
 warns 'HTTP 401.*the token is wrong or has expired'
+warns_once() { [ "$(grep -o 'token' "$TMP/err" | wc -l)" = "$1" ] || fail "two messages: $(cat "$TMP/err")"; }
+warns_once 1
+push 3 "$URL_guarded" "$F/prog"
+warns_once 2 # token is needed: --token-file
 push 0 --token-file "$TMP/token" "$URL_guarded" "$F/prog"
+# A configured source has the URL and the token; a URL at the same server has its token, too.
+printf '[source "team"]\nurl = %s/\nheader = Authorization: Bearer %s\n' "$URL_guarded" "$(cat "$TMP/token")" \
+  >"$TMP/team.conf"
+chmod 600 "$TMP/team.conf"
+push 0 --config "$TMP/team.conf" -v team "$F/prog"
+prints "prog: present elf x86_64 $ID"
+push 0 --config "$TMP/team.conf" "$URL_guarded" "$F/prog"
+push 3 --config "$TMP/team.conf" --token-file "$TMP/wrong" team "$F/prog"
+push 2 --config "$TMP/team.conf" tea "$F/prog"
+warns 'the name of a source'
 symfs_unserve guarded
 symfs_serve small --upload --max-file-size 10000
 push 1 "$URL_small" "$F/deep"
@@ -194,6 +208,6 @@ prints '^added 0, present 1'
 "$SYMFS" cache ls --cache "$TMP/store-held" >"$TMP/ls" || fail "cache ls"
 grep -q 'keep' "$TMP/ls" || fail "a push of a stored file does not change its class: $(cat "$TMP/ls")"
 push 3 --class nosuch "$U" "$F/prog"
-warns 'the server has no class nosuch'
+warns 'the server has no class nosuch; it has try, default, keep$'
 push 2 --label nothing "$U" "$F/prog"
 symfs_unserve held

@@ -231,15 +231,15 @@ static int fetch_all(struct dsyms *d)
 {
 	int r = 0;
 
-	downloads_init(&d->all, d->app.fetch, "dsym");
+	downloads_init(&d->all, d->app.fetch);
 	for (unsigned i = 0; r == 0 && i < d->n; i++) {
 		struct dsym *one = d->list[i];
 
 		if (one->error[0])
 			continue;
-		r = downloads_add(&d->all, one->key, &one->debug, 1, one, NULL);
+		r = downloads_add(&d->all, &one->debug, 1, one);
 		if (r == 0)
-			r = downloads_add(&d->all, one->key, &one->program, 1, one, NULL);
+			r = downloads_add(&d->all, &one->program, 1, one);
 	}
 	if (r == 0 && downloads_run(&d->all, over, d))
 		d->worst = EXIT_INTERRUPTED;

@@ -40,7 +40,7 @@ static int add_what(void *ctx, const struct what *w)
 		return 0;
 	}
 	/* The download keeps a pointer to the word, which is in argv and so stays valid. */
-	return downloads_add(&g->all, g->word, w->files, w->n, (void *)(uintptr_t)g->word, NULL);
+	return downloads_add(&g->all, w->files, w->n, (void *)(uintptr_t)g->word);
 }
 
 static void take_word(struct get *g, const struct what_opts *o, const char *word)
@@ -140,7 +140,7 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 {
 	struct what_opts o = {.store = g->app.store, .type = type};
 
-	downloads_init(&g->all, g->app.fetch, "get");
+	downloads_init(&g->all, g->app.fetch);
 	for (int i = 1; i < argc; i++)
 		take_word(g, &o, argv[i]);
 	if (g->out_path && g->all.n > 1) {

@@ -58,7 +58,7 @@ static int job_add(struct warm *w, const struct artifact *cands, unsigned n)
 {
 	unsigned module = w->n_modules - 1;
 
-	return downloads_add(&w->all, w->modules[module].name, cands, n, (void *)(uintptr_t)module, NULL);
+	return downloads_add(&w->all, cands, n, (void *)(uintptr_t)module);
 }
 
 static int want(struct warm *w, const struct module *m, enum filetype type)
@@ -435,7 +435,7 @@ static int warm_all(struct warm *w, const struct app_args *args, int argc, char 
 	int status, worst;
 	bool interrupted;
 
-	downloads_init(&w->all, w->app.fetch, "warm");
+	downloads_init(&w->all, w->app.fetch);
 	w->all.total = true;
 	status = warm_words(w, argc, argv);
 	interrupted = downloads_run(&w->all, warm_one, w);

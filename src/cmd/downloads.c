@@ -5,27 +5,21 @@
 #include "base/util.h"
 #include "cmd/json.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #define AT_ONCE 16u
 #define AHEAD_MOST 256u /* downloads that begin while an earlier one still runs; each holds a descriptor */
 #define LOOK_MS 200
-#define PLAIN_EVERY_MS 10000 /* the interval of progress lines in a log */
-#define STATS_WIDTH 48 /* columns */
-#define STATS_TEXT 128
 
-void downloads_init(struct downloads *d, struct fetch *f, const char *command)
+void downloads_init(struct downloads *d, struct fetch *f)
 {
-	*d = (struct downloads){.fetch = f, .command = command, .lock = PTHREAD_MUTEX_INITIALIZER,
+	*d = (struct downloads){.fetch = f, .lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER};
 }
 
-int downloads_add(struct downloads *d, const char *label, const struct artifact *cands, unsigned n, void *of,
-	struct download **out)
+int downloads_add(struct downloads *d, const struct artifact *cands, unsigned n, void *of)
 {
 	struct download *one;
 
@@ -41,17 +35,13 @@ int downloads_add(struct downloads *d, const char *label, const struct artifact 
 		d->room = room;
 	}
 	one = calloc(1, sizeof(*one) + n * sizeof(*cands));
-	if (!one || !(one->label = strdup(label))) {
-		free(one);
+	if (!one)
 		return -ENOMEM;
-	}
 	one->all = d;
 	one->of = of;
 	one->n = n;
 	memcpy(one->cands, cands, n * sizeof(*cands));
 	d->list[d->n++] = one;
-	if (out)
-		*out = one;
 	return 0;
 }
 
@@ -61,160 +51,11 @@ void downloads_release(struct downloads *d)
 		ticket_unref(d->list[i]->ticket);
 		making_unref(d->list[i]->making);
 		blob_unref(d->list[i]->blob);
-		free(d->list[i]->label);
 		free(d->list[i]);
 	}
 	free(d->list);
 	d->list = NULL;
 	d->n = 0;
-}
-
-/* ---- progress ------------------------------------------------------------------------ */
-
-/* Gets the bytes of a running download, and updates its rate: a mean in which the last seconds count most. False:
- * the download has no bytes yet. */
-static bool measure(struct download *one, uint64_t *have, uint64_t *size)
-{
-	uint64_t now = clock_ms(), ms = one->at ? now - one->at : 0;
-	bool found = false;
-
-	for (unsigned i = 0; i < one->n && !found; i++) {
-		struct key k;
-
-		found = key_of(&k, &one->cands[i]) == 0 && fetch_progress(one->all->fetch, &k, have, size);
-	}
-	if (!found)
-		return false;
-	if (ms >= LOOK_MS / 2 && *have >= one->seen) {
-		double rate = (double)(*have - one->seen) * 1000 / (double)ms;
-
-		one->rate = one->rate > 0 ? one->rate * 0.8 + rate * 0.2 : rate;
-	}
-	if (!one->at || ms >= LOOK_MS / 2) {
-		one->at = now;
-		one->seen = *have;
-	}
-	return true;
-}
-
-static void add_left(double seconds, char *out, size_t n)
-{
-	if (seconds < 60)
-		snprintf(out, n, "%.0f s left", seconds);
-	else if (seconds < 3600)
-		snprintf(out, n, "%.0f min left", seconds / 60);
-	else
-		snprintf(out, n, "%.1f h left", seconds / 3600);
-}
-
-/* Writes the progress of a download: "43 % of 28.1 MB, 3.2 MB/s, 5 s left". */
-static void progress_text(struct download *one, char out[static STATS_TEXT])
-{
-	uint64_t have = 0, size = 0;
-	char rate[24] = "", left[20] = "";
-
-	if (!measure(one, &have, &size)) {
-		snprintf(out, STATS_TEXT, "asking");
-		return;
-	}
-	if (one->rate > 0)
-		snprintf(rate, sizeof(rate), ", %.1f MB/s", one->rate / 1e6);
-	if (size == FETCH_SIZE_UNKNOWN || !size || have > size) {
-		snprintf(out, STATS_TEXT, "%.1f MB%s", (double)have / 1e6, rate);
-		return;
-	}
-	if (one->rate > 0)
-		add_left((double)(size - have) / one->rate, left, sizeof(left));
-	snprintf(out, STATS_TEXT, "%u %% of %.1f MB%s%s%s", (unsigned)(have * 100 / size), (double)size / 1e6,
-		rate, left[0] ? ", " : "", left);
-}
-
-static bool is_running(struct downloads *d, const struct download *one)
-{
-	LOCK_SCOPE(&d->lock);
-
-	return one->begun && !one->done;
-}
-
-static unsigned terminal_width(void)
-{
-	struct winsize w;
-
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > STATS_WIDTH + 16 ? w.ws_col : 80;
-}
-
-static void erase(struct downloads *d)
-{
-	if (d->drawn > 1)
-		fprintf(stderr, "\033[%uA", d->drawn - 1);
-	if (d->drawn)
-		fprintf(stderr, "\r\033[J");
-	d->drawn = 0;
-}
-
-/* Draws a progress line. Cuts the beginning of a long label, because the end of a path identifies the file. */
-static void draw_line(struct downloads *d, const char *label, const char *text, unsigned width)
-{
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-	const char *shown = text_shown(label, true, &room);
-	size_t n = strlen(shown), most = width - STATS_WIDTH - 3;
-
-	fprintf(stderr, "%s%s%s%s%s", d->drawn ? "\n" : "", n > most ? "..." : "",
-		n > most ? shown + n - most + 3 : shown, label[0] ? ": " : "", text);
-	d->drawn++;
-}
-
-static void draw(struct downloads *d)
-{
-	unsigned width = terminal_width(), over;
-	char text[STATS_TEXT];
-	uint64_t bytes;
-
-	erase(d);
-	for (unsigned i = d->told; i < d->begun; i++) {
-		if (!is_running(d, d->list[i]))
-			continue;
-		progress_text(d->list[i], text);
-		draw_line(d, d->list[i]->label, text, width);
-	}
-	pthread_mutex_lock(&d->lock);
-	over = d->over;
-	bytes = d->bytes;
-	pthread_mutex_unlock(&d->lock);
-	if (d->total) {
-		snprintf(text, sizeof(text), "%u of %u files, %.1f MB", over, d->n, (double)bytes / 1e6);
-		draw_line(d, "", text, width);
-	}
-	fflush(stderr);
-}
-
-/* Used without a terminal: prints a line for each long download, every PLAIN_EVERY_MS. */
-static void print_plain(struct downloads *d)
-{
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-	uint64_t now = clock_ms();
-	char text[STATS_TEXT];
-
-	if (now - d->plain < PLAIN_EVERY_MS)
-		return;
-	d->plain = now;
-	for (unsigned i = d->told; i < d->begun; i++) {
-		struct download *one = d->list[i];
-
-		if (!is_running(d, one) || now - one->asked < PLAIN_EVERY_MS / 2)
-			continue;
-		progress_text(one, text);
-		fprintf(stderr, "symfs %s: %s: %s\n", d->command, text_shown(one->label, true, &room), text);
-		buf_clear(&room);
-	}
-}
-
-static void show_progress(struct downloads *d)
-{
-	if (isatty(STDERR_FILENO))
-		draw(d);
-	else
-		print_plain(d);
 }
 
 /* ---- fetching ------------------------------------------------------------------------ */
@@ -269,7 +110,6 @@ static void download_begin(struct download *one)
 	struct fetched now = {.why = ""};
 	int r;
 
-	one->asked = clock_ms();
 	pthread_mutex_lock(&d->lock);
 	one->begun = true;
 	d->running++;
@@ -285,6 +125,17 @@ static void download_begin(struct download *one)
 		download_ready(one, &now);
 	}
 	blob_unref(now.blob);
+}
+
+static void show_progress(struct downloads *d)
+{
+	char total[80] = "";
+
+	pthread_mutex_lock(&d->lock);
+	if (d->total)
+		snprintf(total, sizeof(total), "%u of %u files, %.1f MB", d->over, d->n, (double)d->bytes / 1e6);
+	pthread_mutex_unlock(&d->lock);
+	progress_draw(&d->progress, d->fetch, total);
 }
 
 /* Waits until a download is over, for at most LOOK_MS. Returns the number of running downloads. */
@@ -317,7 +168,7 @@ static void tell(struct downloads *d, bool all, void (*over)(void *ctx, struct d
 	for (; d->told < d->n && (all || is_over(d, d->list[d->told])); d->told++) {
 		struct download *one = d->list[d->told];
 
-		erase(d);
+		progress_erase(&d->progress);
 		over(ctx, one);
 		blob_unref(take(one->blob));
 	}
@@ -355,7 +206,6 @@ bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download 
 	interrupted = 0;
 	sigaction(SIGINT, &act, &was[0]);
 	sigaction(SIGTERM, &act, &was[1]);
-	d->plain = clock_ms();
 	prepare_making(d);
 	while (running || (d->begun < d->n && !interrupted)) {
 		for (; running < AT_ONCE && d->begun < d->n && d->begun - d->told < AHEAD_MOST && !interrupted;

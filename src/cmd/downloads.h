@@ -2,6 +2,7 @@
  * thread that calls downloads_run() may use these functions. Threads of fetch/ deliver answers under `lock`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "cmd/progress.h"
 #include "derive/derive.h"
 #include "fetch/fetch.h"
 
@@ -12,7 +13,6 @@
 /* One file to fetch: the first of the candidates that exists. */
 struct download {
 	void *of;     /* for the caller's own use */
-	char *label;  /* the name of the file in its progress line */
 	bool begun;   /* the file was requested; false: the command was interrupted before the request */
 	/* the answer: these members mean the same as in struct fetched */
 	int r;
@@ -27,16 +27,12 @@ struct download {
 	struct ticket *ticket;
 	struct making *making; /* under lock; of a Breakpad file that no source has */
 	bool done;	   /* under lock */
-	uint64_t seen, at; /* the bytes received at the last measurement; clock_ms() of that measurement */
-	uint64_t asked;	   /* clock_ms() when the download began */
-	double rate;	   /* bytes a second */
 	struct artifact cands[]; /* the candidates; the caller may read them */
 };
 
 struct downloads {
 	/* set by the caller */
 	struct fetch *fetch;
-	const char *command; /* the name of the command in messages, such as "get" */
 	bool total;	     /* the progress ends with a line for all downloads together */
 	/* the caller may read these */
 	struct download **list;
@@ -45,8 +41,7 @@ struct downloads {
 	/* entries allocated for `list`; downloads that began; downloads for which `over` was called */
 	unsigned room, begun, told;
 	struct derive *derive; /* NULL: no Breakpad file is among the files */
-	unsigned drawn; /* lines of progress on the terminal */
-	uint64_t plain; /* clock_ms() when progress was last printed without a terminal */
+	struct progress progress;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under lock */
@@ -54,12 +49,10 @@ struct downloads {
 	uint64_t bytes;
 };
 
-void downloads_init(struct downloads *d, struct fetch *f, const char *command);
+void downloads_init(struct downloads *d, struct fetch *f);
 
-/* Adds a download at the end of the list. 0; -E2BIG: more than DOWNLOADS_MOST; -ENOMEM. `out` may be NULL; *out is
- * valid until downloads_release(). */
-int downloads_add(struct downloads *d, const char *label, const struct artifact *cands, unsigned n, void *of,
-	struct download **out);
+/* Adds a download at the end of the list. 0; -E2BIG: more than DOWNLOADS_MOST; -ENOMEM. */
+int downloads_add(struct downloads *d, const struct artifact *cands, unsigned n, void *of);
 
 /* Fetches all files, 16 at once, and calls `over` for each, in the order of downloads_add(). Handles SIGINT and
  * SIGTERM meanwhile. True: a signal ended the downloads, and `over` was also called for files that were not

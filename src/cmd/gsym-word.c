@@ -151,7 +151,7 @@ static int fetch_what(void *ctx, const struct what *w)
 
 	if (!w->n)
 		return err_set(f->e, -ENOENT, "no layout can mean this path");
-	r = downloads_add(&f->all, f->word, w->files, w->n, NULL, NULL);
+	r = downloads_add(&f->all, w->files, w->n, NULL);
 	return r < 0 ? r : 1;
 }
 
@@ -169,7 +169,7 @@ static int open_fetched(struct gsym_run *run, struct gsym_file *o, const char *w
 	r = app_open(&f->app, &run->args, e);
 	*status = app_exit(r);
 	what.store = f->app.store;
-	downloads_init(&f->all, f->app.fetch, "gsym");
+	downloads_init(&f->all, f->app.fetch);
 	if (r == 0) {
 		r = what_named(&what, word, fetch_what, f, e);
 		*status = what_exit(r);

@@ -5,6 +5,7 @@
 #include "base/view.h"
 #include "cmd/cmd.h"
 #include "cmd/local-files.h"
+#include "cmd/progress.h"
 #include "cmd/symbolicate.h"
 #include "derive/derive.h"
 #include "dump/dump.h"
@@ -170,9 +171,13 @@ static int name_stacks(struct app *app, struct stacks *s, const struct symbolica
 int symbolicate_stacks(struct app *app, const struct symbolicate_input *in, const struct symb_flags *flags)
 {
 	struct stacks s = {0};
+	struct progress progress;
 	struct err e = {0};
-	int r = read_stacks(app, &s, in, &e), status = EXIT_DONE;
+	int r, status = EXIT_DONE;
 
+	progress_start(&progress, app->fetch);
+	r = read_stacks(app, &s, in, &e);
+	progress_stop(&progress);
 	if (r == 0 || s.n_threads) /* stacks without their end are better than none */
 		status = name_stacks(app, &s, in, flags);
 	stacks_release(&s);

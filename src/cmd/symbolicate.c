@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/symbolicate.h"
 #include "base/util.h"
+#include "cmd/progress.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -14,12 +15,17 @@ atomic_bool symbolicate_stopped;
 
 void symbolicate_running(struct symb *s)
 {
+	static struct progress progress;
+
 	atomic_store(&running, s);
 	if (s && atomic_load(&symbolicate_stopped))
 		symb_stop(s);
 	/* A handler on another thread may have the service that was there before, which the caller frees next. */
 	while (atomic_load(&handlers))
 		sched_yield();
+	progress_stop(&progress);
+	if (s)
+		progress_start(&progress, symb_fetch(s));
 }
 
 static void on_signal(int number)

@@ -18,7 +18,7 @@ void symbolicate_end(void);
 /* True since a signal came that ends the command. */
 extern atomic_bool symbolicate_stopped;
 /* symb_stop() is called for this service when the signal comes, or now if it has come. NULL: for none; the caller may
- * free the service then, also if a signal comes meanwhile on another thread. */
+ * free the service then, also if a signal comes meanwhile on another thread. A terminal shows progress until then. */
 void symbolicate_running(struct symb *s);
 
 enum input_kind { INPUT_CORE, INPUT_PROCESS, INPUT_MINIDUMP, INPUT_TEXT };

@@ -84,6 +84,11 @@ void symb_convert_idle(struct symb *s)
 	derive_convert_idle(s->derive);
 }
 
+struct fetch *symb_fetch(const struct symb *s)
+{
+	return s->fetch;
+}
+
 void symb_stop(struct symb *s)
 {
 	atomic_store(&s->stop, true);

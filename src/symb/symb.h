@@ -37,6 +37,7 @@ int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limit
 /* For servers: files that were converted in part for an answer are converted as a whole while no request needs a
  * conversion, and stored for later requests. */
 void symb_convert_idle(struct symb *s);
+struct fetch *symb_fetch(const struct symb *s); /* of symb_new() */
 /* Makes waiting symb_answer() calls end soon, with 503. Any thread, never blocks. */
 void symb_stop(struct symb *s);
 /* Call it when no thread is in symb_answer() any more. NULL is fine. */

@@ -81,8 +81,27 @@ warm "$TMP/core" >"$TMP/out"
   fail "warm names a dead source more than once, or not: $(cat "$TMP/warm.err")"
 upstream_clear "$URL_up"
 
-# ---- a debugger ------------------------------------------------------------------------------------
 rm -r "$NEAR/bin"
+
+# ---- progress ------------------------------------------------------------------------------------
+# A line for a file that takes longer than half a second, on a terminal only, also while stacks are named.
+if command -v script >/dev/null; then
+  upstream_fault "$URL_up" '/*' trickle 20000
+  for line in "get --type elf_code $LIB_ID" "symbolicate $TMP/core"; do
+    rm -rf "$store"
+    SHELL=/bin/sh script -qec "$SYMFS $line --no-default-sources --cache $store --source gdb@$URL_up" /dev/null \
+      </dev/null >"$TMP/out" 2>&1
+    grep -qE ' % of [0-9.]+ MB, [0-9.]+ MB/s(, [0-9]+ s left)?, from gdb@' "$TMP/out" ||
+      fail "no progress of $line: $(cat "$TMP/out")"
+    rm -rf "$store"
+    # shellcheck disable=SC2086 # words
+    "$SYMFS" $line --no-default-sources --cache "$store" --source "gdb@$URL_up" >"$TMP/out" 2>"$TMP/err"
+    grep -q ' % of ' "$TMP/out" "$TMP/err" && fail "progress without a terminal: $(cat "$TMP/out" "$TMP/err")"
+  done
+  upstream_clear "$URL_up"
+fi
+
+# ---- a debugger ------------------------------------------------------------------------------------
 for gone in "$PROG_ID" "$LIB_ID"; do
   # Only the server has them, and the store that the mount fills.
   find "$TMP" -path "$FAR" -prune -o -path "$TMP/store-*" -prune -o -type f -size +1k -print | while read -r file; do

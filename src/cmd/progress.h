@@ -1,0 +1,27 @@
+/* Progress on a terminal: a line on stderr for each download under way, drawn again and again below the cursor.
+ * Without a terminal these functions do nothing. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <pthread.h>
+#include <stdbool.h>
+
+struct fetch;
+
+struct progress {
+	unsigned drawn; /* lines that are on the terminal now */
+	/* of progress_start() */
+	struct fetch *fetch;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t stopped;
+	bool running, stop; /* `stop`: under lock */
+};
+
+/* Draws the downloads that have taken half a second, and a last line `total`, unless it is "". For one thread. */
+void progress_draw(struct progress *p, struct fetch *f, const char *total);
+void progress_erase(struct progress *p);
+
+/* Draws from a thread of its own, until progress_stop(), which erases the lines; the caller prints nothing meanwhile.
+ * progress_stop() does nothing if none was started. */
+void progress_start(struct progress *p, struct fetch *f);
+void progress_stop(struct progress *p);

@@ -118,8 +118,8 @@ int text_symbolicate(struct app_args *args, const char *shown, const struct symb
 	} else if (is_json(text)) {
 		status = -1;
 	} else {
-		fprintf(stderr, "symfs symbolicate: %s: has no stack in a known format; symfs-symbolicate(1) lists "
-			"the formats\n", shown);
+		fprintf(stderr, "symfs symbolicate: %s: has no stack in a known format, or all its frames have "
+			"names; symfs-symbolicate(1) lists the formats\n", shown);
 		status = memchr(text.p, '\0', MIN(text.n, (size_t)4096)) ? EXIT_NO : MAX(print(r), EXIT_NO);
 	}
 	recognized_free(r);

@@ -220,26 +220,17 @@ static int allow_ptr_map(struct landlock *l, char *const *map)
 	return r;
 }
 
-static int allow_roots(struct landlock *l, const struct source *s)
-{
-	struct source_root root;
-	int r = 0;
-
-	for (unsigned i = 1; r == 0 && source_scans(s) && source_root(s, i, &root); i++)
-		r = allow_read(l, root.dir);
-	return r;
-}
-
 static int allow_source(struct landlock *l, const struct source *s)
 {
 	const char *const files[] = {s->o.ca_file, s->o.cert, s->o.key, s->o.netrc};
 	bool look = s->kind->local && (is_below_private(s->shown) || !may_hang(s->shown));
 	int r = look ? allow_read(l, s->shown) : 0;
+	struct source_root root;
 
 	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
 		r = allow_read(l, files[i]);
-	if (r == 0)
-		r = allow_roots(l, s);
+	for (unsigned i = 1; r == 0 && source_scans(s) && source_root(s, i, &root); i++)
+		r = allow_read(l, root.dir);
 	return r == 0 ? allow_ptr_map(l, s->o.ptr_map) : r;
 }
 

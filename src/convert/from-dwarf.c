@@ -3,7 +3,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-dwarf.h"
 #include "base/grow.h"
-#include "base/hash.h"
 #include "base/map.h"
 #include "base/util.h"
 #include "dwarf/batch.h"
@@ -510,52 +509,10 @@ int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct g
 	return r;
 }
 
-/* ---- the names of source files --------------------------------------------------------- */
-
-struct numbers {
-	uint64_t *all;
-	size_t n, room;
-};
-
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void sort_numbers(struct numbers *s)
-{
-	size_t n = 0;
-
-	if (s->n)
-		qsort(s->all, s->n, sizeof(*s->all), compare_numbers);
-	for (size_t i = 0; i < s->n; i++)
-		if (!n || s->all[i] != s->all[n - 1])
-			s->all[n++] = s->all[i];
-	s->n = n;
-}
-
-/* Most units name the same headers, so equal numbers are dropped before there is more room. */
-static int take_source(void *ctx, const char *path)
-{
-	struct numbers *s = ctx;
-
-	if (s->n == s->room) {
-		sort_numbers(s);
-		if (s->n >= DWARF_SOURCES_MOST)
-			return -EFBIG;
-		if (s->n >= s->room / 2 && grow(&s->all, &s->room, s->room, sizeof(*s->all)) < 0)
-			return -ENOMEM;
-	}
-	s->all[s->n++] = hash_mix(path, strlen(path));
-	return 0;
-}
-
-int dwarf_source_numbers(struct span file, const struct gsym_make_opts *o, uint64_t **out, size_t *n, struct err *e)
+int dwarf_sources(struct span file, const struct gsym_make_opts *o, int (*each)(void *ctx, const char *path),
+	void *ctx, struct err *e)
 {
 	struct job j = {.o = o, .finding = PTHREAD_MUTEX_INITIALIZER};
-	struct numbers s = {0};
 	struct image m;
 	int r = image_open(&m, file, e);
 
@@ -563,14 +520,11 @@ int dwarf_source_numbers(struct span file, const struct gsym_make_opts *o, uint6
 		return r;
 	r = open_files(&j, &m, e);
 	if (r == 0) {
-		r = dwarf_each_source(&j.file, take_source, &s);
+		r = dwarf_each_source(&j.file, each, ctx);
 		if (r < 0)
 			err_set(e, r, "%s", err_text(r));
 	}
 	dwarf_close(&j.file);
 	dwarf_close(&j.alt);
-	sort_numbers(&s);
-	*out = s.all;
-	*n = s.n;
 	return r;
 }

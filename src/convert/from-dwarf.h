@@ -41,8 +41,7 @@ struct dwarf_told {
 int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct gsym_make_opts *o,
 	struct strays *strays, struct dwarf_told *out, struct err *e);
 
-/* The source files that an object file names, as hash_mix() of their absolute paths, sorted. Of `o` only `find` is
- * used. The caller frees *out, also on error. 0, also without debug information; errors as those of
- * gsym_from_dwarf(); -EFBIG: more than DWARF_SOURCES_MOST; -ENOMSG: not an object file. */
-#define DWARF_SOURCES_MOST (1u << 20)
-int dwarf_source_numbers(struct span file, const struct gsym_make_opts *o, uint64_t **out, size_t *n, struct err *e);
+/* dwarf_each_source() for an object file; of `o` only `find` is used. 0, also without debug information; errors as
+ * those of gsym_from_dwarf() and dwarf_each_source(); -ENOMSG: not an object file. */
+int dwarf_sources(struct span file, const struct gsym_make_opts *o, int (*each)(void *ctx, const char *path),
+	void *ctx, struct err *e);

@@ -2,6 +2,7 @@
  * (convert/worker.h). It is a program of its own so that it loads few libraries, and starts in a few milliseconds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/util.h"
 #include "base/write.h"
@@ -188,19 +189,45 @@ static int convert(struct work *o, struct span file, struct err *e)
 	return r < 0 ? r : write_made(o, w, &made, file, e);
 }
 
+struct numbers {
+	uint64_t *all;
+	size_t n;
+};
+
+static void sort_numbers(struct numbers *s)
+{
+	size_t n = 0;
+
+	if (s->n)
+		qsort(s->all, s->n, sizeof(*s->all), compare_ids);
+	for (size_t i = 0; i < s->n; i++)
+		if (!n || s->all[i] != s->all[n - 1])
+			s->all[n++] = s->all[i];
+	s->n = n;
+}
+
+/* Most units name the same headers, so equal numbers are dropped when there is no more room. */
+static int take_source(void *ctx, const char *path)
+{
+	struct numbers *s = ctx;
+
+	if (s->n == WORK_SOURCES_MOST)
+		sort_numbers(s);
+	if (s->n == WORK_SOURCES_MOST)
+		return -EFBIG;
+	s->all[s->n++] = hash_mix(path, strlen(path));
+	return 0;
+}
+
 static int list_sources(struct work *o, struct span file, struct err *e)
 {
 	struct gsym_make_opts opts = {.find = find, .ctx = o};
-	uint64_t *all = NULL;
-	size_t n = 0;
-	int r = dwarf_source_numbers(file, &opts, &all, &n, e);
-
-	if (r == 0) {
-		r = write_all(WORKER_OUT, all, n * sizeof(*all));
-		if (r < 0)
-			err_set(e, r, "%s", err_text(r));
-	}
-	free(all);
+	struct numbers s = {.all = malloc(WORK_SOURCES_MOST * sizeof(*s.all))};
+	int r = s.all ? dwarf_sources(file, &opts, take_source, &s, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
+	sort_numbers(&s);
+	if (r == 0 && write_all(WORKER_OUT, s.all, s.n * sizeof(*s.all)) < 0)
+		r = err_set(e, -EIO, "%s", err_text(EIO));
+	free(s.all);
 	return r;
 }
 

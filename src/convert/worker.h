@@ -41,9 +41,11 @@ enum gsym_work_form {
 	GSYM_WORK_LENIENT, /* as GSYM_WORK_ELIOT, but without `strict` */
 	GSYM_WORK_SYM, /* not GSYM, but a Breakpad file without STACK records (to-breakpad.h) */
 	GSYM_WORK_ASKED, /* as GSYM_WORK_ELIOT, for a few addresses of a Breakpad file: `asked` */
-	GSYM_WORK_SOURCES, /* not GSYM, but numbers of source files: dwarf_source_numbers() */
+	GSYM_WORK_SOURCES, /* not GSYM, but hash_mix() of each path of dwarf_sources(), at most WORK_SOURCES_MOST */
 	GSYM_WORK_PARTIAL  /* a few addresses of a PDB: partial-work.h */
 };
+
+#define WORK_SOURCES_MOST (1u << 20)
 
 struct gsym_work {
 	const char *program; /* NULL: `convert` of libexec */

@@ -41,20 +41,16 @@ static int tell(struct naming *n, const char *first, const char *second, const c
 /* The name in a unit's first entry is not always in its line table. */
 static int tell_unit(struct naming *n, const struct dwarf_unit *u)
 {
+	const char *first, *second, *name;
 	struct dwarf_die d;
-	const char *name = dwarf_die_at(u, u->head->first, &d) && die_has(&d, AT_NAME) ? dwarf_text(u, &d.v[AT_NAME])
-										       : NULL;
+	int r = 0;
 
-	return name && u->tag != DW_TAG_partial_unit ? tell(n, name[0] == '/' ? "" : u->comp_dir, "", name) : 0;
-}
-
-static int tell_lines(struct naming *n, const struct dwarf_unit *u)
-{
-	const char *first, *second;
-	int r;
-
-	if (!u->has_lines || (n->lines.opened && n->lines.at == u->lines && n->lines.comp_dir == u->comp_dir))
-		return 0;
+	if (u->tag != DW_TAG_partial_unit && dwarf_die_at(u, u->head->first, &d) && die_has(&d, AT_NAME) &&
+		(name = dwarf_text(u, &d.v[AT_NAME])))
+		r = tell(n, name[0] == '/' ? "" : u->comp_dir, "", name);
+	if (r < 0 || !u->has_lines ||
+		(n->lines.opened && n->lines.at == u->lines && n->lines.comp_dir == u->comp_dir))
+		return r;
 	r = dwarf_lines_open(&n->lines, u);
 	for (size_t i = 0; r == 0 && i < n->lines.n_files; i++) {
 		const struct dwarf_line_file *f = dwarf_line_file(&n->lines, i);
@@ -79,8 +75,6 @@ int dwarf_each_source(const struct dwarf_file *f, int (*each)(void *ctx, const c
 		r = dwarf_unit_open(&u, &reader, f, &f->units[i], NULL);
 		if (r == 0) {
 			r = tell_unit(&n, &u);
-			if (r == 0)
-				r = tell_lines(&n, &u);
 			dwarf_unit_close(&u);
 		}
 		r = r == -EBADMSG ? 0 : r;

@@ -107,6 +107,15 @@ struct dir_thread {
 #define REFUSED_SLOTS 32
 #define REFUSED_MS 10000 /* the least time between two log lines about refusals of one source */
 
+/* The source files that a build names. Kept for a while, because a better debug file may come. */
+#define BUILD_NAMES_MOST 8
+struct build_names {
+	uint64_t until; /* clock_ms() */
+	char id[CODE_ID_MAX + 1];
+	uint64_t *all; /* scan_name_number() of each */
+	size_t n;
+};
+
 struct fetch {
 	/* constant */
 	struct store *store;	 /* the caller's */
@@ -143,7 +152,7 @@ struct fetch {
 	unsigned members_busy;	     /* archives that are being unpacked; under members_lock */
 
 	pthread_mutex_t names_lock; /* of one thread, which reads which source files a build has */
-	struct build_names *names;  /* those read last; NULL: none so far; under names_lock */
+	struct build_names names[BUILD_NAMES_MOST]; /* under names_lock */
 
 	pthread_mutex_t embedded_lock; /* the thread that unpacks a source of a Portable PDB */
 
@@ -202,9 +211,7 @@ int tree_names_source(struct fetch *f, const struct source *s, const struct key 
  * such file, or it may not be shown: `why` has the reason, if there is one. (lookers) */
 int tree_open_source(const struct source *s, const char *path, int *fd, struct buf *full, char why[static 200]);
 #define TREE_SOURCE_MOST (64u << 20) /* bytes of a source file out of an archive */
-int tree_debug_key(const char *build_id, struct artifact *a, struct key *k); /* 0, -EINVAL */
-struct build_names;
-void tree_names_free(struct build_names *all);
+void tree_names_release(struct fetch *f);
 
 /* seen.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
  * source and URL. */
@@ -348,8 +355,6 @@ int member_open(struct fetch *f, int fd, const struct scan_found *at, uint64_t m
 void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; `so` NULL: ends all */
 /* scan_find() in the tree of a source. -EHOSTUNREACH: no source has the tree any more, or the tree cannot be
  * walked. */
-int trees_find_name(struct fetch *f, const struct source *s, const char *path, const char *near,
-	struct scan_found *out); /* as scan_find_name() */
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
 	struct scan_found *out);
 /* Calls `each` with the keys of files found so far, until `each` returns non-zero; returns that value. `each` must

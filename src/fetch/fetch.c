@@ -174,7 +174,7 @@ int fetch_free(struct fetch *f)
 	pthread_cond_destroy(&f->members_free);
 	pthread_mutex_destroy(&f->embedded_lock);
 	pthread_mutex_destroy(&f->names_lock);
-	tree_names_free(f->names);
+	tree_names_release(f);
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

@@ -308,27 +308,16 @@ static int find_in_tree(struct look *l)
 /* Finds a source that the debug file of its build names: below the roots, or in an archive. */
 static int find_source(struct look *l)
 {
-	_cleanup_free_ struct scan_found *at = malloc(sizeof(*at));
 	_cleanup_buf_ struct buf full = BUF_UP_TO(8192);
-	_cleanup_close_ int fd = -1;
 	struct blob_facts facts = {.fetched = clock_wall()};
-	char near[PATH_MAX] = "";
-	struct artifact debug;
-	struct key k;
-	int r = at ? tree_open_source(l->s, l->k->name, &fd, &full, l->why) : -ENOMEM;
+	int fd, r = tree_open_source(l->s, l->k->name, &fd, &full, l->why);
 
-	if (r == 0) {
-		snprintf(l->why, 200, "%.190s", buf_text(&full));
-		snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
-		snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
-		return blob_of_file(l->out, take_fd(&fd), buf_text(&full), &facts);
-	}
-	if (r != -ENOENT)
-		return r;
-	if (tree_debug_key(l->k->id, &debug, &k) == 0 && trees_find(l->f, l->s, &k, 0, at) == 0)
-		snprintf(near, sizeof(near), "%s", at->path);
-	r = trees_find_name(l->f, l->s, l->k->name, near, at);
-	return r < 0 ? r : try_found(l, at);
+	if (r < 0)
+		return r == -ENOENT && !l->why[0] ? find_in_tree(l) : r;
+	snprintf(l->why, 200, "%.190s", buf_text(&full));
+	snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
+	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
+	return blob_of_file(l->out, fd, buf_text(&full), &facts);
 }
 
 bool local_take_better(struct blob **best, struct blob **other, enum filetype t)

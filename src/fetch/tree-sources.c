@@ -8,7 +8,6 @@
 #include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "convert/from-dwarf.h"
 #include "convert/worker.h"
 #include "fetch/fetch-private.h"
 
@@ -19,44 +18,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BUILDS_MOST 8	   /* builds whose names are kept */
-#define KEEP_MS 600000	   /* how long, because a better debug file may come */
-#define KEEP_NONE_MS 30000 /* of a debug file that names none, or is broken */
+#define KEEP_MS 600000	   /* how long the names of a build are kept */
+#define KEEP_NONE_MS 30000 /* if the debug file names none, or is broken */
 #define SECONDS 30	   /* of processor time for one debug file */
 
-struct build_names {
-	struct build_names *next;
-	uint64_t until; /* clock_ms() */
-	char id[CODE_ID_MAX + 1];
-	uint64_t *all; /* dwarf_source_numbers() */
-	size_t n;
-};
-
-static void names_free(struct build_names *b)
+void tree_names_release(struct fetch *f)
 {
-	if (b)
-		free(b->all);
-	free(b);
-}
-
-void tree_names_free(struct build_names *all)
-{
-	while (all) {
-		struct build_names *next = all->next;
-
-		names_free(all);
-		all = next;
-	}
+	for (unsigned i = 0; i < BUILD_NAMES_MOST; i++)
+		free(f->names[i].all);
 }
 
 /* ---- the debug file ------------------------------------------------------------------ */
-
-int tree_debug_key(const char *build_id, struct artifact *a, struct key *k)
-{
-	*a = (struct artifact){.type = FILETYPE_ELF_DEBUG, .m = {.object = OBJECT_ELF}};
-	snprintf(a->m.code_id, sizeof(a->m.code_id), "%s", build_id);
-	return key_of(k, a);
-}
 
 /* Where the names of a build are read from. */
 struct reading {
@@ -70,7 +42,7 @@ static int find_debug(const struct reading *g, const char *build_id, bool stored
 {
 	struct artifact a;
 	struct key k;
-	int r = tree_debug_key(build_id, &a, &k);
+	int r = scan_debug_key(build_id, &a, &k);
 
 	if (r < 0)
 		return -ENOENT;
@@ -88,7 +60,7 @@ static int take_numbers(int fd, struct build_names *b)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	n = (size_t)st.st_size / sizeof(*b->all);
-	if (n > DWARF_SOURCES_MOST)
+	if (n > WORK_SOURCES_MOST)
 		return -EBADMSG;
 	free(b->all);
 	b->n = 0;
@@ -141,7 +113,7 @@ static int read_names(const struct reading *g, const struct blob *debug, struct 
 }
 
 /* Reads the names of a build. 0, also if there are none; -ENOENT: no debug file is there; -EAGAIN. */
-static int names_of(const struct reading *g, struct build_names *b)
+static int names_read(const struct reading *g, struct build_names *b)
 {
 	int worst = -ENOENT;
 
@@ -154,54 +126,32 @@ static int names_of(const struct reading *g, struct build_names *b)
 		if (r == 0 || worst == -ENOENT)
 			worst = r;
 	}
-	b->until = clock_ms() + (b->n ? KEEP_MS : KEEP_NONE_MS);
+	if (worst != -ENOENT && worst != -EAGAIN && worst != -EINTR && worst != -ENOMEM)
+		b->until = clock_ms() + (b->n ? KEEP_MS : KEEP_NONE_MS);
 	return worst;
-}
-
-/* Takes the names of a build out of the list. Frees those that are too old, or too many. NULL: they are not there. */
-static struct build_names *names_take(struct build_names **all, const char *id)
-{
-	struct build_names *found = NULL;
-	unsigned n = 0;
-
-	while (*all) {
-		struct build_names *b = *all;
-
-		if (clock_ms() < b->until && strcmp(b->id, id) != 0 && ++n < BUILDS_MOST) {
-			all = &b->next;
-			continue;
-		}
-		*all = b->next;
-		if (clock_ms() < b->until && strcmp(b->id, id) == 0)
-			found = b;
-		else
-			names_free(b);
-	}
-	return found;
 }
 
 int tree_names_source(struct fetch *f, const struct source *s, const struct key *k, tree_find *find)
 {
 	uint64_t number = scan_name_number(k->name);
-	int r = 0;
 	/* One thread at a time: a debug file can need much memory, and the next thread often wants the same. */
 	LOCK_SCOPE(&f->names_lock);
-	struct build_names *b = names_take(&f->names, k->id);
+	struct build_names *b = f->names;
+	int r = 0;
 
-	if (!b) {
-		b = calloc(1, sizeof(*b));
-		if (!b)
-			return -ENOMEM;
+	for (unsigned i = 0; i < BUILD_NAMES_MOST && strcmp(b->id, k->id) != 0; i++)
+		if (f->names[i].until < b->until || strcmp(f->names[i].id, k->id) == 0)
+			b = &f->names[i];
+	if (strcmp(b->id, k->id) != 0 || b->until < clock_ms()) {
+		free(b->all);
+		*b = (struct build_names){0};
 		snprintf(b->id, sizeof(b->id), "%s", k->id);
-		r = names_of(&(struct reading){f, s, find}, b);
+		r = names_read(&(struct reading){f, s, find}, b);
 	}
-	if (r == -ENOENT || r == -EAGAIN || r == -EINTR || r == -ENOMEM) {
-		names_free(b);
-		return r;
-	}
-	b->next = f->names;
-	f->names = b;
-	return b->n && bsearch(&number, b->all, b->n, sizeof(number), scan_compare_numbers) ? 0 : -ENOENT;
+	for (size_t i = 0; i < b->n; i++)
+		if (b->all[i] == number)
+			return 0;
+	return r == -EAGAIN || r == -EINTR || r == -ENOMEM ? r : -ENOENT;
 }
 
 /* ---- files below the roots ----------------------------------------------------------- */

@@ -167,19 +167,6 @@ int trees_find(struct fetch *f, const struct source *s, const struct key *k, uns
 	return r;
 }
 
-int trees_find_name(struct fetch *f, const struct source *s, const char *path, const char *near,
-	struct scan_found *out)
-{
-	struct tree *t = tree_take(f, s);
-	int r;
-
-	if (!t)
-		return -EHOSTUNREACH;
-	r = scan_find_name(t->scan, path, near, out);
-	tree_give(f, t);
-	return r;
-}
-
 void trees_state(struct fetch *f, const struct source *s, char out[static 240])
 {
 	struct tree *t = tree_take(f, s);

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "layout/name.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -146,37 +147,22 @@ static void find_symbol(struct route *out)
 
 /* ---- paths -------------------------------------------------------------------------- */
 
-/* Whether the components lead to a place above the first one. */
-static bool leads_up(const char *path)
-{
-	int depth = 0;
-
-	for (const char *p = path; *p && depth >= 0; p += strcspn(p, "/"), p += strspn(p, "/")) {
-		size_t n = strcspn(p, "/");
-
-		if (n == 2 && memcmp(p, "..", 2) == 0)
-			depth--;
-		else if (n != 1 || *p != '.')
-			depth++;
-	}
-	return depth < 0;
-}
-
 /* Compilers name "/usr/src/a/../b.c" and "/usr/src//b.c". Resolves such parts of a source's path, as the kernel does
- * in a mount. */
+ * in a mount, unless the path leads up and out. */
 static void clean_source(char *path)
 {
 	bool by_source = strncasecmp(path, "source/", 7) == 0;
 	char *rest = by_source ? strchr(path + 7, '/') : strcasestr(path, "/source/");
-	_cleanup_free_ char *clean = NULL;
+	_cleanup_free_ char *marked = NULL, *clean = NULL;
 
 	if (!rest || (!by_source && strncasecmp(path, "buildid/", 8) != 0 &&
 			strncasecmp(path, "debuginfod/", 11) != 0))
 		return;
 	rest += by_source ? 0 : 7;
-	clean = leads_up(rest + strspn(rest, "/")) ? NULL : path_absolute(rest);
-	if (clean && clean[1] && strlen(clean) < strlen(rest))
-		memcpy(rest, clean, strlen(clean) + 1);
+	/* No path has the control character: route_decode() refuses it. */
+	clean = asprintf(&marked, "/\1%s", rest) < 0 ? NULL : path_absolute(marked);
+	if (clean && strncmp(clean, "/\1/", 3) == 0 && strlen(clean + 2) < strlen(rest))
+		memcpy(rest, clean + 2, strlen(clean + 2) + 1);
 }
 
 static enum route_what what_of(const struct tree_hit *hit)

@@ -33,7 +33,7 @@ struct members {
 	struct unarchive_member m; /* the present member */
 	struct copy copy;
 	struct buf out, keys; /* the text for all members; for the present member */
-	struct buf names;     /* as scan_file.names, not sorted yet */
+	struct buf names;     /* the digits of members without keys, not sorted yet */
 	uint32_t n;	      /* members with keys */
 	bool faulty;	      /* a line in the log says why */
 };
@@ -199,17 +199,6 @@ static int identify_copy(struct members *a)
 	return r == 0 && a->keys.n ? put_member(a, a->copy.size) : r;
 }
 
-/* Adds the name of a member that is not a symbol file. */
-static int put_name(struct members *a)
-{
-	uint64_t number;
-
-	if (a->m.raw || !a->m.name[0])
-		return 0;
-	number = scan_name_number(a->m.name);
-	return buf_add(&a->names, &number, sizeof(number));
-}
-
 /* Identifies the present member by its first bytes, or by all of it. 0; -errno: trouble. */
 static int take_member(struct members *a)
 {
@@ -237,7 +226,8 @@ static int take_member(struct members *a)
 		else
 			r = identify_copy(a);
 	}
-	if (a->n == before && put_name(a) == -ENOMEM)
+	if (a->n == before && !a->m.raw && a->m.name[0] && buf_addf(&a->names, "%s%0*" PRIx64, a->names.n ? "" : "n",
+			NAME_DIGITS, scan_name_number(a->m.name) >> (64 - 4 * NAME_DIGITS)) == -ENOMEM)
 		return -ENOMEM;
 	return is_trouble(r) ? r : 0;
 }
@@ -277,7 +267,8 @@ static int take_members(struct members *a, int fd, uint64_t size)
 	return trouble;
 }
 
-int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, struct scan_file *out)
+int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
+	enum scan_kind *kind)
 {
 	struct members *a = calloc(1, sizeof(*a));
 	int r;
@@ -286,21 +277,21 @@ int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, struc
 		return -ENOMEM;
 	*a = (struct members){.s = s, .shown = shown, .copy = {.fd = -1}, .out = BUF_UP_TO(SCAN_KEYS_TEXT),
 		.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * (KEY_TEXT + WORTH_TEXT)),
-		.names = BUF_UP_TO(UNARCHIVE_MEMBERS_MOST * sizeof(*out->names))};
+		.names = BUF_UP_TO(SCAN_KEYS_TEXT)};
 	r = take_members(a, fd, size);
 	unarchive_close(a->from);
+	if (r == 0 && a->names.n) {
+		qsort(a->names.p + 1, a->names.n / NAME_DIGITS, NAME_DIGITS, compare_names);
+		r = buf_addf(&a->names, "\n%s", buf_text(&a->out));
+	}
 	if (r == 0) {
-		out->keys = a->out.n ? buf_take(&a->out, NULL) : NULL;
-		out->members = a->n;
-		out->n_names = a->names.n / sizeof(*out->names);
-		out->names = out->n_names ? (uint64_t *)(void *)buf_take(&a->names, NULL) : NULL;
-		if (out->names)
-			qsort(out->names, out->n_names, sizeof(*out->names), scan_compare_numbers);
-		out->kind = SCAN_ARCHIVE;
+		*keys = a->out.n || a->names.n ? buf_take(a->names.n ? &a->names : &a->out, NULL) : NULL;
+		*members = a->n;
+		*kind = SCAN_ARCHIVE;
 		atomic_store(&s->trouble, 0);
 	}
 	if (a->faulty)
-		out->kind = SCAN_ARCHIVE_FAULTY;
+		*kind = SCAN_ARCHIVE_FAULTY;
 	buf_release(&a->out);
 	buf_release(&a->keys);
 	buf_release(&a->names);

@@ -23,7 +23,9 @@
 struct order {
 	const struct scan_dir *dir;
 	struct scan_file *file;
-	struct scan_file found; /* `kind` SCAN_PLAIN: it could not be read, and the log does not say why */
+	char *keys;
+	uint32_t members;
+	enum scan_kind kind; /* SCAN_PLAIN: it could not be read, and the log does not say why */
 	int r;
 };
 
@@ -70,7 +72,7 @@ static void carry_out(struct scan *s, struct order *o)
 	if (o->r == 0)
 		o->r = buf_addf(&shown, "%s/%s%s%s", s->path, o->dir->path, *o->dir->path ? "/" : "", o->file->name);
 	if (o->r == 0)
-		o->r = archive_keys(s, fd, o->file->size, buf_text(&shown), &o->found);
+		o->r = archive_keys(s, fd, o->file->size, buf_text(&shown), &o->keys, &o->members, &o->kind);
 }
 
 /* ---- readers ------------------------------------------------------------------------- */
@@ -130,8 +132,8 @@ static unsigned start_readers(struct reader_pool *p, pthread_t threads[static RE
 /* Only the scan thread changes files, so only it calls this. */
 static void take_result(struct scan *s, struct order *o)
 {
-	struct scan_file *f = &o->found;
-	bool too_many = s->files + s->members + f->members > s->most;
+	bool too_many = s->files + s->members + o->members > s->most || s->names > SCAN_NAMES;
+	size_t names;
 	LOCK_SCOPE(&s->lock);
 
 	s->archives_new--;
@@ -142,26 +144,21 @@ static void take_result(struct scan *s, struct order *o)
 	if (o->r < 0 && o->r != -EPERM && !s->again_ms)
 		s->again_ms = clock_ms() + AGAIN_MS;
 	if (o->r == 0 && too_many) {
-		log_warn("%s/%s: left out: more than a million files", o->dir->path, o->file->name);
-		f->kind = SCAN_ARCHIVE_FAULTY;
-		free(take(f->keys));
-		f->members = 0;
-	}
-	if (s->names + f->n_names > SCAN_NAMES) {
-		log_warn("%s/%s: sources in it are not found: the archives have more than 4 million other files",
+		log_warn("%s/%s: left out: more than a million files, or four million members",
 			o->dir->path, o->file->name);
-		free(take(f->names));
-		f->n_names = 0;
+		o->kind = SCAN_ARCHIVE_FAULTY;
+		free(o->keys);
+		o->keys = NULL;
+		o->members = 0;
 	}
-	o->file->keys = take(f->keys);
-	o->file->members = f->members;
-	o->file->names = take(f->names);
-	o->file->n_names = f->n_names;
-	o->file->kind = f->kind;
-	s->members += f->members;
-	s->names += f->n_names;
-	s->archives_read += f->kind != SCAN_PLAIN;
-	s->archives_faulty += f->kind == SCAN_ARCHIVE_FAULTY;
+	o->file->keys = take(o->keys);
+	o->file->members = o->members;
+	o->file->kind = o->kind;
+	s->members += o->members;
+	names_of(o->file, &names);
+	s->names += names;
+	s->archives_read += o->kind != SCAN_PLAIN;
+	s->archives_faulty += o->kind == SCAN_ARCHIVE_FAULTY;
 }
 
 /* Takes the results as they come, until all readers have ended. */

@@ -15,17 +15,12 @@
 
 /* ---- files and directories ---------------------------------------------------------- */
 
-void file_release(struct scan_file *f)
-{
-	free(f->name);
-	free(f->keys);
-	free(f->names);
-}
-
 void files_free(struct scan_file *files, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		file_release(&files[i]);
+	for (size_t i = 0; i < n; i++) {
+		free(files[i].name);
+		free(files[i].keys);
+	}
 	free(files);
 }
 
@@ -216,10 +211,6 @@ int look_at(const struct scan *s, const struct scan_dir *before, const struct sc
 	if (is_same(known, st)) {
 		out->keys = known->keys ? strdup(known->keys) : NULL;
 		out->members = known->members;
-		out->names = known->n_names ? malloc(known->n_names * sizeof(*out->names)) : NULL;
-		out->n_names = out->names ? known->n_names : 0;
-		if (out->names)
-			memcpy(out->names, known->names, out->n_names * sizeof(*out->names));
 		out->kind = known->kind;
 	} else if (keys_of(s, dir, before->path, name, out) < 0) {
 		out->mtime = -1;

@@ -1,4 +1,4 @@
-/* The keys of a file as text: one on each line, after the worth of the file. And the numbers of members' names. */
+/* The keys of a file as text: one on each line, after the worth of the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/path.h"
@@ -51,12 +51,7 @@ int add_slices(struct view *v, const char *name, struct buf *out)
 	return r;
 }
 
-int scan_compare_numbers(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+/* ---- names of members without keys ---------------------------------------------------- */
 
 uint64_t scan_name_number(const char *name)
 {
@@ -66,4 +61,24 @@ uint64_t scan_name_number(const char *name)
 		full = NULL;
 	path = full ? path_absolute(full) : NULL;
 	return path ? hash_mix(path, strlen(path)) : 0;
+}
+
+const char *names_of(const struct scan_file *f, size_t *n)
+{
+	bool has = (f->kind == SCAN_ARCHIVE || f->kind == SCAN_ARCHIVE_FAULTY) && f->keys && *f->keys == 'n';
+
+	*n = has ? (strcspn(f->keys, "\n") - 1) / NAME_DIGITS : 0;
+	return has ? f->keys + 1 : NULL;
+}
+
+int compare_names(const void *a, const void *b)
+{
+	return memcmp(a, b, NAME_DIGITS);
+}
+
+int scan_debug_key(const char *build_id, struct artifact *a, struct key *k)
+{
+	*a = (struct artifact){.type = FILETYPE_ELF_DEBUG, .m = {.object = OBJECT_ELF}};
+	snprintf(a->m.code_id, sizeof(a->m.code_id), "%s", build_id);
+	return key_of(k, a);
 }

@@ -1,7 +1,6 @@
 /* Reads and writes the memory file of a scanned tree: a text file that lists the tree's files as of the last walk. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
@@ -19,25 +18,9 @@
 static const char kind_letters[] = {
 	[SCAN_PLAIN] = 'f', [SCAN_ARCHIVE_NEW] = 0, [SCAN_ARCHIVE] = 'a', [SCAN_ARCHIVE_FAULTY] = 'b'};
 
-/* Writes the line of an archive's names, "n DIGITS", in this machine's byte order. */
-static int names_text(const struct scan_file *f, struct buf *out)
-{
-	size_t n = f->n_names * sizeof(*f->names);
-	int r = n ? buf_reserve(out, 2 * n + 3) : 0;
-
-	if (n && r == 0) {
-		buf_adds(out, "n ");
-		hex_print((const uint8_t *)f->names, n, out->p + out->n);
-		out->n += 2 * n;
-		r = buf_adds(out, "\n");
-	}
-	return r;
-}
-
 /* Writes a line "d PATH" for each directory, followed by its files. A file has a line "f INO SIZE MTIME
  * NAME" (of an archive with the letter a or b), and a line "k WORTH TAB KEY" for each of its keys. In an archive, a
- * line "k TAB NTH SIZE NAME" for each member comes before the keys of the member. A line of names
- * follows the line of an archive. */
+ * line "k TAB NTH SIZE NAME" for each member comes before the keys of the member; a line "k nDIGITS" may be first. */
 static int memory_text(const struct scan *s, struct buf *out)
 {
 	int r = buf_adds(out, MEMORY_FIRST);
@@ -54,8 +37,6 @@ static int memory_text(const struct scan *s, struct buf *out)
 				continue;
 			r = buf_addf(out, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", kind_letters[f->kind],
 				f->ino, f->size, f->mtime, f->name);
-			if (r == 0)
-				r = names_text(f, out);
 			for (; r == 0 && p && *p; p += strcspn(p, "\n") + 1)
 				r = buf_addf(out, "k %.*s\n", (int)strcspn(p, "\n"), p);
 		}
@@ -158,16 +139,6 @@ static int recall_file(struct recalling *c, enum scan_kind kind, const char *tex
 	return r;
 }
 
-static int recall_names(struct scan_file *f, const char *digits)
-{
-	size_t n = strlen(digits) / (2 * sizeof(*f->names));
-
-	free(f->names);
-	f->names = malloc(n * sizeof(*f->names));
-	f->n_names = f->names ? n : 0;
-	return !f->names ? -ENOMEM : hex_read(digits, 2 * n * sizeof(*f->names), (uint8_t *)f->names);
-}
-
 static int recall_line(struct recalling *c, char *line)
 {
 	if (line[0] && line[1] == ' ') {
@@ -176,8 +147,6 @@ static int recall_line(struct recalling *c, char *line)
 		for (unsigned i = 0; c->n && i < ARRAY_SIZE(kind_letters); i++)
 			if (line[0] == kind_letters[i])
 				return recall_file(c, i, line + 2);
-		if (line[0] == 'n' && c->in.n)
-			return recall_names(&c->in.files[c->in.n - 1], line + 2);
 		if (line[0] == 'k' && c->in.n)
 			return buf_addf(&c->keys, "%s\n", line + 2);
 	}

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 
 #define SLICES_MOST 64u
-#define SCAN_NAMES (4u << 20) /* names of members that are not symbol files */
+#define SCAN_NAMES (4u << 20)  /* names of members without keys, of all archives */
+#define NAME_DIGITS 12	       /* of the number of such a name */
 #define SCAN_KEYS_TEXT (32u << 20) /* bytes of the keys of one file */
 
 enum scan_kind {
@@ -27,11 +28,9 @@ struct scan_file {
 	enum scan_kind kind;
 	uint32_t members; /* of an archive: the members that have keys */
 	/* "WORTH TAB KEY", each with a line end after it; NULL: the file has no key. Of an archive: "TAB NTH SIZE
-	 * NAME" for a member, and then its keys. */
+	 * NAME" for a member, and then its keys; before them a line "n" with the digits of all members without keys,
+	 * sorted: they may be sources. */
 	char *keys;
-	/* Of an archive: scan_name_number() of the members that are not symbol files, sorted. They may be sources. */
-	uint64_t *names;
-	size_t n_names;
 };
 
 struct scan_dir {
@@ -94,7 +93,7 @@ struct scan {
 	pthread_mutex_t lock;
 	uint64_t files; /* number of files in all directories */
 	uint64_t members; /* number of members with keys in all archives */
-	uint64_t names;   /* the sum of n_names of all archives */
+	uint64_t names;   /* of members without keys in all archives */
 	struct scan_dir **dirs;
 	size_t n_dirs, room;
 	struct scan_ref *refs; /* the index, sorted by compare_refs() */
@@ -107,7 +106,6 @@ struct scan {
 
 /* ---- file.c: files, directories, and what a file is ---------------------------------- */
 
-void file_release(struct scan_file *f);
 void files_free(struct scan_file *files, size_t n);
 void dir_release(struct scan_dir *d);
 void dir_free(struct scan_dir *d);
@@ -148,15 +146,20 @@ int add_slices(struct view *v, const char *name, struct buf *out);
 /* Reads a line of a file's `keys`, of n bytes. `w` may be NULL. 0, -EINVAL. */
 int known_key(const char *line, size_t n, struct key *k, struct worth *w);
 
+/* The digits of the names of an archive's members without keys, and their number. */
+const char *names_of(const struct scan_file *f, size_t *n);
+int compare_names(const void *a, const void *b); /* orders them */
+
 /* ---- archive.c ------------------------------------------------------------------------ */
 
 /* Whether the file is an archive that the scan looks into. */
 bool archive_is(struct view *v, const char *name);
-/* Reads the keys and names of an archive's members. `shown` is the path for the log. 0: `keys`, `members`, `names`
- * and `n_names` of *out are set, and `kind` to SCAN_ARCHIVE or, after a line in the log, to SCAN_ARCHIVE_FAULTY.
- * -errno: trouble of this machine, or the scan is to end; then the archive must be read again. `kind` is
- * SCAN_ARCHIVE_FAULTY if the log has the trouble, or else is left as it is. */
-int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, struct scan_file *out);
+/* Reads the keys of an archive's members. `shown` is the path for the log. 0: *keys (NULL: no keys) and *members are
+ * set, and *kind to SCAN_ARCHIVE or, after a line in the log, to SCAN_ARCHIVE_FAULTY. -errno: trouble of this
+ * machine, or the scan is to end; then the archive must be read again. *kind is SCAN_ARCHIVE_FAULTY if the log has
+ * the trouble, or else is left as it is. */
+int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
+	enum scan_kind *kind);
 
 /* ---- archives.c ----------------------------------------------------------------------- */
 

@@ -230,28 +230,19 @@ static void take_member(const struct scan_ref *r, struct scan_found *out)
 	out->name[n] = '\0';
 }
 
-int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out)
+static int path_of(const struct scan_dir *d, const struct scan_file *f, char out[static PATH_MAX])
 {
-	uint64_t number = key_number(k);
-	size_t at;
-	LOCK_SCOPE(&s->lock);
+	int n = snprintf(out, PATH_MAX, "%s%s%s", d->path, *d->path ? "/" : "", f->name);
 
-	at = index_from(s, number);
-	if (nth < s->n_refs - at && s->refs[at + nth].number == number) {
-		const struct scan_ref *r = &s->refs[at + nth];
-		int n = snprintf(out->path, sizeof(out->path), "%s%s%s", r->dir->path, *r->dir->path ? "/" : "",
-			r->file->name);
-
-		out->ino = r->file->ino;
-		out->size = r->file->size;
-		out->mtime = r->file->mtime;
-		take_member(r, out);
-		return n < 0 || (size_t)n >= sizeof(out->path) ? -ENAMETOOLONG : 0;
-	}
-	return s->walked ? -ENOENT : -EAGAIN;
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* ---- names of members ----------------------------------------------------------------- */
+static void take_file(const struct scan_file *f, struct scan_found *out)
+{
+	out->ino = f->ino;
+	out->size = f->size;
+	out->mtime = f->mtime;
+}
 
 static size_t shared_part(const char *a, const char *b)
 {
@@ -262,37 +253,66 @@ static size_t shared_part(const char *a, const char *b)
 	return n;
 }
 
-int scan_find_name(struct scan *s, const char *path, const char *near, struct scan_found *out)
+/* Finds a member by the path of a source file. `near` is the path of the build's debug file. */
+static int find_name(struct scan *s, const char *path, const char *near, struct scan_found *out)
 {
-	uint64_t number = scan_name_number(path);
-	char at[PATH_MAX];
-	bool found = false;
-	size_t most = 0;
-	LOCK_SCOPE(&s->lock);
+	char digits[17], at[PATH_MAX];
+	size_t n, most = 0;
 
+	snprintf(digits, sizeof(digits), "%016" PRIx64, scan_name_number(path));
+	snprintf(out->name, sizeof(out->name), "%s", path);
+	out->member = 0;
+	out->worth = (struct worth){0};
 	for (size_t i = 0; i < s->n_dirs; i++)
 		for (size_t j = 0; j < s->dirs[i]->n; j++) {
 			const struct scan_file *f = &s->dirs[i]->files[j];
-			const char *dir = s->dirs[i]->path;
+			const char *names = names_of(f, &n);
 
-			if (!f->n_names ||
-				!bsearch(&number, f->names, f->n_names, sizeof(number), scan_compare_numbers) ||
-				snprintf(at, sizeof(at), "%s%s%s", dir, *dir ? "/" : "", f->name) >= (int)sizeof(at))
+			if (!names || !bsearch(digits, names, n, NAME_DIGITS, compare_names) ||
+				path_of(s->dirs[i], f, at) < 0 || (out->member && shared_part(at, near) <= most))
 				continue;
-			if (found && shared_part(at, near) <= most)
-				continue;
-			found = true;
+			out->member = SCAN_BY_NAME;
 			most = shared_part(at, near);
-			*out = (struct scan_found){.ino = f->ino, .size = f->size, .mtime = f->mtime,
-				.member = SCAN_BY_NAME};
-			snprintf(out->path, sizeof(out->path), "%s", at);
+			take_file(f, out);
+			memcpy(out->path, at, strlen(at) + 1);
 		}
-	if (found && snprintf(out->name, sizeof(out->name), "%s", path) >= (int)sizeof(out->name))
-		return -ENAMETOOLONG;
-	return found ? 0 : s->walked ? -ENOENT : -EAGAIN;
+	return out->member ? 0 : s->walked ? -ENOENT : -EAGAIN;
 }
 
-/* ---- listings ------------------------------------------------------------------------- */
+static int find_source(struct scan *s, const struct key *k, struct scan_found *out)
+{
+	char near[PATH_MAX] = "";
+	struct artifact a;
+	struct key debug;
+	LOCK_SCOPE(&s->lock);
+
+	if (scan_debug_key(k->id, &a, &debug) == 0) {
+		const struct scan_ref *r = s->refs + index_from(s, key_number(&debug));
+
+		if (r < s->refs + s->n_refs && r->number == key_number(&debug) && path_of(r->dir, r->file, near) < 0)
+			near[0] = '\0';
+	}
+	return find_name(s, k->name, near, out);
+}
+
+int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out)
+{
+	uint64_t number = key_number(k);
+	size_t at;
+
+	if (k->type == FILETYPE_SOURCE)
+		return nth ? -ENOENT : find_source(s, k, out);
+	LOCK_SCOPE(&s->lock);
+	at = index_from(s, number);
+	if (nth < s->n_refs - at && s->refs[at + nth].number == number) {
+		const struct scan_ref *r = &s->refs[at + nth];
+
+		take_file(r->file, out);
+		take_member(r, out);
+		return path_of(r->dir, r->file, out->path);
+	}
+	return s->walked ? -ENOENT : -EAGAIN;
+}
 
 /* In the copy that a listing reads, the entry of each file begins with this struct. The file's keys follow, one on
  * each line. */
@@ -310,15 +330,20 @@ static int copy_known(struct scan *s, struct buf *out)
 	for (size_t i = 0; i < s->n_dirs; i++)
 		for (size_t j = 0; r == 0 && j < s->dirs[i]->n; j++) {
 			const struct scan_file *f = &s->dirs[i]->files[j];
-			struct known head = {f->size, f->keys ? strlen(f->keys) : 0};
+			struct known head = {f->size, 0};
+			const char *keys = f->keys;
+			size_t n;
 
+			if (names_of(f, &n))
+				keys += strcspn(keys, "\n") + 1;
+			head.n = keys ? strlen(keys) : 0;
 			if (!head.n)
 				continue;
 			if (out->n + sizeof(head) + head.n > out->most)
 				return 0;
 			r = buf_add(out, &head, sizeof(head));
 			if (r == 0)
-				r = buf_add(out, f->keys, head.n);
+				r = buf_add(out, keys, head.n);
 		}
 	return r;
 }

@@ -55,15 +55,12 @@ struct scan_found {
 
 /* Finds the nth file with the key. n counts from 0; the best file comes first, a file before an equally good member.
  * 0. -ENOENT: there are no more such files. -EAGAIN: no more were found so far, but the tree is still being walked.
- * -ENAMETOOLONG. */
+ * -ENAMETOOLONG. Of a source file: the member with its path, without a look at the build; of several archives the one
+ * whose path is most like that of the build's debug file. */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out);
-
-/* Finds a member that is not a symbol file, by its name as an absolute path; `member` becomes SCAN_BY_NAME. Of several
- * archives, finds the one whose path shares the most with `near`. Errors as scan_find(). */
-int scan_find_name(struct scan *s, const char *path, const char *near, struct scan_found *out);
 /* A number for the name of a member: "usr/x.c", "/usr/x.c" and "./usr/y/../x.c" have the same. */
 uint64_t scan_name_number(const char *name);
-int scan_compare_numbers(const void *a, const void *b); /* orders such numbers */
+int scan_debug_key(const char *build_id, struct artifact *a, struct key *k); /* of the debug file; 0, -EINVAL */
 
 /* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key can come twice.
  * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */

@@ -162,8 +162,10 @@ static int read_entry(struct scan *s, struct scan_dir *d, int fd, const char *na
 	r = look_at(s, d, memory_dir(s, d->path), fd, name, &st, &f);
 	if (r == 0)
 		r = reading_file(out, &f);
-	if (r < 0)
-		file_release(&f);
+	if (r < 0) {
+		free(f.name);
+		free(f.keys);
+	}
 	return r;
 }
 
@@ -190,6 +192,7 @@ static int read_dir(struct scan *s, struct scan_dir *d, int fd, struct reading *
 /* Adds the directory's files to the numbers of the tree, or with -1 subtracts them. Under `lock`. */
 static void count_files(struct scan *s, const struct scan_dir *d, int sign)
 {
+	size_t names;
 	uint64_t *by_kind[] = {NULL, &s->archives_new, &s->archives_read, &s->archives_read};
 
 	s->files += (uint64_t)sign * d->n;
@@ -197,7 +200,8 @@ static void count_files(struct scan *s, const struct scan_dir *d, int sign)
 		const struct scan_file *f = &d->files[i];
 
 		s->members += (uint64_t)sign * f->members;
-		s->names += (uint64_t)sign * f->n_names;
+		names_of(f, &names);
+		s->names += (uint64_t)sign * names;
 		s->archives_faulty += f->kind == SCAN_ARCHIVE_FAULTY ? (uint64_t)sign : 0;
 		if (by_kind[f->kind])
 			*by_kind[f->kind] += (uint64_t)sign;

@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "convert/embed.h"
+#include "convert/from-dwarf.h"
 #include "convert/make.h"
 #include "convert/object.h"
 #include "unit/gsyms.h"
@@ -59,8 +60,20 @@ static int make(const uint8_t *p, size_t n, unsigned threads, struct buf *out)
 	return 0;
 }
 
+/* The paths of source files have no part that leads up. */
+static int take_source(void *ctx, const char *path)
+{
+	unsigned *left = ctx;
+
+	must(path[0] == '/' && !strstr(path, "/../") && !strstr(path, "//"), "a source that is not a clean path");
+	return --*left ? 0 : -ECANCELED;
+}
+
 FUZZ_TARGET("gsym-dwarf", p, n)
 {
+	struct gsym_make_opts none = {0};
+	struct err e = {0};
+	unsigned left = 100000;
 	struct buf one = BUF_UP_TO(256 << 20), three = BUF_UP_TO(256 << 20);
 	int r;
 
@@ -68,6 +81,8 @@ FUZZ_TARGET("gsym-dwarf", p, n)
 	if (n < 4 || (memcmp(p, "\177ELF", 4) != 0 && memcmp(p, "\317\372\355\376", 4) != 0 &&
 			     memcmp(p, "\376\355\372\316", 4) != 0 && memcmp(p, "MZ", 2) != 0))
 		return 0;
+	r = dwarf_sources((struct span){p, n}, &none, take_source, &left, &e);
+	must(r == 0 || r == -ENOMSG || e.text[0], "an error without words");
 	r = make(p, n, 1, &one);
 	must(make(p, n, 3, &three) == r, "threads make a difference");
 	must(one.n == three.n && !memcmp(buf_text(&one), buf_text(&three), one.n),

@@ -137,7 +137,7 @@ symfs_unserve s
 symfs_umount m
 
 # ---- the next process knows the names of members ---------------------------------------------------------------
-grep -q '^n [0-9a-f]*$' "$TMP"/store-m/scans/* || fail "the names are not remembered"
+grep -q '^k n[0-9a-f]*$' "$TMP"/store-m/scans/* || fail "the names are not remembered"
 symfs_serve t --config "$TMP/conf" --cache "$TMP/store-m"
 id=$(build_id "$TMP/tar/bin/tar")
 [ "$(status_of "$URL_t/buildid/$id/source/usr/src/tar-1.0/tar.c")" = 200 ] || fail "after a restart"

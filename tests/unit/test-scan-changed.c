@@ -100,6 +100,10 @@ static unsigned check_keys(const char *p, uint32_t members)
 		struct key k;
 
 		ck_assert_ptr_nonnull(strchr(p, '\n'));
+		if (!seen && !keys && *p == 'n') { /* names of other members */
+			ck_assert_uint_eq((strcspn(p, "\n") - 1) % NAME_DIGITS, 0);
+			continue;
+		}
 		seen += *p == '\t';
 		if (*p == '\t')
 			continue;
@@ -114,16 +118,14 @@ static unsigned check_keys(const char *p, uint32_t members)
 static unsigned scan_one(struct scan *s, const void *p, size_t n, enum scan_kind *kind)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
-	struct scan_file f = {0};
+	uint32_t members = 0;
+	char *keys = NULL;
 	unsigned found;
 
 	ck_assert_int_eq(write(fd, p, n), (ssize_t)n);
-	ck_assert_int_eq(archive_keys(s, fd, n, "an archive", &f), 0);
-	*kind = f.kind;
-	found = check_keys(f.keys, f.members);
-	for (size_t i = 1; i < f.n_names; i++)
-		ck_assert_uint_le(f.names[i - 1], f.names[i]);
-	file_release(&f);
+	ck_assert_int_eq(archive_keys(s, fd, n, "an archive", &keys, &members, kind), 0);
+	found = check_keys(keys, members);
+	free(keys);
 	close(fd);
 	return found;
 }

@@ -13,8 +13,10 @@ int buf_reserve(struct buf *b, size_t more)
 	size_t need, room;
 	char *p;
 
+	if (b->r < 0)
+		return b->r;
 	if (more > b->most || b->n > b->most - more)
-		return -EFBIG;
+		return b->r = -EFBIG;
 	need = b->n + more + 1;
 	if (need <= b->room)
 		return 0;
@@ -23,7 +25,7 @@ int buf_reserve(struct buf *b, size_t more)
 		room *= 2;
 	p = realloc(b->p, room);
 	if (!p)
-		return -ENOMEM;
+		return b->r = -ENOMEM;
 	b->p = p;
 	b->room = room;
 	return 0;
@@ -52,11 +54,13 @@ int buf_addf(struct buf *b, const char *fmt, ...)
 	va_list ap;
 	int n, r;
 
+	if (b->r < 0)
+		return b->r;
 	va_start(ap, fmt);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (n < 0)
-		return -EINVAL;
+		return b->r = -EINVAL;
 	r = buf_reserve(b, (size_t)n);
 	if (r < 0)
 		return r;
@@ -80,19 +84,25 @@ char *buf_take(struct buf *b, size_t *n)
 		*n = b->n;
 	b->p = NULL;
 	b->n = b->room = 0;
+	b->r = 0;
 	return p;
+}
+
+void buf_cut(struct buf *b, size_t n)
+{
+	b->n = n;
+	b->r = 0;
+	if (b->p)
+		b->p[n] = '\0';
 }
 
 void buf_clear(struct buf *b)
 {
-	b->n = 0;
-	if (b->p)
-		b->p[0] = '\0';
+	buf_cut(b, 0);
 }
 
 void buf_release(struct buf *b)
 {
 	free(b->p);
-	b->p = NULL;
-	b->n = b->room = 0;
+	*b = (struct buf){.most = b->most};
 }

@@ -47,12 +47,11 @@ static int copy_object(struct caller *c, const char *from, const char *to)
 {
 	_cleanup_buf_ struct buf line = BUF_UP_TO(8192);
 	struct call call = {.method = "PUT", .name = to, .text = ""};
-	int r = buf_addf(&line, "x-amz-copy-source: /%s", ((const struct s3_opts *)c->source->own)->bucket);
+	int r;
 
-	if (r == 0)
-		r = s3_prefix(c->source, &line);
-	if (r == 0)
-		r = buf_addf(&line, "/%s", from);
+	buf_addf(&line, "x-amz-copy-source: /%s", ((const struct s3_opts *)c->source->own)->bucket);
+	s3_prefix(c->source, &line);
+	r = buf_addf(&line, "/%s", from);
 	call.header = buf_text(&line);
 	return r == 0 ? call_run(c, &call) : r;
 }

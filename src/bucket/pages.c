@@ -211,19 +211,15 @@ static int listing_page(struct listing *l)
 {
 	_cleanup_buf_ struct buf query = BUF_UP_TO(8192), answer = BUF_UP_TO(LIST_MOST);
 	struct call call = {.answer = &answer};
-	int r = 0;
+	int r;
 
 	if (l->token[0]) {
-		r = buf_adds(&query, "continuation-token=");
-		if (r == 0)
-			r = add_encoded(&query, l->token);
-		if (r == 0)
-			r = buf_adds(&query, "&");
+		buf_adds(&query, "continuation-token=");
+		add_encoded(&query, l->token);
+		buf_adds(&query, "&");
 	}
-	if (r == 0)
-		r = buf_addf(&query, "list-type=2&max-keys=%u&prefix=", l->page);
-	if (r == 0)
-		r = add_prefix(l->c, l->what, &query);
+	buf_addf(&query, "list-type=2&max-keys=%u&prefix=", l->page);
+	r = add_prefix(l->c, l->what, &query);
 	if (r < 0)
 		return r;
 	call.query = buf_text(&query);
@@ -240,10 +236,10 @@ int call_bucket(struct caller *c)
 {
 	_cleanup_buf_ struct buf query = BUF_UP_TO(8192), answer = BUF_UP_TO(LIST_MOST);
 	struct call call = {.answer = &answer};
-	int r = buf_adds(&query, "list-type=2&max-keys=1&prefix=");
+	int r;
 
-	if (r == 0)
-		r = add_prefix(c, "", &query);
+	buf_adds(&query, "list-type=2&max-keys=1&prefix=");
+	r = add_prefix(c, "", &query);
 	call.query = buf_text(&query);
 	return r == 0 ? call_run(c, &call) : r;
 }

@@ -59,9 +59,8 @@ static int add_number(struct buf *out, uint64_t v, unsigned base)
 
 int gsym_address_text(uint64_t addr, struct buf *out)
 {
-	int r = buf_add(out, "0x", 2);
-
-	return r < 0 ? r : add_number(out, addr, 16);
+	buf_add(out, "0x", 2);
+	return add_number(out, addr, 16);
 }
 
 bool gsym_address_of(const char *word, uint64_t *out)
@@ -93,25 +92,21 @@ static int add_frame(struct buf *out, const struct gsym_frame *f, bool fields)
 
 	if (r < 0 || (!fields && !f->dir[0] && !f->base[0] && !f->line))
 		return r;
-	r = buf_adds(out, "@");
-	if (r == 0)
-		r = add_path(out, f->dir, f->base);
-	if (r == 0)
-		r = buf_add(out, ":", 1);
-	return r == 0 ? add_number(out, f->line, 10) : r;
+	buf_adds(out, "@");
+	add_path(out, f->dir, f->base);
+	buf_add(out, ":", 1);
+	return add_number(out, f->line, 10);
 }
 
 int gsym_hit_text(const struct gsym_hit *hit, bool fields, struct buf *out)
 {
-	int r = hit->n ? 0 : buf_adds(out, "-");
-
-	for (unsigned i = 0; r == 0 && i < hit->n; i++) {
+	buf_adds(out, hit->n ? "" : "-");
+	for (unsigned i = 0; i < hit->n; i++) {
 		if (i)
-			r = buf_adds(out, " < ");
-		if (r == 0)
-			r = add_frame(out, &hit->frame[i], fields);
+			buf_adds(out, " < ");
+		add_frame(out, &hit->frame[i], fields);
 	}
-	return r;
+	return out->r;
 }
 
 int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e)

@@ -59,15 +59,13 @@ int bundle_xml(struct buf *out, const char *text)
 static int write_plist(const struct artifact *a, struct buf *out)
 {
 	char uuid[33] = "";
-	int r;
 
 	module_uuid(&a->m, uuid);
-	r = buf_adds(out, BUNDLE_PLIST_HEAD "<dict>\n"
+	buf_adds(out, BUNDLE_PLIST_HEAD "<dict>\n"
 		"\t<key>CFBundleDevelopmentRegion</key>\n\t<string>English</string>\n"
 		"\t<key>CFBundleIdentifier</key>\n\t<string>com.apple.xcode.dsym.");
-	if (r == 0)
-		r = add_escaped(out, a->m.code_file[0] ? a->m.code_file : uuid, in_xml);
-	return r < 0 ? r : buf_adds(out, "</string>\n"
+	add_escaped(out, a->m.code_file[0] ? a->m.code_file : uuid, in_xml);
+	return buf_adds(out, "</string>\n"
 		"\t<key>CFBundleInfoDictionaryVersion</key>\n\t<string>6.0</string>\n"
 		"\t<key>CFBundlePackageType</key>\n\t<string>dSYM</string>\n"
 		"\t<key>CFBundleSignature</key>\n\t<string>????" "</string>\n"
@@ -80,11 +78,11 @@ static int write_plist(const struct artifact *a, struct buf *out)
 
 static int add_pair(struct buf *out, const char *name, const char *value)
 {
-	int r = !value[0] ? 0 : buf_addf(out, "%s\"%s\":\"", out->n > 1 ? "," : "", name);
-
-	if (r == 0 && value[0])
-		r = add_escaped(out, value, in_json);
-	return r == 0 && value[0] ? buf_adds(out, "\"") : r;
+	if (!value[0])
+		return out->r;
+	buf_addf(out, "%s\"%s\":\"", out->n > 1 ? "," : "", name);
+	add_escaped(out, value, in_json);
+	return buf_adds(out, "\"");
 }
 
 /* As Symbolicator's symsorter writes it, without what the file does not say. */
@@ -93,21 +91,19 @@ static int write_meta(const char *name, const struct fetched *f, struct buf *out
 	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
 	struct view v = view_of_fd(blob_fd(f->blob), blob_size(f->blob));
 	bool known;
-	int r;
 
 	if (!s)
 		return -ENOMEM;
 	known = obj_check(&v, &f->key, s, NULL) == 1;
 	if (known && !name[0])
 		name = s->module.code_file[0] ? s->module.code_file : s->module.debug_file;
-	r = buf_adds(out, "{");
-	if (r == 0)
-		r = add_pair(out, "name", name);
-	if (r == 0 && known)
-		r = add_pair(out, "arch", s->arch);
-	if (r == 0 && known)
-		r = add_pair(out, "file_format", s->format);
-	return r == 0 ? buf_adds(out, "}\n") : r;
+	buf_adds(out, "{");
+	add_pair(out, "name", name);
+	if (known) {
+		add_pair(out, "arch", s->arch);
+		add_pair(out, "file_format", s->format);
+	}
+	return buf_adds(out, "}\n");
 }
 
 /* ---- all of them -------------------------------------------------------------------- */

@@ -280,9 +280,7 @@ static int walk_name(struct walk *w, const char *name, const char *rest)
 	if (r == 0)
 		r = *rest ? walk(w, rest) : w->tries++ < FOLDED_TRIES_MOST ? w->each(w->ctx, buf_text(&w->path))
 			: -ENOENT;
-	w->path.n = n;
-	if (w->path.p)
-		w->path.p[n] = '\0';
+	buf_cut(&w->path, n);
 	return r == -EFBIG ? -ENOENT : r;
 }
 

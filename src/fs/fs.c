@@ -68,14 +68,11 @@ static int add_options(struct options *o, const char *options)
 
 static int make_options(const struct fs_opts *o, struct options *out)
 {
-	int r = buf_adds(out->program, "nosuid,nodev,subtype=symfs,fsname=");
-
-	if (r == 0)
-		r = add_escaped(out->program, o->source && *o->source ? o->source : "symfs");
-	if (r == 0)
-		r = add_options(out, o->options ? o->options : "");
+	buf_adds(out->program, "nosuid,nodev,subtype=symfs,fsname=");
+	add_escaped(out->program, o->source && *o->source ? o->source : "symfs");
+	add_options(out, o->options ? o->options : "");
 	/* The mount is always read-only: the last option overrides the ones before it. */
-	return r < 0 ? r : buf_adds(out->program, out->allow_root ? ",allow_other,ro" : ",ro");
+	return buf_adds(out->program, out->allow_root ? ",allow_other,ro" : ",ro");
 }
 
 /* ---- mounting ----------------------------------------------------------------------- */

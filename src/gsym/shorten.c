@@ -194,17 +194,15 @@ static int put(const struct defaults *d, const struct args *a, unsigned n, struc
 	bool narrow = strcmp(buf_text(&a->arg[0]), "char") == 0,
 	     wide = strcmp(buf_text(&a->arg[0]), "wchar_t") == 0;
 	const char *last = buf_text(&a->arg[n - 1]);
-	int r;
 
 	if (n == 1 && (narrow || wide) && strncmp(d->name, "basic_", 6) == 0)
 		return buf_addf(out, STD "%s%s", wide ? "w" : "", d->name + 6);
-	r = buf_addf(out, STD "%s<", d->name);
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		r = i ? buf_adds(out, ", ") : 0;
-		if (r == 0)
-			r = buf_adds(out, buf_text(&a->arg[i]));
+	buf_addf(out, STD "%s<", d->name);
+	for (unsigned i = 0; i < n; i++) {
+		buf_adds(out, i ? ", " : "");
+		buf_adds(out, buf_text(&a->arg[i]));
 	}
-	return r < 0 ? r : buf_adds(out, *last && last[strlen(last) - 1] == '>' ? " >" : ">");
+	return buf_adds(out, *last && last[strlen(last) - 1] == '>' ? " >" : ">");
 }
 
 /* Shortens the template after "std::", and moves *t after it. -ENOENT: the template is unknown. */

@@ -61,18 +61,14 @@ static char *event_data(const struct store_arrival *a)
 	_cleanup_buf_ struct buf out = BUF_UP_TO(TEXT_MOST / 2);
 	char room[KEY_TEXT];
 	size_t n;
-	int r = buf_adds(&out, "{\"key\":");
 
-	if (r == 0)
-		r = jtext_add(&out, key_text(a->key, room));
-	if (r == 0)
-		r = buf_addf(&out, ",\"type\":\"%s\",\"size\":%" PRIu64 ",\"sha256\":\"%.64s\",\"source\":",
-			filetype_name(a->key->type), a->size, a->sha256);
-	if (r == 0)
-		r = jtext_add(&out, a->source);
-	if (r == 0)
-		r = buf_add(&out, "}", 2); /* with the NUL */
-	return r == 0 ? buf_take(&out, &n) : NULL;
+	buf_adds(&out, "{\"key\":");
+	jtext_add(&out, key_text(a->key, room));
+	buf_addf(&out, ",\"type\":\"%s\",\"size\":%" PRIu64 ",\"sha256\":\"%.64s\",\"source\":",
+		filetype_name(a->key->type), a->size, a->sha256);
+	jtext_add(&out, a->source);
+	/* with the NUL */
+	return buf_add(&out, "}", 2) == 0 ? buf_take(&out, &n) : NULL;
 }
 
 static bool wants(const struct listener *l, enum filetype type, const char *id)

@@ -120,14 +120,12 @@ static bool is_new(struct seen *s, uint64_t key)
 /* Writes a field as Python's csv module does: in quotes where they are needed. */
 static int add_field(struct buf *out, const char *text, const char *end)
 {
-	int r = 0;
-
 	if (!strpbrk(text, ",\"\r\n"))
 		return buf_addf(out, "%s%s", text, end);
-	r = buf_adds(out, "\"");
-	for (; r == 0 && *text; text++)
-		r = buf_addf(out, "%s%c", *text == '"' ? "\"" : "", *text);
-	return r < 0 ? r : buf_addf(out, "\"%s", end);
+	buf_adds(out, "\"");
+	for (; *text; text++)
+		buf_addf(out, "%s%c", *text == '"' ? "\"" : "", *text);
+	return buf_addf(out, "\"%s", end);
 }
 
 static void upper_case(char *text)
@@ -144,7 +142,6 @@ static int add_line(struct space *s, const struct key *k, struct buf *out)
 	struct artifact a;
 	struct program t;
 	char id[KEY_ID_MAX];
-	int r;
 
 	key_artifact(k, &a);
 	a.m.code_file[0] = a.m.code_id[0] = '\0';
@@ -152,12 +149,10 @@ static int add_line(struct space *s, const struct key *k, struct buf *out)
 	find_program(s->misses, k, &t);
 	snprintf(id, sizeof(id), "%s", k->id);
 	upper_case(id);
-	r = add_field(out, k->name, ",");
-	if (r == 0)
-		r = add_field(out, id, ",");
-	if (r == 0)
-		r = add_field(out, a.m.code_file[0] ? a.m.code_file : t.file, ",");
-	return r < 0 ? r : add_field(out, a.m.code_id[0] ? a.m.code_id : t.id, "\r\n");
+	add_field(out, k->name, ",");
+	add_field(out, id, ",");
+	add_field(out, a.m.code_file[0] ? a.m.code_file : t.file, ",");
+	return add_field(out, a.m.code_id[0] ? a.m.code_id : t.id, "\r\n");
 }
 
 /* Adds the files that requests of the last days did not get: a directory source leaves no remembered miss. */

@@ -156,28 +156,25 @@ static int metric_lines(void *ctx, const char *name, const char *help, const cha
 /* A value between quotation marks, as Prometheus wants it. */
 static int add_label(struct buf *out, const char *text)
 {
-	int r = 0;
-
-	for (; r == 0 && *text; text++)
+	for (; *text; text++)
 		if (*text == '\n')
-			r = buf_adds(out, "\\n");
+			buf_adds(out, "\\n");
 		else
-			r = buf_addf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
-	return r;
+			buf_addf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+	return out->r;
 }
 
 static int add_answers(struct buf *out, const char *source, const struct fetch_latency *row)
 {
 	uint64_t sum = 0;
-	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < FETCH_LATENCY_BOUNDS; i++) {
+	for (unsigned i = 0; i < FETCH_LATENCY_BOUNDS; i++) {
 		sum += row->answers[i];
-		r = buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"%g\"} %" PRIu64 "\n", source,
+		buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"%g\"} %" PRIu64 "\n", source,
 			fetch_latency_bounds[i] / 1000.0, sum);
 	}
 	sum += row->answers[FETCH_LATENCY_BOUNDS];
-	return r < 0 ? r : buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"+Inf\"} %" PRIu64 "\n"
+	return buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"+Inf\"} %" PRIu64 "\n"
 		"symfs_source_seconds_sum{source=\"%s\"} %g\nsymfs_source_seconds_count{source=\"%s\"} %" PRIu64 "\n",
 		source, sum, source, (double)row->ms / 1000, source, sum);
 }

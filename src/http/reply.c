@@ -187,7 +187,6 @@ static int upload_error(struct exchange *x, int *status, const char *text, struc
 	const struct upload *u = x->upload;
 	char line[sizeof(u->e.text)];
 	size_t n;
-	int r;
 
 	if (*status == 401 && u->ops->tecken) {
 		*status = 403;
@@ -198,9 +197,9 @@ static int upload_error(struct exchange *x, int *status, const char *text, struc
 	snprintf(line, sizeof(line), "%.*s", (int)n, u->e.text[0] ? u->e.text : text);
 	if (!u->ops->json)
 		return buf_addf(out, "%s\n", line);
-	r = buf_adds(out, "{\"error\": ");
-	r = r < 0 ? r : jtext_add(out, line);
-	return r < 0 ? r : buf_adds(out, "}");
+	buf_adds(out, "{\"error\": ");
+	jtext_add(out, line);
+	return buf_adds(out, "}");
 }
 
 enum MHD_Result upload_send_error(struct exchange *x, int status, const char *text)

@@ -150,9 +150,7 @@ static int print_spelling(struct printing *p, enum tier tier, bool compressed, s
 	}
 	if (r == 0)
 		p->left--;
-	out->n = start;
-	if (out->p)
-		out->p[start] = '\0';
+	buf_cut(out, start);
 	return r == -ENOENT ? 0 : r;
 }
 

@@ -15,10 +15,7 @@ static int keep_readable(struct buf *out, size_t before, int r)
 {
 	if (r == 0 || r == -EAGAIN || r == -ENOMEM)
 		return r;
-	if (out->n > before) {
-		out->n = before;
-		out->p[before] = '\0';
-	}
+	buf_cut(out, before);
 	return 0;
 }
 

@@ -171,11 +171,10 @@ static int add_mark(uint32_t attributes, bool space, struct buf *out)
 {
 	static const char *const marks[] = {"*", "&", "::*", "::*", "&&"};
 	unsigned mode = attributes >> 5 & 7;
-	int r = space ? buf_adds(out, " ") : 0;
 
-	if (r == 0)
-		r = buf_adds(out, mode < ARRAY_SIZE(marks) ? marks[mode] : "*");
-	return r == 0 && attributes & POINTER_CONST ? buf_adds(out, " const") : r;
+	buf_adds(out, space ? " " : "");
+	buf_adds(out, mode < ARRAY_SIZE(marks) ? marks[mode] : "*");
+	return buf_adds(out, attributes & POINTER_CONST ? " const" : "");
 }
 
 /* A chain of pointers, from the outermost to the innermost, and the type that the innermost points to. */
@@ -227,18 +226,15 @@ static int follow_pointers(struct pdb_namer *n, const struct pdb_code *c, uint32
  * word. */
 static int add_marks(const struct chain *ch, bool space, struct buf *out)
 {
-	int r = 0;
-
-	for (unsigned i = ch->n; r == 0 && i-- > 0;) {
+	for (unsigned i = ch->n; i-- > 0;) {
 		if (ch->pointee_const[i] && !(i + 1 < ch->n && ch->attributes[i + 1] & POINTER_CONST)) {
-			r = buf_adds(out, space ? " const" : "const");
+			buf_adds(out, space ? " const" : "const");
 			space = true;
 		}
-		if (r == 0)
-			r = add_mark(ch->attributes[i], space, out);
+		add_mark(ch->attributes[i], space, out);
 		space = ch->attributes[i] & POINTER_CONST;
 	}
-	return r;
+	return out->r;
 }
 
 /* Adds a pointer to a function, with the marks in the middle: "int (*)(char)". */

@@ -208,9 +208,8 @@ static int add_name(struct admin_index *ix, const char *name, size_t n)
 	slot = name_slot(ix, name, n);
 	if (*slot)
 		return 0;
-	r = buf_add(&ix->names, name, n);
-	if (r == 0)
-		r = buf_add(&ix->names, "", 1);
+	buf_add(&ix->names, name, n);
+	r = buf_add(&ix->names, "", 1);
 	if (r < 0)
 		return r;
 	*slot = (uint32_t)at + 1;

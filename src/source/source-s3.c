@@ -78,11 +78,9 @@ static int add_prefix(struct buf *out, const char *prefix)
 		_cleanup_free_ char *part = strndup(prefix, n);
 
 		if (!part)
-			return -ENOMEM;
-		if (n)
-			r = buf_adds(out, "/");
-		if (r == 0)
-			r = url_add_strict(out, part);
+			return out->r = -ENOMEM;
+		buf_adds(out, n ? "/" : "");
+		r = url_add_strict(out, part);
 		prefix += n + (prefix[n] == '/');
 	}
 	return r;
@@ -101,18 +99,16 @@ static int add_base(const struct source *s, const char *endpoint, bool virtual, 
 	const struct s3_opts *o = s->own;
 	const char *host = strstr(endpoint, "://") + 3;
 	size_t n = strlen(endpoint);
-	int r;
 
 	while (n && endpoint[n - 1] == '/')
 		n--;
-	r = buf_add(out, endpoint, (size_t)(host - endpoint));
-	if (r == 0 && virtual)
-		r = buf_addf(out, "%s.", o->bucket);
-	if (r == 0)
-		r = buf_add(out, host, (size_t)(endpoint + n - host));
-	if (r == 0 && !virtual)
-		r = buf_addf(out, "/%s", o->bucket);
-	return r == 0 && o->prefix ? add_prefix(out, o->prefix) : r;
+	buf_add(out, endpoint, (size_t)(host - endpoint));
+	if (virtual)
+		buf_addf(out, "%s.", o->bucket);
+	buf_add(out, host, (size_t)(endpoint + n - host));
+	if (!virtual)
+		buf_addf(out, "/%s", o->bucket);
+	return o->prefix ? add_prefix(out, o->prefix) : out->r;
 }
 
 static bool is_endpoint(const char *url)

@@ -42,14 +42,12 @@ int url_add_strict(struct buf *out, const char *path)
 int url_join(struct buf *out, const char *base, const char *path)
 {
 	size_t n = strcspn(base, "?#");
-	int r;
 
 	while (n && base[n - 1] == '/')
 		n--;
-	r = buf_add(out, base, n);
-	if (r == 0)
-		r = buf_adds(out, "/");
-	return r == 0 ? url_add_path(out, path) : r;
+	buf_add(out, base, n);
+	buf_adds(out, "/");
+	return url_add_path(out, path);
 }
 
 /* Whether the URL was cut before its @, by a blank or another separator. Then the text after the colon is
@@ -92,23 +90,21 @@ bool url_is_clear(const char *url)
 int url_for_message(const char *word, struct buf *out)
 {
 	const char *host = strstr(word, "://"), *at = strrchr(word, '@'), *query;
-	int r = 0;
 
 	if (*word == '/' || *word == '.' || strncmp(word, "file:///", 8) == 0)
 		return buf_adds(out, word);
 	if (host && (!at || at > host))
-		r = buf_add(out, word, (size_t)(host + 3 - word));
+		buf_add(out, word, (size_t)(host + 3 - word));
 	word = at ? at + 1 : host ? host + 3 : word;
-	if (r == 0 && host && !at && is_cut(word)) {
+	if (host && !at && is_cut(word)) {
 		word += strcspn(word, "/?#");
-		r = buf_adds(out, "...");
+		buf_adds(out, "...");
 	}
 	query = strchr(word, '?');
 	if (!query)
-		return r == 0 ? buf_adds(out, word) : r;
-	if (r == 0)
-		r = buf_add(out, word, (size_t)(query - word));
-	return r == 0 ? buf_addf(out, "?...%s", query + strcspn(query, " \t#")) : r;
+		return buf_adds(out, word);
+	buf_add(out, word, (size_t)(query - word));
+	return buf_addf(out, "?...%s", query + strcspn(query, " \t#"));
 }
 
 int url_without_credentials(const char *url, struct buf *out)

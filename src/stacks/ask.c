@@ -15,9 +15,8 @@
 
 static int put_member(struct buf *out, const char *name, const char *text)
 {
-	int r = buf_addf(out, ", \"%s\": ", name);
-
-	return r < 0 ? r : jtext_add(out, text);
+	buf_addf(out, ", \"%s\": ", name);
+	return jtext_add(out, text);
 }
 
 /* A file name of a module; a longer one than the service takes is left out. */
@@ -32,21 +31,18 @@ static int put_module(struct buf *out, const struct stack_module *m)
 	const char *path = m->path ? path_base(m->path) : "";
 	const char *code = m->m.code_file[0] ? m->m.code_file : path;
 	const char *debug = m->m.debug_file[0] ? m->m.debug_file : code;
-	int r = buf_adds(out, "{\"debug_id\": ");
 
-	if (r == 0)
-		r = jtext_add(out, debug_id_breakpad(&m->m.debug_id, id));
-	if (r == 0 && m->m.object != OBJECT_UNKNOWN)
-		r = put_member(out, "type", object_type_name(m->m.object));
-	if (r == 0 && m->m.code_id[0])
-		r = put_member(out, "code_id", m->m.code_id);
-	if (r == 0)
-		r = put_name(out, "debug_file", debug);
-	if (r == 0)
-		r = put_name(out, "code_file", code);
-	if (r == 0 && m->m.checksum[0])
-		r = put_member(out, "debug_checksum", m->m.checksum);
-	return r < 0 ? r : buf_adds(out, "}");
+	buf_adds(out, "{\"debug_id\": ");
+	jtext_add(out, debug_id_breakpad(&m->m.debug_id, id));
+	if (m->m.object != OBJECT_UNKNOWN)
+		put_member(out, "type", object_type_name(m->m.object));
+	if (m->m.code_id[0])
+		put_member(out, "code_id", m->m.code_id);
+	put_name(out, "debug_file", debug);
+	put_name(out, "code_file", code);
+	if (m->m.checksum[0])
+		put_member(out, "debug_checksum", m->m.checksum);
+	return buf_adds(out, "}");
 }
 
 /* A frame is the index of its module and an offset in the module, or -1 and an address. */
@@ -59,26 +55,21 @@ static int put_frame(const struct stacks *s, const struct stack_frame *f, struct
 
 int stacks_request(const struct stacks *s, struct buf *out)
 {
-	int r = buf_adds(out, "{\"jobs\": [{\"memoryMap\": [");
-
-	for (size_t i = 0; r == 0 && i < s->n_modules; i++) {
-		r = i ? buf_adds(out, ", ") : 0;
-		if (r == 0)
-			r = put_module(out, &s->module[i]);
+	buf_adds(out, "{\"jobs\": [{\"memoryMap\": [");
+	for (size_t i = 0; i < s->n_modules; i++) {
+		buf_adds(out, i ? ", " : "");
+		put_module(out, &s->module[i]);
 	}
-	if (r == 0)
-		r = buf_adds(out, "], \"stacks\": [");
-	for (size_t i = 0; r == 0 && i < s->n_threads; i++) {
-		r = buf_adds(out, i ? ", [" : "[");
-		for (size_t f = 0; r == 0 && f < s->thread[i].n; f++) {
-			r = f ? buf_adds(out, ", ") : 0;
-			if (r == 0)
-				r = put_frame(s, &s->frame[s->thread[i].first + f], out);
+	buf_adds(out, "], \"stacks\": [");
+	for (size_t i = 0; i < s->n_threads; i++) {
+		buf_adds(out, i ? ", [" : "[");
+		for (size_t f = 0; f < s->thread[i].n; f++) {
+			buf_adds(out, f ? ", " : "");
+			put_frame(s, &s->frame[s->thread[i].first + f], out);
 		}
-		if (r == 0)
-			r = buf_adds(out, "]");
+		buf_adds(out, "]");
 	}
-	return r < 0 ? r : buf_adds(out, "]}]}");
+	return buf_adds(out, "]}]}");
 }
 
 /* ---- the answer --------------------------------------------------------------------- */

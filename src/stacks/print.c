@@ -22,9 +22,8 @@ struct printing {
 
 static int put_shown(struct printing *p, const char *before, const char *text)
 {
-	int r = buf_adds(p->out, before);
-
-	return r < 0 ? r : buf_adds(p->out, text_shown(text, true, &p->room));
+	buf_adds(p->out, before);
+	return buf_adds(p->out, text_shown(text, true, &p->room));
 }
 
 static const struct stack_module *module_of(const struct stacks *s, const struct stack_frame *f)
@@ -35,29 +34,29 @@ static const struct stack_module *module_of(const struct stacks *s, const struct
 static int put_head(struct printing *p)
 {
 	const struct stack_module *m = module_of(p->s, p->frame);
-	int r = buf_addf(p->out, "%3zu  ", p->number);
 
-	return r < 0 ? r : m ? put_shown(p, "", stack_module_name(m)) : 0;
+	buf_addf(p->out, "%3zu  ", p->number);
+	return m ? put_shown(p, "", stack_module_name(m)) : 0;
 }
 
 /* What is special about the frame: how it was found, where that makes it less sure. */
 static int put_marks(struct printing *p)
 {
 	const struct stack_module *m = module_of(p->s, p->frame);
-	int r = p->frame->signal ? buf_adds(p->out, "  (signal handler called)") : 0;
 
-	if (r == 0 && (p->frame->found == STACK_POINTER || p->frame->found == STACK_SCAN))
-		r = buf_addf(p->out, "  [%s]", stack_found_name(p->frame->found));
-	if (r == 0 && m && m->unverified)
-		r = buf_adds(p->out, "  [unverified]");
-	return r < 0 ? r : buf_adds(p->out, "\n");
+	buf_adds(p->out, p->frame->signal ? "  (signal handler called)" : "");
+	if (p->frame->found == STACK_POINTER || p->frame->found == STACK_SCAN)
+		buf_addf(p->out, "  [%s]", stack_found_name(p->frame->found));
+	if (m && m->unverified)
+		buf_adds(p->out, "  [unverified]");
+	return buf_adds(p->out, "\n");
 }
 
 static int put_place(struct printing *p, const struct stack_name *n)
 {
-	int r = n->file ? put_shown(p, " at ", n->file) : 0;
-
-	return r == 0 && n->file && n->line ? buf_addf(p->out, ":%" PRIu32, n->line) : r;
+	if (n->file)
+		put_shown(p, " at ", n->file);
+	return n->file && n->line ? buf_addf(p->out, ":%" PRIu32, n->line) : p->out->r;
 }
 
 static int put_offset(struct printing *p, uint64_t offset)
@@ -74,20 +73,19 @@ static uint64_t past_look(const struct stack_frame *f)
 static int put_name(void *ctx, const struct stack_name *n)
 {
 	struct printing *p = ctx;
-	int r = put_head(p);
 
-	if (r == 0 && n->function)
-		r = put_shown(p, "  ", n->function);
-	if (r == 0 && n->inlined)
-		r = buf_adds(p->out, " (inlined)");
-	else if (r == 0 && n->function)
-		r = put_offset(p, n->offset + past_look(p->frame));
-	if (r == 0)
-		r = put_place(p, n);
+	put_head(p);
+	if (n->function)
+		put_shown(p, "  ", n->function);
 	if (n->inlined)
-		return r < 0 ? r : buf_adds(p->out, "\n");
+		buf_adds(p->out, " (inlined)");
+	else if (n->function)
+		put_offset(p, n->offset + past_look(p->frame));
+	put_place(p, n);
+	if (n->inlined)
+		return buf_adds(p->out, "\n");
 	p->named = true;
-	return r < 0 ? r : put_marks(p);
+	return put_marks(p);
 }
 
 static int put_frame(struct printing *p, size_t index)
@@ -101,30 +99,31 @@ static int put_frame(struct printing *p, size_t index)
 	if (r < 0 || p->named)
 		return r;
 	m = module_of(p->s, p->frame);
-	r = put_head(p);
-	if (r == 0)
-		r = m ? put_offset(p, p->frame->address - m->base)
-		      : buf_addf(p->out, "0x%" PRIx64, p->frame->address);
-	return r < 0 ? r : put_marks(p);
+	put_head(p);
+	if (m)
+		put_offset(p, p->frame->address - m->base);
+	else
+		buf_addf(p->out, "0x%" PRIx64, p->frame->address);
+	return put_marks(p);
 }
 
 static int put_thread(struct printing *p, const struct stack_thread *t, bool more)
 {
-	int r = buf_addf(p->out, "%sThread %" PRIu64, more ? "\n" : "", t->id);
+	int r = 0;
 
-	if (r == 0 && t->name[0])
-		r = put_shown(p, " ", t->name);
-	if (r == 0)
-		r = buf_adds(p->out, t->crashed ? ", crashed:\n" : ":\n");
+	buf_addf(p->out, "%sThread %" PRIu64, more ? "\n" : "", t->id);
+	if (t->name[0])
+		put_shown(p, " ", t->name);
+	buf_adds(p->out, t->crashed ? ", crashed:\n" : ":\n");
 	for (size_t i = 0; r == 0 && i < t->n; i++) {
 		p->number = i;
 		r = put_frame(p, t->first + i);
 	}
-	if (r == 0 && t->end[0]) {
-		r = put_shown(p, "     ", t->end);
-		r = r < 0 ? r : buf_adds(p->out, "\n");
+	if (t->end[0]) {
+		put_shown(p, "     ", t->end);
+		buf_adds(p->out, "\n");
 	}
-	return r;
+	return r < 0 ? r : p->out->r;
 }
 
 int stacks_text(const struct stacks *s, struct buf *out)
@@ -134,8 +133,8 @@ int stacks_text(const struct stacks *s, struct buf *out)
 	int r = 0;
 
 	if (s->reason[0]) {
-		r = put_shown(&p, "", s->reason);
-		r = r < 0 ? r : buf_adds(out, "\n");
+		put_shown(&p, "", s->reason);
+		r = buf_adds(out, "\n");
 	}
 	for (int crashed = 1; crashed >= 0; crashed--)
 		for (size_t i = 0; r == 0 && i < s->n_threads; i++)
@@ -151,9 +150,8 @@ int stacks_text(const struct stacks *s, struct buf *out)
 
 static int put_json_member(struct buf *out, const char *before, const char *text)
 {
-	int r = buf_adds(out, before);
-
-	return r < 0 ? r : text[0] ? jtext_add(out, text) : buf_adds(out, "null");
+	buf_adds(out, before);
+	return text[0] ? jtext_add(out, text) : buf_adds(out, "null");
 }
 
 struct json_names {
@@ -164,19 +162,18 @@ struct json_names {
 static int json_name(void *ctx, const struct stack_name *n)
 {
 	struct json_names *p = ctx;
-	int r = buf_adds(p->out, !n->inlined ? p->inlines ? "], " : ", " : p->inlines ? ", {" : ", \"inlines\": [{");
 
+	buf_adds(p->out, !n->inlined ? p->inlines ? "], " : ", " : p->inlines ? ", {" : ", \"inlines\": [{");
 	p->inlines |= n->inlined;
 	p->named |= !n->inlined;
-	if (r == 0)
-		r = put_json_member(p->out, "\"function\": ", n->function ? n->function : "");
-	if (r == 0)
-		r = put_json_member(p->out, ", \"file\": ", n->file ? n->file : "");
-	if (r == 0)
-		r = buf_adds(p->out, ", \"line\": ");
-	if (r == 0)
-		r = n->line ? buf_addf(p->out, "%" PRIu32, n->line) : buf_adds(p->out, "null");
-	return r == 0 && n->inlined ? buf_adds(p->out, "}") : r;
+	put_json_member(p->out, "\"function\": ", n->function ? n->function : "");
+	put_json_member(p->out, ", \"file\": ", n->file ? n->file : "");
+	buf_adds(p->out, ", \"line\": ");
+	if (n->line)
+		buf_addf(p->out, "%" PRIu32, n->line);
+	else
+		buf_adds(p->out, "null");
+	return buf_adds(p->out, n->inlined ? "}" : "");
 }
 
 static int json_frame(const struct stacks *s, size_t index, struct buf *out)
@@ -184,17 +181,15 @@ static int json_frame(const struct stacks *s, size_t index, struct buf *out)
 	const struct stack_frame *f = &s->frame[index];
 	const struct stack_module *m = module_of(s, f);
 	struct json_names p = {.out = out};
-	int r = buf_addf(out, "{\"address\": \"0x%" PRIx64 "\", \"found\": \"%s\"", f->address,
-		stack_found_name(f->found));
+	int r;
 
-	if (r == 0 && f->signal)
-		r = buf_adds(out, ", \"signal\": true");
-	if (r == 0 && m && m->unverified)
-		r = buf_adds(out, ", \"unverified\": true");
-	if (r == 0)
-		r = put_json_member(out, ", \"module\": ", m ? stack_module_name(m) : "");
-	if (r == 0)
-		r = stacks_named(s, index, json_name, &p);
+	buf_addf(out, "{\"address\": \"0x%" PRIx64 "\", \"found\": \"%s\"", f->address, stack_found_name(f->found));
+	if (f->signal)
+		buf_adds(out, ", \"signal\": true");
+	if (m && m->unverified)
+		buf_adds(out, ", \"unverified\": true");
+	put_json_member(out, ", \"module\": ", m ? stack_module_name(m) : "");
+	r = stacks_named(s, index, json_name, &p);
 	if (r == 0 && !p.named)
 		r = json_name(&p, &(struct stack_name){0});
 	return r < 0 ? r : buf_adds(out, "}");
@@ -202,40 +197,34 @@ static int json_frame(const struct stacks *s, size_t index, struct buf *out)
 
 static int json_thread(const struct stacks *s, const struct stack_thread *t, struct buf *out)
 {
-	int r = buf_addf(out, "{\"id\": %" PRIu64, t->id);
+	int r = 0;
 
-	if (r == 0)
-		r = put_json_member(out, ", \"name\": ", t->name);
-	if (r == 0)
-		r = buf_addf(out, ", \"crashed\": %s", t->crashed ? "true" : "false");
-	if (r == 0)
-		r = put_json_member(out, ", \"end\": ", t->end);
-	if (r == 0)
-		r = buf_adds(out, ", \"frames\": [");
+	buf_addf(out, "{\"id\": %" PRIu64, t->id);
+	put_json_member(out, ", \"name\": ", t->name);
+	buf_addf(out, ", \"crashed\": %s", t->crashed ? "true" : "false");
+	put_json_member(out, ", \"end\": ", t->end);
+	buf_adds(out, ", \"frames\": [");
 	for (size_t i = 0; r == 0 && i < t->n; i++) {
-		r = i ? buf_adds(out, ", ") : 0;
-		if (r == 0)
-			r = json_frame(s, t->first + i, out);
+		buf_adds(out, i ? ", " : "");
+		r = json_frame(s, t->first + i, out);
 	}
 	return r < 0 ? r : buf_adds(out, "]}");
 }
 
 int stacks_json(const struct stacks *s, struct buf *out)
 {
-	int r = put_json_member(out, "{\"reason\": ", s->reason);
+	int r = 0;
 
-	if (r == 0)
-		r = buf_addf(out, ", \"address\": \"0x%" PRIx64 "\", \"threads\": [", s->address);
+	put_json_member(out, "{\"reason\": ", s->reason);
+	buf_addf(out, ", \"address\": \"0x%" PRIx64 "\", \"threads\": [", s->address);
 	for (size_t i = 0; r == 0 && i < s->n_threads; i++) {
-		r = i ? buf_adds(out, ", ") : 0;
-		if (r == 0)
-			r = json_thread(s, &s->thread[i], out);
+		buf_adds(out, i ? ", " : "");
+		r = json_thread(s, &s->thread[i], out);
 	}
-	if (r == 0)
-		r = buf_adds(out, "], \"request\": ");
-	if (r == 0)
-		r = stacks_request(s, out);
-	if (r == 0)
-		r = buf_addf(out, ", \"answer\": %s", s->answer.n ? buf_text(&s->answer) : "null");
-	return r < 0 ? r : buf_adds(out, "}");
+	if (r < 0)
+		return r;
+	buf_adds(out, "], \"request\": ");
+	stacks_request(s, out);
+	buf_addf(out, ", \"answer\": %s", s->answer.n ? buf_text(&s->answer) : "null");
+	return buf_adds(out, "}");
 }

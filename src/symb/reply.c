@@ -406,13 +406,10 @@ int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
 
 int reply_error(const char *title, struct buf *out)
 {
-	int r;
-
 	buf_clear(out);
-	r = buf_adds(out, "{\"title\": ");
-	if (r == 0)
-		r = jtext_add(out, title);
-	return r < 0 ? r : buf_adds(out, "}");
+	buf_adds(out, "{\"title\": ");
+	jtext_add(out, title);
+	return buf_adds(out, "}");
 }
 
 const char *symb_title(const struct buf *answer, char out[static SYMB_TITLE])

@@ -187,44 +187,37 @@ int sentry_request_read(struct sentry_request *out, struct span body, struct err
 static int add_sha1s(struct buf *out, const struct sha1 *list, uint32_t n)
 {
 	char text[SHA1_TEXT];
-	int r = buf_adds(out, "[");
 
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = buf_addf(out, "%s\"%s\"", i ? "," : "", sha1_text(&list[i], text));
-	return r < 0 ? r : buf_adds(out, "]");
+	buf_adds(out, "[");
+	for (uint32_t i = 0; i < n; i++)
+		buf_addf(out, "%s\"%s\"", i ? "," : "", sha1_text(&list[i], text));
+	return buf_adds(out, "]");
 }
 
 /* Adds `"name":"value"`, after a comma unless `first`; null for "". */
 static int add_text(struct buf *out, bool first, const char *name, const char *value)
 {
-	int r = buf_addf(out, "%s\"%s\":", first ? "" : ",", name);
-
-	if (r < 0)
-		return r;
+	buf_addf(out, "%s\"%s\":", first ? "" : ",", name);
 	return *value ? jtext_add(out, value) : buf_adds(out, "null");
 }
 
 int sentry_request_write(struct buf *out, const struct sentry_request *q)
 {
 	char text[SHA1_TEXT], id[DEBUG_ID_TEXT];
-	int r = buf_adds(out, "{");
 
-	for (uint32_t i = 0; r == 0 && i < q->n_files; i++) {
+	buf_adds(out, "{");
+	for (uint32_t i = 0; i < q->n_files; i++) {
 		const struct sentry_file *f = &q->files[i];
 
-		r = buf_addf(out, "%s\"%s\":{", i ? "," : "", sha1_text(&f->sha1, text));
-		if (r == 0)
-			r = add_text(out, true, "name", f->name);
-		if (r == 0 && f->debug_id.set)
-			r = add_text(out, false, "debug_id", debug_id_text(&f->debug_id, id));
-		if (r == 0)
-			r = buf_adds(out, ",\"chunks\":");
-		if (r == 0)
-			r = add_sha1s(out, q->chunks + f->first, f->n);
-		if (r == 0)
-			r = buf_adds(out, "}");
+		buf_addf(out, "%s\"%s\":{", i ? "," : "", sha1_text(&f->sha1, text));
+		add_text(out, true, "name", f->name);
+		if (f->debug_id.set)
+			add_text(out, false, "debug_id", debug_id_text(&f->debug_id, id));
+		buf_adds(out, ",\"chunks\":");
+		add_sha1s(out, q->chunks + f->first, f->n);
+		buf_adds(out, "}");
 	}
-	return r < 0 ? r : buf_adds(out, "}");
+	return buf_adds(out, "}");
 }
 
 /* ---- answers --------------------------------------------------------------------------- */
@@ -233,45 +226,33 @@ int sentry_request_write(struct buf *out, const struct sentry_request *q)
 static int add_dif(struct buf *out, const struct sentry_dif *d, const char *sha1)
 {
 	char when[24], id[DEBUG_ID_TEXT + 8];
-	int r;
 
 	clock_print(d->stored, when);
 	snprintf(id, sizeof(id), "%.36s", d->debug_id);
-	r = buf_addf(out, ",\"dif\":{\"id\":\"%.16s\"", sha1);
-	if (r == 0)
-		r = add_text(out, false, "uuid", id);
-	if (r == 0)
-		r = add_text(out, false, "debugId", d->debug_id);
-	if (r == 0)
-		r = add_text(out, false, "codeId", d->code_id);
-	if (r == 0)
-		r = add_text(out, false, "cpuName", d->arch[0] ? d->arch : "any");
-	if (r == 0)
-		r = add_text(out, false, "objectName", d->name[0] ? d->name : "?");
-	if (r == 0)
-		r = add_text(out, false, "symbolType", d->format);
-	if (r == 0)
-		r = buf_addf(out, ",\"sha1\":\"%s\",\"size\":%llu,\"headers\":{},\"dateCreated\":\"%s\","
-				  "\"data\":{\"type\":\"%s\",\"features\":[]},\"symfs\":\"%s\"}",
-			sha1, (unsigned long long)d->size, when, d->kind, d->what);
-	return r;
+	buf_addf(out, ",\"dif\":{\"id\":\"%.16s\"", sha1);
+	add_text(out, false, "uuid", id);
+	add_text(out, false, "debugId", d->debug_id);
+	add_text(out, false, "codeId", d->code_id);
+	add_text(out, false, "cpuName", d->arch[0] ? d->arch : "any");
+	add_text(out, false, "objectName", d->name[0] ? d->name : "?");
+	add_text(out, false, "symbolType", d->format);
+	return buf_addf(out, ",\"sha1\":\"%s\",\"size\":%llu,\"headers\":{},\"dateCreated\":\"%s\","
+			  "\"data\":{\"type\":\"%s\",\"features\":[]},\"symfs\":\"%s\"}",
+		sha1, (unsigned long long)d->size, when, d->kind, d->what);
 }
 
 int sentry_answer_write(struct buf *out, bool first, const struct sentry_answer *a)
 {
 	bool missing = a->state == SENTRY_NOT_FOUND;
 	char sha1[SHA1_TEXT];
-	int r;
 
 	sha1_text(&a->sha1, sha1);
-	r = buf_addf(out, "%s\"%s\":{\"state\":\"%s\",\"missingChunks\":", first ? "" : ",", sha1, states[a->state]);
-	if (r == 0)
-		r = add_sha1s(out, a->missing, missing ? a->n_missing : 0);
-	if (r == 0)
-		r = add_text(out, false, "detail", a->detail);
-	if (r == 0 && a->state == SENTRY_OK)
-		r = add_dif(out, &a->dif, sha1);
-	return r < 0 ? r : buf_adds(out, "}");
+	buf_addf(out, "%s\"%s\":{\"state\":\"%s\",\"missingChunks\":", first ? "" : ",", sha1, states[a->state]);
+	add_sha1s(out, a->missing, missing ? a->n_missing : 0);
+	add_text(out, false, "detail", a->detail);
+	if (a->state == SENTRY_OK)
+		add_dif(out, &a->dif, sha1);
+	return buf_adds(out, "}");
 }
 
 static void read_dif(const struct jtext *j, uint32_t object, struct sentry_dif *out)
@@ -347,19 +328,14 @@ int sentry_answers_read(struct span body, sentry_each *each, void *ctx, struct e
 /* sentry-cli 3 reads no `accept`; older versions upload only what is in it. */
 int sentry_options_write(struct buf *out, const struct sentry_options *o)
 {
-	int r = buf_adds(out, "{\"url\":");
-
-	if (r == 0)
-		r = jtext_add(out, o->url);
-	if (r == 0)
-		r = buf_addf(out, ",\"chunkSize\":%llu,\"chunksPerRequest\":%u,\"maxFileSize\":%llu,"
-				  "\"maxRequestSize\":%llu,\"concurrency\":%u,\"hashAlgorithm\":\"sha1\",",
-			(unsigned long long)o->chunk, o->chunks, (unsigned long long)o->file,
-			(unsigned long long)o->request, o->concurrency);
-	if (r == 0)
-		r = buf_addf(out, "\"compression\":[%s],\"accept\":[\"debug_files\",\"pdbs\",\"portablepdbs\","
-				  "\"sources\",\"bcsymbolmaps\"]}", o->gzip ? "\"gzip\"" : "");
-	return r;
+	buf_adds(out, "{\"url\":");
+	jtext_add(out, o->url);
+	buf_addf(out, ",\"chunkSize\":%llu,\"chunksPerRequest\":%u,\"maxFileSize\":%llu,"
+			  "\"maxRequestSize\":%llu,\"concurrency\":%u,\"hashAlgorithm\":\"sha1\",",
+		(unsigned long long)o->chunk, o->chunks, (unsigned long long)o->file,
+		(unsigned long long)o->request, o->concurrency);
+	return buf_addf(out, "\"compression\":[%s],\"accept\":[\"debug_files\",\"pdbs\",\"portablepdbs\","
+			  "\"sources\",\"bcsymbolmaps\"]}", o->gzip ? "\"gzip\"" : "");
 }
 
 static bool list_has(const struct jtext *j, uint32_t list, const char *word)

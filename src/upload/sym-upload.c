@@ -171,11 +171,9 @@ int sym_upload_status(struct buf *out, bool found)
 
 int sym_upload_created(struct buf *out, const char *url, const char *key)
 {
-	int r = buf_adds(out, "{\"uploadUrl\": ");
-
-	if (r == 0)
-		r = jtext_add(out, url);
-	return r < 0 ? r : buf_addf(out, ", \"uploadKey\": \"%s\"}", key);
+	buf_adds(out, "{\"uploadUrl\": ");
+	jtext_add(out, url);
+	return buf_addf(out, ", \"uploadKey\": \"%s\"}", key);
 }
 
 int sym_upload_result(struct buf *out, bool duplicate)

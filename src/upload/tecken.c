@@ -171,62 +171,46 @@ static int add_time(struct buf *out, const char *name, int64_t wall)
 
 static int add_text(struct buf *out, const char *name, const char *value)
 {
-	int r = buf_addf(out, ", \"%s\": ", name);
-
-	return r < 0 ? r : jtext_add(out, value);
+	buf_addf(out, ", \"%s\": ", name);
+	return jtext_add(out, value);
 }
 
 static int add_names(struct buf *out, const char *name, const struct buf *names)
 {
-	int r = buf_addf(out, ", \"%s\": [", name);
-
-	for (size_t at = 0; r == 0 && at < names->n; at += strlen(names->p + at) + 1) {
-		r = at ? buf_adds(out, ", ") : 0;
-		if (r == 0)
-			r = jtext_add(out, names->p + at);
+	buf_addf(out, ", \"%s\": [", name);
+	for (size_t at = 0; at < names->n; at += strlen(names->p + at) + 1) {
+		buf_adds(out, at ? ", " : "");
+		jtext_add(out, names->p + at);
 	}
-	return r < 0 ? r : buf_adds(out, "]");
+	return buf_adds(out, "]");
 }
 
 static int add_refused(struct buf *out, const struct buf *pairs)
 {
-	int r = buf_adds(out, ", \"refused_keys\": [");
-
-	for (size_t at = 0; r == 0 && at < pairs->n;) {
+	buf_adds(out, ", \"refused_keys\": [");
+	for (size_t at = 0; at < pairs->n;) {
 		const char *name = pairs->p + at, *why = name + strlen(name) + 1;
 
-		r = buf_adds(out, at ? ", {\"key\": " : "{\"key\": ");
-		if (r == 0)
-			r = jtext_add(out, name);
-		if (r == 0)
-			r = add_text(out, "error", why);
-		if (r == 0)
-			r = buf_adds(out, "}");
+		buf_adds(out, at ? ", {\"key\": " : "{\"key\": ");
+		jtext_add(out, name);
+		add_text(out, "error", why);
+		buf_adds(out, "}");
 		at += strlen(name) + strlen(why) + 2;
 	}
-	return r < 0 ? r : buf_adds(out, "]");
+	return buf_adds(out, "]");
 }
 
 int tecken_answer(const struct tecken_upload *u, struct buf *out)
 {
-	int r = buf_addf(out, "{\"upload\": {\"id\": %" PRIu64 ", \"size\": %" PRIu64, u->id, u->size);
-
-	if (r == 0)
-		r = add_text(out, "filename", u->file_name);
-	if (r == 0)
-		r = add_text(out, "bucket", u->bucket);
-	if (r == 0)
-		r = buf_addf(out, ", \"download_url\": null, \"try_symbols\": %s, \"redirect_urls\": []",
-			u->try ? "true" : "false");
-	if (r == 0)
-		r = add_time(out, "completed_at", u->ended);
-	if (r == 0)
-		r = add_time(out, "created_at", u->began);
-	if (r == 0)
-		r = add_text(out, "user", u->user);
-	if (r == 0)
-		r = add_names(out, "skipped_keys", u->skipped);
-	if (r == 0)
-		r = add_refused(out, u->refused);
-	return r < 0 ? r : buf_adds(out, "}}");
+	buf_addf(out, "{\"upload\": {\"id\": %" PRIu64 ", \"size\": %" PRIu64, u->id, u->size);
+	add_text(out, "filename", u->file_name);
+	add_text(out, "bucket", u->bucket);
+	buf_addf(out, ", \"download_url\": null, \"try_symbols\": %s, \"redirect_urls\": []",
+		u->try ? "true" : "false");
+	add_time(out, "completed_at", u->ended);
+	add_time(out, "created_at", u->began);
+	add_text(out, "user", u->user);
+	add_names(out, "skipped_keys", u->skipped);
+	add_refused(out, u->refused);
+	return buf_adds(out, "}}");
 }

@@ -1,7 +1,8 @@
-/* Tests cmd/json.h: documents byte for byte, and random documents, which json-c must read as the
- * same values. */
+/* Tests cmd/json.h: documents byte for byte, and random documents, which json-c must read as the same values; and the
+ * errors of base/buf.h. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/json.h"
+#include "base/jtext.h"
 #include "base/util.h"
 #include "unit.h"
 
@@ -182,5 +183,26 @@ START_TEST(json_c_reads_the_same)
 }
 END_TEST
 
+/* After a text that does not fit, shorter texts are not added either, until the buffer is cut or cleared. */
+START_TEST(a_buffer_keeps_its_first_error)
+{
+	_cleanup_buf_ struct buf b = BUF_UP_TO(8);
+
+	ck_assert_int_eq(buf_adds(&b, "1234"), 0);
+	ck_assert_int_eq(buf_adds(&b, "56789"), -EFBIG);
+	ck_assert_int_eq(buf_adds(&b, "5"), -EFBIG);
+	ck_assert_int_eq(buf_adds(&b, ""), -EFBIG);
+	ck_assert_int_eq(buf_addf(&b, "%d", 5), -EFBIG);
+	ck_assert_int_eq(jtext_add(&b, "x"), -EFBIG);
+	ck_assert_str_eq(buf_text(&b), "1234");
+	buf_cut(&b, 3);
+	ck_assert_int_eq(jtext_add(&b, "x") | buf_addf(&b, "%d", 45), 0);
+	ck_assert_str_eq(buf_text(&b), "123\"x\"45");
+	ck_assert_int_eq(buf_addf(&b, "%d", 6), -EFBIG);
+	buf_clear(&b);
+	ck_assert_int_eq(buf_adds(&b, "12345678"), 0);
+}
+END_TEST
+
 UNIT_MAIN("json", bytes_of_a_document, bytes_of_strings, too_deep_is_an_error, a_new_document_in_the_same_memory,
-	json_c_reads_the_same)
+	json_c_reads_the_same, a_buffer_keeps_its_first_error)

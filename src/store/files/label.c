@@ -11,41 +11,30 @@
 #define FIELDS 7 /* the number of fields of a line `v1` or `m1` */
 #define LINE_MOST (16 << 10) /* bytes: the longest key and URL, half of their characters escaped */
 
-static int add_escaped(struct buf *b, const char *text)
+static void add_escaped(struct buf *b, const char *text)
 {
-	int r = 0;
-
-	for (const char *p = text; *p && r == 0; p++) {
+	for (const char *p = text; *p; p++) {
 		unsigned char c = (unsigned char)*p;
 
 		if (c < 0x20 || c == 0x7f || c == '\\')
-			r = buf_addf(b, "\\x%02x", c);
+			buf_addf(b, "\\x%02x", c);
 		else
-			r = buf_add(b, p, 1);
+			buf_add(b, p, 1);
 	}
-	return r;
 }
 
 int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, uint64_t size)
 {
 	char room[KEY_TEXT];
-	int r;
 
-	r = buf_adds(b, "v1\t");
-	if (r == 0)
-		r = add_escaped(b, key_text(k, room));
-	if (r == 0)
-		r = buf_adds(b, "\t");
-	if (r == 0)
-		r = add_escaped(b, f->source);
-	if (r == 0)
-		r = buf_adds(b, "\t");
-	if (r == 0)
-		r = add_escaped(b, f->url);
-	if (r == 0)
-		r = buf_addf(b, "\t%d\t%llu\t%lld\n", f->verified, (unsigned long long)size,
-			(long long)f->fetched);
-	return r;
+	buf_adds(b, "v1\t");
+	add_escaped(b, key_text(k, room));
+	buf_adds(b, "\t");
+	add_escaped(b, f->source);
+	buf_adds(b, "\t");
+	add_escaped(b, f->url);
+	return buf_addf(b, "\t%d\t%llu\t%lld\n", f->verified, (unsigned long long)size,
+		(long long)f->fetched);
 }
 
 int label_add_module(struct buf *b, const struct module *m)
@@ -53,15 +42,13 @@ int label_add_module(struct buf *b, const struct module *m)
 	char id[DEBUG_ID_TEXT];
 	const char *const fields[] = {object_type_name(m->object), m->code_id, m->code_file,
 		debug_id_breakpad(&m->debug_id, id), m->debug_file, m->checksum};
-	int r;
 
-	r = buf_adds(b, "m1");
-	for (unsigned i = 0; i < ARRAY_SIZE(fields) && r == 0; i++) {
-		r = buf_adds(b, "\t");
-		if (r == 0)
-			r = add_escaped(b, fields[i]);
+	buf_adds(b, "m1");
+	for (unsigned i = 0; i < ARRAY_SIZE(fields); i++) {
+		buf_adds(b, "\t");
+		add_escaped(b, fields[i]);
 	}
-	return r == 0 ? buf_adds(b, "\n") : r;
+	return buf_adds(b, "\n");
 }
 
 int label_add_pin(struct buf *b)

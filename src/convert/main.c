@@ -189,45 +189,39 @@ static int convert(struct work *o, struct span file, struct err *e)
 	return r < 0 ? r : write_made(o, w, &made, file, e);
 }
 
-struct numbers {
+/* A table of hashes; 0: a free place. */
+struct hashes {
 	uint64_t *all;
 	size_t n;
 };
 
-static void sort_numbers(struct numbers *s)
-{
-	size_t n = 0;
-
-	if (s->n)
-		qsort(s->all, s->n, sizeof(*s->all), compare_ids);
-	for (size_t i = 0; i < s->n; i++)
-		if (!n || s->all[i] != s->all[n - 1])
-			s->all[n++] = s->all[i];
-	s->n = n;
-}
-
-/* Most units name the same headers, so equal numbers are dropped when there is no more room. */
 static int take_source(void *ctx, const char *path)
 {
-	struct numbers *s = ctx;
+	const size_t room = 2 * WORK_SOURCES_MOST;
+	uint64_t hash = hash_mix(path, strlen(path));
+	struct hashes *t = ctx;
+	size_t i = hash % room;
 
-	if (s->n == WORK_SOURCES_MOST)
-		sort_numbers(s);
-	if (s->n == WORK_SOURCES_MOST)
-		return -EFBIG;
-	s->all[s->n++] = hash_mix(path, strlen(path));
-	return 0;
+	while (t->all[i] && t->all[i] != hash)
+		i = (i + 1) % room;
+	t->n += !t->all[i];
+	t->all[i] = hash;
+	return t->n > WORK_SOURCES_MOST ? -EFBIG : 0;
 }
 
 static int list_sources(struct work *o, struct span file, struct err *e)
 {
+	struct hashes t = {.all = calloc(2 * WORK_SOURCES_MOST, sizeof(*t.all))};
 	struct gsym_make_opts opts = {.find = find, .ctx = o};
-	struct numbers s = {.all = malloc(WORK_SOURCES_MOST * sizeof(*s.all))};
-	int r = s.all ? dwarf_sources(file, &opts, take_source, &s, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
-	sort_numbers(&s);
-	if (r == 0 && write_all(WORKER_OUT, s.all, s.n * sizeof(*s.all)) < 0)
+	int r = t.all ? dwarf_sources(file, &opts, take_source, &t, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
+	size_t n = 0;
+
+	for (size_t i = 0; r == 0 && i < 2 * WORK_SOURCES_MOST; i++)
+		if (t.all[i])
+			t.all[n++] = t.all[i];
+	if (r == 0 && write_all(WORKER_OUT, t.all, n * sizeof(*t.all)) < 0)
 		r = err_set(e, -EIO, "%s", err_text(EIO));
-	free(s.all);
+	free(t.all);
 	return r;
 }
 

@@ -1,13 +1,11 @@
 /* Lists the source files that a file of debug information names, as absolute paths. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "dwarf/dwarf.h"
 
-#include <string.h>
+#include <stdio.h>
 
-#define NAME_MOST 8192u	       /* bytes of a name before it is made absolute */
 #define NAMES_MOST (64u << 20) /* names of one file: a broken file can name one table often */
 
 struct naming {
@@ -20,22 +18,14 @@ struct naming {
 /* Passes "FIRST/SECOND/NAME" on; each part may be "". Names that stay relative are left out. */
 static int tell(struct naming *n, const char *first, const char *second, const char *name)
 {
-	_cleanup_buf_ struct buf b = BUF_UP_TO(NAME_MOST);
-	_cleanup_free_ char *path = NULL;
-	const char *const parts[] = {first, second, name};
-	int r = 0;
+	_cleanup_free_ char *full = NULL, *path = NULL;
 
 	if (n->left-- == 0)
 		return -EFBIG;
-	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)
-		if (*parts[i])
-			r = buf_addf(&b, "%s%s", b.n ? "/" : "", parts[i]);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	if (!b.n || b.p[0] != '/')
-		return 0;
-	path = path_absolute(b.p);
-	return path ? n->each(n->ctx, path) : -ENOMEM;
+	if (asprintf(&full, "%s%s%s%s%s", first, *first ? "/" : "", second, *second ? "/" : "", name) < 0)
+		return -ENOMEM;
+	path = full[0] == '/' ? path_absolute(full) : NULL;
+	return path ? n->each(n->ctx, path) : full[0] == '/' ? -ENOMEM : 0;
 }
 
 /* The name in a unit's first entry is not always in its line table. */

@@ -55,21 +55,12 @@ static int find_debug(const struct reading *g, const char *build_id, bool stored
 static int take_numbers(int fd, struct build_names *b)
 {
 	struct stat st;
-	size_t n;
+	size_t n = fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	n = (size_t)st.st_size / sizeof(*b->all);
-	if (n > WORK_SOURCES_MOST)
-		return -EBADMSG;
-	free(b->all);
-	b->n = 0;
-	b->all = malloc(MAX(n, (size_t)1) * sizeof(*b->all));
-	if (!b->all)
-		return -ENOMEM;
-	if (pread(fd, b->all, n * sizeof(*b->all), 0) != (ssize_t)(n * sizeof(*b->all)))
-		return -EIO;
-	b->n = n;
+	b->all = n > WORK_SOURCES_MOST * sizeof(*b->all) ? NULL : malloc(MAX(n, (size_t)1));
+	if (!b->all || pread(fd, b->all, n, 0) != (ssize_t)n)
+		return b->all ? -EIO : -ENOMEM;
+	b->n = n / sizeof(*b->all);
 	return 0;
 }
 
@@ -104,6 +95,7 @@ static int read_names(const struct reading *g, const struct blob *debug, struct 
 		r = gsym_work(&w, blob_fd(debug), &out, &e);
 		free(lack.units);
 	}
+	free(take(b->all));
 	if (r == 0)
 		r = take_numbers(out, b);
 	if (r < 0)

@@ -253,23 +253,37 @@ static size_t shared_part(const char *a, const char *b)
 	return n;
 }
 
-/* Finds a member by the path of a source file. `near` is the path of the build's debug file. */
-static int find_name(struct scan *s, const char *path, const char *near, struct scan_found *out)
+static bool has_name(const struct scan_file *f, const char *digits)
 {
-	char digits[17], at[PATH_MAX];
-	size_t n, most = 0;
+	size_t n;
+	const char *names = names_of(f, &n);
 
-	snprintf(digits, sizeof(digits), "%016" PRIx64, scan_name_number(path));
-	snprintf(out->name, sizeof(out->name), "%s", path);
-	out->member = 0;
-	out->worth = (struct worth){0};
+	return names && bsearch(digits, names, n, NAME_DIGITS, compare_names);
+}
+
+static int find_source(struct scan *s, const struct key *k, struct scan_found *out)
+{
+	char digits[17], at[PATH_MAX], near[PATH_MAX] = ""; /* the path of the debug file */
+	size_t most = 0;
+	struct artifact a;
+	struct key debug;
+	LOCK_SCOPE(&s->lock);
+
+	if (scan_debug_key(k->id, &a, &debug) == 0) {
+		size_t i = index_from(s, key_number(&debug));
+
+		if (i < s->n_refs && s->refs[i].number == key_number(&debug))
+			path_of(s->refs[i].dir, s->refs[i].file, near);
+	}
+	snprintf(digits, sizeof(digits), "%016" PRIx64, scan_name_number(k->name));
+	*out = (struct scan_found){0};
+	snprintf(out->name, sizeof(out->name), "%s", k->name);
 	for (size_t i = 0; i < s->n_dirs; i++)
 		for (size_t j = 0; j < s->dirs[i]->n; j++) {
 			const struct scan_file *f = &s->dirs[i]->files[j];
-			const char *names = names_of(f, &n);
 
-			if (!names || !bsearch(digits, names, n, NAME_DIGITS, compare_names) ||
-				path_of(s->dirs[i], f, at) < 0 || (out->member && shared_part(at, near) <= most))
+			if (!has_name(f, digits) || path_of(s->dirs[i], f, at) < 0 ||
+				(out->member && shared_part(at, near) <= most))
 				continue;
 			out->member = SCAN_BY_NAME;
 			most = shared_part(at, near);
@@ -277,22 +291,6 @@ static int find_name(struct scan *s, const char *path, const char *near, struct 
 			memcpy(out->path, at, strlen(at) + 1);
 		}
 	return out->member ? 0 : s->walked ? -ENOENT : -EAGAIN;
-}
-
-static int find_source(struct scan *s, const struct key *k, struct scan_found *out)
-{
-	char near[PATH_MAX] = "";
-	struct artifact a;
-	struct key debug;
-	LOCK_SCOPE(&s->lock);
-
-	if (scan_debug_key(k->id, &a, &debug) == 0) {
-		const struct scan_ref *r = s->refs + index_from(s, key_number(&debug));
-
-		if (r < s->refs + s->n_refs && r->number == key_number(&debug) && path_of(r->dir, r->file, near) < 0)
-			near[0] = '\0';
-	}
-	return find_name(s, k->name, near, out);
 }
 
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out)

@@ -37,17 +37,17 @@ struct reading {
 	tree_find *find;
 };
 
-/* Finds the debug file of a build in the store, or else in the tree. */
-static int find_debug(const struct reading *g, const char *build_id, bool stored, struct blob **out)
+/* Finds the debug file of a build in the tree, or else in the store. -ENOENT; -EAGAIN: the tree is still walked. */
+static int find_debug(const struct reading *g, const char *build_id, struct blob **out)
 {
 	struct artifact a;
 	struct key k;
-	int r = scan_debug_key(build_id, &a, &k);
+	int r;
 
-	if (r < 0)
+	if (scan_debug_key(build_id, &a, &k) < 0)
 		return -ENOENT;
-	r = stored ? store_find(g->f->store, &k, out) : g->find(g->f, g->s, &a, &k, out);
-	return r == 0 && !*out ? -ENOENT : r;
+	r = g->find(g->f, g->s, &a, &k, out);
+	return *out ? 0 : store_find(g->f->store, &k, out) == 0 ? 0 : r == -EAGAIN ? r : -ENOENT;
 }
 
 /* ---- the names in it ------------------------------------------------------------------ */
@@ -64,63 +64,39 @@ static int take_numbers(int fd, struct build_names *b)
 	return 0;
 }
 
-/* Finds the file into which dwz moved texts. NULL: it is not there. */
-static struct blob *find_alt(const struct reading *g, const struct gsym_work_lack *lack)
+/* 0; -ENOENT: no debug file is there; -EAGAIN; others: it cannot be read. */
+static int read_names(const struct reading *g, struct build_names *b)
 {
-	char id[2 * sizeof(lack->id) + 1];
-	struct blob *b = NULL;
-
-	hex_print(lack->id, lack->id_len, id);
-	if (find_debug(g, id, true, &b) < 0 && find_debug(g, id, false, &b) < 0)
-		return NULL;
-	return b;
-}
-
-static int read_names(const struct reading *g, const struct blob *debug, struct build_names *b)
-{
-	_cleanup_blob_ struct blob *alt = NULL;
+	_cleanup_blob_ struct blob *debug = NULL, *alt = NULL; /* `alt`: the file into which dwz moved texts */
 	_cleanup_close_ int out = -1;
 	struct gsym_work_lack lack = {0};
 	struct gsym_work w = {.seconds = SECONDS, .threads = 1, .unsandboxed = g->f->opts.allow_unsandboxed,
 		.stop = &g->f->closing, .form = GSYM_WORK_SOURCES, .alt = {.ask = true, .fd = -1},
 		.package = {.fd = -1}, .units = {.fd = -1}, .lack = &lack};
+	char id[2 * sizeof(lack.id) + 1];
 	struct err e = {0};
-	int r = gsym_work(&w, blob_fd(debug), &out, &e);
+	int r = find_debug(g, b->id, &debug);
 
+	if (r < 0)
+		return r;
+	r = gsym_work(&w, blob_fd(debug), &out, &e);
 	if (r == -EAGAIN) {
 		free(lack.units);
-		alt = find_alt(g, &lack);
+		hex_print(lack.id, lack.id_len, id);
+		if (find_debug(g, id, &alt) == -EAGAIN)
+			return -EAGAIN;
 		w.alt = (struct gsym_work_file){.fd = alt ? blob_fd(alt) : -1};
 		lack = (struct gsym_work_lack){0};
 		r = gsym_work(&w, blob_fd(debug), &out, &e);
 		free(lack.units);
 	}
-	free(take(b->all));
 	if (r == 0)
 		r = take_numbers(out, b);
+	b->until = r == -EINTR || r == -ENOMEM ? 0 : clock_ms() + (b->n ? KEEP_MS : KEEP_NONE_MS);
 	if (r < 0)
 		log_debug(LOG_FETCH, "the debug file of %s: its sources are not listed: it %s", b->id,
 			e.text[0] ? e.text : err_text(r));
 	return r;
-}
-
-/* Reads the names of a build. 0, also if there are none; -ENOENT: no debug file is there; -EAGAIN. */
-static int names_read(const struct reading *g, struct build_names *b)
-{
-	int worst = -ENOENT;
-
-	for (int stored = 1; stored >= 0 && !b->n; stored--) {
-		_cleanup_blob_ struct blob *debug = NULL;
-		int r = find_debug(g, b->id, stored, &debug);
-
-		if (r == 0)
-			r = read_names(g, debug, b);
-		if (r == 0 || worst == -ENOENT)
-			worst = r;
-	}
-	if (worst != -ENOENT && worst != -EAGAIN && worst != -EINTR && worst != -ENOMEM)
-		b->until = clock_ms() + (b->n ? KEEP_MS : KEEP_NONE_MS);
-	return worst;
 }
 
 int tree_names_source(struct fetch *f, const struct source *s, const struct key *k, tree_find *find)
@@ -138,7 +114,7 @@ int tree_names_source(struct fetch *f, const struct source *s, const struct key 
 		free(b->all);
 		*b = (struct build_names){0};
 		snprintf(b->id, sizeof(b->id), "%s", k->id);
-		r = names_read(&(struct reading){f, s, find}, b);
+		r = read_names(&(struct reading){f, s, find}, b);
 	}
 	for (size_t i = 0; i < b->n; i++)
 		if (b->all[i] == number)

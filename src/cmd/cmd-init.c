@@ -23,6 +23,8 @@ static const struct distribution {
 	{"debian", "debian", "https://debuginfod.debian.net/"},
 	{"ubuntu", "ubuntu", "https://debuginfod.ubuntu.com/"},
 	{"fedora", "fedora", "https://debuginfod.fedoraproject.org/"},
+	{"centos", "centos", "https://debuginfod.centos.org/"},
+	{"opensuse", "opensuse", "https://debuginfod.opensuse.org/"},
 	{"arch", "archlinux", "https://debuginfod.archlinux.org/"},
 };
 

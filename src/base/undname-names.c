@@ -76,8 +76,8 @@ static struct identifier operator_name(struct undname *u)
 {
 	unsigned group = undname_eat(u, "__") ? 2 : undname_eat(u, "_") ? 1 : 0;
 	char c = undname_next(u);
-	unsigned i = c >= '0' && c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'A') + 10;
-	const char *name = i < ARRAY_SIZE(operators[0]) ? operators[group][i] : NULL;
+	int i = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'Z' ? c - 'A' + 10 : -1;
+	const char *name = i >= 0 ? operators[group][i] : NULL;
 
 	if (group == 0 && (c == '0' || c == '1'))
 		return (struct identifier){.kind = c == '0' ? CONSTRUCTOR : DESTRUCTOR};

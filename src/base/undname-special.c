@@ -170,6 +170,8 @@ static struct symbol string(struct undname *u, text unused)
 			p[n++ ^ wide] = (uint8_t)byte(u);
 		else
 			undname_fail(u);
+	if (n & wide)
+		undname_fail(u);
 	cut = wide ? size > 64 : size > n;
 	each = wide ? 2 : character_size(p, n, size);
 	t = wide ? LIT("L\"") : each == 1 ? LIT("\"") : each == 2 ? LIT("u\"") : LIT("U\"");

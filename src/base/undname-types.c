@@ -87,9 +87,9 @@ text undname_convention(struct undname *u)
 		"__clrcall", "__eabi", "__vectorcall", "__attribute__((__swiftcall__)) ", "",
 		"__attribute__((__swiftasynccall__)) "};
 	char c = undname_next(u);
-	const char *name = c == 'w' ? "__regcall" : c >= 'A' && c <= 'W' ? names[(c - 'A') / 2] : "";
+	bool known = c >= 'A' && c <= 'W' && (c <= 'P' || (c - 'A') % 2 == 0); /* two letters for each up to P */
 
-	return text_string(u, name);
+	return c == 'w' ? LIT("__regcall") : text_string(u, known ? names[(c - 'A') / 2] : "");
 }
 
 /* One letter is not worth a reference. */

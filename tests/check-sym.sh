@@ -198,6 +198,26 @@ for f in ${SYMFS_SYM_FILES:-}; do
   both "$(basename "$f")" "$f"
 done
 
+# ---- names of Microsoft's C++: public symbols of a PDB, exports of a DLL -------------------------
+if command -v clang++ >/dev/null && command -v lld-link >/dev/null; then
+  cat >w.cc <<'EOT'
+namespace ns {
+struct C {
+  __declspec(dllexport) int work(const char *, int x) const;
+};
+int C::work(const char *, int x) const { return x + 1; }
+}
+extern "C" int start(void) { return ns::C().work("", 1); }
+EOT
+  clang++ -target x86_64-pc-windows-msvc -c w.cc &&
+    lld-link /nologo /dll /nodefaultlib /entry:start /debug /pdb:w.pdb /out:w.dll w.o || fail "no w.dll"
+  for f in w.pdb w.dll; do
+    "$SYMFS" sym "$f" | grep -Eq '^(FUNC|PUBLIC) .* 0 ns::C::work\(char const \*, int\) const$' || fail "$f: no demangled name"
+  done
+else
+  part_skipped "no clang++ or lld-link: names of Microsoft's C++"
+fi
+
 # ---- what Breakpad's dump_syms says --------------------------------------------------------------
 DUMP=$(PATH=$PATH:$TOOLS/bin command -v dump_syms)
 [ -n "$DUMP" ] || { say "no dump_syms: functions are not compared with it"; exit 0; }

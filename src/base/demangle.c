@@ -1,5 +1,5 @@
-/* libiberty's demanglers, with bounds. Names are as hostile as the files that hold them. A short name can
- * stand for more text than fits in memory, because its parts refer to each other. */
+/* libiberty's demanglers, with bounds, and that of Microsoft's names. Names are as hostile as the files that hold
+ * them. A short name can stand for more text than fits in memory, because its parts refer to each other. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"
@@ -75,7 +75,8 @@ bool demangle(const char *name, struct buf *out)
 {
 	bool rust;
 
-	buf_clear(out);
+	if (undname(name, false, out))
+		return true;
 	if (name[0] == '_' && name[1] == '_' && (name[2] == 'Z' || name[2] == 'R'))
 		name++; /* names in Mach-O have one more underscore */
 	rust = name[0] == '_' && name[1] == 'R';

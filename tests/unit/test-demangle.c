@@ -18,6 +18,8 @@ static const char *const names[][2] = {
 	{"_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "core::fmt::Formatter::write_str"},
 	{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
 	{"_RNvNtCs1234_7mycrate8from_u643bar", "mycrate::from_u64::bar"},
+	{"?test1@@YAXPAH@Z", "test1(int *)"},
+	{"?work@C@ns@@UEBA?AV?$vector@H@std@@H@Z", "ns::C::work(int) const"},
 };
 
 START_TEST(names_of_compilers)
@@ -33,7 +35,7 @@ END_TEST
 START_TEST(other_names)
 {
 	static const char *const none[] = {"", "main", "_", "_Z", "_R", "_ZN", "Z1fv", "f(int)", "i",
-		"?f@@YAXXZ", "_ZN7mozilla", "_RNvCs1234_7mycrateu8gdel_5qa"};
+		"?f@@YAXX", "_f@4", "_ZN7mozilla", "_RNvCs1234_7mycrateu8gdel_5qa"};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(none); i++) {
 		ck_assert_msg(!demangle(none[i], &out), "%s: %s", none[i], buf_text(&out));

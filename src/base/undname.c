@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NAME_MOST (64 << 10)
-#define PIECES_MOST (32 << 10)
+#define PIECES_MOST (16 << 10)
 
 static bool read_name(struct undname *u, bool full, struct buf *out)
 {

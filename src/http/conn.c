@@ -58,15 +58,19 @@ static void make_room(struct http *h)
 		shut(h, oldest);
 }
 
-static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
+static struct conn *conn_new(struct loop *l, struct MHD_Connection *mhd)
 {
 	struct conn *c = calloc(1, sizeof(*c));
+	struct http *h = l->http;
+	socklen_t n = sizeof(c->here);
 
 	if (!c)
 		return NULL;
+	c->loop = l;
 	c->fd = conn_fd(mhd);
 	c->since = clock_ms();
 	peer_text(mhd, c->peer);
+	getsockname(c->fd, (struct sockaddr *)&c->here, &n);
 	atomic_fetch_add(&h->counters.connections, 1);
 	LOCK_SCOPE(&h->lock);
 	make_room(h);
@@ -83,11 +87,12 @@ static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
 void conn_event(void *ctx, struct MHD_Connection *mhd, void **socket_context,
 	enum MHD_ConnectionNotificationCode what)
 {
-	struct http *h = ctx;
+	struct loop *l = ctx;
+	struct http *h = l->http;
 	struct conn *c = *socket_context;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		*socket_context = conn_new(h, mhd);
+		*socket_context = conn_new(l, mhd);
 		return;
 	}
 	if (!c)
@@ -102,22 +107,19 @@ void conn_event(void *ctx, struct MHD_Connection *mhd, void **socket_context,
 	*socket_context = NULL;
 }
 
-void conn_busy(struct http *h, struct conn *c, bool busy)
+void conn_busy(struct conn *c, bool busy)
 {
 	if (!c)
 		return;
-	LOCK_SCOPE(&h->lock);
-	c->busy = busy;
-	c->since = clock_ms();
+	atomic_store(&c->busy, busy);
+	atomic_store(&c->since, clock_ms());
 }
 
 void conn_asked(struct http *h, struct conn *c, bool asked)
 {
 	atomic_fetch_add(&h->running, asked ? 1 : -1u);
-	if (!c)
-		return;
-	LOCK_SCOPE(&h->lock);
-	c->asked = asked;
+	if (c)
+		atomic_store(&c->asked, asked);
 }
 
 void conn_end_idle(struct http *h)
@@ -129,12 +131,10 @@ void conn_end_idle(struct http *h)
 			shut(h, c);
 }
 
-void conn_moves(struct http *h, struct conn *c, size_t bytes)
+void conn_moves(struct conn *c, size_t bytes)
 {
-	if (!c)
-		return;
-	LOCK_SCOPE(&h->lock);
-	c->since = MIN(c->since + bytes / BODY_BYTES_MS, clock_ms());
+	if (c)
+		atomic_store(&c->since, MIN(atomic_load(&c->since) + bytes / BODY_BYTES_MS, clock_ms()));
 }
 
 /* The head of a request must arrive within the idle time, even if its bytes arrive one by one. A body has

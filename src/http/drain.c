@@ -91,12 +91,18 @@ void http_drain(struct http *h)
 	atomic_store(&h->draining, true);
 }
 
+void http_leave(struct http *h)
+{
+	if (atomic_exchange(&h->leaving, true))
+		return;
+	listen_leave(h->listen, h->listener);
+	loops_wake(h);
+}
+
 void http_refuse(struct http *h)
 {
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_LISTEN_FD);
-
 	atomic_store(&h->draining, true);
-	listen_leave(h->listen, info ? info->listen_fd : -1);
+	http_leave(h);
 	conn_end_idle(h);
 	for (struct space *s = h->public; s; s = s->next)
 		events_end(s->events);

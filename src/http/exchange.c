@@ -76,7 +76,7 @@ uint64_t exchange_body_most(const struct exchange *x)
  * connection ends. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n)
 {
-	conn_moves(x->h, x->conn, n);
+	conn_moves(x->conn, n);
 	if (x->refuse || !(x->route->api || x->upload || has_form(x))) {
 		x->bytes += n;
 		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)

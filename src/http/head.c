@@ -102,13 +102,12 @@ static bool to_v6(const union address *a, struct in6_addr *out)
 	return true;
 }
 
-static bool is_own_address(int fd, const char *host)
+static bool is_own_address(const struct conn *c, const char *host)
 {
-	union address here = {0}, asked = {0};
+	union address here = {.in6 = c->here}, asked = {0};
 	struct in6_addr own, wanted;
-	socklen_t n = sizeof(here);
 
-	if (getsockname(fd, &here.sa, &n) < 0 || !to_v6(&here, &own))
+	if (!to_v6(&here, &own))
 		return false;
 	if (inet_pton(AF_INET, host, &asked.in.sin_addr) == 1)
 		asked.sa.sa_family = AF_INET;
@@ -131,7 +130,7 @@ static bool asked_host(struct exchange *x, char out[static FIELD_HOST])
 
 static bool is_local_name(const struct http *h, const struct exchange *x, const char *host)
 {
-	if (strcasecmp(host, "localhost") == 0 || is_own_address(x->conn->fd, host))
+	if (strcasecmp(host, "localhost") == 0 || is_own_address(x->conn, host))
 		return true;
 	for (char **name = h->names; name && *name; name++)
 		if (strcasecmp(*name, host) == 0)
@@ -141,10 +140,7 @@ static bool is_local_name(const struct http *h, const struct exchange *x, const 
 
 static bool is_unix(const struct exchange *x)
 {
-	union address a = {0};
-	socklen_t n = sizeof(a);
-
-	return getsockname(x->conn->fd, &a.sa, &n) == 0 && a.sa.sa_family == AF_UNIX;
+	return x->conn->here.sin6_family == AF_UNIX;
 }
 
 /* 0, or the status 400 or 421. A request without a host (HTTP/1.0) is fine: browsers always send one. */

@@ -9,7 +9,6 @@
 #include "http/upload.h"
 
 #include <malloc.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -136,7 +135,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		x->method = method;
 		x->version = version;
 		conn_asked(x->h, x->conn, true);
-		conn_busy(x->h, x->conn, false); /* until the body has arrived */
+		conn_busy(x->conn, false); /* until the body has arrived */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
 		if (x->h->upload_most)
@@ -160,7 +159,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	}
 	if (x->answered)
 		return MHD_NO; /* the connection ends */
-	conn_busy(x->h, x->conn, true);
+	conn_busy(x->conn, true);
 	/* A wait that begins now would outlive the server. */
 	if (!x->refuse && x->step < STEP_ANSWER && atomic_load(&x->h->stopping))
 		x->refuse = 503;
@@ -190,28 +189,13 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 		audit_refusal(x);
 		audit_answer(x);
 		access_write(h, x, cut);
-		conn_busy(h, x->conn, false);
+		conn_busy(x->conn, false);
 		conn_asked(h, x->conn, false);
 	}
 	exchange_unref(x);
 }
 
 /* ---- the server --------------------------------------------------------------------- */
-
-static void mhd_log(void *ctx, const char *fmt, va_list args)
-{
-	char text[400];
-
-	vsnprintf(text, sizeof(text), fmt, args);
-	text[strcspn(text, "\n")] = '\0';
-	log_debug(LOG_HTTP, "%s", text);
-}
-
-/* route_find() decodes targets itself: it refuses %00, which libmicrohttpd would take for the end. */
-static size_t leave_as_is(void *ctx, struct MHD_Connection *c, char *text)
-{
-	return strlen(text);
-}
 
 /* A connection needs a descriptor, and so does the file that it sends. */
 static unsigned bound_connections(unsigned wanted)
@@ -222,30 +206,6 @@ static unsigned bound_connections(unsigned wanted)
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / 3 < most)
 		most = (unsigned)(l.rlim_cur / 3);
 	return MAX(most, 8u * HTTP_THREADS);
-}
-
-/* Refuses connections once the server is stopping. (MHD_quiesce_daemon() would do that, but it races
- * libmicrohttpd's own threads for the listening socket, and the loser aborts the process.) */
-static enum MHD_Result may_connect(void *ctx, const struct sockaddr *addr, socklen_t n)
-{
-	const struct http *h = ctx;
-
-	return atomic_load(&h->stopping) ? MHD_NO : MHD_YES;
-}
-
-/* Uses poll(): libmicrohttpd 0.9 takes 128 events at a time from epoll, and handles none before it has
- * asked for more. After exactly 128 events it blocks until another event comes. */
-static int start_daemon(struct http *h, int fd, struct err *e)
-{
-	h->daemon = MHD_start_daemon(
-		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_connect,
-		h, handle, h, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT, h->most,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(h->idle_ms / 1000 + 1),
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MOST, MHD_OPTION_NOTIFY_COMPLETED,
-		completed, h, MHD_OPTION_NOTIFY_CONNECTION, conn_event, h, MHD_OPTION_URI_LOG_CALLBACK,
-		exchange_new, h, MHD_OPTION_UNESCAPE_CALLBACK, leave_as_is, h, MHD_OPTION_END);
-	return h->daemon ? 0 : err_set(e, -EIO, "%s: libmicrohttpd cannot start the server", h->where);
 }
 
 int http_id(char out[static HTTP_ID_TEXT])
@@ -318,10 +278,13 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 		err_set(e, r, "cannot start threads: %s", err_text(r));
 	if (r == 0 && (r = watch_start(h)) < 0)
 		err_set(e, r, "cannot start a thread: %s", err_text(r));
-	else if (r == 0 && (r = start_daemon(h, fd, e)) < 0)
+	else if (r == 0 && (r = loops_start(h, fd, handle, completed)) < 0) {
+		err_set(e, r, "%s: libmicrohttpd cannot start the server", h->where);
 		watch_stop(h);
+		loops_stop(h);
+	}
 	if (r == 0)
-		take_fd(&fd); /* MHD closes it */
+		h->listener = take_fd(&fd);
 	else if (fd >= 0)
 		listen_forget(h->listen);
 	return r;
@@ -382,7 +345,7 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	h->upload_most = o->upload_most;
 	h->allow_unsandboxed = o->allow_unsandboxed;
 	h->started = clock_wall();
-	h->epoll = h->wake = -1;
+	h->epoll = h->wake = h->listener = -1;
 	h->open_space = o->open_space;
 	h->open_ctx = o->ctx;
 	h->limits = o->limits;
@@ -408,16 +371,13 @@ const char *http_where(const struct http *h)
 
 void http_stop(struct http *h)
 {
-	const union MHD_DaemonInfo *info;
-
 	if (!h)
 		return;
-	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_LISTEN_FD);
-	listen_leave(h->listen, info ? info->listen_fd : -1);
+	http_leave(h);
 	atomic_store(&h->stopping, true); /* new connections are refused from now on */
 	spaces_stop(h);
 	watch_stop(h);
-	MHD_stop_daemon(h->daemon);
+	loops_stop(h);
 	listen_forget(h->listen);
 	http_free(h);
 }

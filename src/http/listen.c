@@ -188,20 +188,10 @@ int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN
 
 void listen_leave(const char *word, int fd)
 {
-	struct sockaddr_un nowhere = {.sun_family = AF_UNIX};
-	_cleanup_close_ int other = -1, old = -1;
-
-	if (fd < 0)
-		return;
-	old = strcmp(word, "systemd") != 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
-	other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* bind() without a name gives the socket a unique name. */
-	if (other < 0 || bind(other, (struct sockaddr *)&nowhere, sizeof(nowhere.sun_family)) < 0 ||
-		listen(other, 1) < 0 || dup3(other, fd, O_CLOEXEC) < 0)
-		log_debug(LOG_HTTP, "cannot replace the listening socket: %s", err_text(errno));
-	/* A thread that polls the old socket keeps it open; after the shutdown, connecting fails all the same. */
-	else if (old >= 0)
-		shutdown(old, SHUT_RDWR);
+	/* Threads that accept keep the socket open; after the shutdown, connecting fails all the same. */
+	if (strcmp(word, "systemd") != 0)
+		shutdown(fd, SHUT_RDWR);
+	close(fd);
 }
 
 void listen_forget(const char *word)

@@ -16,10 +16,9 @@ int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN
 /* As listen_open(), for a socket that listens already. */
 int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
-/* Before the server stops: puts another socket under the descriptor number `fd`, to which no client connects, and
- * closes the listening socket: new clients are refused at once. libmicrohttpd's threads use the number to the end.
- * systemd's own socket stays open: libmicrohttpd would shut it down, and make the systemd unit fail. Clients that
- * connect to it now wait until systemd starts the service again. */
+/* Before the server stops: closes the listening socket. New clients are refused at once, although threads may have
+ * duplicates of the descriptor. systemd's own socket stays open: a shutdown would make the systemd unit fail. Clients
+ * that connect to it now wait until systemd starts the service again. */
 void listen_leave(const char *word, int fd);
 
 /* Removes the file of a Unix socket that listen_open() made. */

@@ -14,6 +14,7 @@
 #include "symb/symb.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,12 +54,15 @@ struct http_counters {
 #define PEER_TEXT 64
 struct conn {
 	int fd;
+	struct loop *loop; /* whose thread handles the connection */
 	char peer[PEER_TEXT];
+	struct sockaddr_in6 here; /* the address that the client reached; or that of IPv4, or only the family */
+	/* written by the connection's thread, and read under http->lock */
+	atomic_bool asked; /* a request has begun and has not ended */
+	atomic_bool busy;  /* a whole request has arrived and is being answered */
+	atomic_uint_fast64_t since; /* clock_ms() when the wait for a head or body began; grows as the body arrives */
 	/* under http->lock */
-	bool asked;	/* a request has begun and has not ended */
-	bool busy;	/* a whole request has arrived and is being answered */
 	bool shut;	/* this server has shut the connection down */
-	uint64_t since; /* clock_ms() when the wait for a head or body began; grows as the body arrives */
 	struct conn *next, **at;
 };
 
@@ -83,6 +87,18 @@ struct space {
 	struct space *_Atomic next; /* set once, when a space is appended to the list */
 };
 
+/* A thread that reads requests and sends answers (loop.c). */
+struct loop {
+	/* constant once started */
+	struct http *http;
+	struct MHD_Daemon *daemon;
+	pthread_t thread;
+	int wake;
+	bool runs;
+	bool closed; /* the thread only: its listening socket */
+	atomic_bool ends;
+};
+
 struct http {
 	/* constant once started */
 	struct space *public; /* the first of the list of spaces; further ones are added under spaces_lock */
@@ -94,7 +110,8 @@ struct http {
 	struct auth *auth; /* the tokens of clients; NULL: no token is needed */
 	struct workers *workers;
 	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
-	struct MHD_Daemon *daemon;
+	struct loop loops[HTTP_THREADS];
+	int listener; /* the listening socket, of which each loop has a duplicate */
 	char *listen, *log_path, *audit_path;
 	char **names, **origins; /* from server-names and allow-origins, ended by NULL; NULL: not configured */
 	bool anyone;
@@ -112,6 +129,7 @@ struct http {
 
 	/* any thread */
 	struct http_counters counters;
+	atomic_bool leaving; /* no new clients are accepted */
 	atomic_bool stopping;
 	atomic_bool draining; /* the server ends soon: it is not ready, and each connection ends with its answer */
 	atomic_uint running; /* requests that have begun and have not ended */
@@ -273,15 +291,15 @@ enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* r
 
 /* ---- conn.c -------------------------------------------------------------------------- */
 
-/* libmicrohttpd calls this when a connection begins or ends. `ctx` is the struct http; `*socket_context`
+/* libmicrohttpd calls this when a connection begins or ends. `ctx` is the struct loop; `*socket_context`
  * becomes the struct conn, or NULL if it is out of memory. */
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
-void conn_busy(struct http *h, struct conn *c, bool busy); /* true: an answer begins; false: the connection
+void conn_busy(struct conn *c, bool busy); /* true: an answer begins; false: the connection
 							      waits for the client */
 void conn_asked(struct http *h, struct conn *c, bool asked); /* true: a request has begun; false: it has ended */
 void conn_end_idle(struct http *h); /* closes connections without a request */
-void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body have arrived */
+void conn_moves(struct conn *c, size_t bytes); /* bytes of a body have arrived */
 /* Closes connections whose head or body does not arrive in time. False: no connection is left. */
 bool conn_sweep(struct http *h);
 
@@ -307,6 +325,17 @@ void exchange_resume(struct exchange *x);
 int watch_start(struct http *h); /* starts the thread that watches connections: 0, -errno */
 /* Cancels all waits. On return every callback has run, and the thread has ended. */
 void watch_stop(struct http *h);
+
+/* ---- loop.c ------------------------------------------------------------------------- */
+
+/* Starts the threads, which accept from `fd`. 0, -EIO; loops_stop() in both cases. */
+int loops_start(struct http *h, int fd, MHD_AccessHandlerCallback handle, MHD_RequestCompletedCallback completed);
+void loops_wake(struct http *h); /* after h->leaving became true: each thread closes its listening socket */
+void loops_stop(struct http *h); /* ends all connections; none is suspended */
+
+/* ---- drain.c ------------------------------------------------------------------------ */
+
+void http_leave(struct http *h); /* accepts no new clients from now on */
 
 /* ---- file.c ------------------------------------------------------------------------- */
 

@@ -316,10 +316,10 @@ enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n)
 	size_t some;
 
 	if (u->writing)
-		conn_busy(x->h, x->conn, false);
+		conn_busy(x->conn, false);
 	u->writing = false;
 	if (!x->refuse)
-		conn_moves(x->h, x->conn, *n);
+		conn_moves(x->conn, *n);
 	if (!x->refuse && !u->slot)
 		x->refuse = start_receiving(x);
 	if (!x->refuse && *n > u->most - u->received)
@@ -338,7 +338,7 @@ enum MHD_Result upload_take(struct exchange *x, const char *p, size_t *n)
 	 * this function again when the worker has resumed the connection, and not before. */
 	if (*n) {
 		u->writing = true;
-		conn_busy(x->h, x->conn, true);
+		conn_busy(x->conn, true);
 		exchange_post(x, STEP_BODY, x->h->uploads->writers, write_work);
 	}
 	return MHD_YES;

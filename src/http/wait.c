@@ -42,11 +42,13 @@ static bool begin_wait(struct exchange *x)
 	return !x->gone && !atomic_load(&h->stopping);
 }
 
-/* After MHD_resume_connection() the request may be freed at any moment. */
+/* After MHD_resume_connection() the request may be freed at any moment. MHD_run() can take libmicrohttpd's own signal
+ * without resuming the connection, so the thread is woken again. */
 void exchange_resume(struct exchange *x)
 {
 	struct http *h = x->h;
 	struct MHD_Connection *c = x->c;
+	int wake = x->conn->loop->wake;
 
 	pthread_mutex_lock(&h->lock);
 	if (x->on_list)
@@ -55,6 +57,7 @@ void exchange_resume(struct exchange *x)
 	pthread_mutex_unlock(&h->lock);
 	exchange_unref(x);
 	MHD_resume_connection(c);
+	eventfd_write(wake, 1);
 	atomic_fetch_sub(&h->waiting, 1);
 }
 

@@ -404,16 +404,17 @@ const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *c
 START_TEST(test_connection)
 {
 	struct http h = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = -1, .most = 10};
+	struct loop l = {.http = &h};
 	void *socket_context = NULL;
 	struct conn *c;
 
 	client.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	conn_event(&h, NULL, &socket_context, MHD_CONNECTION_NOTIFY_STARTED);
+	conn_event(&l, NULL, &socket_context, MHD_CONNECTION_NOTIFY_STARTED);
 	c = socket_context;
 	ck_assert_ptr_nonnull(c);
 	ck_assert_int_eq(c->fd, 1234);
 	ck_assert_str_eq(c->peer, "127.0.0.1");
-	conn_event(&h, NULL, &socket_context, MHD_CONNECTION_NOTIFY_CLOSED);
+	conn_event(&l, NULL, &socket_context, MHD_CONNECTION_NOTIFY_CLOSED);
 	ck_assert_ptr_null(socket_context);
 }
 END_TEST

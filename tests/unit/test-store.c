@@ -478,6 +478,45 @@ START_TEST(misses)
 }
 END_TEST
 
+/* A handle gives answers of the same second again, but no answer from before a commit of another handle. */
+START_TEST(other_writer_is_seen)
+{
+	struct store *one, *two;
+	struct blob *b;
+
+	scratch_dir();
+	one = open_scratch();
+	two = open_scratch();
+	for (unsigned i = 1; i <= 40; i++) {
+		struct key k = key_nth(i);
+		struct module like = {.object = OBJECT_ELF}, found;
+
+		memcpy(like.code_id, k.id, sizeof(k.id));
+		for (unsigned asked = 0; asked < 3; asked++) {
+			ck_assert_int_eq(store_find(two, &k, &b), -ENOENT);
+			ck_assert_int_eq(store_modules(two, &like, &found, 1), 0);
+			ck_assert_int_eq(store_miss_until(two, &k, "", "one"), 0);
+		}
+		ck_assert_int_eq(store_miss_add(one, &k, "", "one", 100, "404"), 0);
+		for (unsigned asked = 0; asked < 3; asked++)
+			ck_assert_int_ne(store_miss_until(two, &k, "", "one"), 0);
+		ck_assert_int_eq(publish(one, &k, i, 50), 0);
+		for (unsigned asked = 0; asked < 3; asked++)
+			ck_assert(finds(two, &k, i, 50) && !store_miss_until(two, &k, "", "one"));
+		ck_assert_int_eq(store_purge(one, &k, "test", true), 0);
+		for (unsigned asked = 0; asked < 3; asked++) {
+			struct store_tomb t;
+
+			ck_assert_int_eq(store_find(two, &k, &b), -ENOENT);
+			ck_assert_int_eq(store_tomb(two, &k, &t), 0);
+		}
+	}
+	store_close(one);
+	store_close(two);
+	scratch_end();
+}
+END_TEST
+
 /* ---- room --------------------------------------------------------------------------- */
 
 START_TEST(quota_evicts_the_oldest)
@@ -1821,7 +1860,7 @@ END_TEST
 static int run_tests(int argc, char **argv)
 {
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
-		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
+		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses, other_writer_is_seen,
 		quota_evicts_the_oldest, index_replaced,
 		damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, directory_goes,
 		directory_cannot_be_made, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill,

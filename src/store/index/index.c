@@ -180,6 +180,7 @@ void index_unref(struct index *ix)
 		conn_free(c);
 	}
 	conn_free(ix->writer);
+	recent_end(ix);
 	pthread_mutex_destroy(&ix->lock);
 	free(ix->path);
 	free(ix);
@@ -217,6 +218,7 @@ int index_open(struct index **out, const char *dir, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "%s: %s", ix->path,
 			r == -EUCLEAN ? "is damaged" : err_text(r));
+	recent_begin(ix);
 	*out = take(ix);
 	return 0;
 }
@@ -278,6 +280,7 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 		r = fill_new(ix->writer, id);
 	if (r < 0)
 		return err_set(e, r, "%s: cannot be made: %s", ix->path, err_text(r));
+	recent_begin(ix);
 	*out = take(ix);
 	return 0;
 }

@@ -47,12 +47,12 @@ static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 	return key_parse(&out->key, text);
 }
 
-static int find_with(struct conn *c, const char *canon, struct index_hit *out)
+static int find_with(struct conn *c, const struct question *q, void *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	int r;
 
-	r = rows_of(&rows, c, Q_FIND, "t", canon);
+	r = rows_of(&rows, c, Q_FIND, "t", q->text[0]);
 	if (r == 0)
 		r = rows_next(&rows);
 	if (r <= 0)
@@ -62,10 +62,9 @@ static int find_with(struct conn *c, const char *canon, struct index_hit *out)
 
 int index_find(struct index *ix, const char *canon, struct index_hit *out)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	struct question q = {.query = Q_FIND, .text = {canon, "", ""}};
 
-	return r < 0 ? r : find_with(rd.c, canon, out);
+	return recent_ask(ix, &q, find_with, out, sizeof(*out));
 }
 
 static int with_id(struct conn *c, const char *from, const char *to, struct key *out, unsigned n)
@@ -333,7 +332,7 @@ int index_object_ended(struct index *ix, int64_t now, struct index_object *out)
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out)
 {
-	return find_with(ix->writer, canon, out);
+	return find_with(ix->writer, &(struct question){.text = {canon}}, out);
 }
 
 static int name_put(struct index *ix, const struct key *k, const char *folded)

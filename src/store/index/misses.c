@@ -7,28 +7,26 @@
 
 /* A miss from the future was written before the clock was set back. Such a miss does not count, because it
  * would hold until that time comes again. */
-static int miss_until_with(struct conn *c, const char *canon, const char *name,
-	const char *source, int64_t *out)
+static int miss_until_with(struct conn *c, const struct question *q, void *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	int r;
 
-	r = rows_of(&rows, c, Q_MISS, "ttti", canon, name, source, clock_wall() + CLOCK_SLACK);
+	r = rows_of(&rows, c, Q_MISS, "ttti", q->text[0], q->text[1], q->text[2], clock_wall() + CLOCK_SLACK);
 	if (r == 0)
 		r = rows_next(&rows);
 	if (r < 0)
 		return r;
-	*out = r ? sqlite3_column_int64(rows.st, 0) : 0;
+	*(int64_t *)out = r ? sqlite3_column_int64(rows.st, 0) : 0;
 	return 0;
 }
 
 int index_miss_until(struct index *ix, const char *canon, const char *name, const char *source,
 	int64_t *out)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	struct question q = {.query = Q_MISS, .text = {canon, name, source}};
 
-	return r < 0 ? r : miss_until_with(rd.c, canon, name, source, out);
+	return recent_ask(ix, &q, miss_until_with, out, sizeof(*out));
 }
 
 static int misses_with(struct conn *c, int64_t *after, int64_t now, struct store_miss_row *out,

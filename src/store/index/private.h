@@ -156,15 +156,39 @@ int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct 
 
 /* ---- the index ------------------------------------------------------------------------ */
 
+#define RECENT_MOST 128
+#define WAL_HEAD 6 /* words of the head of the WAL's index */
+
 struct index {
 	atomic_uint refs;
 	char *path;
 	struct conn *writer; /* with the write lock only */
+	const uint64_t *wal_head; /* NULL: unknown, and no answer is kept */
 
 	pthread_mutex_t lock;
-	struct conn *idle; /* under lock */
+	/* under lock */
+	struct conn *idle;
 	unsigned idle_n;
+	struct recent {
+		char *texts; /* those of the question, and then the answer; NULL: none */
+		enum query query;
+		int r;
+		int64_t when;
+		uint64_t head[WAL_HEAD];
+	} recent[RECENT_MOST];
 };
+
+/* ---- recent.c -------------------------------------------------------------------------- */
+
+struct question {
+	enum query query;
+	const char *text[3];
+};
+void recent_begin(struct index *ix); /* the writer is open */
+void recent_end(struct index *ix);
+/* Gives a recent answer again, or calls `ask`, which fills the n bytes at `out`: 0, -ENOENT, or an error. */
+int recent_ask(struct index *ix, const struct question *q,
+	int (*ask)(struct conn *c, const struct question *q, void *out), void *out, size_t n);
 
 /* A connection of the pool, given back by cleanup. */
 struct reader {

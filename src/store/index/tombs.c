@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-static int tomb_with(struct conn *c, const char *canon, struct store_tomb *out)
+static int tomb_with(struct conn *c, const struct question *q, void *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	struct store_tomb t;
 	char text[KEY_TEXT];
 	int r;
 
-	r = rows_of(&rows, c, Q_TOMB, "t", canon);
+	r = rows_of(&rows, c, Q_TOMB, "t", q->text[0]);
 	if (r == 0)
 		r = rows_next(&rows);
 	if (r <= 0)
@@ -21,16 +21,15 @@ static int tomb_with(struct conn *c, const char *canon, struct store_tomb *out)
 		return -EUCLEAN;
 	t.when = sqlite3_column_int64(rows.st, 1);
 	column_text(rows.st, 2, t.why, sizeof(t.why));
-	*out = t;
+	memcpy(out, &t, sizeof(t));
 	return 0;
 }
 
 int index_tomb(struct index *ix, const char *canon, struct store_tomb *out)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	struct question q = {.query = Q_TOMB, .text = {canon, "", ""}};
 
-	return r < 0 ? r : tomb_with(rd.c, canon, out);
+	return recent_ask(ix, &q, tomb_with, out, sizeof(*out));
 }
 
 int index_tomb_put(struct index *ix, const struct key *k, int64_t when, const char *why, bool expired)

@@ -6,8 +6,6 @@
 #include "base/util.h"
 #include "http/private.h"
 
-#include <fcntl.h>
-
 #define STREAM_BUFFER (32u << 10) /* bytes of memory for each body that is read by a callback */
 #define STREAM_AHEAD (4u << 20)	  /* bytes of a sparse file that are asked for at once */
 
@@ -34,10 +32,10 @@ struct MHD_Response *body_of_head(uint64_t size)
 	return r;
 }
 
-/* The response gets its own descriptor: the blob may be closed while the body is sent. */
+/* The response gets the descriptor: the blob may be closed while the body is sent. */
 struct MHD_Response *body_of_file(struct blob *b, uint64_t off, uint64_t n)
 {
-	int fd = n ? fcntl(blob_fd(b), F_DUPFD_CLOEXEC, 0) : -1;
+	int fd = n ? blob_take_fd(b) : -1;
 	struct MHD_Response *r;
 
 	if (n == 0)

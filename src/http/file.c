@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define TAG_TEXT (SHA256_TEXT + 7) /* "DIGEST-gzip" */
 #define PACK_LEAST 1024		   /* bytes; smaller files are not packed */
@@ -41,21 +40,17 @@ static void describe_part(struct part *p, struct representation *out)
 	tag_part(part_number(p), out->tag);
 }
 
-static int describe_blob(struct blob *b, struct representation *out)
+static void describe_blob(struct blob *b, struct representation *out)
 {
 	const char *digest = blob_sha256(b);
-	struct stat st;
 
-	if (fstat(blob_fd(b), &st) < 0)
-		return -EIO;
 	out->size = blob_size(b);
-	out->changed = st.st_mtime;
+	out->changed = blob_changed(b);
 	field_date(out->changed, out->date);
 	if (digest[0])
 		snprintf(out->tag, sizeof(out->tag), "\"%.64s\"", digest);
 	else
 		snprintf(out->tag, sizeof(out->tag), "\"%016" PRIx64 "\"", blob_number(b));
-	return 0;
 }
 
 /* A client that got the beginning of a file during its download asks for the rest with the tag of the
@@ -95,20 +90,17 @@ static void tag_packed(char tag[static TAG_TEXT])
 	snprintf(tag + n - 1, TAG_TEXT - n + 1, "-gzip\"");
 }
 
-static int describe(struct exchange *x, const struct answer *a, struct representation *out)
+static void describe(struct exchange *x, const struct answer *a, struct representation *out)
 {
-	int r = 0;
-
 	out->packed = is_packed(x, a);
 	if (a->part)
 		describe_part(a->part, out);
 	else
-		r = describe_blob(a->blob, out);
-	if (r == 0 && out->packed)
+		describe_blob(a->blob, out);
+	if (out->packed)
 		tag_packed(out->tag);
-	else if (r == 0 && a->was)
+	else if (a->was)
 		keep_part_tag(x, a->was, out);
-	return r;
 }
 
 static const char *type_of(const struct answer *a)
@@ -222,8 +214,7 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 	struct representation t;
 	char text[80];
 
-	if (describe(x, a, &t) < 0)
-		return exchange_error(x, &(struct answer){.r = -EIO});
+	describe(x, a, &t);
 	if (unchanged(x, &t)) {
 		r = body_of_head(t.packed ? MHD_SIZE_UNKNOWN : t.size);
 		if (r)

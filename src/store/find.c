@@ -61,7 +61,7 @@ static int open_hit(struct store *s, const struct index_hit *h, struct blob **ou
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/%s", s->dir, dir_blob(h->object.sha256, rel));
-	return blob_of_store(out, take_fd(&fd), path, h->object.sha256, h->object.size, &h->facts);
+	return blob_of_store(out, take_fd(&fd), path, h->object.sha256, &st, &h->facts);
 }
 
 int store_find(struct store *s, const struct key *k, struct blob **out)

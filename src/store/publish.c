@@ -360,7 +360,7 @@ static int publish_and_open(struct publishing *p, struct blob **out)
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/%s", p->s->dir, dir_blob(p->sha256, rel));
-	return blob_of_store(out, fd, path, p->sha256, p->size, &p->stored);
+	return blob_of_store(out, fd, path, p->sha256, &st, &p->stored);
 }
 
 static int publish_locked(struct publishing *p, struct blob **out)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ void blob_unref(struct blob *b)
 {
 	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	close(b->fd);
+	if (b->fd >= 0)
+		close(b->fd);
 	free(b->path);
 	free(b);
 }
@@ -101,7 +103,7 @@ int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_
 	return 0;
 }
 
-int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
+int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, const struct stat *st,
 	const struct blob_facts *facts)
 {
 	uint8_t raw[8];
@@ -111,7 +113,8 @@ int blob_of_store(struct blob **out, int fd, const char *path, const char *sha25
 	r = blob_new(&b, fd, path, facts);
 	if (r < 0)
 		return r;
-	b->size = size;
+	b->size = (uint64_t)st->st_size;
+	b->mtime = st->st_mtim;
 	snprintf(b->sha256, sizeof(b->sha256), "%s", sha256);
 	hex_read(sha256, 16, raw);
 	b->number = number_from(raw);
@@ -122,6 +125,16 @@ int blob_of_store(struct blob **out, int fd, const char *path, const char *sha25
 int blob_fd(const struct blob *b)
 {
 	return b->fd;
+}
+
+int blob_take_fd(struct blob *b)
+{
+	return atomic_load(&b->refs) == 1 ? take_fd(&b->fd) : fcntl(b->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int64_t blob_changed(const struct blob *b)
+{
+	return b->mtime.tv_sec;
 }
 
 uint64_t blob_size(const struct blob *b)

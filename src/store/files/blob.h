@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct blob;
+struct stat;
 
 /* Facts about an artifact other than its bytes. */
 struct blob_facts {
@@ -36,10 +37,14 @@ static inline void cleanup_blob(struct blob **b)
 int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_facts *facts);
 
 /* A sealed file of the store, for src/store/ only. Takes the descriptor, also on error. 0, -ENOMEM. */
-int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
+int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, const struct stat *st,
 	const struct blob_facts *facts);
 
 int blob_fd(const struct blob *b);	     /* the blob keeps the descriptor */
+/* The caller owns the descriptor: that of the blob, which cannot be read any more, or a duplicate if the blob has
+ * other holders. -1: too many descriptors. */
+int blob_take_fd(struct blob *b);
+int64_t blob_changed(const struct blob *b); /* when the file was changed last, as it was opened: wall clock */
 uint64_t blob_size(const struct blob *b);
 const char *blob_path(const struct blob *b); /* absolute, at the time of the open */
 const char *blob_sha256(const struct blob *b); /* "" for a file in place */

@@ -196,20 +196,21 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 	int64_t now = clock_wall();
 
 	for (unsigned i = 0; i < so->n; i++) {
-		struct source_ask ask = {0};
-		int r = source_plan(so->list[i], NULL, a, 0, &ask);
+		const struct source *s = so->list[i];
 		char room[MISS_NAME];
-		int64_t until;
+		int64_t until = s->kind->local ? 0 : store_miss_until(f->store, k, miss_name(s, a, room), s->memory);
 
-		source_ask_release(&ask);
-		if (r == -ENOENT && !local_tells_ids(so->list[i], a))
-			continue;
+		if (until <= now) {
+			struct source_ask ask = {0};
+			int r = source_plan(s, NULL, a, 0, &ask);
+
+			source_ask_release(&ask);
+			if (r == -ENOENT && !local_tells_ids(s, a))
+				continue; /* it has no name for the file */
+			m->named = true;
+			return false;
+		}
 		m->named = true;
-		if (so->list[i]->kind->local)
-			return false;
-		until = store_miss_until(f->store, k, miss_name(so->list[i], a, room), so->list[i]->memory);
-		if (until <= now)
-			return false;
 		m->seconds = MIN(m->seconds, until - now);
 	}
 	return true;

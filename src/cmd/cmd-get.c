@@ -39,8 +39,9 @@ static int add_what(void *ctx, const struct what *w)
 		g->worst = MAX(g->worst, EXIT_NO);
 		return 0;
 	}
-	/* The download keeps a pointer to the word, which is in argv and so stays valid. */
-	return downloads_add(&g->all, w->files, w->n, (void *)(uintptr_t)g->word);
+	/* The download keeps a pointer to the word, which is in argv and so stays valid. A module of a dump has its name. */
+	return !w->n ? 0 : downloads_add(&g->all, w->files, w->n,
+		w->kind == WHAT_DUMP ? NULL : (void *)(uintptr_t)g->word);
 }
 
 static void take_word(struct get *g, const struct what_opts *o, const char *word)
@@ -97,7 +98,7 @@ static int say_failed(const struct download *one)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
-	fprintf(stderr, "symfs get: %s: %s%s%s\n", text_shown(one->of, true, &room),
+	fprintf(stderr, "symfs get: %s: %s%s%s\n", text_shown(one->of ? one->of : one->cands[0].m.code_file, true, &room),
 		one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "", one->why);
 	return app_exit(one->r);
 }
@@ -138,7 +139,7 @@ static void got_one(void *ctx, struct download *one)
 
 static int get_all(struct get *g, const struct app_args *args, enum filetype type, int argc, char **argv)
 {
-	struct what_opts o = {.store = g->app.store, .type = type};
+	struct what_opts o = {.store = g->app.store, .type = type, .dumps = true};
 
 	downloads_init(&g->all, g->app.fetch);
 	for (int i = 1; i < argc; i++)

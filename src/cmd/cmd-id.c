@@ -9,6 +9,7 @@
 #include "cmd/bundle.h"
 #include "cmd/json.h"
 #include "cmd/paint.h"
+#include "dump/dump.h"
 #include "obj/obj.h"
 #include "obj/ppdb.h"
 
@@ -19,6 +20,7 @@
 
 struct run {
 	struct json *json; /* NULL: text */
+	unsigned modules;  /* of the dump that is being read */
 	int status;
 };
 
@@ -164,6 +166,25 @@ static int take_checksum(struct obj_slice *s, struct view *v, struct err *e)
 	return strcmp(s->format, "portablepdb") == 0 ? ppdb_make_checksum(v, s->module.checksum, e) : 0;
 }
 
+/* A module of a core file or a minidump: a line, or an object. */
+static int id_module(void *ctx, const struct dump_module *d)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
+	const struct obj_slice s = {.module = d->m, .arch = ""};
+	const char *path = d->path[0] ? d->path : d->m.code_file;
+	bool id = !debug_id_is_nil(&d->m.debug_id);
+	char text[DEBUG_ID_TEXT];
+	struct run *run = ctx;
+
+	run->modules++;
+	if (run->json)
+		add_json(run, path, run->modules - 1, &s, NULL);
+	else
+		printf("%s  %s  %s\n", text_shown(path, true, &room), d->m.code_id[0] ? d->m.code_id : "-",
+			id ? debug_id_breakpad(&d->m.debug_id, text) : "-");
+	return 0;
+}
+
 static void id_file(struct run *run, const char *path)
 {
 	_cleanup_close_ int fd = -1;
@@ -178,6 +199,13 @@ static void id_file(struct run *run, const char *path)
 		return;
 	}
 	v = view_of_fd(fd, size);
+	run->modules = 0;
+	r = dump_read(&v, id_module, run, &e);
+	if (run->modules) {
+		if (r < 0)
+			report_failure(run, path, run->modules, EXIT_NO, e.text);
+		return;
+	}
 	for (unsigned i = 0; i < SLICES_MOST; i++) {
 		r = obj_identify(&v, i, &s, &e);
 		if (r == -ENOENT)
@@ -245,8 +273,8 @@ const struct cmd cmd_id = {
 	.name = "id",
 	.args = "[--json] [--pdb] FILE...",
 	.help = "Identifies files: format, kind, identifiers, and the keys that fit them. A\n"
-		".dSYM bundle stands for the files in it. The exit status is 1 if a file cannot\n"
-		"be identified",
+		".dSYM bundle stands for the files in it, a core file or a minidump for its\n"
+		"modules. The exit status is 1 if a file cannot be identified",
 	.examples = {"symfs id ./prog",
 		"symfs id --json App.dSYM | jq ."},
 	.json = true,

@@ -105,38 +105,47 @@ static int each_module(void *ctx, const struct dump_module *d)
 	return want_module(ctx, d->path, &d->m);
 }
 
-/* ---- dumps, programs, lists --------------------------------------------------------- */
+/* ---- programs, dumps and other words --------------------------------------------------- */
 
-static int want_program(struct warm *w, struct view *v, const char *path, struct err *e)
+/* Adds what a word names. A path or a key names one file. An identifier or a local file names a module, so its
+ * debug file and its program are added. */
+static int want_what(void *ctx, const struct what *what)
 {
-	struct obj_slice s;
-	int r = 0;
+	struct warm *w = ctx;
+	char id[MODULE_ID_TEXT];
+	int r;
 
-	for (unsigned i = 0; r == 0 && i < 64; i++) {
-		r = obj_identify(v, i, &s, e);
-		if (r == -ENOENT && i > 0)
-			return 0;
-		if (r < 0)
-			break;
-		obj_complete(&s, path_base(path));
-		r = want_module(w, path, &s.module);
-	}
-	return r == -ENOMSG ? err_set(e, r, "neither a core file, a minidump, nor a program") : r;
+	if (what->kind == WHAT_FILE || what->kind == WHAT_DUMP)
+		return want_module(w, what->kind == WHAT_FILE ? w->word : what->name, &what->m);
+	if (!what->n)
+		return -EINVAL;
+	if (!module_code_text(&what->m, id)[0])
+		module_debug_text(&what->m, id);
+	r = module_add(w, w->word, what->kind == WHAT_PATH ? "" : id);
+	if (r == 0)
+		r = job_add(w, what->files, what->n);
+	for (unsigned i = 0; r == 0 && what->kind == WHAT_ID && i < what->n; i++)
+		if (filetype_is(what->files[i].type, TYPE_DEBUG_FILE))
+			return want(w, &what->files[i].m, filetype_row(what->files[i].type)->twin);
+	return r;
+}
+
+static int want_line(struct warm *w, const char *line, struct err *e)
+{
+	const struct what_opts o = {.store = w->app.store, .dumps = true, .nameless = true};
+
+	w->word = line;
+	return what_named(&o, line, want_what, w, e);
 }
 
 static int want_file(struct warm *w, const char *path, struct err *e)
 {
-	_cleanup_close_ int fd = -1;
-	uint64_t size = 0;
-	struct view v;
-	int r = path_open_file(path, &fd, &size, e);
+	const struct what_opts o = {.dumps = true, .nameless = true};
 
-	if (r < 0)
-		return r;
-	v = view_of_fd(fd, size);
-	r = dump_read(&v, each_module, w, e);
-	return r == -ENOMSG ? want_program(w, &v, path, e) : r;
+	w->word = path;
+	return what_file(&o, path, want_what, w, e);
 }
+
 
 /* ---- directories -------------------------------------------------------------------- */
 
@@ -207,38 +216,7 @@ static int want_tree(struct warm *w, const char *word, struct err *e)
 	return r == 0 && !w->dir_files ? err_set(e, -ENOMSG, "has neither core files, minidumps nor programs") : r;
 }
 
-/* ---- words -------------------------------------------------------------------------- */
-
-/* Adds what a word names. A path or a key names one file. An identifier or a local file names a module, so its
- * debug file and its program are added. */
-static int want_what(void *ctx, const struct what *what)
-{
-	struct warm *w = ctx;
-	char id[MODULE_ID_TEXT];
-	int r;
-
-	if (!what->n)
-		return -EINVAL;
-	if (what->kind == WHAT_FILE)
-		return want_module(w, w->word, &what->m);
-	if (!module_code_text(&what->m, id)[0])
-		module_debug_text(&what->m, id);
-	r = module_add(w, w->word, what->kind == WHAT_PATH ? "" : id);
-	if (r == 0)
-		r = job_add(w, what->files, what->n);
-	for (unsigned i = 0; r == 0 && what->kind == WHAT_ID && i < what->n; i++)
-		if (filetype_is(what->files[i].type, TYPE_DEBUG_FILE))
-			return want(w, &what->files[i].m, filetype_row(what->files[i].type)->twin);
-	return r;
-}
-
-static int want_line(struct warm *w, const char *line, struct err *e)
-{
-	const struct what_opts o = {.store = w->app.store};
-
-	w->word = line;
-	return what_named(&o, line, want_what, w, e);
-}
+/* ---- lists -------------------------------------------------------------------------- */
 
 static int want_list(struct warm *w, FILE *from, struct err *e)
 {
@@ -273,9 +251,8 @@ static int want_word(struct warm *w, const char *word, struct err *e)
 		return want_list(w, stdin, e);
 	if (is_number(word) && access(word, F_OK) < 0)
 		return dump_process((pid_t)strtoul(word, NULL, 10), each_module, w, e);
-	if (!what_is_file(word))
-		return want_line(w, word, e);
-	return stat(word, &st) == 0 && S_ISDIR(st.st_mode) ? want_tree(w, word, e) : want_file(w, word, e);
+	return what_is_file(word) && stat(word, &st) == 0 && S_ISDIR(st.st_mode) ? want_tree(w, word, e)
+		: want_line(w, word, e);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */

@@ -72,29 +72,49 @@ static void add_mounts(struct json *j, const struct answer *a)
 	json_end(j);
 }
 
-static int print_json(const struct answer *a)
+static void add_answer(struct json *j, const struct answer *a)
 {
 	char room[KEY_TEXT], worth[WORTH_TEXT], when[24] = "";
-	struct json j;
 
-	json_init(&j, false);
-	json_begin_object(&j, NULL);
-	json_text(&j, "path", a->path);
-	json_text(&j, "key", a->key.type ? key_text(&a->key, room) : NULL);
-	json_text(&j, "stored", a->file);
-	json_text(&j, "made", a->made);
-	json_text(&j, "worth", a->file[0] ? worth_text(&a->worth, worth) : NULL);
+	json_begin_object(j, NULL);
+	json_text(j, "path", a->path);
+	json_text(j, "key", a->key.type ? key_text(&a->key, room) : NULL);
+	json_text(j, "stored", a->file);
+	json_text(j, "made", a->made);
+	json_text(j, "worth", a->file[0] ? worth_text(&a->worth, worth) : NULL);
 	if (a->ended.when)
 		clock_print(a->ended.when, when);
-	json_text(&j, "ended", when);
-	json_text(&j, "ended_why", a->ended.when ? a->ended.why : NULL);
-	json_begin_array(&j, "plan");
+	json_text(j, "ended", when);
+	json_text(j, "ended_why", a->ended.when ? a->ended.why : NULL);
+	json_begin_array(j, "plan");
 	for (int i = 0; i < a->n; i++)
-		add_row(&j, &a->rows[i]);
-	json_end(&j);
-	add_mounts(&j, a);
-	json_end(&j);
-	return json_print(&j);
+		add_row(j, &a->rows[i]);
+	json_end(j);
+	add_mounts(j, a);
+	json_end(j);
+}
+
+/* Prints a line of a module in a dump: its name, its identifier, and what each source answered. */
+static void print_module(const struct answer *a, const struct what *w)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	char id[MODULE_ID_TEXT];
+	const char *said = "";
+
+	printf("%s%s%s  ", paint_head(), text_shown(w->name, true, &room), paint_end());
+	printf("%s  ", module_code_text(&w->m, id)[0] || module_debug_text(&w->m, id)[0] ? id : "-");
+	if (a->file[0])
+		said = text_shown(a->file, true, &room);
+	else if (!a->key.type)
+		said = "no identifier";
+	else if (a->unnamed)
+		said = a->unnamed;
+	printf("%s%s", a->file[0] ? "stored " : "", said);
+	for (int i = 0; !said[0] && i < a->n; i++) /* the other spellings have the same answer most often */
+		if (!i || strcmp(a->rows[i].source, a->rows[i - 1].source) != 0 ||
+			strcmp(a->rows[i].verdict, a->rows[i - 1].verdict) != 0)
+			printf("%s%s: %s", i ? ", " : "", a->rows[i].source, a->rows[i].verdict);
+	printf("\n");
 }
 
 /* Prints the HTTP status, unless the error begins with it: "HTTP 500, ask again in 3 s". */
@@ -293,7 +313,9 @@ static void find_made(struct app *app, const struct artifact *sym, struct answer
 struct why {
 	struct app *app;
 	struct answer *a;
-	bool ask, json;
+	bool ask;
+	struct json *json; /* NULL: text */
+	bool dump; /* modules of a dump were printed, or are in `json` */
 };
 
 /* Collects the rows of every candidate, and the key of the best candidate. */
@@ -323,11 +345,28 @@ static int explain(const struct why *y, const struct what *w)
 	return a->key.type ? 0 : -ENOENT;
 }
 
+static int why_module(struct why *y, const struct what *w)
+{
+	memset(y->a, 0, offsetof(struct answer, rows));
+	explain(y, w);
+	y->a->path = w->name;
+	if (!y->dump && y->json)
+		json_begin_array(y->json, NULL);
+	y->dump = true;
+	if (y->json)
+		add_answer(y->json, y->a);
+	else
+		print_module(y->a, w);
+	return 0;
+}
+
 /* Explains what a word names. Returns 1, so that only the first slice of a fat file is explained. */
 static int why_what(void *ctx, const struct what *w)
 {
 	struct why *y = ctx;
 
+	if (w->kind == WHAT_DUMP)
+		return why_module(y, w);
 	if (explain(y, w) < 0)
 		return 1;
 	if (w->path)
@@ -341,21 +380,34 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	_cleanup_(cleanup_answer) struct answer *a = calloc(1, sizeof(*a));
-	struct why y = {app, a, ask, json};
+	struct json j;
+	struct why y = {app, a, ask, json ? &j : NULL, false};
 	struct err e = {0};
-	int r = a ? what_named(o, word, why_what, &y, &e) : -ENOMEM, status;
+	int r, status = EXIT_DONE;
 
+	json_init(&j, false);
+	r = a ? what_named(o, word, why_what, &y, &e) : -ENOMEM;
+	if (y.dump && json) {
+		json_end(&j);
+		status = json_print(&j);
+	}
 	if (r < 0 && r != -ENOENT) {
 		fprintf(stderr, "symfs why: %s: %s\n", text_shown(word, true, &room),
 			e.text[0] ? e.text : err_text(r));
 		return what_exit(r);
 	}
+	if (y.dump && !ask)
+		fprintf(stderr, "symfs why --ask WHAT asks each source now\n");
+	if (y.dump)
+		return fflush(stdout) == 0 ? status : EXIT_LOCAL;
 	app_stop_fetching(app); /* a mount is asked by a forked process, so there must be no threads */
 	if (a->tree && !ask)
 		mounts_of_store(app->settings.cache_dir, ask_mount, a);
 	a->path = word;
 	a->none = r < 0 && e.text[0] ? e.text : "no layout can mean this path";
-	status = json ? print_json(a) : print_text(a, app->settings.cache_dir);
+	if (json)
+		add_answer(&j, a);
+	status = json ? json_print(&j) : print_text(a, app->settings.cache_dir);
 	return status != EXIT_DONE ? status : a->key.type ? EXIT_DONE : EXIT_NO;
 }
 
@@ -367,7 +419,7 @@ static int run_why(int argc, char **argv)
 		{"ask", 0, NULL, "ask every source now and print the answers", &ask},
 		{"for", 0, "symtab|debug|unwind", "which file is the best: symfs best --help", &purpose},
 		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type}, {0}};
-	struct what_opts o = {.type = FILETYPE_NONE};
+	struct what_opts o = {.type = FILETYPE_NONE, .dumps = true};
 	struct app_args args;
 	struct app app;
 	struct err e = {0};

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "dump/dump.h"
 #include "layout/layout.h"
 #include "obj/obj.h"
 #include "store/search.h"
@@ -197,14 +198,32 @@ static int slice_files(const struct what_opts *o, const struct obj_slice *s, str
 		what_add(w, row->program, &s->module);
 	if (any && o->every)
 		what_add(w, FILETYPE_BREAKPAD, &s->module);
-	if (w->n)
+	if (w->n || o->nameless)
 		return 0;
 	if (!any)
 		return no_such_file(o, "this file", e);
 	return err_set(e, -EINVAL, "has no identifier (build id, UUID, debug id), so no server can know its files");
 }
 
-static int named_file(const struct what_opts *o, const char *path, what_each *each, void *ctx, struct err *e)
+struct dumped {
+	const struct what_opts *o;
+	struct what *w;
+	what_each *each;
+	void *ctx;
+};
+
+static int dumped_module(void *ctx, const struct dump_module *d)
+{
+	const struct obj_slice s = {.module = d->m, .arch = ""};
+	const struct dumped *t = ctx;
+
+	slice_files(t->o, &s, t->w, NULL);
+	t->w->kind = WHAT_DUMP;
+	t->w->name = d->path[0] ? d->path : d->m.code_file;
+	return t->each(t->ctx, t->w);
+}
+
+int what_file(const struct what_opts *o, const char *path, what_each *each, void *ctx, struct err *e)
 {
 	_cleanup_free_ struct what *w = calloc(1, sizeof(*w));
 	_cleanup_close_ int fd = -1;
@@ -215,6 +234,10 @@ static int named_file(const struct what_opts *o, const char *path, what_each *ea
 	if (r < 0)
 		return r;
 	v = view_of_fd(fd, size);
+	r = o->dumps ? dump_read(&v, dumped_module, &(struct dumped){o, w, each, ctx}, e) : -ENOMSG;
+	if (r != -ENOMSG)
+		return r;
+	r = 0;
 	for (unsigned i = 0; r == 0 && i < SLICES_MOST; i++) {
 		struct obj_slice s = {0};
 
@@ -222,7 +245,7 @@ static int named_file(const struct what_opts *o, const char *path, what_each *ea
 		if (r == -ENOENT && i > 0)
 			return 0;
 		if (r == -ENOMSG)
-			return err_set(e, r, "is not a program, library or debug file");
+			return err_set(e, r, "is not a program, library, debug file, core file or minidump");
 		if (r == 0) {
 			obj_complete(&s, path_base(path));
 			r = slice_files(o, &s, w, e);
@@ -311,7 +334,7 @@ int what_named(const struct what_opts *o, const char *word, what_each *each, voi
 	else if (r == 0 && w.kind == WHAT_KEY)
 		r = named_key(o, &w.key, each, ctx, e);
 	else if (r == 0)
-		r = named_file(o, word, each, ctx, e);
+		r = what_file(o, word, each, ctx, e);
 	free(w.path);
 	return r;
 }

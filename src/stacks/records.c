@@ -28,8 +28,8 @@ static int add_thread(struct taking *t, size_t index, const char *end)
 	return stacks_thread(t->s, &to);
 }
 
-/* Why no caller of the last frame was found: most often its module has no file. `why` is libdw's reason. */
-static void say_stuck(const struct stacks *s, struct stack_thread *t, const char *why)
+/* Why no caller of the last frame was found: most often its module has no file. */
+static void say_stuck(const struct stacks *s, struct stack_thread *t)
 {
 	static const char *const lacks[] = {
 		[STACK_FILE_UNASKED] = "has no build id",
@@ -45,7 +45,7 @@ static void say_stuck(const struct stacks *s, struct stack_thread *t, const char
 		snprintf(t->end, sizeof(t->end), "unwinding stopped: 0x%" PRIx64 " is in no module", f->address);
 	else if (m->file == STACK_FILE_THERE || (m->file == STACK_FILE_UNASKED && id[0]))
 		snprintf(t->end, sizeof(t->end), "unwinding stopped: no caller of %.80s + 0x%" PRIx64
-			" was found (libdw: %s)", stack_module_name(m), f->address - m->base, why);
+			" was found", stack_module_name(m), f->address - m->base);
 	else
 		snprintf(t->end, sizeof(t->end), "unwinding stopped: %.80s%s%.8s%s %s", stack_module_name(m),
 			id[0] ? " (" : "", id, id[0] ? "…)" : "", lacks[m->file]);
@@ -109,7 +109,7 @@ static int add_stack(struct taking *t, size_t index)
 	for (size_t i = 0; r >= 0 && i < frames; i++)
 		r = add_frame(t->s, &x[i], i ? &t->s->frame[t->s->n_frames - 1] : NULL);
 	if (r >= 0 && stuck)
-		say_stuck(t->s, &t->s->thread[t->s->n_threads - 1], end);
+		say_stuck(t->s, &t->s->thread[t->s->n_threads - 1]);
 	return r;
 }
 

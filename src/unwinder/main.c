@@ -260,10 +260,8 @@ static int take_thread(Dwfl_Thread *thread, void *arg)
 	r.thread = w->thread;
 	if (w->full)
 		snprintf(r.text, sizeof(r.text), "more frames follow");
-	else if (end < 0) {
+	else if (end < 0)
 		r.kind = UNWINDER_STUCK;
-		snprintf(r.text, sizeof(r.text), "%.47s", dwfl_errmsg(-1));
-	}
 	return take_record(w, &r);
 }
 

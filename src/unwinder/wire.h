@@ -45,8 +45,7 @@ struct unwinder_record {
 	uint8_t activation; /* not 0: `pc` is an instruction; 0: a return address */
 	uint8_t rules;	    /* not 0: unwind rules led to this frame */
 	uint8_t pad;
-	char text[48];	    /* UNWINDER_END: why the stack ends early; "": it ends as it should; UNWINDER_STUCK:
-			       libdw's reason */
+	char text[48];	    /* UNWINDER_END: why the stack ends early; "": it ends as it should */
 };
 
 /* The program asks for a file; the answer is a struct unwinder_file with a descriptor if r is 0. */

@@ -32,6 +32,10 @@ answers() { # STATUS CURL-ARGUMENTS...
   got=$(post "$@")
   [ "$got" = "$status" ] || fail "$*: $got, not $status: $(head -c 500 body)"
 }
+for command in id why get; do
+  "$SYMFS" "$command" own.dmp >own.out 2>&1
+  grep -q 'one.dll' own.out || fail "symfs $command own.dmp: $(cat own.out)"
+done
 AT=$URL_one/symbolicate/minidump
 
 # ---- the answers -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ cat >p.c <<'END'
 #include <stdlib.h>
 #include <unistd.h>
 static volatile unsigned long beats;
-static volatile int waits, crashes;
+static volatile int waits, crashes, created;
 __attribute__((noinline)) void on_signal(int s) {
   if (crashes)
     *(volatile int *)16 = s;
@@ -28,7 +28,7 @@ __attribute__((noinline)) void on_signal(int s) {
 static inline __attribute__((always_inline)) void deeper(int n) { raise(n); }
 __attribute__((noinline)) void *sleeper(void *x) {
   stack_t ss = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
-  sigaltstack(&ss, NULL);
+  sigaltstack(&ss, NULL); while (!created) usleep(1000);
   deeper(SIGUSR1);
   waits++;
   return x;
@@ -45,7 +45,7 @@ __attribute__((noinline)) int start(int crash) {
   crashes = crash;
   pthread_create(&t, NULL, busy, NULL); while (!beats) usleep(1000);
   pthread_create(&u, NULL, sleeper, NULL);
-  pthread_setname_np(u, "sl\033eeper");
+  pthread_setname_np(u, "sl\033eeper"); created = 1;
   while (!waits)
     usleep(1000);
   puts("ready");
@@ -134,6 +134,30 @@ gcc -O0 -Wl,--build-id=sha1 -o prog p.c -pthread 2>/dev/null || fail "gcc"
 alone empty other.txt core
 same_file bare.txt other.txt
 rm prog
+
+# Other commands take a core file, too: a line, or an object, for each of its modules.
+with() { # COMMAND ARGUMENTS...
+  timeout 600 "$SYMFS" "$@" --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" >with.out 2>with.out.log
+}
+with get core
+[ $? = 1 ] || fail "get core: $(cat with.out with.out.log)" # nobody has libc
+has with.out '/tree/.build-id/|/store/blobs/'
+has with.out.log '^symfs get: .*libc[.]so[.]6: not there: no source has it$'
+with why --ask core || fail "why core: $(cat with.out.log)"
+has with.out "^[^ ]*/prog  $id  gdb@.*: found$"
+has with.out '^[^ ]*/libc[.]so[.]6  [0-9a-f]{40}  gdb@.*: missing$'
+with why --json core || fail "why --json core: $(cat with.out.log)"
+"$SYMFS" id core >id.out || fail "id core"
+grep -Eq "^[^ ]*/prog  $id  [0-9A-F]{33}$" id.out || fail "id core: $(cat id.out)"
+"$SYMFS" id --json core >id.json || fail "id --json core"
+python3 - "$id" <<'PY' || fail "JSON of modules: $(cat with.out id.json)"
+import json, sys
+why, ids = json.load(open('with.out')), json.load(open('id.json'))
+assert [w['path'] for w in why] == [i['path'] for i in ids] and len(ids) > 2
+assert [w['plan'] for w in why if w['path'].endswith('/prog')][0]
+assert [i['index'] for i in ids] == list(range(len(ids)))
+assert [i['code_id'] for i in ids if i['path'].endswith('/prog')] == [sys.argv[1]]
+PY
 
 # With the debug file alone there are names, but no way on.
 objcopy --only-keep-debug full only.debug && put_gdb debug only.debug .debug || fail objcopy

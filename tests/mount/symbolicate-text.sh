@@ -453,7 +453,7 @@ bare --module-errors lacks.txt 2>&1 >lacks.out | grep -q '^  gone  6\{32\}  .*el
 "$SYMFS" symbolicate --no-default-sources --cache store-bare cxx.txt >lacks.out 2>lacks.err
 [ $? = 1 ] || fail "a text of which nothing gets a name does not end with 1"
 grep -q '1 of 1 module has no symbols: cxx; symfs why 5\{32\}$' lacks.err &&
-  grep -q 'no source is configured; to add one:' lacks.err && grep -q 'symfs config init' lacks.err ||
+  grep -q 'no source is configured; to add one:' lacks.err && grep -q 'symfs sources presets' lacks.err ||
   fail "no source: $(cat lacks.err)"
 echo 'no stack' >none.txt
 text none.txt >none.out 2>none.err

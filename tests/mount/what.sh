@@ -66,7 +66,8 @@ for word in none ./none /none no/such/path; do
   [ ! -s "$TMP/out" ] && [ "$(wc -l <"$TMP/err")" = 1 ] || fail "get $word: $(cat "$TMP/out" "$TMP/err")"
 done
 exits 1 get "$top_srcdir/README.md"
-grep -q 'is not a program, library or debug file' "$TMP/err" || fail "get of a text: $(cat "$TMP/err")"
+grep -q 'is not a program, library, debug file, core file or minidump' "$TMP/err" ||
+  fail "get of a text: $(cat "$TMP/err")"
 exits 1 why none
 grep -q '^key     none: neither a path' "$TMP/out" || fail "why none: $(cat "$TMP/out")"
 

@@ -9,8 +9,15 @@
 static int run_addr2line(int argc, char **argv)
 {
 	struct gsym_run run = {.file_first = true};
-	const char *type = NULL;
+	const char *type = NULL, *file = NULL;
+	bool same; /* functions, inlined calls and one line are what is printed anyway */
 	const struct opt own[] = {
+		{"exe", 'e', "FILE", "the file; numbers are hexadecimal then", &file},
+		{"demangle", 'C', NULL, "demangle names of C++ and Rust", &run.demangle},
+		{"basenames", 's', NULL, "print files without directories", &run.basenames},
+		{"functions", 'f', NULL, "as always", &same},
+		{"inlines", 'i', NULL, "as always", &same},
+		{"pretty-print", 'p', NULL, "as always", &same},
 		{"stdin", 0, NULL, "read addresses from stdin, one a line", &run.from_stdin},
 		{"plain-names", 0, NULL, "omit parameters from names of a PDB", &run.plain_names},
 		{"arch", 0, "ARCH", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
@@ -22,9 +29,17 @@ static int run_addr2line(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc < 2 || (argc < 3 && !run.from_stdin) || what_type(type, &run.type, &e) < 0) {
+	gsym_called("addr2line");
+	if (file) { /* in argv[0], before the addresses */
+		argv[0] = (char *)(uintptr_t)file;
+		argv--;
+		argc++;
+	}
+	run.hex = file;
+	run.from_stdin |= argc == 2;
+	if (argc < 2 || what_type(type, &run.type, &e) < 0) {
 		fprintf(stderr, "symfs addr2line: %s; try: symfs addr2line --help\n",
-			e.text[0] ? e.text : "expected a file and addresses");
+			e.text[0] ? e.text : "expected a file");
 		return EXIT_USAGE;
 	}
 	run.argc = argc - 1;
@@ -34,8 +49,9 @@ static int run_addr2line(int argc, char **argv)
 
 const struct cmd cmd_addr2line = {
 	.name = "addr2line",
-	.args = "[--json] [--stdin] WHAT ADDR...",
-	.help = "Prints a line for each address: functions, files and lines, inlined calls first.\n"
+	.args = "[--json] [-C] [-s] WHAT|-e FILE [ADDR|FUNCTION+OFFSET...]",
+	.help = "Prints a line for each address, from stdin if none is given: functions, files\n"
+		"and lines, inlined calls first. Takes the options of binutils' addr2line.\n"
 		"WHAT is as for `symfs get`: a debug file, a program, whose debug file is fetched\n"
 		"if it has no debug information, or a build id. The same as `symfs gsym lookup`",
 	.examples = {"symfs addr2line ./prog 0x1158",

@@ -8,7 +8,6 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "cmd/local-files.h"
-#include "cmd/symbolicate-text.h"
 #include "cmd/symbolicate.h"
 #include "recognize/recognize.h"
 #include "symb/symb.h"

@@ -8,11 +8,19 @@
 
 #include <stdio.h>
 
+/* The command in messages. */
+static const char *self = "gsym";
+
+void gsym_called(const char *name)
+{
+	self = name;
+}
+
 int gsym_fail(const char *path, const struct err *e)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
 
-	fprintf(stderr, "symfs gsym: %s%s%s\n", path ? text_shown(path, true, &name) : "",
+	fprintf(stderr, "symfs %s: %s%s%s\n", self, path ? text_shown(path, true, &name) : "",
 		path ? ": " : "",
 		text_shown(e->text[0] ? e->text : err_text(e->code), true, &text));
 	return e->code == -ENOMSG || e->code == -ENODATA || e->code == -ENOTSUP ? EXIT_NO
@@ -21,7 +29,7 @@ int gsym_fail(const char *path, const struct err *e)
 
 int gsym_usage(const char *what)
 {
-	fprintf(stderr, "symfs gsym: %s; try: symfs gsym --help\n", what);
+	fprintf(stderr, "symfs %s: %s; try: symfs %s --help\n", self, what, self);
 	return EXIT_USAGE;
 }
 
@@ -29,7 +37,7 @@ int gsym_flushed(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	fprintf(stderr, "symfs gsym: %s\n", err_text(errno));
+	fprintf(stderr, "symfs %s: %s\n", self, err_text(errno));
 	return EXIT_LOCAL;
 }
 

@@ -14,6 +14,7 @@ struct gsym_run {
 	bool dump, strict, from_stdin, shorten, full, plain_names, embed;
 	struct opt_words addresses; /* the values of --address */
 	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
+	bool demangle, basenames, hex; /* for lookup: hex: addresses are hexadecimal without 0x, too */
 	bool file_first;    /* for lookup: in argv the file comes before the addresses, not after them */
 	int argc;
 	char **argv; /* the words after the subcommand */
@@ -26,6 +27,8 @@ int gsym_look_up(struct gsym_run *run); /* gsym-lookup.c */
 int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writer **out,
 	struct gsym_made *made, struct err *e);
 
+/* gsym-command.c. Messages begin with this name from now on: of the command that the user called. */
+void gsym_called(const char *name);
 /* gsym-command.c. These print a message and return an exit status. `path` may be NULL. */
 int gsym_fail(const char *path, const struct err *e);
 int gsym_usage(const char *what);

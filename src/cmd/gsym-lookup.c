@@ -1,5 +1,6 @@
 /* symfs gsym lookup: finds the functions, files and lines of addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/demangle.h"
 #include "base/util.h"
 #include "base/buf.h"
 #include "cmd/cmd.h"
@@ -160,10 +161,66 @@ struct lookup {
 	struct gsym_pdb *pdb; /* used for look-ups instead of `g`; NULL: the file is not a PDB */
 	const char *path;
 	struct json *json; /* NULL: text */
+	const struct gsym_run *run;
 	bool fields;	   /* print text with all fields, for programs that read it */
-	struct buf line;
+	struct buf line, names, one;
 	int status;
 };
+
+/* Whether a function has the name that is the first n bytes of the word; its parameters may be omitted. */
+static bool is_name(const char *name, const char *word, size_t n)
+{
+	return strncmp(name, word, n) == 0 && (!name[n] || name[n] == '(');
+}
+
+/* Reads an address of the command line or stdin: a number, or a function and an offset, "main+0x10". */
+static bool find_address(struct lookup *l, const char *word, uint64_t *out)
+{
+	const char *plus = strrchr(word, '+');
+	size_t n = plus ? (size_t)(plus - word) : strlen(word);
+	uint64_t more = 0;
+	struct gsym_func f;
+
+	if (l->run->hex && word[strspn(word, "0123456789abcdefABCDEF")] == '\0' && n && n <= 16) {
+		*out = strtoull(word, NULL, 16);
+		return true;
+	}
+	if (gsym_address_of(word, out))
+		return true;
+	if (l->pdb || !n || (plus && !gsym_address_of(plus + 1, &more)))
+		return false;
+	for (uint32_t i = 0; i < l->g->count && gsym_func_at(l->g, i, &f, NULL) == 0; i++)
+		if (is_name(f.name, word, n) || (demangle(f.name, &l->one) && is_name(buf_text(&l->one), word, n))) {
+			*out = f.addr - l->shift + more;
+			return true;
+		}
+	return false;
+}
+
+static int not_an_address(const char *word)
+{
+	struct err e = {.code = -EINVAL};
+
+	snprintf(e.text, sizeof(e.text), "neither an address nor a function with symbols: %.100s", word);
+	gsym_fail(NULL, &e);
+	return EXIT_USAGE;
+}
+
+static void change_names(struct lookup *l, struct gsym_hit *hit)
+{
+	size_t at[ARRAY_SIZE(hit->frame)];
+
+	buf_clear(&l->names);
+	for (unsigned i = 0; i < hit->n; i++) {
+		const char *name = demangle(hit->frame[i].name, &l->one) ? buf_text(&l->one) : hit->frame[i].name;
+
+		at[i] = l->names.n;
+		if (buf_add(&l->names, name, strlen(name) + 1) < 0)
+			return;
+	}
+	for (unsigned i = 0; i < hit->n; i++)
+		hit->frame[i].name = l->names.p + at[i];
+}
 
 static void look_up(struct lookup *l, uint64_t addr)
 {
@@ -173,6 +230,10 @@ static void look_up(struct lookup *l, uint64_t addr)
 
 	if (r == -ENOENT)
 		r = 0, hit.n = 0;
+	for (unsigned i = 0; r == 0 && l->run->basenames && i < hit.n; i++)
+		hit.frame[i].dir = "";
+	if (r == 0 && l->run->demangle)
+		change_names(l, &hit);
 	if (l->json) {
 		if (r == 0)
 			gsym_hit_json(&hit, addr, l->json);
@@ -207,13 +268,8 @@ static int look_up_lines(struct lookup *l)
 		word[strcspn(word, " \t\r\n")] = '\0';
 		if (!word[0])
 			continue;
-		if (!gsym_address_of(word, &addr)) {
-			_cleanup_buf_ struct buf shown = BUF_UP_TO(1 << 16);
-
-			fprintf(stderr, "symfs gsym: not an address: %.100s\n",
-				text_shown(word, true, &shown));
-			return EXIT_USAGE;
-		}
+		if (!find_address(l, word, &addr))
+			return not_an_address(word);
 		look_up(l, addr);
 	}
 	return l->status;
@@ -238,10 +294,8 @@ static int look_up_words(struct lookup *l, const struct gsym_run *run)
 
 	for (unsigned pass = 0; pass < 2; pass++) /* checks all words before the first look-up */
 		for (unsigned i = 0; i < count_addresses(run); i++) {
-			if (!gsym_address_of(address_word(run, i), &addr)) {
-				fprintf(stderr, "symfs gsym: not an address: %.100s\n", address_word(run, i));
-				return EXIT_USAGE;
-			}
+			if (!find_address(l, address_word(run, i), &addr))
+				return not_an_address(address_word(run, i));
 			if (pass)
 				look_up(l, addr);
 		}
@@ -292,7 +346,8 @@ static int look_up_all(struct lookup *l, const struct gsym_run *run)
 int gsym_look_up(struct gsym_run *run)
 {
 	_cleanup_gsym_file_ struct gsym_file o = {0};
-	struct lookup l = {.g = &o.g, .fields = run->from_stdin, .line = BUF_UP_TO(16 << 20)};
+	struct lookup l = {.g = &o.g, .run = run, .fields = run->from_stdin, .line = BUF_UP_TO(16 << 20),
+		.names = BUF_UP_TO(64 << 20), .one = BUF_UP_TO(1 << 20)};
 	unsigned n = count_addresses(run);
 	int status;
 
@@ -306,5 +361,7 @@ int gsym_look_up(struct gsym_run *run)
 		status = look_up_all(&l, run);
 	gsym_pdb_free(l.pdb);
 	buf_release(&l.line);
+	buf_release(&l.names);
+	buf_release(&l.one);
 	return status;
 }

@@ -1,6 +1,5 @@
 /* symfs symbolicate TEXT: recognizes stacks in text, takes local files that it names, and prints it with names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cmd/symbolicate-text.h"
 #include "base/jtext.h"
 #include "base/path.h"
 #include "base/util.h"

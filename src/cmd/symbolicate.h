@@ -61,3 +61,9 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status);
 void symbolicate_core_files(struct app_args *args, const struct symbolicate_input *in, struct local_files *l);
 /* Prints the stacks of any input but text; with app->args.json as JSON. Returns an exit status. */
 int symbolicate_stacks(struct app *app, const struct symbolicate_input *in, const struct symb_flags *flags);
+
+/* Whether the bytes are a request in JSON, rather than text with stacks in it. */
+bool text_is_request(struct span bytes);
+/* Prints the text with names. `shown` is the file's name, for messages. `args` may get another source. Returns the
+ * exit status; -1: there is no stack in it, and it may be a broken request. */
+int text_symbolicate(struct app_args *args, const char *shown, const struct symb_flags *flags, struct span text);

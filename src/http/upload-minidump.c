@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/upload.h"
+#include "stacks/stacks.h"
 #include "walk/walk.h"
 
 #include <string.h>
@@ -81,12 +82,30 @@ static int refuse_dump(struct exchange *x, int r, const char *why)
 	return upload_refuse(x, 503, "%s", r == -EINTR ? "the server is stopping; try again later" : why);
 }
 
+/* Adds the stacks of a minidump to the reply. */
+static int answer(struct exchange *x, struct view *dump, bool json, struct err *e)
+{
+	const struct walk_source from = {.fetch = x->space->fetch, .derive = x->space->derive,
+		.stop = &x->h->stopping, .gone = &x->left};
+	struct stacks s = {0};
+	int r = walk_minidump(&s, dump, &from, e);
+
+	if (r == 0)
+		r = stacks_ask(&s, x->space->symb, &x->flags, e);
+	if (r == 0) {
+		r = json ? stacks_json(&s, &x->reply) : stacks_text(&s, &x->reply);
+		if (r == 0 && json)
+			r = buf_adds(&x->reply, "\n");
+		if (r < 0)
+			err_set(e, r, "%s", err_text(r));
+	}
+	stacks_release(&s);
+	return r;
+}
+
 static int minidump_done(struct exchange *x)
 {
 	struct minidump_job *j = x->upload->ctx;
-	struct walk_source from = {.fetch = x->space->fetch, .derive = x->space->derive, .stop = &x->h->stopping,
-		.gone = &x->left};
-	struct walk_names names = {.symb = x->space->symb, .flags = &x->flags};
 	bool json = wants_json(x);
 	struct err e = {0};
 	struct view v;
@@ -97,7 +116,7 @@ static int minidump_done(struct exchange *x)
 	symbolicate_flags(x, &x->flags);
 	x->flags.demangle |= !json;
 	v = view_of_fd(draft_fd(j->draft), draft_size(j->draft));
-	r = walk_answer(&v, &from, &names, json, &x->reply, &e);
+	r = answer(x, &v, json, &e);
 	give_back(j);
 	return r < 0 ? refuse_dump(x, r, e.text) : upload_answer(x, 200, json ? "application/json" : TEXT);
 }

@@ -2,7 +2,6 @@
  * have or symfs makes, then by frame pointers, then by a search of the stack for return addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/view.h"
 
@@ -11,8 +10,6 @@
 struct derive;
 struct fetch;
 struct stacks;
-struct symb;
-struct symb_flags;
 
 /* Where Breakpad files come from. */
 struct walk_source {
@@ -29,15 +26,3 @@ struct walk_source {
  * Blocks while files are fetched and made. 0; -ENOMSG: not a minidump; -EBADMSG, -ENODATA: the dump is broken, or has
  * no threads: `e` says how; -EINTR: `stop` or `gone` became true; -ENOMEM. */
 int walk_minidump(struct stacks *out, struct view *dump, const struct walk_source *from, struct err *e);
-
-/* Where the names of frames come from. */
-struct walk_names {
-	struct symb *symb;
-	const struct symb_flags *flags; /* may be NULL */
-};
-
-/* walk_minidump() and stacks_ask(): adds the stacks to `out`, as text for people, or as JSON.
- * Returns as these functions; -E2BIG: the dump has more than a request may have; -EFBIG: the answer is longer than
- * out->most. */
-int walk_answer(struct view *dump, const struct walk_source *from, const struct walk_names *names, bool json,
-	struct buf *out, struct err *e);

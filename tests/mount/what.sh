@@ -156,7 +156,32 @@ for word in ./prog "$id" "$debug" "buildid/$id/debuginfo"; do
   grep -q "	main@.*prog\.c:4\$" "$TMP/out" || fail "gsym lookup $word: $(cat "$TMP/out" "$TMP/err")"
 done
 exits 1 addr2line none "$at"
-exits 2 addr2line ./prog main
+exits 2 addr2line ./prog no_such_function
+grep -q '^symfs addr2line: .*no_such_function$' "$TMP/err" || fail "addr2line of no address: $(cat "$TMP/err")"
+exits 1 addr2line none "$at"
+grep -q '^symfs addr2line: none: ' "$TMP/err" || fail "addr2line of no file: $(cat "$TMP/err")"
+# What users of binutils type: the file behind -e, hexadecimal numbers, letters, stdin, functions with an offset.
+exits 0 addr2line -e ./prog -fips "${at#0x}"
+grep -qx "0x[0-9a-f]*	main@prog\.c:4" "$TMP/out" || fail "addr2line -e -fips: $(cat "$TMP/out")"
+exits 0 addr2line ./prog main
+grep -q '	main@.*prog\.c:' "$TMP/out" || fail "addr2line main: $(cat "$TMP/out")"
+main=$(cut -f 1 "$TMP/out")
+exits 0 addr2line ./prog main+0x1 main+1
+[ "$(cut -f 1 "$TMP/out" | uniq)" = "$(printf '0x%x' $((main + 1)))" ] || fail "addr2line main+0x1: $(cat "$TMP/out")"
+for words in './prog' '-e ./prog'; do
+  # shellcheck disable=SC2086
+  echo "$at" | with addr2line $words || fail "addr2line $words, stdin: $(cat "$TMP/err")"
+  grep -q 'main@' "$TMP/out" || fail "addr2line $words, stdin: $(cat "$TMP/out")"
+done
+printf 'MODULE Linux x86_64 777777777777777777777777777777770 cxx\nFUNC 10 10 0 _ZN2ns4workEi\n' >"$TMP/cxx.sym"
+exits 0 addr2line "$TMP/cxx.sym" 0x14
+grep -q '	_ZN2ns4workEi$' "$TMP/out" || fail "addr2line changes names: $(cat "$TMP/out")"
+for word in 0x14 ns::work+4 _ZN2ns4workEi; do
+  exits 0 addr2line -C "$TMP/cxx.sym" "$word"
+  grep -q '^0x1[04]	ns::work(int)$' "$TMP/out" || fail "addr2line -C $word: $(cat "$TMP/out")"
+done
+exits 0 addr2line -C --json "$TMP/cxx.sym" 0x14
+grep -q '"name":"ns::work(int)"' "$TMP/out" || fail "addr2line -C --json: $(cat "$TMP/out")"
 echo "$at" | with addr2line --stdin ./prog || fail "addr2line --stdin: $(cat "$TMP/err")"
 grep -q 'main@' "$TMP/out" || fail "addr2line --stdin: $(cat "$TMP/out")"
 # Without its debug file it is what its own symbols say.

@@ -562,6 +562,7 @@ static bool follow_lead(struct attempt *at)
 		return true;
 	}
 	memcpy(at->lead, found.sha256, sizeof(at->lead));
+	at->lead_time = found.modified;
 	queries_release(at);
 	at->spread = false;
 	attempt_start(at);

@@ -1,6 +1,8 @@
 /* The bytes of a download: a draft (from front to back), a sparse file, or both, and the change from one to the
  * other. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/date.h"
 #include "base/util.h"
 #include "fetch/flight.h"
 
@@ -33,6 +35,15 @@ void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh)
 	fl->body.file = sparse_ref(sp);
 	fl->body.fresh = fresh;
 	body_drop_draft(fl);
+}
+
+/* The date of an object of a bucket is that of its upload. */
+int64_t body_modified(const struct flight *fl)
+{
+	const struct attempt *at = fl->body.winner;
+	int64_t when = !at ? 0 : at->lead[0] ? at->lead_time : date_read(at->modified);
+
+	return when > 0 && when <= clock_wall() ? when : 0;
 }
 
 struct draft *body_take_draft(struct flight *fl)

@@ -137,7 +137,8 @@ static int cut_section(const struct blob *elf, const char *name, struct draft *d
 static int cut(struct fetch *f, const struct key *k, const struct blob *from, struct blob **out)
 {
 	const char *digest = blob_sha256(from);
-	struct blob_facts facts = {.source = EMBEDDED, .verified = true, .fetched = time(NULL)};
+	struct blob_facts facts = {.source = EMBEDDED, .verified = true, .fetched = time(NULL),
+		.modified = blob_facts(from)->modified};
 	bool section = k->type == FILETYPE_SECTION;
 	char room[KEY_TEXT];
 	struct err e = {0};

@@ -349,7 +349,7 @@ bool member_is_there(int fd, const struct scan_found *at);
 /* Unpacks a member into a new draft of at most `most` bytes; `most` 0: no limit. Waits while other archives are
  * unpacked. -ESTALE: the archive has changed. -EBADMSG, -EFBIG: the archive is bad. Others: errors of this machine. */
 int member_open(struct fetch *f, int fd, const struct scan_found *at, uint64_t most, struct draft **out,
-	struct err *e);
+	int64_t *time, struct err *e);
 
 /* trees.c: sources that are scanned. Any thread, short waits. */
 void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; `so` NULL: ends all */

@@ -52,6 +52,7 @@ struct attempt {
 	enum attempt_state state;
 	unsigned nth;		   /* index of `source` in the set of sources */
 	char lead[SHA256_TEXT];	   /* digest of the file, from the key object of a bucket; "": none yet */
+	int64_t lead_time;	   /* time of the file at its origin, from there; 0: unknown */
 	struct source_facts facts; /* the facts with which the spellings were planned */
 	struct symstore_wait wait; /* for facts about a symbol store */
 	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
@@ -408,6 +409,7 @@ struct part_opts {
 	bool touched;	   /* bytes of `sp` may have been read before */
 	bool poor;	   /* the result of part_is_poor() */
 	const char *maker; /* the result of part_maker() */
+	int64_t modified;  /* the result of part_modified() */
 	struct net *net;
 	/* Runs on the net thread soon after readers came, left, or asked for bytes. Does not run after part_end(). */
 	void (*changed)(void *ctx);
@@ -625,6 +627,8 @@ void body_drop_draft(struct flight *fl);
 /* Replaces the draft, which holds the first range, with the sparse file `sp`. */
 void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh);
 struct draft *body_take_draft(struct flight *fl);
+/* The time of the winner's file at its origin, in seconds since 1970; 0: the source did not say. */
+int64_t body_modified(const struct flight *fl);
 struct sparse *body_take_file(struct flight *fl);
 /* Closes the draft and the sparse file. `forget`: also deletes the blocks that the store keeps of the latter. */
 void body_drop(struct flight *fl, bool forget);

@@ -134,11 +134,13 @@ static int try_file(struct look *l, int file, const char *dir, const char *path)
 	struct blob_facts facts = {.fetched = clock_wall()};
 	const struct packing *p;
 	struct obj_slice slice;
+	struct stat st;
 	int r;
 
 	buf_addf(&full, "%s/%s", dir, path);
 	snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
 	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
+	facts.modified = fstat(fd, &st) == 0 ? st.st_mtime : 0;
 	r = packing_of_file(fd, l->k->type, &p);
 	if (r == -EBADMSG)
 		snprintf(l->why, 200, "%s: is another kind of file", packing_name(p));
@@ -248,7 +250,7 @@ static int take_member(struct look *l, int fd, const struct scan_found *at)
 	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&url));
 	if (at->member == SCAN_BY_NAME)
 		most = most ? MIN(most, TREE_SOURCE_MOST) : TREE_SOURCE_MOST;
-	r = member_open(l->f, fd, at, most, &d, &e);
+	r = member_open(l->f, fd, at, most, &d, &facts.modified, &e);
 	if (r == 0)
 		r = learn_publish(l->f, d, l->k, &facts, l->out, &e);
 	if (r == -ESTALE)

@@ -79,12 +79,12 @@ static int go_to(struct unarchive *u, const struct scan_found *at, struct unarch
 		? err_set(e, -ESTALE, "the archive has changed") : r;
 }
 
-static int unpack_member(struct fetch *f, int fd, uint64_t size, const struct scan_found *at, uint64_t most,
-	struct draft *d, struct err *e)
+static int unpack_member(struct fetch *f, int fd, const struct scan_found *at, uint64_t most, struct draft *d,
+	int64_t *time, struct err *e)
 {
 	struct unarchive_opts o = {.unsandboxed = f->opts.allow_unsandboxed,
 		.stop = &f->closing,
-		.limits = {unarchive_bytes_most(size), UNARCHIVE_MEMBERS_MOST}};
+		.limits = {unarchive_bytes_most(at->size), UNARCHIVE_MEMBERS_MOST}};
 	struct unarchive_member *m = calloc(1, sizeof(*m));
 	struct unarchive *u = NULL;
 	int r = m ? unarchive_open(&u, &o, fd, e) : -ENOMEM;
@@ -93,13 +93,15 @@ static int unpack_member(struct fetch *f, int fd, uint64_t size, const struct sc
 		r = go_to(u, at, m, e);
 	if (r == 0)
 		r = write_member(u, most, d, e);
+	if (r == 0)
+		*time = m->time;
 	unarchive_close(u);
 	free(m);
 	return r;
 }
 
 int member_open(struct fetch *f, int fd, const struct scan_found *at, uint64_t most, struct draft **out,
-	struct err *e)
+	int64_t *time, struct err *e)
 {
 	struct draft *d = NULL;
 	int r = turn_take(f);
@@ -108,7 +110,7 @@ int member_open(struct fetch *f, int fd, const struct scan_found *at, uint64_t m
 		return r;
 	r = draft_new(&d, f->store, e);
 	if (r == 0)
-		r = unpack_member(f, fd, at->size, at, most, d, e);
+		r = unpack_member(f, fd, at, most, d, time, e);
 	turn_give(f);
 	if (r < 0)
 		draft_discard(d);

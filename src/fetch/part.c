@@ -43,7 +43,7 @@ struct part {
 	/* constant */
 	int fd;
 	uint64_t size, number;
-	int64_t time;
+	int64_t time, modified;
 	bool poor;
 	char maker[BLOB_MAKER]; /* part_maker() */
 	struct sparse *sparse; /* a sparse file; NULL: a stream. Use sparse_of() */
@@ -108,6 +108,7 @@ int part_new(struct part **out, const struct part_opts *o)
 	atomic_init(&p->touch, o->touched ? TOUCHED : UNTOUCHED);
 	p->number = o->sp ? sparse_number(o->sp) : fresh_number();
 	p->time = clock_wall();
+	p->modified = o->modified;
 	atomic_init(&p->have, o->have);
 	p->poor = o->poor;
 	snprintf(p->maker, sizeof(p->maker), "%s", o->maker);
@@ -157,6 +158,11 @@ uint64_t part_number(const struct part *p)
 int64_t part_time(const struct part *p)
 {
 	return p->time;
+}
+
+int64_t part_modified(const struct part *p)
+{
+	return p->modified;
 }
 
 /* ---- readers are reported to the flight -------------------------------------------- */

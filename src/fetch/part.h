@@ -26,6 +26,7 @@ uint64_t part_size(const struct part *p); /* bytes of the whole file */
 /* A number that identifies the part's bytes, like blob_number(). The blob that is stored later has another number. */
 uint64_t part_number(const struct part *p);
 int64_t part_time(const struct part *p); /* wall clock at the part's start, in seconds */
+int64_t part_modified(const struct part *p); /* time of the file at its origin; 0: unknown */
 /* Whether the bytes that came first show that the file lacks the content for which its type is requested (see
  * worth_suffices()). */
 bool part_is_poor(const struct part *p);

@@ -320,6 +320,7 @@ void seal_start(struct flight *fl)
 	s->most = fetch_most(fl->f, fl->body.winner->source);
 	s->may_improve = better_is_possible(fl);
 	s->better_seconds = better_seconds(fl);
+	s->facts.modified = body_modified(fl);
 	s->facts.fetched = fl->readers.part ? part_time(fl->readers.part) : clock_wall();
 	snprintf(s->facts.source, sizeof(s->facts.source), "%s", fl->body.winner->source->name);
 	url_without_credentials(fl->body.winner->ask.where, &url);

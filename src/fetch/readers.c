@@ -19,7 +19,7 @@ static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, st
 {
 	struct part_opts o = {.fd = fd, .size = size, .have = have, .sp = sp, .touched = sp && !fl->body.fresh,
 		.poor = atomic_load(&fl->body.poor), .maker = fl->body.winner ? fl->body.winner->made : "",
-		.net = fl->f->net, .changed = readers_changed, .ctx = fl};
+		.modified = body_modified(fl), .net = fl->f->net, .changed = readers_changed, .ctx = fl};
 
 	return part_new(&fl->readers.part, &o);
 }

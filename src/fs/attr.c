@@ -77,7 +77,7 @@ struct node_bytes fs_bytes_of(const struct fetched *f)
 		b.exact = true;
 		b.number = part_number(f->part);
 		b.size = part_size(f->part);
-		b.time = part_time(f->part);
+		b.time = part_modified(f->part) ? part_modified(f->part) : part_time(f->part);
 	} else if (f->blob) {
 		b.was = f->was;
 		b.exact = true;
@@ -85,7 +85,7 @@ struct node_bytes fs_bytes_of(const struct fetched *f)
 		b.number = blob_number(f->blob);
 		b.size = blob_size(f->blob);
 		b.facts = blob_facts(f->blob);
-		b.time = b.facts->fetched;
+		b.time = blob_time(b.facts);
 	} else if (f->size == FETCH_SIZE_UNKNOWN || f->size == 0) {
 		b.size = FS_SIZE_UNKNOWN;
 	}

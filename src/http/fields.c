@@ -1,13 +1,13 @@
-/* Parses header fields of HTTP: ranges, codings, validators, dates, credentials, hosts. */
+/* Parses header fields of HTTP: ranges, codings, validators, credentials, hosts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/fields.h"
+#include "base/date.h"
 #include "base/hash.h"
 #include "base/util.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 /* ---- ranges ------------------------------------------------------------------------- */
 
@@ -121,45 +121,9 @@ bool field_has_tag(const char *list, const char *tag)
 	return false;
 }
 
-bool field_if_range(const char *value, const char *tag, const char *date)
+bool field_if_range(const char *value, const char *tag, int64_t date)
 {
-	return !value || strcmp(value, tag) == 0 || strcmp(value, date) == 0;
-}
-
-static const char days[] = "SunMonTueWedThuFriSat";
-static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-void field_date(int64_t wall, char out[static FIELD_DATE])
-{
-	time_t t = (time_t)wall;
-	struct tm tm = {0};
-
-	gmtime_r(&t, &tm);
-	snprintf(out, FIELD_DATE, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * tm.tm_wday,
-		(unsigned)tm.tm_mday % 100, months + 3 * tm.tm_mon,
-		(unsigned)(tm.tm_year + 1900) % 10000, (unsigned)tm.tm_hour % 100,
-		(unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100);
-}
-
-int64_t field_date_read(const char *text)
-{
-	char day[4], month[4], zone[4], again[FIELD_DATE];
-	struct tm tm = {0};
-	const char *m;
-	int end = 0;
-
-	if (!text || strlen(text) >= FIELD_DATE ||
-		sscanf(text, "%3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d %3s%n", day, &tm.tm_mday,
-			month, &tm.tm_year, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, zone, &end) != 8 ||
-		text[end])
-		return -1;
-	m = strstr(months, month);
-	if (!m || strlen(month) != 3 || (m - months) % 3)
-		return -1;
-	tm.tm_mon = (int)(m - months) / 3;
-	tm.tm_year -= 1900;
-	field_date(timegm(&tm), again);
-	return strcmp(again, text) == 0 ? timegm(&tm) : -1;
+	return !value || strcmp(value, tag) == 0 || (date >= 0 && date_read(value) == date);
 }
 
 /* ---- credentials -------------------------------------------------------------------- */

@@ -1,12 +1,10 @@
-/* Parses header fields of HTTP: ranges, codings, validators, dates, credentials, hosts. Pure functions, any
+/* Parses header fields of HTTP: ranges, codings, validators, credentials, hosts. Pure functions, any
  * thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define FIELD_DATE 32
 
 enum field_range {
 	RANGE_WHOLE,  /* no range, several, or a field that does not parse: send the whole file */
@@ -20,14 +18,9 @@ enum field_range field_range(const char *range, uint64_t size, uint64_t *off, ui
 /* Whether the list of If-None-Match contains the tag (with its quotes); a weak tag matches a strong tag. */
 bool field_has_tag(const char *list, const char *tag);
 
-/* Whether If-Range allows a partial response: its value is `tag`, a strong tag, or `date`. A NULL `value`
- * allows a partial response, too. */
-bool field_if_range(const char *value, const char *tag, const char *date);
-
-/* Prints a time (seconds since 1970) as "Sun, 06 Nov 1994 08:49:37 GMT". */
-void field_date(int64_t wall, char out[static FIELD_DATE]);
-/* Reads a date as field_date() prints it. -1: `text` has another form. */
-int64_t field_date_read(const char *text);
+/* Whether If-Range allows a partial response: its value is `tag`, a strong tag, or the time `date`, unless that is
+ * -1. A NULL `value` allows a partial response, too. */
+bool field_if_range(const char *value, const char *tag, int64_t date);
 
 /* Copies the token of Authorization: of "Bearer TOKEN", or the password of "Basic". False: the field has another
  * form, or the token does not fit. */

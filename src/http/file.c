@@ -1,5 +1,7 @@
 /* Requests for files, and for GSYM of a file: fetches, and writes the header fields of the response. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/date.h"
 #include "base/util.h"
 #include "config.h"
 #include "fetch/maker.h"
@@ -21,7 +23,8 @@
 struct representation {
 	bool packed; /* packed by gzip */
 	uint64_t size;
-	char tag[TAG_TEXT], date[FIELD_DATE]; /* "": no date */
+	char tag[TAG_TEXT], date[DATE_TEXT]; /* "": no date */
+	bool dated; /* the date tells the file from others that clients may have */
 	int64_t changed; /* wall clock */
 };
 
@@ -31,22 +34,31 @@ static void tag_part(uint64_t number, char out[static TAG_TEXT])
 	snprintf(out, TAG_TEXT, "\"part-%016" PRIx64 "\"", number);
 }
 
-/* A file that is not stored yet has no date. */
+/* A file that is not stored yet has the date of its origin, or no date. The date is not a validator: another source may
+ * send other bytes of the same date. */
 static void describe_part(struct part *p, struct representation *out)
 {
 	out->size = part_size(p);
 	out->changed = INT64_MAX;
 	out->date[0] = '\0';
+	if (part_modified(p))
+		date_print(part_modified(p), out->date);
 	tag_part(part_number(p), out->tag);
 }
 
 static void describe_blob(struct blob *b, struct representation *out)
 {
+	const struct blob_facts *facts = blob_facts(b);
 	const char *digest = blob_sha256(b);
 
 	out->size = blob_size(b);
-	out->changed = blob_changed(b);
-	field_date(out->changed, out->date);
+	out->changed = MIN(facts->modified ? facts->modified : blob_changed(b), clock_wall());
+	date_print(out->changed, out->date);
+	/* A file that replaced another may have the date of that file, or an earlier one: then no date that a client
+	 * got says that the client has this file. */
+	out->dated = !facts->generation && out->changed < clock_wall();
+	if (facts->generation)
+		out->changed = MAX(out->changed, blob_changed(b));
 	if (digest[0])
 		snprintf(out->tag, sizeof(out->tag), "\"%.64s\"", digest);
 	else
@@ -185,7 +197,7 @@ static void add_headers(struct exchange *x, const struct answer *a, const struct
 static bool unchanged(struct exchange *x, const struct representation *t)
 {
 	const char *tags = exchange_header(x, "If-None-Match");
-	int64_t since = field_date_read(exchange_header(x, "If-Modified-Since"));
+	int64_t since = date_read(exchange_header(x, "If-Modified-Since"));
 
 	if (tags)
 		return field_has_tag(tags, t->tag);
@@ -222,7 +234,7 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 		return exchange_reply(x, 304, r);
 	}
 	n = t.size;
-	if (range && field_if_range(exchange_header(x, "If-Range"), t.tag, t.date)) {
+	if (range && field_if_range(exchange_header(x, "If-Range"), t.tag, t.dated ? t.changed : -1)) {
 		enum field_range what = field_range(range, t.size, &off, &n);
 
 		if (what == RANGE_NEVER)

@@ -329,6 +329,7 @@ static int try_member(struct unpacking *u)
 	p.it.named = u->m.raw && archive->it.named;
 	p.it.strict = archive->it.strict;
 	p.it.hold = archive->it.hold;
+	p.it.time = u->m.time;
 	p.it.claims = u->claims;
 	p.it.n_claims = archive->it.strict ? names_claims(u->m.name, u->claims) : 0;
 	r = take_member(u, &p, &done, &e);

@@ -60,6 +60,7 @@ struct intake_item {
 	/* The class, end and labels of the stored files, also of those that were present. Zeroed: they are pinned for
 	 * good, as `symfs add` does. */
 	struct store_hold hold;
+	int64_t time; /* of the file at its origin: seconds since 1970; 0: that of `fd` */
 	bool compare; /* fill intake_report.differs, which may read the file once more */
 };
 

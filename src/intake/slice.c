@@ -6,6 +6,7 @@
 #include "intake/private.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <strings.h>
 
@@ -180,6 +181,7 @@ static int publish(struct placing *p, struct err *e)
 {
 	struct blob_facts facts = {.fetched = clock_wall()};
 	struct draft *d = NULL;
+	struct stat st;
 	int r = copy_slice(p, &d, e);
 
 	if (r < 0)
@@ -191,6 +193,7 @@ static int publish(struct placing *p, struct err *e)
 	}
 	snprintf(facts.source, sizeof(facts.source), "%s", p->t->in->opts.source);
 	snprintf(facts.url, sizeof(facts.url), "%s", p->p->it.from);
+	facts.modified = p->p->it.time ? p->p->it.time : fstat(p->p->it.fd, &st) == 0 ? st.st_mtime : 0;
 	return of_store(store_publish_learned(p->t->in->opts.store, d, &p->l.keys[0], &facts, &p->l, NULL, e));
 }
 

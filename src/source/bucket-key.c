@@ -190,6 +190,7 @@ int bucket_key_parse(const char *text, size_t n, struct bucket_key *out)
 	out->key = line.key;
 	out->size = line.size;
 	out->time = line.facts.fetched;
+	out->modified = line.facts.modified;
 	label_worth(copy, &out->worth);
 	return 0;
 }

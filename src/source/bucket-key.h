@@ -36,6 +36,7 @@ struct bucket_key {
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	int64_t time; /* seconds since 1970: when the file was fetched or uploaded */
+	int64_t modified; /* time of the file at its origin; 0: unknown */
 	struct worth worth;
 };
 

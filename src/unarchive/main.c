@@ -178,6 +178,7 @@ static int send_entry(struct reading *r, struct archive_entry *entry, bool raw, 
 		return 0;
 	}
 	r->s->flags = raw ? WIRE_RAW : 0;
+	r->s->time = archive_entry_mtime_is_set(entry) ? archive_entry_mtime(entry) : 0;
 	/* An error within a member was sent; one of the whole archive shows at the next member. */
 	return sender_member(r->s, name, size, lib_read, r) == 1 ? lib_skip(r, e) : 0;
 }

@@ -16,6 +16,7 @@ struct sender {
 	uint64_t unpacked; /* bytes that were unpacked so far */
 	uint64_t ticked;   /* `unpacked` at the last WIRE_TICK */
 	uint32_t flags;	   /* of the next WIRE_MEMBER */
+	int64_t time;	   /* of the next WIRE_MEMBER */
 	uint8_t room[WIRE_BYTES_MOST];
 };
 

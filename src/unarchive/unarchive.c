@@ -289,6 +289,7 @@ static void take_name(struct unarchive *u, struct unarchive_member *out)
 {
 	out->nth = u->w.nth;
 	out->size = u->w.size;
+	out->time = u->w.time > 0 && u->w.time <= clock_wall() ? u->w.time : 0;
 	out->raw = u->w.flags & WIRE_RAW;
 	memcpy(out->name, u->bytes, u->w.n);
 	out->name[memchr(u->bytes, '\0', u->w.n) ? 0 : u->w.n] = '\0';

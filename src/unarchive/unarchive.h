@@ -28,6 +28,7 @@ struct unarchive_opts {
 struct unarchive_member {
 	uint64_t nth;  /* the number of the member, 1 first */
 	uint64_t size; /* as the archive says; VIEW_UNKNOWN: it does not */
+	int64_t time;  /* seconds since 1970; 0: the archive does not say */
 	bool raw;      /* not a member, but the content of a compressed file */
 	char name[WIRE_NAME_MOST + 1]; /* "": none, or not usable */
 };

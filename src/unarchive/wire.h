@@ -17,6 +17,7 @@ struct wire {
 	uint32_t flags; /* WIRE_MEMBER: WIRE_RAW, or 0 */
 	uint64_t nth;  /* the number of members seen so far, with those that are left out, such as directories */
 	uint64_t size; /* WIRE_MEMBER: bytes of the member; VIEW_UNKNOWN: the archive does not say */
+	int64_t time;  /* WIRE_MEMBER: its time, in seconds since 1970; 0: the archive does not say */
 };
 
 #define WIRE_RAW 1u /* not a member, but the content of a compressed file */

@@ -48,7 +48,7 @@ static void send_member(struct sender *s, const char *name, uint64_t size)
 {
 	size_t n = strlen(name);
 
-	send_wire(s, (struct wire){.kind = WIRE_MEMBER, .size = size, .flags = s->flags,
+	send_wire(s, (struct wire){.kind = WIRE_MEMBER, .size = size, .time = s->time, .flags = s->flags,
 			     .n = n <= WIRE_NAME_MOST ? (uint32_t)n : 0}, name);
 }
 

@@ -3,6 +3,7 @@
  * file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
+#include "base/date.h"
 #include "http/fields.h"
 #include "http/route.h"
 
@@ -38,7 +39,7 @@ static void check_route(const char *method, const char *target)
 static void check_fields(const char *text)
 {
 	static const uint64_t sizes[] = {0, 1, 10, UINT64_MAX};
-	char date[FIELD_DATE];
+	char date[DATE_TEXT];
 	bool ours;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -47,8 +48,8 @@ static void check_fields(const char *text)
 		if (field_range(text, sizes[i], &off, &n) == RANGE_PART)
 			must(n && off < sizes[i] && n <= sizes[i] - off);
 	}
-	if (field_date_read(text) >= 0) {
-		field_date(field_date_read(text), date);
+	if (date_read(text) >= 0) {
+		date_print(date_read(text), date);
 		must(strcmp(date, text) == 0);
 	}
 	field_has_tag(text, "\"tag\"");

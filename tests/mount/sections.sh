@@ -15,14 +15,14 @@ make_program "$TMP/made" two
 gcc -g -gz=zlib -Wl,--build-id -o "$tree/both" -x c - <<"EOC" || fail gcc
 int main(void) { return 3; }
 EOC
-cp "$TMP/made/bin/one" "$TMP/made/bin/libone.so" "$TMP/made/bin/libtwo.so" "$tree/bin"
-cp "$TMP/made/debug/one.debug" "$TMP/made/debug/libone.so.debug" "$tree/debug"
+cp -p "$TMP/made/bin/one" "$TMP/made/bin/libone.so" "$TMP/made/bin/libtwo.so" "$tree/bin"
+cp -p "$TMP/made/debug/one.debug" "$TMP/made/debug/libone.so.debug" "$tree/debug"
 objcopy --compress-debug-sections=zlib "$TMP/made/debug/two.debug" "$tree/debug/two.debug" || fail objcopy
-cp "$TMP/made/bin/two" "$tree/bin"
+cp -p "$TMP/made/bin/two" "$tree/bin"
 ONE=$(build_id "$tree/bin/one")
 
 same() { # WHAT URL
-  python3 "$top_srcdir/tests/helpers/debuginfod-same.py" "$URL_stock" "$2" "$tree" >"$TMP/same" ||
+  python3 "$top_srcdir/tests/helpers/debuginfod-same.py" "$URL_stock" "$2" "$tree" Last-Modified >"$TMP/same" ||
     fail "$1: $(cat "$TMP/same")"
   say "$1: $(tail -n 1 "$TMP/same")"
 }
@@ -49,9 +49,9 @@ while read -r file; do
   path=$TMP/gdb/.build-id/$(printf %.2s "$id")/$(printf %s "$id" | cut -c3-)
   mkdir -p "${path%/*}"
   case $file in
-    *.debug) cp "$file" "$path.debug" ;;
-    */both) cp "$file" "$path" && cp "$file" "$path.debug" ;;
-    *) cp "$file" "$path" ;;
+    *.debug) cp -p "$file" "$path.debug" ;;
+    */both) cp -p "$file" "$path" && cp -p "$file" "$path.debug" ;;
+    *) cp -p "$file" "$path" ;;
   esac || fail "cp $file"
 done <"$TMP/files"
 symfs_serve gdb --source "gdb@$TMP/gdb"

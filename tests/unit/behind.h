@@ -20,7 +20,7 @@ static inline void sql(const char *text)
 /* Undoes what version 9 added to the index. */
 #define BEFORE_9                                                                                                  \
 	"DROP INDEX objects_kept; DROP TRIGGER outgone_new; DROP TRIGGER outgone_back; DROP TRIGGER outgone_again;" \
-	"DROP TABLE outgone; ALTER TABLE tombs DROP COLUMN expired;"
+	"DROP TABLE outgone; ALTER TABLE tombs DROP COLUMN expired; ALTER TABLE keys DROP COLUMN modified;"
 
 /* Undoes what version 8 added to the index. */
 #define BEFORE_8                                                                                                  \

@@ -1,6 +1,7 @@
 /* Tests http/: parsed requests, the header fields that decide something, and what a connection
  * remembers of its client. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/date.h"
 #include "base/util.h"
 #include "http/fields.h"
 #include "http/private.h"
@@ -281,7 +282,7 @@ END_TEST
 
 START_TEST(test_validators)
 {
-	char date[FIELD_DATE];
+	char date[DATE_TEXT];
 
 	ck_assert(field_has_tag("\"a\"", "\"a\""));
 	ck_assert(field_has_tag("\"b\", W/\"a\" ", "\"a\""));
@@ -289,16 +290,28 @@ START_TEST(test_validators)
 	ck_assert(!field_has_tag("\"ab\"", "\"a\""));
 	ck_assert(!field_has_tag("\"a\"b", "\"a\""));
 	ck_assert(!field_has_tag("", "\"a\""));
-	field_date(784111777, date);
+	date_print(784111777, date);
 	ck_assert_str_eq(date, "Sun, 06 Nov 1994 08:49:37 GMT");
-	ck_assert_int_eq(field_date_read(date), 784111777);
-	ck_assert_int_eq(field_date_read("Mon, 06 Nov 1994 08:49:37 GMT"), -1);
-	ck_assert_int_eq(field_date_read("Sunday, 06-Nov-94 08:49:37 GMT"), -1);
-	ck_assert_int_eq(field_date_read("Sun, 06 ovD 1994 08:49:37 GMT"), -1);
-	ck_assert(field_if_range(NULL, "\"a\"", date));
-	ck_assert(field_if_range("\"a\"", "\"a\"", date));
-	ck_assert(field_if_range(date, "\"a\"", date));
-	ck_assert(!field_if_range("W/\"a\"", "\"a\"", date));
+	ck_assert_int_eq(date_read(date), 784111777);
+	ck_assert_int_eq(date_read("Mon, 06 Nov 1994 08:49:37 GMT"), -1);
+	ck_assert_int_eq(date_read("Sunday, 06-Nov-94 08:49:37 GMT"), 784111777);
+	ck_assert_int_eq(date_read("Sunday, 06-Nov-33 08:49:37 GMT"), 2014879777);
+	ck_assert_int_eq(date_read("Sun Nov  6 08:49:37 1994"), 784111777);
+	ck_assert_int_eq(date_read("Sun Nov 06 08:49:37 1994"), -1);
+	ck_assert_int_eq(date_read("Monday, 06-Nov-94 08:49:37 GMT"), -1);
+	ck_assert_int_eq(date_read("Sun, 06 Nov 1994 08:49:37 CET"), -1);
+	ck_assert_int_eq(date_read("Sun, 31 Feb 2094 08:49:37 GMT"), -1);
+	ck_assert_int_eq(date_read("Sun, 06 Nov 1994 08:49:37 GMT "), -1);
+	ck_assert_int_eq(date_read(NULL), -1);
+	ck_assert_int_eq(date_read("Sun, 06 ovD 1994 08:49:37 GMT"), -1);
+	ck_assert(field_if_range(NULL, "\"a\"", 784111777));
+	ck_assert(field_if_range("\"a\"", "\"a\"", 784111777));
+	ck_assert(field_if_range(date, "\"a\"", 784111777));
+	ck_assert(field_if_range("Sun Nov  6 08:49:37 1994", "\"a\"", 784111777));
+	ck_assert(!field_if_range(date, "\"a\"", 784111778));
+	ck_assert(!field_if_range(date, "\"a\"", -1));
+	ck_assert(!field_if_range("", "\"a\"", -1));
+	ck_assert(!field_if_range("W/\"a\"", "\"a\"", 784111777));
 }
 END_TEST
 

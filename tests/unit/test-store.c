@@ -153,6 +153,40 @@ START_TEST(survives_reopen)
 }
 END_TEST
 
+/* The time at the origin is of each key, and is in the label, too. */
+START_TEST(time_of_the_origin)
+{
+	struct blob_facts facts[] = {{.source = "a", .fetched = 1000, .modified = 784111777},
+		{.source = "b", .fetched = 1000, .modified = 5}, {.source = "c", .fetched = 1000}};
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	for (unsigned i = 0; i < ARRAY_SIZE(facts); i++) {
+		struct key k = key_nth(i + 1);
+
+		ck_assert_int_eq(publish_facts(s, &k, 1, 1000, &facts[i], NULL), 0);
+	}
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < ARRAY_SIZE(facts); i++) {
+			_cleanup_blob_ struct blob *b = NULL;
+			struct key k = key_nth(i + 1);
+
+			ck_assert_int_eq(store_find(s, &k, &b), 0);
+			ck_assert_int_eq(blob_facts(b)->modified, facts[i].modified);
+			ck_assert_int_eq(blob_time(blob_facts(b)), i == 2 ? 1000 : facts[i].modified);
+		}
+		ck_assert_int_eq(verify_quiet(s), 0);
+		store_close(s);
+		if (round == 1)
+			ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
+		s = open_scratch();
+	}
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(use_is_noted_once_an_hour)
 {
 	struct key k = key_nth(1);
@@ -1860,6 +1894,7 @@ END_TEST
 static int run_tests(int argc, char **argv)
 {
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
+		time_of_the_origin,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses, other_writer_is_seen,
 		quota_evicts_the_oldest, index_replaced,
 		damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, directory_goes,

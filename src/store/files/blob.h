@@ -19,10 +19,17 @@ struct blob_facts {
 	char url[2048];		/* the URL or path of the file at the source; without credentials */
 	bool verified;		/* the identity in the file is the requested identity */
 	int64_t fetched;	/* download time: seconds since 1970 */
+	int64_t modified;	/* time of the file at its origin: seconds since 1970; 0: unknown */
 	struct worth worth;
 	bool pinned;		/* the user's own file; set by the store */
 	uint32_t generation;	/* how many other files had the key before; set by the store */
 };
+
+/* The time of the file that users see. */
+static inline int64_t blob_time(const struct blob_facts *f)
+{
+	return f->modified ? f->modified : f->fetched;
+}
 
 struct blob *blob_ref(struct blob *b);
 void blob_unref(struct blob *b); /* NULL is fine */

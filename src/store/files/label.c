@@ -33,8 +33,9 @@ int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, ui
 	add_escaped(b, f->source);
 	buf_adds(b, "\t");
 	add_escaped(b, f->url);
-	return buf_addf(b, "\t%d\t%llu\t%lld\n", f->verified, (unsigned long long)size,
+	buf_addf(b, "\t%d\t%llu\t%lld\n", f->verified, (unsigned long long)size,
 		(long long)f->fetched);
+	return f->modified ? buf_addf(b, "t1\t%lld\n", (long long)f->modified) : b->r;
 }
 
 int label_add_module(struct buf *b, const struct module *m)
@@ -177,7 +178,11 @@ int label_parse(struct label_line *out, const char *line, size_t n)
 	char *field[FIELDS];
 	int r = split(line, n, field, &copy);
 
-	return r == 0 ? fill(out, field) : r;
+	if (r == 0)
+		r = fill(out, field);
+	if (r == 0 && line[n] && strncmp(line + n + 1, "t1\t", 3) == 0)
+		out->facts.modified = strtoll(line + n + 4, NULL, 10);
+	return r;
 }
 
 static int fill_module(struct module *out, char *const field[FIELDS])

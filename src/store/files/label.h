@@ -3,15 +3,17 @@
  * key objects of a bucket (source/bucket-key.h).
  *
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
+ *	t1 TAB TIME
  *	m1 TAB KIND TAB CODE_ID TAB CODE_FILE TAB DEBUG_ID TAB DEBUG_FILE TAB CHECKSUM
  *
  *	p1
  *	w1 TAB WORTH
  *	h1 TAB CLASS TAB AGE TAB LABELS
  *
- * A line `m1`, at most one, describes the module in the blob. A line `p1` means that the blob is pinned: the
- * user added or pinned it. A line `w1` has the worth of the file (id/worth.h); versions that do not know such a
- * line skip it. A line `h1` (hold.h) says after which age without a use a pinned file expires.
+ * A line `t1` has the time of the file at the origin of the line `v1` before it. A line `m1`, at most one, describes
+ * the module in the blob. A line `p1` means that the blob is pinned: the user added or pinned it. A line `w1` has the
+ * worth of the file (id/worth.h). A line `h1` (hold.h) says after which age without a use a pinned file expires.
+ * Versions that do not know a line skip it.
  * Control characters and backslashes are written as \xHH, so a name from outside cannot add a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -28,7 +30,8 @@ struct label_line {
 };
 
 int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, uint64_t size);
-int label_parse(struct label_line *out, const char *line, size_t n); /* 0, -EINVAL */
+/* Reads a line `v1`, and a line `t1` that follows its n bytes. 0, -EINVAL. */
+int label_parse(struct label_line *out, const char *line, size_t n);
 
 int label_add_module(struct buf *b, const struct module *m);
 /* Reads the module of the label. 0; -ENOENT: the label has no module. */

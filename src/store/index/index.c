@@ -117,8 +117,10 @@ static int upgrade(struct conn *c)
 		r = conn_code(sqlite3_exec(c->db, index_schema_7, NULL, NULL, NULL));
 	if (r == 0 && version < INDEX_VERSION_8)
 		r = conn_code(sqlite3_exec(c->db, index_schema_8, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION)
+	if (r == 0 && version < INDEX_VERSION_9)
 		r = conn_code(sqlite3_exec(c->db, index_schema_9, NULL, NULL, NULL));
+	if (r == 0 && version < INDEX_VERSION)
+		r = conn_code(sqlite3_exec(c->db, index_schema_10, NULL, NULL, NULL));
 	if (r == 0)
 		r = conn_run(c, Q_COMMIT, "");
 	if (!sqlite3_get_autocommit(c->db))
@@ -250,6 +252,8 @@ static int fill_new(struct conn *c, const char *id)
 		r = conn_code(sqlite3_exec(c->db, index_schema_8, NULL, NULL, NULL));
 	if (r == 0)
 		r = conn_code(sqlite3_exec(c->db, index_schema_9, NULL, NULL, NULL));
+	if (r == 0)
+		r = conn_code(sqlite3_exec(c->db, index_schema_10, NULL, NULL, NULL));
 	return r == 0 ? conn_run(c, Q_META_SET, "tt", "id", id) : r;
 }
 

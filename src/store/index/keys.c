@@ -44,6 +44,7 @@ static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 	held_columns(st, 12, out->object.pinned, &out->object.held);
 	worth_column(st, 10, &out->facts.worth);
 	out->facts.generation = (uint32_t)sqlite3_column_int64(st, 11);
+	out->facts.modified = sqlite3_column_int64(st, 16);
 	return key_parse(&out->key, text);
 }
 
@@ -145,7 +146,7 @@ static int list_from(struct rows *rows, int r, struct store_row *out, unsigned n
 		row->key = hit.key;
 		row->keep_until = sqlite3_column_int64(rows->st, 9);
 		row->held = hit.object.held;
-		row->id = sqlite3_column_int64(rows->st, 16);
+		row->id = sqlite3_column_int64(rows->st, 17);
 		snprintf(row->sha256, sizeof(row->sha256), "%s", hit.object.sha256);
 		row->size = hit.object.size;
 		row->used = hit.used;
@@ -354,9 +355,9 @@ static int key_new(struct index *ix, const struct key *k, const char *canon, int
 	if (folded[0])
 		r = name_put(ix, k, folded);
 	return r < 0 ? r
-		     : conn_run(ix->writer, Q_KEY_NEW, "ttittiiitt", canon, key_text(k, text), object,
+		     : conn_run(ix->writer, Q_KEY_NEW, "ttittiiitit", canon, key_text(k, text), object,
 			       facts->source, facts->url, (int64_t)facts->verified, facts->fetched,
-			       (int64_t)key_class(k), key_id_prefix(k, prefix), folded);
+			       (int64_t)key_class(k), key_id_prefix(k, prefix), facts->modified, folded);
 }
 
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
@@ -366,8 +367,8 @@ int index_key_put(struct index *ix, const struct key *k, int64_t object,
 	int r;
 
 	key_canon(k, canon);
-	r = conn_run(ix->writer, Q_KEY_PUT, "ittiit", object, facts->source, facts->url,
-		(int64_t)facts->verified, facts->fetched, canon);
+	r = conn_run(ix->writer, Q_KEY_PUT, "ittiiit", object, facts->source, facts->url,
+		(int64_t)facts->verified, facts->fetched, facts->modified, canon);
 	return r == 0 && !sqlite3_changes(ix->writer->db) ? key_new(ix, k, canon, object, facts) : r;
 }
 
@@ -393,6 +394,7 @@ static int keys_of_with(struct conn *c, int64_t object,
 		column_text(rows.st, 2, facts.url, sizeof(facts.url));
 		facts.verified = sqlite3_column_int(rows.st, 3) != 0;
 		facts.fetched = sqlite3_column_int64(rows.st, 4);
+		facts.modified = sqlite3_column_int64(rows.st, 5);
 		r = key_parse(&k, text) < 0 ? -EUCLEAN : each(ctx, &k, &facts);
 		if (r != 0)
 			return r;

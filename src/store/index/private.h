@@ -17,7 +17,8 @@
 #define INDEX_VERSION_6 6	     /* before the worth of files */
 #define INDEX_VERSION_7 7	     /* before classes, and tombstones of expired files */
 #define INDEX_VERSION_8 8	     /* before ends that the bucket may postpone */
-#define INDEX_VERSION 9
+#define INDEX_VERSION_9 9	     /* before times of origins */
+#define INDEX_VERSION 10
 #define LOG_PAGES 400 /* pages of the WAL that trigger a checkpoint: a long WAL takes space from blobs */
 #define BUSY_MS 5000 /* the longest wait of a statement for another process */
 
@@ -115,7 +116,7 @@ enum query {
 extern const char *const index_sql[QUERIES];
 /* The schema of version 3, and the additions of versions 4 and 6 to 9. A new index is made by all of them. */
 extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[], index_schema_8[],
-	index_schema_9[];
+	index_schema_9[], index_schema_10[];
 
 extern const char index_schema_outbox[]; /* for outbox.c */
 

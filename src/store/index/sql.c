@@ -142,6 +142,11 @@ const char index_schema_9[] =
 	" DELETE FROM outgone WHERE canon = new.canon; END;"
 	"CREATE TRIGGER outgone_again AFTER UPDATE OF source ON keys WHEN new.source <> 'bucket' BEGIN"
 	" DELETE FROM outgone WHERE canon = new.canon; END;"
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_9) ";";
+
+const char index_schema_10[] =
+	/* The time of the file at its origin; 0: unknown. */
+	"ALTER TABLE keys ADD COLUMN modified INTEGER NOT NULL DEFAULT 0;"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 
 #define OUTBOX_KEEP "3600" /* seconds for which a queued file is not evicted; renewed by Q_OUTBOX_KEEP */
@@ -191,7 +196,7 @@ const char index_schema_outbox[] =
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key,"           \
-	" o.keep_until, o.worth, k.generation, o.class, o.age, o.ends, o.labels"
+	" o.keep_until, o.worth, k.generation, o.class, o.age, o.ends, o.labels, k.modified"
 #define OBJECT_COLUMNS "id, sha256, size, keep_until, class, age, ends, labels"
 #define SPARSE_COLUMNS                                                                             \
 	"id, name, key, size, source, etag, modified, url, present, bytes, used, since"
@@ -268,11 +273,11 @@ const char *const index_sql[QUERIES] = {
 	[Q_SPARSE_PART_PUT] = "INSERT OR REPLACE INTO sparse_parts SELECT id, ?, ?, ? FROM sparse"
 			      " WHERE name = ?",
 	[Q_KEY_PUT] = "UPDATE keys SET generation = generation + (object_id <> ?1), object_id = ?1,"
-		      " source = ?2, url = ?3, verified = ?4, fetched = ?5 WHERE canon = ?6",
+		      " source = ?2, url = ?3, verified = ?4, fetched = ?5, modified = ?6 WHERE canon = ?7",
 	[Q_KEY_NEW] = "INSERT INTO keys(canon, key, object_id, source, url, verified, fetched,"
-		      " class, stem, tier, name_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?,"
-		      " (SELECT tier FROM names WHERE folded = ?10),"
-		      " (SELECT id FROM names WHERE folded = ?10))",
+		      " class, stem, modified, tier, name_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+		      " (SELECT tier FROM names WHERE folded = ?11),"
+		      " (SELECT id FROM names WHERE folded = ?11))",
 	[Q_NAME_PUT] = "INSERT INTO names(folded, name, tier, keys) VALUES(?, ?, ?, 0)"
 		       " ON CONFLICT(folded) DO NOTHING",
 	[Q_NAME_BY_FOLDED] = "SELECT id, tier, name FROM names WHERE folded = ?",
@@ -296,7 +301,7 @@ const char *const index_sql[QUERIES] = {
 				 " AND class = ? AND tier = ? AND name_id = ?"
 				 " AND (stem, id) > (?, ?) AND stem < ? ORDER BY stem, id LIMIT ?",
 	[Q_KEY_DROP] = "DELETE FROM keys WHERE canon = ?",
-	[Q_KEYS_OF] = "SELECT key, source, url, verified, fetched FROM keys WHERE object_id = ?"
+	[Q_KEYS_OF] = "SELECT key, source, url, verified, fetched, modified FROM keys WHERE object_id = ?"
 		      " ORDER BY id",
 	[Q_KEYS_RANGE] = "SELECT key FROM keys WHERE canon >= ?1 AND canon < ?2 UNION"
 			 " SELECT key FROM misses WHERE canon >= ?1 AND canon < ?2 LIMIT ?3",

@@ -39,7 +39,7 @@ static int add_what(void *ctx, const struct what *w)
 		g->worst = MAX(g->worst, EXIT_NO);
 		return 0;
 	}
-	/* The download keeps a pointer to the word, which is in argv and so stays valid. A module of a dump has its name. */
+	/* The download keeps a pointer to the word, which is in argv and so stays valid. */
 	return !w->n ? 0 : downloads_add(&g->all, w->files, w->n,
 		w->kind == WHAT_DUMP ? NULL : (void *)(uintptr_t)g->word);
 }
@@ -98,7 +98,8 @@ static int say_failed(const struct download *one)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
-	fprintf(stderr, "symfs get: %s: %s%s%s\n", text_shown(one->of ? one->of : one->cands[0].m.code_file, true, &room),
+	fprintf(stderr, "symfs get: %s: %s%s%s\n",
+		text_shown(one->of ? one->of : one->cands[0].m.code_file, true, &room),
 		one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "", one->why);
 	return app_exit(one->r);
 }

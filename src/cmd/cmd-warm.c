@@ -9,6 +9,7 @@
 #include "cmd/json.h"
 #include "cmd/no-source.h"
 #include "cmd/paint.h"
+#include "cmd/symbolicate.h"
 #include "cmd/what.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
@@ -237,20 +238,14 @@ static int want_list(struct warm *w, FILE *from, struct err *e)
 	return r;
 }
 
-/* Whether a word is a process id. Identifiers are longer, or have letters. */
-static bool is_number(const char *word)
-{
-	return *word && word[strspn(word, "0123456789")] == '\0' && strlen(word) < 10;
-}
-
 static int want_word(struct warm *w, const char *word, struct err *e)
 {
 	struct stat st;
 
 	if (strcmp(word, "-") == 0)
 		return want_list(w, stdin, e);
-	if (is_number(word) && access(word, F_OK) < 0)
-		return dump_process((pid_t)strtoul(word, NULL, 10), each_module, w, e);
+	if (symbolicate_process(word) && strlen(word) < 10) /* identifiers are longer, or have letters */
+		return dump_process(symbolicate_process(word), each_module, w, e);
 	return what_is_file(word) && stat(word, &st) == 0 && S_ISDIR(st.st_mode) ? want_tree(w, word, e)
 		: want_line(w, word, e);
 }

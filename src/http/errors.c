@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "http/private.h"
+#include "http/upload.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* 404 is only for files that are known to be missing: clients remember a 404. */
@@ -98,5 +99,38 @@ enum MHD_Result exchange_error(struct exchange *x, const struct answer *a)
 	if (row->status == 404)
 		return exchange_missing(x);
 	snprintf(text, sizeof(text), "%s%s%s\n", row->text, a->why[0] ? ": " : "", a->why);
-	return exchange_text(x, row->status, "text/plain; charset=utf-8", "no-store", text);
+	return exchange_wants_page(x) ? page_error(x, row->status, text)
+		: exchange_text(x, row->status, "text/plain; charset=utf-8", "no-store", text);
+}
+
+/* ---- refusals ----------------------------------------------------------------------- */
+
+enum MHD_Result exchange_refuse(struct exchange *x, int status)
+{
+	const char *text = refusal_text(status);
+	char json[120], lacks[200], right[AUTH_RIGHTS_TEXT];
+
+	if (status == 403 && x->known) {
+		auth_rights_text(x->route->needs ? x->route->needs : AUTH_READ, right);
+		snprintf(lacks, sizeof(lacks), "the token does not have the right %s; the server's administrator "
+			"gives it: symfs token add NAME --rights %s\n", right, right);
+		text = lacks;
+	}
+	if (text && exchange_wants_page(x) && !x->route->api && !x->upload)
+		return page_error(x, status, text);
+	if (text == lacks)
+		return exchange_text(x, 403, "text/plain; charset=utf-8", "no-store", text);
+	if (status == 413 && x->route->api) {
+		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"
+			PRIu64 " bytes\"}", x->h->body_most);
+		return exchange_text(x, 413, "application/json", "no-store", json);
+	}
+	if (x->upload)
+		return upload_send_error(x, status, text ? text : "a local error");
+	if (!text)
+		return MHD_NO;
+	if (!x->route->api)
+		return exchange_text(x, status, "text/plain; charset=utf-8", "no-store", text);
+	snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status, (int)strcspn(text, ":\n"), text);
+	return exchange_text(x, status, "application/json", "no-store", json);
 }

@@ -87,6 +87,27 @@ bool page_not_found(struct exchange *x, enum MHD_Result *result)
 	return true;
 }
 
+static void add_error(struct page *p)
+{
+	html_raw(&p->html, "<h1>No answer</h1>\n<section>\n");
+	html_element(&p->html, "p class=\"note\" id=\"error\"", p->text);
+	html_raw(&p->html, "</section>\n");
+}
+
+enum MHD_Result page_error(struct exchange *x, int status, const char *text)
+{
+	struct page p = {.x = x, .space = x->space ? x->space : x->h->public, .html = {.out = BUF_UP_TO(HTML_MOST)},
+		.text = (char *)(uintptr_t)text};
+	enum MHD_Result r;
+
+	page_address(x, p.address);
+	page_frame(&p, "No answer - symfs", "", add_error);
+	r = p.html.r == 0 ? exchange_buf(x, status, "text/html; charset=utf-8", "no-store", &p.html.out)
+			  : exchange_text(x, status, "text/plain; charset=utf-8", "no-store", text);
+	buf_release(&p.html.out);
+	return r;
+}
+
 /* A shared cache must not keep it, and give it to other clients. */
 enum MHD_Result page_send_not_found(struct exchange *x)
 {

@@ -107,7 +107,7 @@ static void add_latency(struct html *out, const struct fetch_latency *row)
 
 static const char *health_class(const char *state)
 {
-	return strcmp(state, "ok") == 0 || strcmp(state, "there") == 0 ? "good"
+	return strcmp(state, "ok") == 0 || strncmp(state, "there", 5) == 0 ? "good"
 	       : strncmp(state, "failing", 7) == 0 || strncmp(state, "skipped", 7) == 0 ? "bad" : "open";
 }
 
@@ -129,8 +129,8 @@ static void add_source(struct html *out, char *line, const struct fetch_latency 
 	html_element(out, "td data-name=\"where\"", f[4]);
 	html_raw(out, "<td data-name=\"kind\">");
 	html_text(out, f[2]);
-	html_raw(out, ", ");
-	html_text(out, f[3]);
+	html_raw(out, strcmp(f[2], f[3]) != 0 ? ", " : "");
+	html_text(out, strcmp(f[2], f[3]) != 0 ? f[3] : "");
 	html_raw(out, "</td></tr>\n");
 }
 

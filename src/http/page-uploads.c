@@ -36,7 +36,8 @@ static const char *why_not(struct page *p)
 	if (!p->x->h->upload_most)
 		return "This server accepts no uploads. The option --upload of symfs serve turns them on.";
 	if (p->x->h->auth && !auth_allows(p->x->token.rights, AUTH_TRY))
-		return "Your token may not upload: it has no right \"upload\" or \"try\".";
+		return "Your token may not upload: it has no right \"upload\" or \"try\". The server's "
+		       "administrator makes a token with it: symfs token add NAME --rights upload";
 	return NULL;
 }
 
@@ -46,8 +47,9 @@ static void add_how(struct page *p)
 	struct html *out = &p->html;
 
 	html_raw(out, "<section id=\"how\">\n<h2>How to upload</h2>\n");
-	if (why) {
+	if (why)
 		html_element(out, "p class=\"note\"", why);
+	if (!p->x->h->upload_most) {
 		html_raw(out, "</section>\n");
 		return;
 	}

@@ -277,6 +277,7 @@ enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, 
 /* As exchange_text(); takes the bytes of the buffer. */
 enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
 	struct buf *text);
+const char *refusal_text(int status); /* NULL: no refusal has this status */
 /* Refuses the request with a fixed text. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status);
 /* Refuses an upload with x->refuse while its body still arrives: sends the answer past libmicrohttpd, which would
@@ -574,6 +575,8 @@ void missed_day_release(struct missed_day *d);
 
 /* ---- page-404.c --------------------------------------------------------------------- */
 
+/* An answer without a file, as a page for a browser. */
+enum MHD_Result page_error(struct exchange *x, int status, const char *text);
 /* Has a worker write a page for a browser that gets 404: it says why. False: the client wants plain
  * text, or may not see the page. */
 bool page_not_found(struct exchange *x, enum MHD_Result *result);

@@ -211,15 +211,14 @@ enum MHD_Result upload_send_error(struct exchange *x, int status, const char *te
 	return exchange_buf(x, status, upload_type(x->upload), "no-store", &out);
 }
 
-/* NULL: no refusal has this status. */
-static const char *refusal_text(int status)
+const char *refusal_text(int status)
 {
 	static const struct {
 		int status;
 		const char *text;
 	} texts[] = {
 		{400, "Bad Request\n"},
-		{401, "a token is required\n"},
+		{401, "a token is required; the server's administrator makes one: symfs token add NAME\n"},
 		{403, "this page is only for clients on this machine, or with a token\n"},
 		{404, "Not Found\n"},
 		{405, "Method Not Allowed\n"},
@@ -233,29 +232,6 @@ static const char *refusal_text(int status)
 		if (texts[i].status == status)
 			return texts[i].text;
 	return NULL;
-}
-
-enum MHD_Result exchange_refuse(struct exchange *x, int status)
-{
-	const char *text = refusal_text(status);
-	char json[120];
-
-	if (status == 403 && x->known)
-		return exchange_text(x, 403, "text/plain; charset=utf-8", "no-store",
-			"the token does not have this right\n");
-	if (status == 413 && x->route->api) {
-		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"
-			PRIu64 " bytes\"}", x->h->body_most);
-		return exchange_text(x, 413, "application/json", "no-store", json);
-	}
-	if (x->upload)
-		return upload_send_error(x, status, text ? text : "a local error");
-	if (!text)
-		return MHD_NO;
-	if (!x->route->api)
-		return exchange_text(x, status, "text/plain; charset=utf-8", "no-store", text);
-	snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status, (int)strcspn(text, ":\n"), text);
-	return exchange_text(x, status, "application/json", "no-store", json);
 }
 
 bool exchange_refuse_early(struct exchange *x)

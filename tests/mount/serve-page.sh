@@ -120,7 +120,15 @@ code -u "any:$RED" "$URL_two/uploads" >"$TMP/out"
 grep -q 'hidden' "$TMP/body" && grep -q 'b\.sym' "$TMP/body" && grep -q 'red in red' "$TMP/body" ||
   fail "its own namespace: $(cat "$TMP/body")"
 code -u "any:$READER" "$URL_two/uploads" >"$TMP/out"
-grep -q 'Your token may not upload' "$TMP/body" || fail "the rights of the reader: $(cat "$TMP/body")"
+grep -q 'Your token may not upload' "$TMP/body" && grep -q 'symfs push --token-file' "$TMP/body" ||
+  fail "the rights of the reader: $(cat "$TMP/body")"
+# A refusal is a page for a browser, and text for others. Both name the right that the token lacks.
+for accept in text/html text/plain; do
+  [ "$(code -H "Accept: $accept" "$URL_two/uploads")" = 401 ] && grep -q 'symfs token add NAME' "$TMP/body" ||
+    fail "no token, $accept: $(cat "$TMP/body")"
+  head -n 1 "$TMP/body" | grep -q '<!DOCTYPE html>'
+  [ $? = "$([ $accept = text/html ]; echo $?)" ] || fail "no token, $accept: $(cat "$TMP/body")"
+done
 # A name of a file is text, also where the file was refused.
 hostile='%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E'
 code -u "any:$RED" -T "$TMP/long" "$URL_two/$hostile.pdb/$ID/$hostile.sym" >"$TMP/out"

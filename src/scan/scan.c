@@ -253,18 +253,10 @@ static size_t shared_part(const char *a, const char *b)
 	return n;
 }
 
-static bool has_name(const struct scan_file *f, const char *digits)
-{
-	size_t n;
-	const char *names = names_of(f, &n);
-
-	return names && bsearch(digits, names, n, NAME_DIGITS, compare_names);
-}
-
 static int find_source(struct scan *s, const struct key *k, struct scan_found *out)
 {
 	char digits[17], at[PATH_MAX], near[PATH_MAX] = ""; /* the path of the debug file */
-	size_t most = 0;
+	size_t n, most = 0;
 	struct artifact a;
 	struct key debug;
 	LOCK_SCOPE(&s->lock);
@@ -281,9 +273,10 @@ static int find_source(struct scan *s, const struct key *k, struct scan_found *o
 	for (size_t i = 0; i < s->n_dirs; i++)
 		for (size_t j = 0; j < s->dirs[i]->n; j++) {
 			const struct scan_file *f = &s->dirs[i]->files[j];
+			const char *names = names_of(f, &n);
 
-			if (!has_name(f, digits) || path_of(s->dirs[i], f, at) < 0 ||
-				(out->member && shared_part(at, near) <= most))
+			if (!names || !bsearch(digits, names, n, NAME_DIGITS, compare_names) ||
+				path_of(s->dirs[i], f, at) < 0 || (out->member && shared_part(at, near) <= most))
 				continue;
 			out->member = SCAN_BY_NAME;
 			most = shared_part(at, near);

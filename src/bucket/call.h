@@ -58,7 +58,6 @@ int call_get(struct caller *c, const char *name, struct buf *out);
 /* As call_get(), but -ENOENT says for sure that the bucket is there, and does not have the object: after a 404 the
  * bucket is looked for, and then the object once more. */
 int call_get_sure(struct caller *c, const char *name, struct buf *out);
-int call_bucket(struct caller *c); /* 0: the store has the bucket; others: as call_run() for a listing */
 
 /* Seconds by which the store's clock is ahead of the own one, and the time of the store's clock. Small differences
  * count as none. */

@@ -232,7 +232,8 @@ static int listing_page(struct listing *l)
 	return r == 0 && !l->over && ++l->empty > EMPTY_MOST ? -EBADMSG : r;
 }
 
-int call_bucket(struct caller *c)
+/* 0: the store has the bucket; others: as call_run() for a listing */
+static int call_bucket(struct caller *c)
 {
 	_cleanup_buf_ struct buf query = BUF_UP_TO(8192), answer = BUF_UP_TO(LIST_MOST);
 	struct call call = {.answer = &answer};

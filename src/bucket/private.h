@@ -48,12 +48,10 @@ int put_use(struct caller *c, const struct use_row *use, bool conditions);
  * call_run(). */
 int end_made(struct caller *c, const char *input, const char *digest);
 
-/* removal.c: what the bucket has under a key. 0; -ENOENT; -EBADMSG: a malformed key object. Others: errors of
- * call_run(). */
-int get_key_object(struct caller *c, const char *name, struct bucket_key *out);
 #define CONDITION_MOST 160 /* "If-Match: ETAG" */
-/* removal.c: as get_key_object(). `condition`: the header under which a write replaces just this object; "": the
- * store named no version. */
+/* removal.c: what the bucket has under a key. 0; -ENOENT; -EBADMSG: a malformed key object. Others: errors of
+ * call_run(). `condition`: the header under which a write replaces just this object; "": the store named no
+ * version. */
 int get_key_version(struct caller *c, const char *name, struct bucket_key *out,
 	char condition[static CONDITION_MOST]);
 

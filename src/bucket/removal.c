@@ -53,7 +53,8 @@ int get_key_version(struct caller *c, const char *name, struct bucket_key *out, 
 	return parse_key(r, &text, out);
 }
 
-int get_key_object(struct caller *c, const char *name, struct bucket_key *out)
+/* As get_key_version(), for a reader of the key. */
+static int get_key_object(struct caller *c, const char *name, struct bucket_key *out)
 {
 	char condition[CONDITION_MOST];
 

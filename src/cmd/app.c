@@ -58,7 +58,8 @@ const struct conf_field settings_fields[] = {
 	{0},
 };
 
-const struct conf_field limits_fields[] = {
+/* The keys of section [symbolicate], which are read into struct symb_limits. */
+static const struct conf_field limits_fields[] = {
 	{"bytes", CONF_SIZE, offsetof(struct symb_limits, bytes), "16M", "size of one request"},
 	{"jobs", CONF_COUNT, offsetof(struct symb_limits, jobs), "10", "jobs in one request"},
 	{"modules", CONF_COUNT, offsetof(struct symb_limits, modules), "2000", "modules of all its jobs"},

@@ -30,8 +30,6 @@ struct settings {
 	char **server_names, **allow_origins; /* each a list; NULL: empty */
 };
 extern const struct conf_field settings_fields[];
-/* The keys of section [symbolicate], which are read into struct symb_limits. */
-extern const struct conf_field limits_fields[];
 
 /* The values of an option that a command line can have more than once. */
 struct opt_words {

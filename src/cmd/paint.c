@@ -39,7 +39,8 @@ const char *paint_warn(void)
 	return colour("\033[33m");
 }
 
-const char *paint_bad(void)
+/* red */
+static const char *paint_bad(void)
 {
 	return colour("\033[31m");
 }

@@ -11,7 +11,6 @@ bool paint_terminal(void);
 const char *paint_head(void); /* bold: what the lines below are about */
 const char *paint_good(void); /* green */
 const char *paint_warn(void); /* yellow */
-const char *paint_bad(void);  /* red */
 const char *paint_end(void);  /* ends any colour */
 
 /* The colour for the state of a source, or for the verdict on a request. `word` may be followed by other text

@@ -305,7 +305,7 @@ void breakpad_ask(struct breakpad *b, const uint32_t *addrs, size_t n)
 	eliot_ask(b->eliot, addrs, n);
 }
 
-void breakpad_free(struct breakpad *b)
+static void breakpad_free(struct breakpad *b)
 {
 	if (!b)
 		return;

@@ -24,7 +24,6 @@ struct breakpad_counts {
  * only that line is left out; after a bad FUNC line, the lines of its block are left out, too. `marks`: the
  * output is only for the look-ups of src/symb/. 0, -ENOMEM. */
 int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool marks);
-void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);
 #define _cleanup_breakpad_ __attribute__((cleanup(cleanup_breakpad)))
 

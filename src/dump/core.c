@@ -236,7 +236,7 @@ static int report_files(struct core *c, dump_each *each, void *ctx)
 	return r == 0 ? joining_flush(&j) : r;
 }
 
-int core_read(struct view *v, dump_each *each, void *ctx, struct err *e)
+static int core_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 {
 	struct core c = {.mem = {read_memory, can_run}, .v = v, .e = e};
 	int r = read_head(&c);

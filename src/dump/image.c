@@ -172,7 +172,9 @@ static int image_linked(const struct image *im, uint64_t *out)
 	return r;
 }
 
-int image_identify(const struct memory *mem, uint64_t base, struct module *m)
+/* Reads the build id of the ELF file that is mapped at `base`. 0: `m` has it; -ENOMSG: not an ELF file;
+ * -ENODATA: the file has no build id, or the build id is not in memory. */
+static int image_identify(const struct memory *mem, uint64_t base, struct module *m)
 {
 	struct image im = {.mem = mem, .base = base};
 	struct segment s;

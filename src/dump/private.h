@@ -12,10 +12,6 @@ struct memory {
 	bool (*runs)(const struct memory *m, uint64_t from, uint64_t to);
 };
 
-/* Reads the build id of the ELF file that is mapped at `base`. 0: `m` has it; -ENOMSG: not an ELF file;
- * -ENODATA: the file has no build id, or the build id is not in memory. */
-int image_identify(const struct memory *mem, uint64_t base, struct module *m);
-
 /* The value of an entry of an auxiliary vector; 0: the vector has no such entry. */
 #define AUX_BASE 7  /* where the dynamic linker is */
 #define AUX_ENTRY 9 /* the entry point of the program */
@@ -40,5 +36,4 @@ bool dump_is_deleted(const char *path);
 int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, const char *path);
 int joining_flush(struct joining *j);
 
-int core_read(struct view *v, dump_each *each, void *ctx, struct err *e);
 int minidump_read(struct view *v, dump_each *each, void *ctx, struct err *e);

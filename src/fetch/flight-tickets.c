@@ -72,7 +72,8 @@ bool tickets_may_open(const struct flight *fl)
 	return !fl->tickets;
 }
 
-bool flight_is_read(const struct flight *fl)
+/* a reader has the file open */
+static bool flight_is_read(const struct flight *fl)
 {
 	struct part *p = fl->readers.part ? fl->readers.part : fl->readers.untouched;
 

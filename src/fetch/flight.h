@@ -372,7 +372,6 @@ bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t);
 bool ticket_is_reader(const struct ticket *t); /* whether the caller wants to read the file while the bytes arrive */
 const struct ticket *tickets_reader(const struct flight *fl); /* the first such ticket; NULL: there is none */
 bool tickets_may_open(const struct flight *fl); /* a ticket waits to open the file, or may do so soon */
-bool flight_is_read(const struct flight *fl); /* a reader has the file open */
 bool flight_is_lonely(const struct flight *fl); /* no request waits for the flight, and no reader has the file open */
 bool flight_is_wanted_whole(const struct flight *fl); /* a request or a reader needs more than "it exists" */
 enum tickets_which { TICKETS_ALL, TICKETS_READERS, TICKETS_OPENERS, TICKETS_EXISTS, TICKETS_EXISTS_SURE };

@@ -150,11 +150,6 @@ size_t recognized_frames(const struct recognized *r)
 	return r->n_frames;
 }
 
-const char *recognized_format(const struct recognized *r)
-{
-	return r->format ? r->format : "";
-}
-
 uint32_t recognized_modules(const struct recognized *r)
 {
 	return (uint32_t)r->n_seen;

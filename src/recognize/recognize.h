@@ -26,11 +26,8 @@ struct recognized;
 int recognize_read(struct recognized **out, struct span text);
 void recognized_free(struct recognized *r); /* NULL is fine */
 
-/* The number of frames that were recognized, and the name of the recognizer of the first one ("gdb"); "": none. */
+/* The number of frames that were recognized. */
 size_t recognized_frames(const struct recognized *r);
-const char *recognized_format(const struct recognized *r);
-/* The number of frames that recognize_write() gives a name. */
-size_t recognized_named(const struct recognized *r);
 
 /* The path of module `i` if a file there can be the module; NULL: there is no such file, because the text says that
  * it was deleted, or has no path, or no frame needs it. */

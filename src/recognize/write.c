@@ -267,17 +267,6 @@ static uint32_t answer_of(const struct writing *w, const struct frame *f)
 	return t && f->named && !has_file(w, t) ? 0 : t;
 }
 
-size_t recognized_named(const struct recognized *r)
-{
-	struct writing w = {.r = r};
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n_frames; i++)
-		n += (r->frames[i].style == STYLE_LINE || r->frames[i].style == STYLE_IPS ||
-			r->frames[i].style == STYLE_MINIDUMP_FUNCTION) && answer_of(&w, &r->frames[i]);
-	return n;
-}
-
 int recognize_write(const struct recognized *r, struct buf *out)
 {
 	struct writing w = {.r = r, .out = out};

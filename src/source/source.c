@@ -15,7 +15,7 @@
 
 #define CONNECTIONS_MOST 64
 
-const struct conf_field source_fields[] = {
+static const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
 	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL,

@@ -35,7 +35,6 @@ struct source_opts {
 	bool accept_invalid_certs, allow_private, allow_http_redirects;
 	char *proxy, *ca_file, *cert, *key, *netrc;
 };
-extern const struct conf_field source_fields[];
 
 /* One planned request. */
 struct source_ask {

@@ -14,7 +14,7 @@ static void reads(const char *text, const char *format, const char *want)
 	struct recognized *r = NULL;
 
 	ck_assert_int_eq(recognize_read(&r, span_text(text)), 0);
-	ck_assert_str_eq(recognized_format(r), format);
+	ck_assert_str_eq(r->format ? r->format : "", format);
 	for (size_t i = 0; i < r->n_frames; i++) {
 		const struct frame *f = &r->frames[i];
 		const struct seen *s = f->module == NO_SEEN ? NULL : &r->seen[f->module];

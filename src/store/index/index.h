@@ -154,7 +154,6 @@ int index_embedded(struct index *ix, enum filetype t, const char *id, struct ind
 int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, const struct worth *w,
 	int64_t *id);
 int index_object_worth(struct index *ix, int64_t id, struct worth *out); /* -ENOENT */
-int index_object_set_worth(struct index *ix, int64_t id, const struct worth *w);
 int index_object_drop(struct index *ix, int64_t id); /* also drops the keys of the object */
 /* Records a use, which renews a hold that has not ended by `past`. */
 int index_object_used(struct index *ix, int64_t id, int64_t when, int64_t past);

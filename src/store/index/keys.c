@@ -291,13 +291,6 @@ int index_object_worth(struct index *ix, int64_t id, struct worth *out)
 	return 0;
 }
 
-int index_object_set_worth(struct index *ix, int64_t id, const struct worth *w)
-{
-	char room[WORTH_TEXT];
-
-	return conn_run(ix->writer, Q_OBJECT_SET_WORTH, "ti", worth_or_empty(w, room), id);
-}
-
 int index_object_drop(struct index *ix, int64_t id)
 {
 	return conn_run(ix->writer, Q_OBJECT_DROP, "i", id);

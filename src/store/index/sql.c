@@ -234,7 +234,6 @@ const char *const index_sql[QUERIES] = {
 			 " worth = CASE excluded.worth WHEN '' THEN worth ELSE excluded.worth END"
 			 " RETURNING id",
 	[Q_OBJECT_WORTH] = "SELECT worth FROM objects WHERE id = ?",
-	[Q_OBJECT_SET_WORTH] = "UPDATE objects SET worth = ? WHERE id = ?",
 	[Q_OBJECT_DROP] = "DELETE FROM objects WHERE id = ?",
 	/* A use renews a hold that has not ended, if a day, or half of a shorter age, has passed since it began. */
 	[Q_OBJECT_USED] = "UPDATE objects SET used = ?1, ends = CASE WHEN ends > ?3"

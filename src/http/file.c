@@ -15,6 +15,7 @@
 #define TAG_TEXT (SHA256_TEXT + 7) /* "DIGEST-gzip" */
 #define PACK_LEAST 1024		   /* bytes; smaller files are not packed */
 #define AGENT_WORD PACKAGE_NAME "/"
+#define ORIGIN_MAX 2048		   /* as in struct blob_facts */
 #define BYTES_TYPE "application/octet-stream"
 
 /* ---- header fields ------------------------------------------------------------------ */
@@ -120,14 +121,27 @@ static const char *type_of(const struct answer *a)
 	return filetype_is(a->key.type, TYPE_TEXT) ? "text/plain; charset=utf-8" : BYTES_TYPE;
 }
 
-/* Leaves out a name with control characters: a header field is one line. */
-static void add_name(struct MHD_Response *r, const char *name)
+/* Adds the last part of a path. Leaves out a name with control characters: a header field is one line. */
+static void add_name(struct MHD_Response *r, const char *field, const char *path)
 {
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
 	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
 		if (*p < 0x20 || *p == 0x7f)
 			return;
 	if (*name)
-		response_header(r, "X-DEBUGINFOD-FILE", name);
+		response_header(r, field, name);
+}
+
+/* The path of a file that came from a directory, with the archive around it: "/DIR/ARCHIVE!MEMBER". Of a section it
+ * is the path of its file. "": the file came from elsewhere. */
+static void origin_of(const struct answer *a, char out[static ORIGIN_MAX])
+{
+	const struct blob_facts *facts = a->blob ? blob_facts(a->blob) : NULL;
+	const char *in = facts && strcmp(facts->source, "embedded") == 0 ? strstr(facts->url, " in ") : NULL;
+	const char *from = in ? in + 4 : facts ? facts->url : "";
+
+	snprintf(out, ORIGIN_MAX, "%s", from[0] == '/' ? from : "");
 }
 
 /* The header fields of debuginfod. These fields have the size even if the body is packed, or the response
@@ -135,16 +149,35 @@ static void add_name(struct MHD_Response *r, const char *name)
 static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t size,
 	struct MHD_Response *r)
 {
-	char text[24], name[MODULE_PATH_MAX] = "";
-	const char *slash;
+	char text[24], name[ORIGIN_MAX];
+	char *mark;
 
 	snprintf(text, sizeof(text), "%" PRIu64, size);
 	response_header(r, "X-DEBUGINFOD-SIZE", text);
-	store_name(x->space->store, &a->key, name);
-	if (!name[0])
-		snprintf(name, sizeof(name), "%s", a->key.name);
-	slash = strrchr(name, '/');
-	add_name(r, slash ? slash + 1 : name);
+	origin_of(a, name);
+	mark = name[0] && *blob_sha256(a->blob) ? strrchr(name, '!') : NULL;
+	if (mark) {
+		*mark = '\0';
+		add_name(r, "X-DEBUGINFOD-ARCHIVE", name);
+	}
+	if (!name[0] && store_name(x->space->store, &a->key, name) < 0)
+		name[0] = '\0';
+	add_name(r, "X-DEBUGINFOD-FILE", mark ? mark + 1 : name[0] ? name : a->key.name);
+}
+
+/* Whether the file is larger than the client of debuginfod wants it. */
+static bool is_too_large(struct exchange *x, uint64_t size)
+{
+	const char *most = x->route->debuginfod ? exchange_header(x, "X-DEBUGINFOD-MAXSIZE") : NULL;
+	long long n = most ? strtoll(most, NULL, 10) : 0;
+
+	return n > 0 && size > (uint64_t)n;
+}
+
+static enum MHD_Result reply_too_large(struct exchange *x)
+{
+	return exchange_text(x, 406, "text/plain; charset=utf-8", "no-store",
+		"the file is larger than X-DEBUGINFOD-MAXSIZE\n");
 }
 
 /* Whether the client may keep the file without asking again, because symfs does not look for a better
@@ -227,6 +260,8 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 	char text[80];
 
 	describe(x, a, &t);
+	if (is_too_large(x, t.size))
+		return reply_too_large(x);
 	if (unchanged(x, &t)) {
 		r = body_of_head(t.packed ? MHD_SIZE_UNKNOWN : t.size);
 		if (r)
@@ -265,8 +300,11 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
 	bool made = x->route->what == ROUTE_MADE, known = a->size != FETCH_SIZE_UNKNOWN && !made;
 	uint64_t size = known ? a->size : MHD_SIZE_UNKNOWN;
-	struct MHD_Response *r = body_of_head(size);
+	struct MHD_Response *r;
 
+	if (known && is_too_large(x, size))
+		return reply_too_large(x);
+	r = body_of_head(size);
 	if (!r)
 		return MHD_NO;
 	response_header(r, "Content-Type", made ? BYTES_TYPE : type_of(a));

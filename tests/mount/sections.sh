@@ -21,14 +21,23 @@ objcopy --compress-debug-sections=zlib "$TMP/made/debug/two.debug" "$tree/debug/
 cp -p "$TMP/made/bin/two" "$tree/bin"
 ONE=$(build_id "$tree/bin/one")
 
+fields='Last-Modified X-DEBUGINFOD-SIZE X-DEBUGINFOD-FILE'
 same() { # WHAT URL
-  python3 "$top_srcdir/tests/helpers/debuginfod-same.py" "$URL_stock" "$2" "$tree" Last-Modified >"$TMP/same" ||
+  # shellcheck disable=SC2086 # words
+  python3 "$top_srcdir/tests/helpers/debuginfod-same.py" "$URL_stock" "$2" "$tree" $fields >"$TMP/same" ||
     fail "$1: $(cat "$TMP/same")"
   say "$1: $(tail -n 1 "$TMP/same")"
 }
 debuginfod_start stock "$tree"
 symfs_serve scan --source "scan@$tree"
 same "a scanned tree" "$URL_scan"
+for url in "$URL_stock" "$URL_scan"; do
+  for most in 0:200 100:406 100000000:200 x:200; do
+    got=$(fetch_url -o "$TMP/body" -w '%{http_code}' -H "X-DEBUGINFOD-MAXSIZE: ${most%:*}" \
+      "$url/buildid/$ONE/debuginfo")
+    [ "$got" = "${most#*:}" ] || fail "X-DEBUGINFOD-MAXSIZE $most: $got from $url"
+  done
+done
 
 # The same files in the store; nothing is read from a directory.
 find "$tree" -type f >"$TMP/files"
@@ -42,6 +51,8 @@ tar -C "$tree" -czf "$TMP/archives/debug.tar.gz" debug && tar -C "$tree" -czf "$
   fail tar
 symfs_serve packed --source "scan@$TMP/archives"
 same "archives of a scanned tree" "$URL_packed"
+fetch_url -D "$TMP/head" -o "$TMP/body" "$URL_packed/buildid/$ONE/section/.text" || fail ".text of a member"
+tr -d '\r' <"$TMP/head" | grep -qix 'x-debuginfod-archive: bin.tar.gz' || fail "no archive: $(cat "$TMP/head")"
 
 # A directory in the layout of gdb, with programs and debug files, in the mount and by symfs get.
 while read -r file; do
@@ -54,6 +65,8 @@ while read -r file; do
     *) cp -p "$file" "$path" ;;
   esac || fail "cp $file"
 done <"$TMP/files"
+# There the names of the files are not those of the tree.
+fields='Last-Modified X-DEBUGINFOD-SIZE'
 symfs_serve gdb --source "gdb@$TMP/gdb"
 same "a directory" "$URL_gdb"
 symfs_mount m --source "gdb@$TMP/gdb"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A file has the time of its origin, in the mount and in Last-Modified: of a file of a directory, of a scanned tree, of
-# a member of an archive there, of a file that was added, of an upstream's file, during the download and afterwards.
+# A file has the time of its origin, in the mount and in Last-Modified: of a file of a directory, of a scanned tree,
+# of a member of an archive there, of a file that was added, of an upstream's file, during the download, too.
 # gdb prints no "Source file is more recent than executable" for an unchanged tree: by serve, proxy and mount.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

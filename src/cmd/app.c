@@ -29,7 +29,7 @@ const struct conf_field settings_fields[] = {
 		"space left free on the store's disk"},
 	{"lookup-deadline", CONF_MS, offsetof(struct settings, lookup_deadline_ms), "10s",
 		"longest time to find out if a file exists"},
-	{"connect-timeout", CONF_MS, offsetof(struct settings, connect_ms), "5s",
+	{"connect-timeout", CONF_MS, offsetof(struct settings, connect_ms), "4s",
 		"longest time to connect to a server"},
 	{"stall-timeout", CONF_MS, offsetof(struct settings, stall_ms), "30s", "longest time without a byte"},
 	{"miss-lifetime", CONF_SECONDS, offsetof(struct settings, miss_seconds), "1h",
@@ -281,6 +281,7 @@ int app_start(struct app *app, struct err *e)
 {
 	struct fetch_opts o = {
 		.lookup_deadline_ms = app->settings.lookup_deadline_ms,
+		.first_answer_ms = app->settings.connect_ms,
 		.park_ms = 10000,
 		.grace_ms = 300,
 		.breaker_ms = app->settings.breaker_ms,

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #define HEADERS_MOST (64 << 10)
-#define CONNECT_SECONDS 5 /* the default connect-timeout; a shorter DEBUGINFOD_TIMEOUT replaces it */
+#define CONNECT_SECONDS 4 /* the default connect-timeout; a shorter DEBUGINFOD_TIMEOUT replaces it */
 
 /* Logs a word that is skipped, without its password: a mistyped URL can contain a password, too. */
 static void log_skipped(const char *from, const char *word, const char *expected)

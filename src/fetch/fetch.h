@@ -69,6 +69,7 @@ enum fetch_ranges {
 
 struct fetch_opts {
 	unsigned lookup_deadline_ms; /* usually 10000 */
+	unsigned first_answer_ms;    /* instead of that, for servers that have not answered yet; 0: that */
 	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP; usually 10000 */
 	unsigned silence_ms;	     /* time without a heartbeat after which another process has stalled; 0: 5000 */
 	unsigned grace_ms;	     /* how long a source may hold back a later source that has the file */

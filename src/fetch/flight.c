@@ -108,11 +108,20 @@ static void said_readers(struct flight *fl)
  * a request has the whole lookup deadline once it has left the queue. */
 static unsigned time_left(const struct flight *fl)
 {
-	unsigned most = fl->f->opts.lookup_deadline_ms;
+	unsigned most = race_patience(fl);
 
 	if (fl->linger || !flight_is_wanted_whole(fl))
 		return 0;
 	return race_is_queued(fl) ? most : race_time_left(fl, most);
+}
+
+static void deadline_over(void *ctx);
+
+static void wait_until(struct flight *fl, uint64_t ms)
+{
+	uint64_t now = clock_ms();
+
+	net_timer_set(fl->f->net, &fl->deadline, ms > now ? (unsigned)(ms - now) : 1, deadline_over, fl);
 }
 
 /* The lookup deadline passed. The flight continues without requests, because a slow server may send the file in time
@@ -127,6 +136,11 @@ static void deadline_over(void *ctx)
 
 	if (fl->found)
 		return;
+	left = race_patience(fl);
+	if (!fl->linger && clock_ms() < fl->waits_since + left) {
+		wait_until(fl, fl->waits_since + left);
+		return;
+	}
 	if (fl->body.winner) { /* the winner's bytes arrive, but do not identify the file yet */
 		fl->found = true;
 		tickets_answer(fl, &a, TICKETS_EXISTS);
@@ -156,7 +170,12 @@ static void deadline_over(void *ctx)
 
 static void wait_for_answer(struct flight *fl)
 {
-	net_timer_set(fl->f->net, &fl->deadline, fl->f->opts.lookup_deadline_ms, deadline_over, fl);
+	unsigned most = fl->f->opts.lookup_deadline_ms, first = fl->f->opts.first_answer_ms;
+
+	fl->waits_since = clock_ms();
+	fl->waits_ms = most;
+	/* The first of several looks at race_patience(). */
+	wait_until(fl, fl->waits_since + (first ? MIN(most, first / 10) : most));
 }
 
 /* ---- the race, and its winner ------------------------------------------------------------------------------- */
@@ -450,7 +469,7 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 
 bool flight_overdue(struct flight *fl, struct ticket *t)
 {
-	if ((fl->found || race_is_queued(fl) || race_time_left(fl, fl->f->opts.lookup_deadline_ms)) &&
+	if ((fl->found || race_is_queued(fl) || race_time_left(fl, race_patience(fl))) &&
 		t->need != FETCH_EXISTS)
 		return false;
 	tickets_remove(t);

@@ -307,6 +307,8 @@ struct flight {
 	bool first;    /* a request has the key as the first meaning of its path */
 	bool streamed; /* a reader will read the whole file */
 	struct net_timer deadline; /* the lookup deadline; later ends a flight that lingers */
+	uint64_t waits_since;	   /* the beginning of that deadline, and */
+	unsigned waits_ms;	   /* its length */
 
 	struct check check;
 	struct lead lead;
@@ -535,6 +537,9 @@ bool race_is_queued(const struct flight *fl); /* a request still waits in the qu
 /* How many of `ms` milliseconds remain for a source whose request left the queue late, or for a source that has
  * just answered. 0: there is no such source. */
 unsigned race_time_left(const struct flight *fl, unsigned ms);
+/* How long requests wait, in ms: the lookup deadline, or less if all that the race waits for are servers that have
+ * never answered. */
+unsigned race_patience(const struct flight *fl);
 void race_deadline(struct flight *fl); /* blames the hosts that have not answered */
 
 /* State of an election. race_see() updates the state with one attempt after the other. */

@@ -342,6 +342,28 @@ unsigned race_time_left(const struct flight *fl, unsigned ms)
 	return (unsigned)(since - least);
 }
 
+unsigned race_patience(const struct flight *fl)
+{
+	unsigned most = fl->waits_ms, first = fl->f->opts.first_answer_ms;
+	bool waits = false, well = false;
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_PROMISING)
+			return most;
+		if (at->state != ATTEMPT_ASKING)
+			continue;
+		if (!at->source->origin[0] || at->answered || at->wait.on || queries_are_queued(at) ||
+			breaker_alive(fl->f->breakers, at->source->origin, 1))
+			return most;
+		waits = true;
+		well |= breaker_well(fl->f->breakers, at->source->origin);
+	}
+	/* A server that has failed already, and is tried again, holds nobody up. */
+	return waits && first ? MIN(most, well ? first : first / 10) : most;
+}
+
 void race_deadline(struct flight *fl)
 {
 	static const struct judgement silent = {

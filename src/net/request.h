@@ -20,7 +20,7 @@ struct net_req {
 	char *url;		/* percent-encoded; owned */
 	char **headers;		/* "Name: value", NULL at the end; owned; sent to the origin of `url` only.
 				   After a redirect to another origin, only Range and If-Range are sent. */
-	unsigned connect_ms;	/* connect timeout; 0: 5000 */
+	unsigned connect_ms;	/* connect timeout; 0: 4000 */
 	unsigned stall_ms;	/* stall timeout: no byte for that long is -ETIMEDOUT; 0: 30000 */
 	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
 	bool coded;		/* a request with a Range accepts a Content-Encoding. Then the size is

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONNECT_MS 5000u
+#define CONNECT_MS 4000u
 #define STALL_MS 60000u
 
 struct sender {

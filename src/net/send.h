@@ -19,7 +19,7 @@ struct send_opts {
 	const char *unix_path; /* connect to this socket; NULL: to the host of the URL */
 	char *const *headers;  /* "Name: value" of every request, NULL at the end; may be NULL */
 	const struct net_req *way; /* how the server is reached: certificates, netrc, proxy; NULL: by default */
-	unsigned connect_ms;   /* 0: 5000 */
+	unsigned connect_ms;   /* 0: 4000 */
 	unsigned stall_ms;     /* less than a byte a second for that long is -ETIMEDOUT; 0: 60000 */
 	const atomic_bool *stop; /* becomes true: requests end with -EINTR. May be NULL */
 };

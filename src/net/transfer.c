@@ -15,7 +15,7 @@
 
 #define HOPS_MOST 8
 #define SKIP_MS 2000 /* longest time to skip an unwanted body; then the connection is closed */
-#define CONNECT_MS 5000
+#define CONNECT_MS 4000
 #define STALL_MS 30000
 
 static void transfer_free(struct transfer *t)

@@ -48,6 +48,22 @@ for which in deaf silent; do
   grep -q 'failed.*:' "$TMP/why.out" || fail "$which: why --ask says $(cat "$TMP/why.out")"
 done
 
+# A server that has never answered has less time: connect-timeout, and a tenth of it once it has failed. Otherwise the
+# look-ups would wait for an hour.
+symfs_mount first --source "debuginfod@$URL_silent" --lookup-deadline 3600s --connect-timeout 2s \
+  --stall-timeout 3600s --breaker-seconds 1s
+one() { stat "$MNT_first/.build-id/ab/$(printf '%038d' "$1").debug" >/dev/null 2>"$TMP/first.err"; }
+one 300 && fail "silent: found"
+grep -q 'timed out' "$TMP/first.err" || fail "a server that never answered: $(cat "$TMP/first.err")"
+again() { n=$((n + 1)) && ! one $n && grep -q 'timed out' "$TMP/first.err"; }
+n=300
+wait_for again || fail "it was not tried again: $(cat "$TMP/first.err")"
+# The answers come at last, and are not lost.
+upstream_clear "$URL_silent"
+arrives() { one 300 || grep -q 'No such file' "$TMP/first.err"; }
+wait_for arrives || fail "no answer of a server that is there again: $(cat "$TMP/first.err")"
+symfs_umount first
+
 # Neither statfs nor a listing asks a server.
 for mnt in "$MNT_deaf" "$MNT_silent"; do
   stat -f "$mnt" >/dev/null || fail "statfs of $mnt"

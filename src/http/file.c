@@ -35,12 +35,13 @@ static void tag_part(uint64_t number, char out[static TAG_TEXT])
 	snprintf(out, TAG_TEXT, "\"part-%016" PRIx64 "\"", number);
 }
 
-/* A file that is not stored yet has the date of its origin, or no date. The date is not a validator: another source may
- * send other bytes of the same date. */
+/* A file that is not stored yet has the date of its origin, or no date. The date is not a validator: another source
+ * may send other bytes of the same date. */
 static void describe_part(struct part *p, struct representation *out)
 {
 	out->size = part_size(p);
 	out->changed = INT64_MAX;
+	out->dated = false;
 	out->date[0] = '\0';
 	if (part_modified(p))
 		date_print(part_modified(p), out->date);

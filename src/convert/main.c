@@ -189,39 +189,32 @@ static int convert(struct work *o, struct span file, struct err *e)
 	return r < 0 ? r : write_made(o, w, &made, file, e);
 }
 
-/* A table of hashes; 0: a free place. */
-struct hashes {
-	uint64_t *all;
-	size_t n;
-};
+#define HASHES (2 * WORK_SOURCES_MOST) /* places of a table of hashes, each 0 or a hash; their number follows */
 
 static int take_source(void *ctx, const char *path)
 {
-	const size_t room = 2 * WORK_SOURCES_MOST;
-	uint64_t hash = hash_mix(path, strlen(path));
-	struct hashes *t = ctx;
-	size_t i = hash % room;
+	uint64_t *all = ctx, hash = hash_mix(path, strlen(path));
+	size_t i = hash % HASHES;
 
-	while (t->all[i] && t->all[i] != hash)
-		i = (i + 1) % room;
-	t->n += !t->all[i];
-	t->all[i] = hash;
-	return t->n > WORK_SOURCES_MOST ? -EFBIG : 0;
+	while (all[i] && all[i] != hash)
+		i = (i + 1) % HASHES;
+	all[HASHES] += !all[i];
+	all[i] = hash;
+	return all[HASHES] > WORK_SOURCES_MOST ? -EFBIG : 0;
 }
 
 static int list_sources(struct work *o, struct span file, struct err *e)
 {
-	struct hashes t = {.all = calloc(2 * WORK_SOURCES_MOST, sizeof(*t.all))};
+	_cleanup_free_ uint64_t *all = calloc(HASHES + 1, sizeof(*all));
 	struct gsym_make_opts opts = {.find = find, .ctx = o};
-	int r = t.all ? dwarf_sources(file, &opts, take_source, &t, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
+	int r = all ? dwarf_sources(file, &opts, take_source, all, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
 	size_t n = 0;
 
-	for (size_t i = 0; r == 0 && i < 2 * WORK_SOURCES_MOST; i++)
-		if (t.all[i])
-			t.all[n++] = t.all[i];
-	if (r == 0 && write_all(WORKER_OUT, t.all, n * sizeof(*t.all)) < 0)
+	for (size_t i = 0; r == 0 && i < HASHES; i++)
+		if (all[i])
+			all[n++] = all[i];
+	if (r == 0 && write_all(WORKER_OUT, all, n * sizeof(*all)) < 0)
 		r = err_set(e, -EIO, "%s", err_text(EIO));
-	free(t.all);
 	return r;
 }
 

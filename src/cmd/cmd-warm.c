@@ -29,7 +29,9 @@ struct named {
 struct warm {
 	struct app app;
 	bool json, breakpad;
-	bool in_dir;	      /* the file that is being read was found in a directory */
+	bool only_breakpad;   /* neither debug files nor programs */
+	bool keep;	      /* pin what is stored: --installed, --running */
+	bool in_dir;	      /* the file that is being read was found in a directory, or belongs to a process */
 	unsigned dir_files;   /* dumps and programs that were found in the directory */
 	int dir_r;	      /* the last error of a file there */
 	struct named *modules;
@@ -92,9 +94,9 @@ static int want_module(struct warm *w, const char *path, const struct module *m)
 	if (is_known(w, name, ident))
 		return 0;
 	r = module_add(w, name, ident);
-	if (r == 0)
+	if (r == 0 && !w->only_breakpad)
 		r = want(w, m, row->debug);
-	if (r == 0)
+	if (r == 0 && !w->only_breakpad && !w->keep)
 		r = want(w, m, row->program);
 	if (r == 0 && w->breakpad && m->debug_id.set)
 		r = want(w, m, FILETYPE_BREAKPAD);
@@ -215,6 +217,41 @@ static int want_tree(struct warm *w, const char *word, struct err *e)
 	if (r == 0 && w->dir_r < 0)
 		return err_set(e, w->dir_r, "some of its files cannot be read");
 	return r == 0 && !w->dir_files ? err_set(e, -ENOMSG, "has neither core files, minidumps nor programs") : r;
+}
+
+/* ---- this machine ------------------------------------------------------------------- */
+
+/* Programs and libraries of packages. Directories that do not exist are left out. */
+static int want_installed(struct warm *w)
+{
+	static const char *const dirs[] = {"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/opt"};
+	struct err e = {0};
+	int r = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(dirs) && r != -ENOMEM; i++)
+		if (access(dirs[i], F_OK) == 0)
+			r = want_tree(w, dirs[i], &e);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Processes that may be looked at. Some end meanwhile, and kernel threads have no modules. */
+static int want_running(struct warm *w)
+{
+	struct dirent **names;
+	int n = scandir("/proc", &names, NULL, alphasort), r = 0;
+
+	w->in_dir = true;
+	for (int i = 0; i < n; i++) {
+		struct err e = {0};
+
+		if (r != -ENOMEM && symbolicate_process(names[i]->d_name))
+			r = dump_process(symbolicate_process(names[i]->d_name), each_module, w, &e);
+		free(names[i]);
+	}
+	w->in_dir = false;
+	if (n >= 0)
+		free(names);
+	return n < 0 || r == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* ---- lists -------------------------------------------------------------------------- */
@@ -349,6 +386,24 @@ static void print_troubles(const struct warm *w)
 	}
 }
 
+/* Of --installed and --running: how many modules have symbols. */
+static void print_coverage(const struct warm *w)
+{
+	unsigned have = 0, failed = 0;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < w->all.n; i++) {
+		const struct download *one = w->all.list[i];
+
+		have += one->begun && one->r == 0;
+		failed += one->begun && one->r < 0 && one->r != -ENOENT;
+		bytes += one->begun && one->r == 0 ? one->size : 0;
+	}
+	printf("%u programs and libraries: %u have symbols (%.1f MB, kept), %u have none, %u have no identifier, "
+	       "%u failed\n", w->n_modules, have, (double)bytes / 1e6, w->all.n - have - failed,
+		w->n_modules - MIN(w->n_modules, w->all.n), failed);
+}
+
 static bool any_missing(const struct warm *w)
 {
 	for (unsigned i = 0; i < w->all.n; i++)
@@ -380,6 +435,10 @@ static void warm_release(struct warm *w)
 /* Prints nothing: print_table() runs after all downloads, because each of its lines has all files of a module. */
 static void warm_one(void *ctx, struct download *one)
 {
+	struct warm *w = ctx;
+
+	if (w->keep && one->r == 0)
+		store_keep(w->app.store, &one->key, STORE_FOR_GOOD);
 }
 
 static int warm_words(struct warm *w, int argc, char **argv)
@@ -402,7 +461,8 @@ static int warm_words(struct warm *w, int argc, char **argv)
 	return status;
 }
 
-static int warm_all(struct warm *w, const struct app_args *args, int argc, char **argv)
+static int warm_all(struct warm *w, const struct app_args *args, bool installed, bool running, int argc,
+	char **argv)
 {
 	int status, worst;
 	bool interrupted;
@@ -410,8 +470,13 @@ static int warm_all(struct warm *w, const struct app_args *args, int argc, char 
 	downloads_init(&w->all, w->app.fetch);
 	w->all.total = true;
 	status = warm_words(w, argc, argv);
+	if (w->keep && ((installed && want_installed(w) < 0) || (running && want_running(w) < 0)))
+		status = EXIT_LOCAL;
 	interrupted = downloads_run(&w->all, warm_one, w);
-	print_table(w);
+	if (w->keep)
+		print_coverage(w);
+	else
+		print_table(w);
 	fflush(stdout); /* before the messages about it */
 	print_troubles(w);
 	if (any_missing(w))
@@ -423,23 +488,36 @@ static int warm_all(struct warm *w, const struct app_args *args, int argc, char 
 static int run_warm(int argc, char **argv)
 {
 	struct warm w = {.n_modules = 0};
-	const struct opt own[] = {{"breakpad", 0, NULL, "also Breakpad files; make missing ones", &w.breakpad}, {0}};
+	bool installed = false, running = false;
+	const char *as = "whole";
+	const struct opt own[] = {{"breakpad", 0, NULL, "also Breakpad files; make missing ones", &w.breakpad},
+		{"installed", 0, NULL, "installed programs and libraries; pins files", &installed},
+		{"running", 0, NULL, "all processes; pins files", &running},
+		{"as", 0, "FORM", "whole: debug files; sym: only Breakpad files", &as}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	int status = app_options(&args, &cmd_warm, own, &argc, argv), r;
 
 	if (status >= 0)
 		return status;
-	if (argc < 2) {
+	w.keep = installed || running;
+	w.only_breakpad = strcmp(as, "sym") == 0;
+	w.breakpad |= w.only_breakpad;
+	if (strcmp(as, "sym") != 0 && strcmp(as, "whole") != 0) {
+		fprintf(stderr, "symfs warm: --as %s: expected whole or sym\n", as);
+		return EXIT_USAGE;
+	}
+	if (argc < 2 && !w.keep) {
 		fprintf(stderr, "symfs warm: expected a core file, minidump, program, directory or process id; "
 			"try: symfs warm --help\n");
 		return EXIT_USAGE;
 	}
-	app_adopt_mount(&args, argv[1]);
+	if (argc > 1)
+		app_adopt_mount(&args, argv[1]);
 	r = app_open(&w.app, &args, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs warm: %s\n", e.text);
-	status = r < 0 ? app_exit(r) : warm_all(&w, &args, argc, argv);
+	status = r < 0 ? app_exit(r) : warm_all(&w, &args, installed, running, argc, argv);
 	app_close(&w.app); /* from here on no callback reaches a download */
 	warm_release(&w);
 	return fflush(stdout) == 0 ? status : EXIT_LOCAL;
@@ -450,7 +528,9 @@ const struct cmd cmd_warm = {
 	.args = "CORE|MINIDUMP|DIR|PID|PROGRAM|WHAT|-...",
 	.help = "Downloads the files of all modules before a debugger needs them; prints a line\n"
 		"for each module with its files. DIR has core files, minidumps and programs.\n"
-		"WHAT is as for `symfs get`; - reads such words from stdin, one a line",
+		"WHAT is as for `symfs get`; - reads such words from stdin, one a line.\n"
+		"--installed and --running take this machine's programs, keep the debug files\n"
+		"for good, and print how many have symbols",
 	.examples = {"symfs warm --breakpad --source debian crashes/",
 		"symfs warm ./prog dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,

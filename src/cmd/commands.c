@@ -204,10 +204,20 @@ static void dump_help(void)
 	}
 }
 
+/* Lists the commands that the list leaves out. */
+static void print_others(void)
+{
+	printf("\nOthers\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (commands[i].group && !*commands[i].group)
+			printf("  %-12s %s\n", commands[i].cmd->name, commands[i].brief);
+}
+
 static int run_help(int argc, char **argv)
 {
-	bool dump = false;
-	const struct opt own[] = {{"dump", 0, NULL, "print all texts, each after `== NAME`", &dump}, {0}};
+	bool dump = false, all = false;
+	const struct opt own[] = {{"dump", 0, NULL, "print all texts, each after `== NAME`", &dump},
+		{"all", 0, NULL, "list the other commands, too", &all}, {0}};
 	struct app_args args;
 	int status = app_options(&args, &cmd_help, own, &argc, argv);
 
@@ -225,6 +235,8 @@ static int run_help(int argc, char **argv)
 		return command_find(argv[1]) ? help_of(command_find(argv[1])) : command_unknown(argv[1]);
 	else
 		commands_print(stdout);
+	if (all && argc == 1)
+		print_others();
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
@@ -238,7 +250,7 @@ static bool offer_help(const char *noun, const char *typed)
 
 const struct cmd cmd_help = {
 	.name = "help",
-	.args = "[COMMAND|options|--dump]",
+	.args = "[COMMAND|options|--all|--dump]",
 	.help = "Lists the commands; or prints the usage, options and examples of one. `options`\n"
 		"are those that all commands with sources share",
 	.examples = {"symfs help", "symfs help get"},

@@ -44,7 +44,7 @@ refused 400 "$(limit jobs 2)" "{\"jobs\": [$job, $job, $job]}"
 refused 413 "$(limit modules 3)" "{\"memoryMap\": [$module, $module, $module, $module], \"stacks\": [[[0, 1]]]}"
 refused 413 "$(limit stacks 4)" "{\"memoryMap\": [$module], \"stacks\": [[], [], [], [], []]}"
 refused 413 "$(limit frames 5)" "{\"memoryMap\": [$module], \"stacks\": [[[0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]}"
-head -c 3000 /dev/zero | tr '\0' ' ' >"$TMP/long"
+{ printf '{' && head -c 3000 /dev/zero | tr '\0' ' '; } >"$TMP/long"
 refused 413 "please limit the size of a request to <= 2048 bytes" "$(cat "$TMP/long")x"
 get "$URL_small" 413 /symbolicate/v5 --data-binary "@$TMP/long" -H Expect: -H 'Transfer-Encoding: chunked'
 says '{"title": "please limit the size of a request to <= 2048 bytes"}'

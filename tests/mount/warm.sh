@@ -52,6 +52,23 @@ PIDS="$PIDS $pid"
 wait_for grep -q libc /proc/$pid/maps || fail "sleep does not start"
 warm $pid >"$TMP/out" || fail "warm PID: $(cat "$TMP/warm.err")"
 grep -q "	$sleep_id	" "$TMP/out" || fail "warm PID does not know sleep, $sleep_id: $(cat "$TMP/out")"
+# All processes: the files of this one are pinned, and the second time nothing is asked for.
+printf '#include <unistd.h>\nint main(void) { return pause(); }\n' >"$TMP/waits.c"
+gcc -g -Wl,--build-id="$(some_build_id warm waits)" -o "$TMP/waits" "$TMP/waits.c" &&
+  objcopy --only-keep-debug "$TMP/waits" "$TMP/waits.debug" || fail gcc
+put_gdb "$TMP/waiting" "$TMP/waits.debug" .debug
+"$TMP/waits" &
+PIDS="$PIDS $!"
+for form in whole sym; do
+  "$SYMFS" warm --running --as $form --no-default-sources --cache "$TMP/store-running" \
+    --source "gdb@$TMP/waiting" >"$TMP/out" 2>"$TMP/warm.err" || fail "warm --running: $(cat "$TMP/warm.err")"
+  grep -Eq '^[0-9]+ programs and libraries: [1-9][0-9]* have symbols' "$TMP/out" ||
+    fail "--running: $(cat "$TMP/out")"
+done
+"$SYMFS" cache ls --cache "$TMP/store-running" >"$TMP/out"
+grep -q 'sym .*waits.*pinned' "$TMP/out" || fail "--running kept nothing: $(cat "$TMP/out")"
+"$SYMFS" warm --as gsym --running 2>"$TMP/err"
+[ $? = 2 ] || fail "warm --as gsym: $(cat "$TMP/err")"
 mkfifo "$TMP/pipe"
 timeout 600 "$SYMFS" warm --no-default-sources --cache "$store" "$TMP/pipe" >"$TMP/out" 2>&1 &&
   fail "a pipe is no program"

@@ -177,10 +177,7 @@ int auth_add(const char *path, const struct auth_token *t, char secret[static AU
 		return r;
 	r = new_secret(fresh);
 	n = strlen(ed.text);
-	if (r == 0)
-		r = buf_add(&text, ed.text, n);
-	if (r == 0 && n && ed.text[n - 1] != '\n')
-		r = buf_adds(&text, "\n");
+	buf_addf(&text, "%s%s", ed.text, n && ed.text[n - 1] != '\n' ? "\n" : "");
 	if (r == 0)
 		r = add_token(&text, t, fresh);
 	if (r < 0)
@@ -195,15 +192,14 @@ int auth_add(const char *path, const struct auth_token *t, char secret[static AU
 static int copy_without(struct buf *out, const char *text, unsigned line)
 {
 	unsigned number = 0;
-	int r = 0;
 
-	for (size_t n; r == 0 && *text; text += n) {
+	for (size_t n; *text; text += n) {
 		n = strcspn(text, "\n");
 		n += text[n] == '\n';
 		if (++number != line)
-			r = buf_add(out, text, n);
+			buf_add(out, text, n);
 	}
-	return r;
+	return out->r;
 }
 
 int auth_remove(const char *path, const char *name, struct err *e)

@@ -81,13 +81,13 @@ int jtext_add(struct buf *b, const char *text)
 		memcpy(b->p + b->n++, "\"", 2);
 		return 0;
 	}
-	while (r == 0 && p < end) {
+	while (p < end) {
 		size_t plain = plain_bytes(p, (size_t)(end - p));
 
-		r = buf_add(b, p, plain);
+		buf_add(b, p, plain);
 		p += plain;
-		if (r == 0 && p < end)
-			r = add_odd(b, &p, end);
+		if (p < end)
+			add_odd(b, &p, end);
 	}
-	return r < 0 ? r : buf_add(b, "\"", 1);
+	return buf_add(b, "\"", 1);
 }

@@ -99,9 +99,7 @@ static int call_url(const struct caller *c, const struct call *call, struct buf 
 	if (call->name)
 		return buf_addf(out, "%s/%s", url, call->name);
 	r = s3_prefix(c->source, &prefix);
-	if (r == 0)
-		r = buf_add(out, url, strlen(url) - prefix.n);
-	return r == 0 ? buf_addf(out, "/?%s", call->query) : r;
+	return r < 0 ? r : buf_addf(out, "%.*s/?%s", (int)(strlen(url) - prefix.n), url, call->query);
 }
 
 static int call_request(const struct caller *c, struct call *call, struct net_req *out)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "source/s3.h"
+#include "source/url.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,18 +147,6 @@ int list_parse(const char *text, size_t n, int (*each)(void *ctx, const struct l
 #define EMPTY_MOST 32 /* pages in a row without an object: a store that sends more would send them for ever */
 #define HEX "0123456789abcdef"
 
-static int add_encoded(struct buf *out, const char *text)
-{
-	int r = 0;
-
-	for (; r == 0 && *text; text++)
-		r = strchr("/+=&%: ", *text) || (unsigned char)*text < 0x21 || (unsigned char)*text > 0x7e ||
-				strchr("\"#<>?@[]\\^`{|}!$'()*,;", *text)
-			? buf_addf(out, "%%%02X", (unsigned char)*text)
-			: buf_add(out, text, 1);
-	return r;
-}
-
 /* The prefix is encoded as a path already; as a value, its slashes are encoded, too. */
 static int add_prefix(const struct caller *c, const char *what, struct buf *out)
 {
@@ -169,9 +158,8 @@ static int add_prefix(const struct caller *c, const char *what, struct buf *out)
 		p++;
 	for (; r == 0 && *p; p++)
 		r = *p == '/' ? buf_adds(out, "%2F") : buf_add(out, p, 1);
-	if (r == 0 && prefix.n)
-		r = buf_adds(out, "%2F");
-	return r == 0 ? add_encoded(out, what) : r;
+	buf_adds(out, prefix.n ? "%2F" : "");
+	return r == 0 ? url_add_value(out, what) : r;
 }
 
 static bool is_digest(const char *text)
@@ -215,7 +203,7 @@ static int listing_page(struct listing *l)
 
 	if (l->token[0]) {
 		buf_adds(&query, "continuation-token=");
-		add_encoded(&query, l->token);
+		url_add_value(&query, l->token);
 		buf_adds(&query, "&");
 	}
 	buf_addf(&query, "list-type=2&max-keys=%u&prefix=", l->page);

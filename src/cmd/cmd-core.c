@@ -114,10 +114,9 @@ static int link_module(void *ctx, const struct dump_module *d)
 		return r;
 	r = local ? buf_adds(&to, d->path)
 		  : buf_addf(&to, "%s/gdb/.build-id/%.2s/%s", s->mount, d->m.code_id, d->m.code_id + 2);
+	buf_addf(&at, "%s%s", s->root, d->path);
 	if (r == 0)
-		r = buf_addf(&at, "%s%s", s->root, d->path);
-	if (r == 0)
-		r = link_at(at.p, to.p);
+		r = at.r < 0 ? at.r : link_at(at.p, to.p);
 	if (has_no_place(r)) {
 		s->unplaced++;
 		return 0;

@@ -294,37 +294,36 @@ static void find_in_mount(struct dsyms *d)
 
 /* ---- the property list ---------------------------------------------------------------- */
 
-static int add_pair(struct buf *out, const char *key, const char *value)
+static void add_pair(struct buf *out, const char *key, const char *value)
 {
-	int r = !value || !value[0] ? 0 : buf_addf(out, "\t\t<key>%s</key>\n\t\t<string>", key);
-
-	if (r < 0 || !value || !value[0])
-		return r;
-	r = bundle_xml(out, value);
-	return r == 0 ? buf_adds(out, "</string>\n") : r;
+	if (!value || !value[0])
+		return;
+	buf_addf(out, "\t\t<key>%s</key>\n\t\t<string>", key);
+	bundle_xml(out, value);
+	buf_adds(out, "</string>\n");
 }
 
-static int add_entry(struct buf *out, const struct dsym *one)
+static void add_entry(struct buf *out, const struct dsym *one)
 {
-	int r = buf_adds(out, "\t<key>");
-
-	r = r ? r : bundle_xml(out, one->key);
-	r = r ? r : buf_adds(out, "</key>\n\t<dict>\n");
-	r = r ? r : add_pair(out, "DBGArchitecture", one->arch);
-	r = r ? r : add_pair(out, "DBGDSYMPath", one->debug_path);
-	r = r ? r : add_pair(out, "DBGError", one->error);
-	r = r ? r : add_pair(out, "DBGSymbolRichExecutable", one->program_path);
-	return r ? r : buf_adds(out, "\t</dict>\n");
+	buf_adds(out, "\t<key>");
+	bundle_xml(out, one->key);
+	buf_adds(out, "</key>\n\t<dict>\n");
+	add_pair(out, "DBGArchitecture", one->arch);
+	add_pair(out, "DBGDSYMPath", one->debug_path);
+	add_pair(out, "DBGError", one->error);
+	add_pair(out, "DBGSymbolRichExecutable", one->program_path);
+	buf_adds(out, "\t</dict>\n");
 }
 
 static int print_list(const struct dsyms *d)
 {
 	_cleanup_buf_ struct buf out = BUF_UP_TO(PLIST_MOST);
-	int r = buf_adds(&out, BUNDLE_PLIST_HEAD "<dict>\n");
+	int r;
 
-	for (unsigned i = 0; r == 0 && i < d->n; i++)
-		r = add_entry(&out, d->list[i]);
-	r = r ? r : buf_adds(&out, "</dict>\n</plist>\n");
+	buf_adds(&out, BUNDLE_PLIST_HEAD "<dict>\n");
+	for (unsigned i = 0; i < d->n; i++)
+		add_entry(&out, d->list[i]);
+	r = buf_adds(&out, "</dict>\n</plist>\n");
 	if (r == 0 && (fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0))
 		r = -errno;
 	return r;

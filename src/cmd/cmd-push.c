@@ -7,6 +7,7 @@
 #include "cmd/push.h"
 #include "net/request.h"
 #include "source/sources.h"
+#include "source/url.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -107,14 +108,8 @@ static int take_token(struct push *p, const char *file)
 
 static int add_query(struct buf *query, const char *name, const char *value)
 {
-	int r = buf_addf(query, "%s%s=", query->n ? "&" : "?", name);
-
-	for (; r == 0 && *value; value++) {
-		bool plain = strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", *value);
-
-		r = plain ? buf_add(query, value, 1) : buf_addf(query, "%%%02X", (unsigned char)*value);
-	}
-	return r;
+	buf_addf(query, "%s%s=", query->n ? "&" : "?", name);
+	return url_add_value(query, value);
 }
 
 struct words {

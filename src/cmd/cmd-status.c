@@ -63,8 +63,7 @@ static int add_file(int root, const char *name, struct buf *out)
 	r = path_read(root, path, FILE_MOST, &text, NULL);
 	if (r < 0 && r != -EACCES && r != -ENOENT) /* a daemon of an earlier version has no downloads */
 		return r;
-	r = buf_addf(out, "%c%s", r == 0 ? READ : DENIED, r == 0 ? text : "");
-	return r < 0 ? r : buf_add(out, "", 1);
+	return buf_addf(out, "%c%s%c", r == 0 ? READ : DENIED, r == 0 ? text : "", '\0');
 }
 
 /* Opens the root of a mount. 0: it is open. Otherwise returns the letter that is the whole answer: HIDDEN, DENIED,

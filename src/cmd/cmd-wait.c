@@ -168,8 +168,7 @@ static int ear_prepare(struct ear *e, const struct source *s, const char *path)
 	if (r == 0)
 		r = source_request(s, &ask, &e->req);
 	source_ask_release(&ask);
-	if (r == 0)
-		r = buf_addf(&url, "%s/events/", s->origin);
+	buf_addf(&url, "%s/events/", s->origin);
 	if (r == 0)
 		r = url_add_path(&url, path);
 	if (r < 0)

@@ -27,20 +27,13 @@ void json_release(struct json *j)
 void json_clear(struct json *j)
 {
 	buf_clear(&j->text);
-	j->error = 0;
 	j->depth = 0;
-}
-
-static void json_note(struct json *j, int r)
-{
-	if (r < 0 && j->error == 0)
-		j->error = r;
 }
 
 static void json_break_line(struct json *j)
 {
 	if (!j->compact)
-		json_note(j, buf_addf(&j->text, "\n%*s", (int)(2 * j->depth), ""));
+		buf_addf(&j->text, "\n%*s", (int)(2 * j->depth), "");
 }
 
 /* Whether the innermost open array or object is empty: the text then ends with an opening bracket. No value ends
@@ -54,22 +47,23 @@ static bool json_is_empty(const struct json *j)
 static void json_begin_value(struct json *j, const char *name)
 {
 	if (!json_is_empty(j))
-		json_note(j, buf_add(&j->text, ",", 1));
+		buf_add(&j->text, ",", 1);
 	if (j->depth)
 		json_break_line(j);
 	if (name) {
-		json_note(j, jtext_add(&j->text, name));
-		json_note(j, buf_add(&j->text, ":", 1));
+		jtext_add(&j->text, name);
+		buf_add(&j->text, ":", 1);
 	}
 }
 
 static void json_open(struct json *j, const char *name, char opening, char closing)
 {
 	json_begin_value(j, name);
-	json_note(j, buf_add(&j->text, &opening, 1));
-	json_note(j, j->depth == JSON_DEPTH ? -EFBIG : 0);
+	buf_add(&j->text, &opening, 1);
 	if (j->depth < JSON_DEPTH)
 		j->closing[j->depth++] = closing;
+	else if (j->text.r == 0)
+		j->text.r = -EFBIG;
 }
 
 void json_begin_object(struct json *j, const char *name)
@@ -91,19 +85,19 @@ void json_end(struct json *j)
 	j->depth--;
 	if (!empty)
 		json_break_line(j);
-	json_note(j, buf_add(&j->text, &j->closing[j->depth], 1));
+	buf_add(&j->text, &j->closing[j->depth], 1);
 }
 
 void json_string(struct json *j, const char *name, const char *text)
 {
 	json_begin_value(j, name);
-	json_note(j, jtext_add(&j->text, text));
+	jtext_add(&j->text, text);
 }
 
 void json_null(struct json *j, const char *name)
 {
 	json_begin_value(j, name);
-	json_note(j, buf_adds(&j->text, "null"));
+	buf_adds(&j->text, "null");
 }
 
 void json_text(struct json *j, const char *name, const char *text)
@@ -117,7 +111,7 @@ void json_text(struct json *j, const char *name, const char *text)
 void json_number(struct json *j, const char *name, long long n)
 {
 	json_begin_value(j, name);
-	json_note(j, buf_addf(&j->text, "%lld", n));
+	buf_addf(&j->text, "%lld", n);
 }
 
 void json_number_or_null(struct json *j, const char *name, long long n)
@@ -131,19 +125,17 @@ void json_number_or_null(struct json *j, const char *name, long long n)
 void json_boolean(struct json *j, const char *name, bool value)
 {
 	json_begin_value(j, name);
-	json_note(j, buf_adds(&j->text, value ? "true" : "false"));
+	buf_adds(&j->text, value ? "true" : "false");
 }
 
 int json_print(struct json *j)
 {
-	int r = j->error;
+	int r = buf_add(&j->text, "\n", 1);
 
-	json_note(j, buf_add(&j->text, "\n", 1));
-	if (r == 0 && j->error == 0 && fwrite(j->text.p, 1, j->text.n, stdout) == j->text.n && fflush(stdout) == 0) {
-		json_release(j);
-		return EXIT_DONE;
-	}
-	fprintf(stderr, "symfs: stdout: %s\n", err_text(j->error ? j->error : errno));
+	if (r == 0 && (fwrite(j->text.p, 1, j->text.n, stdout) != j->text.n || fflush(stdout) != 0))
+		r = -errno;
+	if (r < 0)
+		fprintf(stderr, "symfs: stdout: %s\n", err_text(r));
 	json_release(j);
-	return EXIT_LOCAL;
+	return r < 0 ? EXIT_LOCAL : EXIT_DONE;
 }

@@ -12,9 +12,8 @@
 #define JSON_DEPTH 1024
 
 struct json {
-	struct buf text;
+	struct buf text; /* keeps the first error: -ENOMEM, -EFBIG */
 	bool compact; /* no line breaks */
-	int error;    /* the first error: -ENOMEM, -EFBIG; 0: no error */
 	unsigned depth; /* the number of open arrays and objects */
 	char closing[JSON_DEPTH]; /* the closing bracket of each open array or object: ']' or '}' */
 };

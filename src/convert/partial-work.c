@@ -212,11 +212,12 @@ static int send_question(struct served *s, const uint32_t *addrs, size_t n)
 {
 	struct partial_ask q = {.size = s->file->size, .n = (uint32_t)n};
 	_cleanup_buf_ struct buf packet = BUF_UP_TO(1u << 20);
-	int r = n <= PARTIAL_ADDRESSES_MOST ? buf_add(&packet, &q, sizeof(q)) : -E2BIG;
 
-	if (r == 0)
-		r = buf_add(&packet, addrs, n * sizeof(*addrs));
-	return r < 0 ? r : send_packet(s, packet.p, packet.n);
+	if (n > PARTIAL_ADDRESSES_MOST)
+		return -E2BIG;
+	buf_add(&packet, &q, sizeof(q));
+	buf_add(&packet, addrs, n * sizeof(*addrs));
+	return packet.r < 0 ? packet.r : send_packet(s, packet.p, packet.n);
 }
 
 int gsym_work_partial(const struct gsym_work *o, const struct partial_file *file, const uint32_t *addrs, size_t n,

@@ -32,21 +32,20 @@ static bool legal(const unsigned char *p, unsigned n)
 static int add_escaped(struct buf *out, const char *text, const struct escape *table)
 {
 	const unsigned char *p = (const unsigned char *)text;
-	int r = 0;
 
-	while (r == 0 && *p) {
+	while (*p) {
 		const struct escape *e = table;
 		unsigned n = utf8_length(p);
 
 		while (e->as && e->c != (char)*p)
 			e++;
-		if (!legal(p, n))
-			r = buf_adds(out, REPLACEMENT);
+		if (!legal(p, n) || e->as)
+			buf_adds(out, legal(p, n) ? e->as : REPLACEMENT);
 		else
-			r = e->as ? buf_adds(out, e->as) : buf_add(out, p, n);
+			buf_add(out, p, n);
 		p += MAX(n, 1u);
 	}
-	return r;
+	return out->r;
 }
 
 int bundle_xml(struct buf *out, const char *text)

@@ -59,10 +59,10 @@ static bool is_inside(const struct buf *places, const char *path)
 static int add_place(struct walk *w, const char *path, size_t n)
 {
 	size_t at = w->places.n;
-	int r = buf_add(&w->places, path, n);
+	int r;
 
-	if (r == 0)
-		r = buf_add(&w->places, "", 1);
+	buf_add(&w->places, path, n);
+	r = buf_add(&w->places, "", 1);
 	if (r == 0 && is_inside(&w->places, w->places.p + at))
 		w->places.n = at;
 	return r;

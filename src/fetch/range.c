@@ -192,12 +192,11 @@ static enum net_rank rank_of(const struct range *rg)
 static int add_range(struct net_req *req, const struct range *rg)
 {
 	_cleanup_buf_ struct buf line = BUF_UP_TO(8192);
-	int r = buf_addf(&line, "Range: bytes=%" PRIu64 "-%" PRIu64, rg->off,
-		(rg->n ? rg->pieces[0].end : rg->end) - 1);
 
-	for (unsigned i = 1; r == 0 && i < rg->n; i++)
-		r = buf_addf(&line, ",%" PRIu64 "-%" PRIu64, rg->pieces[i].off, rg->pieces[i].end - 1);
-	return r < 0 ? r : source_add_header(req, buf_text(&line));
+	buf_addf(&line, "Range: bytes=%" PRIu64 "-%" PRIu64, rg->off, (rg->n ? rg->pieces[0].end : rg->end) - 1);
+	for (unsigned i = 1; i < rg->n; i++)
+		buf_addf(&line, ",%" PRIu64 "-%" PRIu64, rg->pieces[i].off, rg->pieces[i].end - 1);
+	return line.r < 0 ? line.r : source_add_header(req, buf_text(&line));
 }
 
 static int range_request(struct flight *fl, struct range *rg)

@@ -24,14 +24,10 @@
 /* ---- options ------------------------------------------------------------------------ */
 
 /* A comma would end the value, for libfuse and for the kernel. */
-static int add_escaped(struct buf *b, const char *text)
+static void add_escaped(struct buf *b, const char *text)
 {
-	int r = 0;
-
-	for (; r == 0 && *text; text++)
-		r = *text == ',' || *text == '\\' ? buf_addf(b, "\\%c", *text)
-						  : buf_add(b, text, 1);
-	return r;
+	for (; *text; text++)
+		buf_addf(b, "%s%c", *text == ',' || *text == '\\' ? "\\" : "", *text);
 }
 
 static bool is_word(const char *p, size_t n, const char *word)
@@ -46,11 +42,9 @@ struct options {
 
 /* Adds the caller's options, without those that fusermount3 does not know. For allow_root, libfuse refuses other
  * users. */
-static int add_options(struct options *o, const char *options)
+static void add_options(struct options *o, const char *options)
 {
-	int r = 0;
-
-	while (r == 0 && *options) {
+	while (*options) {
 		size_t n = strcspn(options, ",");
 
 		if (is_word(options, n, "nonempty"))
@@ -58,12 +52,11 @@ static int add_options(struct options *o, const char *options)
 		else if (is_word(options, n, "allow_root"))
 			o->allow_root = true;
 		else if (n)
-			r = buf_addf(o->program, ",%.*s", (int)n, options);
+			buf_addf(o->program, ",%.*s", (int)n, options);
 		o->auto_unmount |= is_word(options, n, "auto_unmount");
 		options += n;
 		options += *options == ',';
 	}
-	return r;
 }
 
 static int make_options(const struct fs_opts *o, struct options *out)

@@ -142,9 +142,8 @@ static int name_add(struct listing *l, const char *name, size_t len, const struc
 		return 0;
 	if (l->n >= NAMES_MAX)
 		return -EFBIG;
-	r = buf_add(&l->text, name, len);
-	if (r == 0)
-		r = buf_add(&l->text, "", 1);
+	buf_add(&l->text, name, len);
+	r = buf_add(&l->text, "", 1);
 	if (r < 0)
 		return r;
 	l->names[l->n] = *what;

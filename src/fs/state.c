@@ -93,9 +93,8 @@ static int text_sources(struct fs *fs, struct buf *out)
 
 static int text_stats(struct fs *fs, struct buf *out)
 {
-	int r = buf_addf(out, "pid %d\nmounted %" PRId64 "\n", (int)getpid(), fs->mounted);
-
-	return r < 0 ? r : numbers(fs, out, stat_line);
+	buf_addf(out, "pid %d\nmounted %" PRId64 "\n", (int)getpid(), fs->mounted);
+	return numbers(fs, out, stat_line);
 }
 
 static int text_metrics(struct fs *fs, struct buf *out)
@@ -139,21 +138,20 @@ static const struct state_row {
 
 /* ---- why ---------------------------------------------------------------------------- */
 
-static int why_attempt(struct buf *out, unsigned nth, const struct fetch_attempt *a)
+static void why_attempt(struct buf *out, unsigned nth, const struct fetch_attempt *a)
 {
 	char until[24];
-	int r = buf_addf(
-		out, "%u. %s  %s  %s  %s", nth, a->source, a->spelling, a->url, a->verdict);
 
-	if (r == 0 && a->status)
-		r = buf_addf(out, " %d", a->status);
-	if (r == 0 && a->remembered_until) {
+	buf_addf(out, "%u. %s  %s  %s  %s", nth, a->source, a->spelling, a->url, a->verdict);
+	if (a->status)
+		buf_addf(out, " %d", a->status);
+	if (a->remembered_until) {
 		clock_print(a->remembered_until, until);
-		r = buf_addf(out, " until %s", until);
+		buf_addf(out, " until %s", until);
 	}
-	if (r == 0 && a->error[0])
-		r = buf_addf(out, " (%s)", a->error);
-	return r < 0 ? r : buf_adds(out, "\n");
+	if (a->error[0])
+		buf_addf(out, " (%s)", a->error);
+	buf_adds(out, "\n");
 }
 
 static int why_artifact(struct fs *fs, const struct artifact *a, struct fetch_attempt *attempts,
@@ -169,13 +167,13 @@ static int why_artifact(struct fs *fs, const struct artifact *a, struct fetch_at
 	r = fs_stored(fs, a, 1, &f);
 	if (r == 0)
 		blob_unref(f.blob);
-	r = buf_addf(out, "key %s\nstored %s\n", key_text(&k, room), r == 0 ? "yes" : "no");
+	buf_addf(out, "key %s\nstored %s\n", key_text(&k, room), r == 0 ? "yes" : "no");
 	n = fetch_why(fs->fetch, a, NULL, attempts, WHY_ROWS);
-	for (int i = 0; r == 0 && i < n; i++)
-		r = why_attempt(out, (unsigned)i + 1, &attempts[i]);
-	if (r == 0 && n == 0)
-		r = buf_addf(out, "%s\n", fetch_unnamed(fs->fetch, a));
-	return r < 0 ? r : MIN(n, 0);
+	for (int i = 0; i < n; i++)
+		why_attempt(out, (unsigned)i + 1, &attempts[i]);
+	if (n == 0)
+		buf_addf(out, "%s\n", fetch_unnamed(fs->fetch, a));
+	return out->r < 0 ? out->r : MIN(n, 0);
 }
 
 static int why_text(struct fs *fs, const char *path, struct buf *out)

@@ -205,13 +205,9 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 	struct known t;
 	int r = read_known(fs, ino, &t);
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++) {
-		if (!*rows[i].value(&t))
-			continue;
-		r = buf_addf(&names, PREFIX "%s", rows[i].name);
-		if (r == 0)
-			r = buf_add(&names, "", 1);
-	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
+		if (*rows[i].value(&t))
+			r = buf_addf(&names, PREFIX "%s%c", rows[i].name, '\0');
 	if (r == -ENODATA)
 		r = 0; /* other nodes have an empty list */
 	sized_reply(req, r, names.p, names.n, size);

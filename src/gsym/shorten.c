@@ -131,25 +131,19 @@ static int take_args(struct text *t, unsigned depth, struct args *a)
 /* Writes a default with $0 and $1 replaced by the arguments `a`. */
 static int fill(const char *pattern, const struct args *a, bool const_first, struct buf *out)
 {
-	int r = 0;
-
-	for (const char *p = pattern; r == 0 && *p; p++) {
+	for (const char *p = pattern; *p; p++) {
 		unsigned i = p[0] == '$' ? (unsigned)(p[1] - '0') : ARGS_MOST;
 		bool is_const = i < a->n && strncmp(p + 2, " const", 6) == 0;
 
 		if (i >= a->n) {
-			r = *p == ' ' ? 0 : buf_add(out, p, 1);
+			buf_add(out, p, *p != ' ');
 			continue;
 		}
-		if (is_const && const_first)
-			r = buf_adds(out, "const ");
-		if (r == 0)
-			r = buf_adds(out, buf_text(&a->arg[i]));
-		if (r == 0 && is_const && !const_first)
-			r = buf_adds(out, " const");
+		buf_addf(out, "%s%s%s", is_const && const_first ? "const " : "", buf_text(&a->arg[i]),
+			is_const && !const_first ? " const" : "");
 		p += is_const ? 7 : 1;
 	}
-	return r;
+	return out->r;
 }
 
 static bool same_but_spaces(const char *a, const char *b)

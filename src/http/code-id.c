@@ -7,6 +7,7 @@
 #include "base/view.h"
 #include "http/private.h"
 #include "obj/obj.h"
+#include "source/url.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,29 +31,16 @@ static int program_of(const struct exchange *x, struct artifact *out)
 	return module_set_code_id(&out->m, id, (size_t)(end - id));
 }
 
-static int add_encoded(struct buf *out, const char *path)
-{
-	static const char plain[] = "-._~/!$&'()*+,;=:@";
-	int r = 0;
-
-	for (const unsigned char *p = (const unsigned char *)path; r == 0 && *p; p++) {
-		bool word = (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z');
-
-		r = word || strchr(plain, *p) ? buf_add(out, p, 1) : buf_addf(out, "%%%02X", *p);
-	}
-	return r;
-}
-
 static int write_location(const struct exchange *x, const struct artifact *sym, struct buf *out)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
 	int r = layout_path(layout_find("breakpad"), sym, CASING_DEFAULT, 0, &path);
 
-	if (r == 0)
-		r = buf_adds(out, strncasecmp(x->route->path, "breakpad/", 9) == 0 ? "/breakpad/" : "/");
-	if (r == 0)
-		r = add_encoded(out, buf_text(&path));
-	return r < 0 || !*x->route->query ? r : buf_addf(out, "?%s", x->route->query);
+	if (r < 0)
+		return r;
+	buf_adds(out, strncasecmp(x->route->path, "breakpad/", 9) == 0 ? "/breakpad/" : "/");
+	r = url_add_path(out, buf_text(&path));
+	return *x->route->query ? buf_addf(out, "?%s", x->route->query) : r;
 }
 
 /* Reads the debug id from the program itself. A file that is served in place is not in the index. */

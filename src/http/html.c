@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "base/util.h"
+#include "source/url.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -12,15 +13,9 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-static void add(struct html *h, const void *p, size_t n)
-{
-	if (h->r == 0)
-		h->r = buf_add(&h->out, p, n);
-}
-
 void html_raw(struct html *h, const char *markup)
 {
-	add(h, markup, strlen(markup));
+	buf_adds(&h->out, markup);
 }
 
 void html_addf(struct html *h, const char *fmt, ...)
@@ -32,10 +27,10 @@ void html_addf(struct html *h, const char *fmt, ...)
 	va_start(args, fmt);
 	n = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	if (n < 0 || (size_t)n >= sizeof(text))
-		h->r = h->r ? h->r : -EFBIG;
-	else
-		add(h, text, (size_t)n);
+	if (n >= 0 && (size_t)n < sizeof(text))
+		buf_add(&h->out, text, (size_t)n);
+	else if (h->out.r == 0)
+		h->out.r = -EFBIG;
 }
 
 void html_text(struct html *h, const char *text)
@@ -56,7 +51,7 @@ void html_text(struct html *h, const char *text)
 		else if (n == 0 || (*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f)
 			html_raw(h, REPLACEMENT);
 		else
-			add(h, p, n);
+			buf_add(&h->out, p, n);
 		p += MAX(n, 1u);
 	}
 }
@@ -68,29 +63,18 @@ void html_element(struct html *h, const char *tag, const char *text)
 	html_raw(h, ">");
 	html_text(h, text);
 	html_raw(h, "</");
-	add(h, tag, strcspn(tag, " "));
+	buf_add(&h->out, tag, strcspn(tag, " "));
 	html_raw(h, ">");
-}
-
-static void add_encoded(struct html *h, const char *text, const char *also)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-
-	for (; *text; text++)
-		if (strchr(plain, *text) || strchr(also, *text))
-			add(h, text, 1);
-		else
-			html_addf(h, "%%%02X", (unsigned char)*text);
 }
 
 void html_path(struct html *h, const char *path)
 {
-	add_encoded(h, path, "/");
+	url_add_strict(&h->out, path);
 }
 
 void html_query(struct html *h, const char *text)
 {
-	add_encoded(h, text, "");
+	url_add_value(&h->out, text);
 }
 
 void html_size(struct html *h, uint64_t bytes)

@@ -8,8 +8,7 @@
 
 /* Begin with {.out = BUF_UP_TO(HTML_MOST)}; the owner releases `out`. */
 struct html {
-	struct buf out;
-	int r; /* 0, -ENOMEM, -EFBIG */
+	struct buf out; /* keeps the first error: -ENOMEM, -EFBIG */
 };
 #define HTML_MOST (16 << 20)
 

@@ -77,23 +77,19 @@ static void count(struct day *d, const char *key, uint64_t asked)
 
 /* ---- the side file: "DAY COUNT KEY", with a count of other files without a key ---------------- */
 
-static int add_day(const struct day *d, struct buf *out)
+static void add_day(const struct day *d, struct buf *out)
 {
-	int r = 0;
-
 	if (d->others)
-		r = buf_addf(out, "%" PRId64 " %" PRIu64 "\n", d->number, d->others);
-	for (unsigned i = 0; r == 0 && i < SLOTS; i++)
+		buf_addf(out, "%" PRId64 " %" PRIu64 "\n", d->number, d->others);
+	for (unsigned i = 0; i < SLOTS; i++)
 		if (d->slots[i].asked)
-			r = buf_addf(out, "%" PRId64 " %" PRIu64 " %s\n", d->number, d->slots[i].asked,
-				d->slots[i].key);
-	return r;
+			buf_addf(out, "%" PRId64 " %" PRIu64 " %s\n", d->number, d->slots[i].asked, d->slots[i].key);
 }
 
 void missed_save(struct missed *m)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(SIDE_FILE_MOST);
-	int r = 0;
+	int r;
 
 	pthread_mutex_lock(&m->lock);
 	if (!m->changed) {
@@ -101,11 +97,10 @@ void missed_save(struct missed *m)
 		return;
 	}
 	m->changed = false;
-	for (unsigned i = 0; r == 0 && i < MISSED_DAYS; i++)
-		r = add_day(&m->days[i], &text);
+	for (unsigned i = 0; i < MISSED_DAYS; i++)
+		add_day(&m->days[i], &text);
 	pthread_mutex_unlock(&m->lock);
-	if (r == 0)
-		r = store_side_file_write(m->store, SIDE_FILE, buf_text(&text), text.n);
+	r = text.r < 0 ? text.r : store_side_file_write(m->store, SIDE_FILE, buf_text(&text), text.n);
 	if (r < 0)
 		log_debug(LOG_HTTP, "the list of missing files is not saved: %s", err_text(r));
 }

@@ -23,7 +23,7 @@ static void add_files(struct page *p)
 	_cleanup_free_ struct fetch_attempt *rows = calloc(PAGE_ROWS, sizeof(*rows));
 
 	if (!rows) {
-		p->html.r = -ENOMEM;
+		p->html.out.r = -ENOMEM;
 		return;
 	}
 	for (unsigned i = 0; i < MIN(hit->n, (unsigned)ANSWERS_MOST); i++) {
@@ -62,7 +62,7 @@ static void write_not_found(void *ctx)
 
 	page_address(x, p.address);
 	page_frame(&p, "Not found - symfs", "404", add_body);
-	if (p.html.r < 0)
+	if (p.html.out.r < 0)
 		buf_clear(&p.html.out);
 	buf_release(&x->reply);
 	x->reply = p.html.out;
@@ -102,7 +102,7 @@ enum MHD_Result page_error(struct exchange *x, int status, const char *text)
 
 	page_address(x, p.address);
 	page_frame(&p, "No answer - symfs", "", add_error);
-	r = p.html.r == 0 ? exchange_buf(x, status, "text/html; charset=utf-8", "no-store", &p.html.out)
+	r = p.html.out.r == 0 ? exchange_buf(x, status, "text/html; charset=utf-8", "no-store", &p.html.out)
 			  : exchange_text(x, status, "text/plain; charset=utf-8", "no-store", text);
 	buf_release(&p.html.out);
 	return r;

@@ -218,7 +218,7 @@ static void add_found(struct page *p, struct artifact *found, unsigned n)
 	struct shown shown = {0};
 
 	if (!list || !rows) {
-		p->html.r = -ENOMEM;
+		p->html.out.r = -ENOMEM;
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -290,7 +290,7 @@ static void add_text(struct page *p)
 	unsigned n;
 
 	if (!ids || !found || !rows) {
-		p->html.r = -ENOMEM;
+		p->html.out.r = -ENOMEM;
 		return;
 	}
 	n = pasted_ids(p->text, ids, PASTED_MOST);

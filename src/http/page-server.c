@@ -333,7 +333,7 @@ static int number_row(void *ctx, const char *name, const char *help, const char 
 	html_addf(out, "<td class=\"number\">%" PRIu64 "</td>", value);
 	html_element(out, "td", help);
 	html_raw(out, "</tr>\n");
-	return out->r;
+	return out->out.r;
 }
 
 static void add_numbers(struct page *p)

@@ -54,16 +54,15 @@ static const struct tool {
 void page_add_lines(struct page *p, const char *title, const char *lines)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(LINES_MOST);
-	int r = 0;
 
-	for (; r == 0 && *lines; lines++)
+	for (; *lines; lines++)
 		if (lines[0] == '@' && lines[1] == '@') {
-			r = buf_adds(&text, p->address);
+			buf_adds(&text, p->address);
 			lines++;
 		} else {
-			r = buf_add(&text, lines, 1);
+			buf_add(&text, lines, 1);
 		}
-	if (r == 0)
+	if (text.r == 0)
 		html_lines(&p->html, title, buf_text(&text));
 }
 

@@ -182,7 +182,7 @@ static void write_page(void *ctx)
 		atomic_fetch_sub(&h->asking, 1);
 	free(p.text);
 	exchange_drop_body(x);
-	x->answer.r = part ? p.html.r : -ENOMEM;
+	x->answer.r = part ? p.html.out.r : -ENOMEM;
 	x->reply = p.html.out;
 	atomic_fetch_sub(&h->pages, 1);
 	exchange_resume(x);
@@ -196,7 +196,7 @@ static enum MHD_Result redirect(struct exchange *x, const char *text)
 
 	html_raw(&url, "/?path=");
 	html_query(&url, text);
-	if (url.r == 0)
+	if (url.out.r == 0)
 		r = body_empty();
 	if (r) {
 		response_header(r, "Location", buf_text(&url.out));

@@ -164,7 +164,7 @@ static int add_label(struct buf *out, const char *text)
 	return out->r;
 }
 
-static int add_answers(struct buf *out, const char *source, const struct fetch_latency *row)
+static void add_answers(struct buf *out, const char *source, const struct fetch_latency *row)
 {
 	uint64_t sum = 0;
 
@@ -174,7 +174,7 @@ static int add_answers(struct buf *out, const char *source, const struct fetch_l
 			fetch_latency_bounds[i] / 1000.0, sum);
 	}
 	sum += row->answers[FETCH_LATENCY_BOUNDS];
-	return buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"+Inf\"} %" PRIu64 "\n"
+	buf_addf(out, "symfs_source_seconds_bucket{source=\"%s\",le=\"+Inf\"} %" PRIu64 "\n"
 		"symfs_source_seconds_sum{source=\"%s\"} %g\nsymfs_source_seconds_count{source=\"%s\"} %" PRIu64 "\n",
 		source, sum, source, (double)row->ms / 1000, source, sum);
 }
@@ -184,25 +184,24 @@ static int add_latencies(struct fetch *f, struct buf *out)
 	_cleanup_free_ struct fetch_latency *rows = calloc(FETCH_LATENCIES_MOST, sizeof(*rows));
 	_cleanup_buf_ struct buf failed = BUF_UP_TO(PAGE_MOST);
 	unsigned n = rows ? fetch_latencies(f, rows, FETCH_LATENCIES_MOST) : 0;
-	int r = rows ? 0 : -ENOMEM;
 
-	if (r == 0 && n)
-		r = buf_adds(out, "# HELP symfs_source_seconds time of each source to the head of its answer\n"
-			"# TYPE symfs_source_seconds histogram\n");
-	if (r == 0 && n)
-		r = buf_adds(&failed, "# HELP symfs_source_failed requests that a source did not answer\n"
-			"# TYPE symfs_source_failed counter\n");
-	for (unsigned i = 0; r == 0 && i < n; i++) {
+	if (!n)
+		return rows ? 0 : -ENOMEM;
+	buf_adds(out, "# HELP symfs_source_seconds time of each source to the head of its answer\n"
+		"# TYPE symfs_source_seconds histogram\n");
+	buf_adds(&failed, "# HELP symfs_source_failed requests that a source did not answer\n"
+		"# TYPE symfs_source_failed counter\n");
+	for (unsigned i = 0; i < n; i++) {
 		_cleanup_buf_ struct buf name = BUF_UP_TO(200);
+		int r = add_label(&name, rows[i].source);
 
-		r = add_label(&name, rows[i].source);
-		if (r == 0)
-			r = add_answers(out, buf_text(&name), &rows[i]);
-		if (r == 0)
-			r = buf_addf(&failed, "symfs_source_failed{source=\"%s\"} %" PRIu64 "\n", buf_text(&name),
-				rows[i].failed);
+		if (r < 0)
+			return r;
+		add_answers(out, buf_text(&name), &rows[i]);
+		buf_addf(&failed, "symfs_source_failed{source=\"%s\"} %" PRIu64 "\n", buf_text(&name),
+			rows[i].failed);
 	}
-	return r == 0 && n ? buf_add(out, failed.p, failed.n) : r;
+	return failed.r < 0 ? failed.r : buf_add(out, failed.p, failed.n);
 }
 
 enum MHD_Result page_metrics(struct exchange *x)

@@ -241,12 +241,11 @@ bool exchange_refuse_early(struct exchange *x)
 	int status = x->refuse;
 	int r = upload_error(x, &status, text ? text : "a local error", &body);
 
-	if (r == 0)
-		r = buf_addf(&all, "HTTP/1.1 %d Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-			"Cache-Control: no-store\r\nConnection: close\r\n%s%s\r\n",
-			status, upload_type(x->upload), body.n,
-			status == 503 ? "Retry-After: " HTTP_RETRY_SECONDS "\r\n" : "",
-			status == 401 ? "WWW-Authenticate: " HTTP_CHALLENGE "\r\n" : "");
+	buf_addf(&all, "HTTP/1.1 %d Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		"Cache-Control: no-store\r\nConnection: close\r\n%s%s\r\n",
+		status, upload_type(x->upload), body.n,
+		status == 503 ? "Retry-After: " HTTP_RETRY_SECONDS "\r\n" : "",
+		status == 401 ? "WWW-Authenticate: " HTTP_CHALLENGE "\r\n" : "");
 	if (r == 0)
 		r = buf_add(&all, body.p, body.n);
 	/* Nothing else was sent on this connection since the last answer, so the socket takes these bytes at once. */

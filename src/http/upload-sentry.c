@@ -212,8 +212,7 @@ static int answer_files(struct exchange *x, struct assembly *a, const struct sen
 
 	sentry_path_parse(x->route->path, project);
 	x->reply = BUF_UP_TO(ANSWER_MOST);
-	if (r == 0)
-		r = buf_adds(&x->reply, "{");
+	buf_adds(&x->reply, "{");
 	for (uint32_t i = 0; r == 0 && i < q->n_files && !atomic_load(&x->left); i++) {
 		assembly_ask(a, &q->files[i], q->chunks, &by, missing, &answer);
 		r = sentry_answer_write(&x->reply, i == 0, &answer);

@@ -120,15 +120,14 @@ static int print_tier(struct printing *p, enum tier tier, struct buf *out)
 {
 	const char *name = buf_text(&p->path);
 	size_t n = strcspn(name, "/"), len = tier_of(name, n, tier);
-	int r;
 
 	for (enum tier t = 0; t < tier; t++)
 		if (tier_of(name, n, t) == len)
 			return -ENOENT;
 	if (len == 0)
 		return 0;
-	r = buf_add(out, name, len);
-	return r == 0 ? buf_adds(out, "/") : r;
+	buf_add(out, name, len);
+	return buf_adds(out, "/");
 }
 
 /* Prints one spelling of the row's path if it is the wanted one. 1: it was printed. 0: it is not the wanted
@@ -182,9 +181,7 @@ static bool is_repeated(const struct printing *p, const struct layout_row *row)
 
 static int remember_path(struct printing *p)
 {
-	int r = buf_add(&p->printed, p->path.p, p->path.n);
-
-	return r == 0 ? buf_add(&p->printed, "", 1) : r;
+	return buf_add(&p->printed, buf_text(&p->path), p->path.n + 1);
 }
 
 static int print_row(struct printing *p, const struct layout_row *row, struct buf *out)

@@ -166,12 +166,10 @@ static int add_digits(struct buf *out, const struct module *m, const struct toke
 		int c = t->upper ? toupper((unsigned char)hex[i])
 					: tolower((unsigned char)hex[i]);
 		char one = (char)c;
-		int r = buf_add(out, &one, 1);
 
-		if (r < 0)
-			return r;
+		buf_add(out, &one, 1);
 	}
-	return 0;
+	return out->r;
 }
 
 static int add_name(struct buf *out, const char *name, const struct token *t, bool lower)

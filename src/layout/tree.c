@@ -221,9 +221,7 @@ int tree_plist(const struct artifact *a, struct buf *path)
 	_cleanup_buf_ struct buf file = BUF_UP_TO(LAYOUT_PATH_MAX);
 	int r = bundle_path(a, &file);
 
-	if (r == 0)
-		r = buf_add(path, file.p, (size_t)(strstr(file.p, DWARF) - file.p));
-	return r == 0 ? buf_adds(path, PLIST) : r;
+	return r == 0 ? buf_addf(path, "%.*s" PLIST, (int)(strstr(file.p, DWARF) - file.p), file.p) : r;
 }
 
 int tree_link(const struct artifact *a, struct buf *path, struct buf *target)
@@ -234,7 +232,7 @@ int tree_link(const struct artifact *a, struct buf *path, struct buf *target)
 	if (r == 0)
 		r = layout_path(l, a, CASING_DEFAULT, 0, path);
 	for (const char *p = path->p; r == 0 && (p = strchr(p, '/')); p++)
-		r = buf_adds(target, "../");
+		buf_adds(target, "../");
 	return r == 0 ? bundle_path(a, target) : r;
 }
 

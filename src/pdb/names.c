@@ -40,7 +40,7 @@ static int add_scope(struct pdb_namer *n, const struct pdb_code *c, uint32_t id,
 	if (r == 0 && rec.leaf == LF_STRING_ID)
 		r = pdb_add_text(rec.body, 4, out);
 	if (r == 0)
-		r = buf_add(out, "::", 2);
+		r = buf_adds(out, "::");
 	pdb_record_release(&rec);
 	return r == -ENOENT ? 0 : r;
 }
@@ -56,11 +56,10 @@ int pdb_inlinee_name(struct pdb_namer *n, const struct pdb_code *c, uint32_t id,
 		r = -ENOENT;
 	if (r == 0 && le32(rec.body.p) && rec.leaf == LF_FUNC_ID)
 		r = add_scope(n, c, le32(rec.body.p), out);
-	if (r == 0 && rec.leaf == LF_MFUNC_ID) {
+	if (r == 0 && rec.leaf == LF_MFUNC_ID)
 		r = pdb_add_type(n, c, le32(rec.body.p), 0, out);
-		if (r == 0)
-			r = buf_add(out, "::", 2);
-	}
+	if (r == 0 && rec.leaf == LF_MFUNC_ID)
+		r = buf_adds(out, "::");
 	if (r == 0)
 		r = pdb_add_text(rec.body, 8, out);
 	r = keep_readable(out, before, r);

@@ -150,20 +150,15 @@ static int add_arguments(struct pdb_namer *n, const struct pdb_code *c, uint32_t
 	if (r == 0 && (rec.leaf != LF_ARGLIST || rec.body.n < 4))
 		r = -ENOENT;
 	count = r == 0 ? MIN(le32(rec.body.p), (uint32_t)((rec.body.n - 4) / 4)) : 0;
-	if (r == 0)
-		r = buf_adds(out, "(");
+	buf_adds(out, "(");
 	if (r == 0 && first)
 		r = pdb_add_type(n, c, first, depth, out);
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		if (i || first)
-			r = buf_adds(out, ", ");
-		if (r == 0)
-			r = pdb_add_type(n, c, le32(rec.body.p + 4 + 4 * (size_t)i), depth, out);
+		buf_adds(out, i || first ? ", " : "");
+		r = pdb_add_type(n, c, le32(rec.body.p + 4 + 4 * (size_t)i), depth, out);
 	}
-	if (r == 0)
-		r = buf_adds(out, ")");
 	pdb_record_release(&rec);
-	return r;
+	return r < 0 ? r : buf_adds(out, ")");
 }
 
 /* Adds the mark of a pointer or reference ("*", "&"), after a type or inside a function's parentheses. */
@@ -247,19 +242,14 @@ static int add_function(struct pdb_namer *n, const struct pdb_code *c, const str
 
 	if (b.n < (member ? 24u : 12u))
 		return -ENOENT;
-	if (le32(b.p)) {
+	if (le32(b.p))
 		r = pdb_add_type(n, c, le32(b.p), depth, out);
-		if (r == 0 && ch->n)
-			r = buf_adds(out, " ");
+	if (r == 0 && ch->n) {
+		buf_adds(out, le32(b.p) ? " (" : "(");
+		r = member ? pdb_add_type(n, c, le32(b.p + 4), depth, out) : 0;
+		add_marks(ch, false, out);
+		buf_adds(out, ")");
 	}
-	if (r == 0 && ch->n)
-		r = buf_adds(out, "(");
-	if (r == 0 && ch->n && member)
-		r = pdb_add_type(n, c, le32(b.p + 4), depth, out);
-	if (r == 0 && ch->n)
-		r = add_marks(ch, false, out);
-	if (r == 0 && ch->n)
-		r = buf_adds(out, ")");
 	return r < 0 ? r : add_arguments(n, c, le32(member ? b.p + 16 : b.p + 8), 0, depth, out);
 }
 
@@ -288,7 +278,7 @@ static int add_array(struct pdb_namer *n, const struct pdb_code *c, const struct
 	pdb_record_release(&at.rec);
 	if (r == 0)
 		r = pdb_add_type(n, c, at.type, depth, out);
-	return r < 0 ? r : buf_add(out, buf_text(&bounds), bounds.n);
+	return r < 0 ? r : buf_adds(out, buf_text(&bounds));
 }
 
 static int add_named(const struct chain *ch, size_t size_at, struct buf *out)
@@ -304,8 +294,6 @@ static int add_named(const struct chain *ch, size_t size_at, struct buf *out)
 static int add_target(struct pdb_namer *n, const struct pdb_code *c, const struct chain *ch, unsigned depth,
 	struct buf *out)
 {
-	int r;
-
 	if (ch->type < SIMPLE_END)
 		return add_simple(ch->type, out);
 	switch (ch->rec.leaf) {
@@ -322,8 +310,8 @@ static int add_target(struct pdb_namer *n, const struct pdb_code *c, const struc
 			return -ENOENT;
 		if (le32(ch->rec.body.p) < SIMPLE_END && le32(ch->rec.body.p) >> 8 & 7)
 			return buf_addf(out, "%s const *", simple_name(le32(ch->rec.body.p) & 0xff));
-		r = le16(ch->rec.body.p + 4) & MODIFIER_CONST ? buf_adds(out, "const ") : 0;
-		return r < 0 ? r : pdb_add_type(n, c, le32(ch->rec.body.p), depth, out);
+		buf_adds(out, le16(ch->rec.body.p + 4) & MODIFIER_CONST ? "const " : "");
+		return pdb_add_type(n, c, le32(ch->rec.body.p), depth, out);
 	default:
 		return buf_adds(out, "<unknown>");
 	}

@@ -244,54 +244,52 @@ static bool is_name(const char *name)
 	return name[0] && n && (size_t)((const char *)p - name) < MODULE_NAME_MAX;
 }
 
-static int put_member(struct buf *out, const char *name, const char *value)
+static void put_member(struct buf *out, const char *name, const char *value)
 {
-	int r = buf_addf(out, ",\"%s\":", name);
-
-	return r == 0 ? jtext_add(out, value) : r;
+	buf_addf(out, ",\"%s\":", name);
+	jtext_add(out, value);
 }
 
-static int put_module(struct buf *out, const struct seen *s, bool first)
+static void put_module(struct buf *out, const struct seen *s, bool first)
 {
 	char id[DEBUG_ID_TEXT];
 	const char *base = path_base(s->path);
-	int r = buf_addf(out, "%s{\"code_id\":\"%s\"", first ? "" : ",", s->m.code_id);
 
-	if (r == 0 && s->m.object != OBJECT_UNKNOWN)
-		r = put_member(out, "type", object_type_name(s->m.object));
-	if (r == 0 && s->m.debug_id.set && s->m.object != OBJECT_ELF)
-		r = put_member(out, "debug_id", debug_id_breakpad(&s->m.debug_id, id));
-	if (r == 0 && is_name(s->m.debug_file) && s->m.object != OBJECT_ELF)
-		r = put_member(out, "debug_file", path_base(s->m.debug_file));
-	if (r == 0 && is_name(base))
-		r = put_member(out, "code_file", base);
-	if (r == 0 && s->movable)
-		r = put_member(out, "image_vmaddr", "0x0");
-	return r == 0 ? buf_adds(out, "}") : r;
+	buf_addf(out, "%s{\"code_id\":\"%s\"", first ? "" : ",", s->m.code_id);
+	if (s->m.object != OBJECT_UNKNOWN)
+		put_member(out, "type", object_type_name(s->m.object));
+	if (s->m.debug_id.set && s->m.object != OBJECT_ELF)
+		put_member(out, "debug_id", debug_id_breakpad(&s->m.debug_id, id));
+	if (is_name(s->m.debug_file) && s->m.object != OBJECT_ELF)
+		put_member(out, "debug_file", path_base(s->m.debug_file));
+	if (is_name(base))
+		put_member(out, "code_file", base);
+	if (s->movable)
+		put_member(out, "image_vmaddr", "0x0");
+	buf_adds(out, "}");
 }
 
 static int put_request(struct recognized *r, struct buf *out)
 {
 	uint32_t n = 0;
-	int status = buf_adds(out, "{\"memoryMap\":[");
 
-	for (size_t i = 0; status == 0 && i < r->n_asked; i++) {
+	buf_adds(out, "{\"memoryMap\":[");
+	for (size_t i = 0; i < r->n_asked; i++) {
 		struct seen *s = &r->seen[r->asked[i].module];
 
 		if (s->index != NO_SEEN)
 			continue;
-		status = put_module(out, s, n == 0);
+		put_module(out, s, n == 0);
 		s->index = n++;
 	}
-	if (status == 0)
-		status = buf_adds(out, "],\"stacks\":[[");
-	for (size_t i = 0; status == 0 && i < r->n_asked; i++) {
+	buf_adds(out, "],\"stacks\":[[");
+	for (size_t i = 0; i < r->n_asked; i++) {
 		const struct asked *a = &r->asked[i];
 
-		status = buf_addf(out, "%s{\"addr_mode\":\"%s:%" PRIu32 "\",\"instruction_addr\":\"0x%" PRIx64 "\"}",
+		buf_addf(out, "%s{\"addr_mode\":\"%s:%" PRIu32 "\",\"instruction_addr\":\"0x%" PRIx64 "\"}",
 			i ? "," : "", a->linked ? "link" : "rel", r->seen[a->module].index, a->offset);
 	}
-	return status == 0 ? buf_adds(out, "]]}") : status;
+	return buf_adds(out, "]]}");
 }
 
 /* ---- the answer ------------------------------------------------------------------------------------------ */

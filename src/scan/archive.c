@@ -150,12 +150,9 @@ static int next_member(struct members *a, struct err *e)
 /* Writes the present member and its keys to the text. */
 static int put_member(struct members *a, uint64_t size)
 {
-	int r = buf_addf(&a->out, "\t%" PRIu64 " %" PRIu64 " %s\n", a->m.nth, size, a->m.name);
-
-	if (r == 0)
-		r = buf_add(&a->out, a->keys.p, a->keys.n);
-	a->n += r == 0;
-	return r;
+	buf_addf(&a->out, "\t%" PRIu64 " %" PRIu64 " %s\n%s", a->m.nth, size, a->m.name, buf_text(&a->keys));
+	a->n += a->out.r == 0;
+	return a->out.r;
 }
 
 /* Identifies what a view shows of the member. 0: the keys are in a->keys; -EAGAIN: the view lacks bytes; -ENOMSG and

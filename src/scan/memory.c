@@ -23,25 +23,24 @@ static const char kind_letters[] = {
  * line "k TAB NTH SIZE NAME" for each member comes before the keys of the member; a line "k nDIGITS" may be first. */
 static int memory_text(const struct scan *s, struct buf *out)
 {
-	int r = buf_adds(out, MEMORY_FIRST);
-
-	for (size_t i = 0; r == 0 && i < s->n_dirs; i++) {
+	buf_adds(out, MEMORY_FIRST);
+	for (size_t i = 0; i < s->n_dirs; i++) {
 		const struct scan_dir *d = s->dirs[i];
 
-		r = buf_addf(out, "d %s\n", d->path);
-		for (size_t j = 0; r == 0 && j < d->n; j++) {
+		buf_addf(out, "d %s\n", d->path);
+		for (size_t j = 0; out->r == 0 && j < d->n; j++) {
 			const struct scan_file *f = &d->files[j];
 			const char *p = f->keys;
 
 			if (!kind_letters[f->kind])
 				continue;
-			r = buf_addf(out, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", kind_letters[f->kind],
+			buf_addf(out, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", kind_letters[f->kind],
 				f->ino, f->size, f->mtime, f->name);
-			for (; r == 0 && p && *p; p += strcspn(p, "\n") + 1)
-				r = buf_addf(out, "k %.*s\n", (int)strcspn(p, "\n"), p);
+			for (; p && *p; p += strcspn(p, "\n") + 1)
+				buf_addf(out, "k %.*s\n", (int)strcspn(p, "\n"), p);
 		}
 	}
-	return r;
+	return out->r;
 }
 
 static int write_beside(const char *path, const struct buf *text)

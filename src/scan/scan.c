@@ -332,9 +332,8 @@ static int copy_known(struct scan *s, struct buf *out)
 				continue;
 			if (out->n + sizeof(head) + head.n > out->most)
 				return 0;
-			r = buf_add(out, &head, sizeof(head));
-			if (r == 0)
-				r = buf_add(out, keys, head.n);
+			buf_add(out, &head, sizeof(head));
+			r = buf_add(out, keys, head.n);
 		}
 	return r;
 }

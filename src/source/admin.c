@@ -297,12 +297,12 @@ bool admin_has(const struct admin_index *ix, const char *path)
 int admin_dump(const struct admin_index *ix, struct buf *out)
 {
 	uint64_t n = ix->n;
-	int r = buf_add(out, &n, sizeof(n));
 
-	for (size_t i = 0; r == 0 && i < ix->room; i++)
+	buf_add(out, &n, sizeof(n));
+	for (size_t i = 0; i < ix->room; i++)
 		if (ix->slots[i])
-			r = buf_add(out, &ix->slots[i], sizeof(ix->slots[i]));
-	return r == 0 && ix->names.n ? buf_add(out, ix->names.p, ix->names.n) : r;
+			buf_add(out, &ix->slots[i], sizeof(ix->slots[i]));
+	return buf_add(out, ix->names.p, ix->names.n);
 }
 
 static int load(struct admin_index *ix, const char *p, size_t n)

@@ -149,8 +149,7 @@ int bucket_key_write(const struct key *k, const struct blob_facts *f, const char
 
 	*out = BUF_UP_TO(BUCKET_KEY_MOST);
 	r = label_add(out, k, f, size);
-	if (r == 0)
-		r = buf_addf(out, "b1\t%.64s\n", sha256);
+	buf_addf(out, "b1\t%.64s\n", sha256);
 	return r == 0 ? label_add_worth(out, &f->worth) : r;
 }
 

@@ -79,11 +79,8 @@ static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 
 	if (!l->prefix[0] || ends_in_prefix(base, l->prefix))
 		return prefix == 0 ? 0 : -ENOENT;
-	if (prefix == 0) {
-		int r = buf_adds(out, l->prefix);
-
-		return r == 0 ? buf_adds(out, "/") : r;
-	}
+	if (prefix == 0)
+		return buf_addf(out, "%s/", l->prefix);
 	return l->flags & LAYOUT_FIXED_PREFIX ? -ENOENT : 0;
 }
 

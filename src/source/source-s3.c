@@ -178,8 +178,7 @@ static int s3_plan(const struct source *s, const struct source_facts *facts, con
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), url = BUF_UP_TO(8192);
 	int r = plan_path(s, facts, a, nth, &path, out);
 
-	if (r == 0)
-		r = buf_addf(&url, "%s/", s->o.url);
+	buf_addf(&url, "%s/", s->o.url);
 	/* The signature covers the path as sent, so send it in the encoding that the signature requires. */
 	if (r == 0)
 		r = url_add_strict(&url, buf_text(&path));

@@ -19,14 +19,19 @@ static bool unreserved(char c)
 	return plain(c) && !strchr("!$&'()*,;=:@", c);
 }
 
+static bool in_value(char c)
+{
+	return unreserved(c) && c != '/';
+}
+
 static int add_encoded(struct buf *out, const char *path, bool (*as_it_is)(char c))
 {
-	int r = 0;
-
-	for (; *path && r == 0; path++)
-		r = as_it_is(*path) ? buf_add(out, path, 1)
-				    : buf_addf(out, "%%%02X", (unsigned char)*path);
-	return r;
+	for (; *path && out->r == 0; path++)
+		if (as_it_is(*path))
+			buf_add(out, path, 1);
+		else
+			buf_addf(out, "%%%02X", (unsigned char)*path);
+	return out->r;
 }
 
 int url_add_path(struct buf *out, const char *path)
@@ -37,6 +42,11 @@ int url_add_path(struct buf *out, const char *path)
 int url_add_strict(struct buf *out, const char *path)
 {
 	return add_encoded(out, path, unreserved);
+}
+
+int url_add_value(struct buf *out, const char *text)
+{
+	return add_encoded(out, text, in_value);
 }
 
 int url_join(struct buf *out, const char *base, const char *path)
@@ -110,7 +120,6 @@ int url_for_message(const char *word, struct buf *out)
 int url_without_credentials(const char *url, struct buf *out)
 {
 	const char *host = strstr(url, "://"), *end, *at = NULL;
-	int r;
 
 	if (!host)
 		return buf_adds(out, url);
@@ -119,7 +128,7 @@ int url_without_credentials(const char *url, struct buf *out)
 	for (const char *p = host; p < end; p++)
 		if (*p == '@')
 			at = p;
-	r = buf_add(out, url, (size_t)(host - url));
+	buf_add(out, url, (size_t)(host - url));
 	host = at ? at + 1 : host;
-	return r == 0 ? buf_add(out, host, strcspn(host, "?#")) : r;
+	return buf_add(out, host, strcspn(host, "?#"));
 }

@@ -179,40 +179,38 @@ static int by_address(const void *a, const void *b)
 
 static int put_threads(const struct unwinding *w, struct buf *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < w->state.n_threads; i++) {
+	for (size_t i = 0; i < w->state.n_threads; i++) {
 		const struct dump_thread *t = &w->state.thread[i];
 		struct unwinder_thread to = {.pc = t->pc, .n = t->n};
 
 		_Static_assert(sizeof(to.reg) == sizeof(t->reg), "as many registers");
 		memcpy(to.reg, t->reg, sizeof(to.reg));
-		r = buf_add(out, &to, sizeof(to));
+		buf_add(out, &to, sizeof(to));
 	}
-	return r;
+	return out->r;
 }
 
 static int put_task(const struct unwinding *w, struct buf *out)
 {
 	struct unwinder_head h = {w->state.machine, w->state.is64, (uint32_t)w->s->n_modules,
 		(uint32_t)w->state.n_parts, (uint32_t)w->state.n_threads, 0};
-	int r = buf_add(out, &h, sizeof(h));
 
-	for (size_t i = 0; r == 0 && i < w->s->n_modules; i++) {
+	buf_add(out, &h, sizeof(h));
+	for (size_t i = 0; i < w->s->n_modules; i++) {
 		const struct stack_module *m = &w->s->module[i];
 		struct unwinder_module to = {m->base, m->end, i == w->vdso};
 
-		r = buf_add(out, &to, sizeof(to));
+		buf_add(out, &to, sizeof(to));
 	}
 	if (w->state.n_parts)
 		qsort(w->state.part, w->state.n_parts, sizeof(*w->state.part), by_address);
-	for (size_t i = 0; r == 0 && i < w->state.n_parts; i++) {
+	for (size_t i = 0; i < w->state.n_parts; i++) {
 		const struct dump_part *p = &w->state.part[i];
 		struct unwinder_part to = {p->address, p->offset, p->size};
 
-		r = buf_add(out, &to, sizeof(to));
+		buf_add(out, &to, sizeof(to));
 	}
-	return r == 0 ? put_threads(w, out) : r;
+	return put_threads(w, out);
 }
 
 /* ---- the frames --------------------------------------------------------------------- */

@@ -183,16 +183,12 @@ static void put_frame_v4(struct writing *w, struct wanted *module, const struct 
 	struct answer a;
 	char room[HEX_ROOM];
 	bool named;
-	int r;
 
 	look_up(w, module, f, &a);
 	look_up_method(w, module, f, &a);
 	named = f->method ? a.function && a.function[0] : a.found;
-	r = named ? buf_adds(&text, name_of(w, a.function)) : buf_adds(&text, offset_of(w, f, room));
-	if (r == 0)
-		r = buf_addf(&text, " (in %s)", module_name(a.module));
-	if (w->r == 0)
-		w->r = r < 0 ? r : jtext_add(w->out, buf_text(&text));
+	buf_addf(&text, "%s (in %s)", named ? name_of(w, a.function) : offset_of(w, f, room), module_name(a.module));
+	reply_quoted(w, &text);
 }
 
 /* Makes a list of frames for each module, in the order of the request. */
@@ -227,23 +223,23 @@ static void sort_frames(struct writing *w, uint32_t *first)
 /* Looks at the clock after every 64th frame. */
 static void check_time(struct writing *w)
 {
-	if (w->until && w->frames % 64 == 0 && w->r == 0 && clock_own() > w->until)
-		w->r = -EAGAIN;
+	if (w->until && w->frames % 64 == 0 && w->out->r == 0 && clock_own() > w->until)
+		w->out->r = -EAGAIN;
 }
 
 /* Writes the frames of all stacks into w->parts, and their positions into w->part. Works module by module, so that
- * only one of many large files is in memory at a time. An error goes into w->r. `first` has room for one more entry
- * than the request has modules. */
+ * only one of many large files is in memory at a time. An error goes into w->parts.r. `first` has room for one more
+ * entry than the request has modules. */
 static void frames_write(struct writing *w, struct symb *s, const struct symb_api *api, uint32_t *first)
 {
 	struct buf *out = w->out;
 
 	sort_frames(w, first);
 	w->out = &w->parts;
-	for (size_t m = 0; w->r == 0 && m <= w->q->n_wanted; m++) {
+	for (size_t m = 0; w->out->r == 0 && m <= w->q->n_wanted; m++) {
 		struct wanted *module = m < w->q->n_wanted ? &w->q->wanted[m] : NULL;
 
-		for (uint32_t i = first[m]; w->r == 0 && i != NO_PART; i = w->part[i].next) {
+		for (uint32_t i = first[m]; w->out->r == 0 && i != NO_PART; i = w->part[i].next) {
 			struct part *p = &w->part[i];
 
 			p->at = w->parts.n;
@@ -261,6 +257,7 @@ static void frames_write(struct writing *w, struct symb *s, const struct symb_ap
 			loaded_rest(s, module->names);
 	}
 	w->out = out;
+	out->r = w->parts.r;
 }
 
 #define FRAME_BYTES ((size_t)192) /* what a frame takes in most answers */
@@ -271,11 +268,11 @@ static void frames_write(struct writing *w, struct symb *s, const struct symb_ap
 static void put_stacks(struct writing *w, const struct asked_job *job)
 {
 	reply_put(w, "[");
-	for (size_t i = 0; w->r == 0 && i < job->n_stacks; i++) {
+	for (size_t i = 0; w->out->r == 0 && i < job->n_stacks; i++) {
 		const struct asked_stack *s = &w->q->stacks[job->stacks + i];
 
 		reply_put(w, i ? ", [" : "[");
-		for (size_t f = 0; w->r == 0 && f < s->n; f++) {
+		for (size_t f = 0; w->out->r == 0 && f < s->n; f++) {
 			const struct part *p = &w->part[s->first + f];
 			size_t at = p->at, n = p->n;
 
@@ -284,8 +281,7 @@ static void put_stacks(struct writing *w, const struct asked_job *job)
 			/* Frames of one module lie one behind the other, and are copied at once. */
 			for (; f + 1 < s->n && p[1].at == at + n + strlen(PART_BETWEEN); f++, p++)
 				n += strlen(PART_BETWEEN) + p[1].n;
-			if (w->r == 0)
-				w->r = buf_add(w->out, buf_text(&w->parts) + at, n);
+			buf_add(w->out, buf_text(&w->parts) + at, n);
 		}
 		reply_put(w, "]");
 	}
@@ -342,7 +338,7 @@ static void put_known(struct writing *w, const struct asked_job *job)
 static void put_v5(struct writing *w, double took)
 {
 	reply_put(w, "{\"results\": [");
-	for (size_t i = 0; w->r == 0 && i < w->q->n_jobs; i++) {
+	for (size_t i = 0; w->out->r == 0 && i < w->q->n_jobs; i++) {
 		const struct asked_job *job = &w->q->jobs[i];
 
 		reply_put(w, i ? ", {\"stacks\": " : "{\"stacks\": ");
@@ -387,21 +383,21 @@ int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
 	w->name = BUF_UP_TO(SYMB_REPLY_MOST);
 	w->until = most ? clock_own() + most : 0;
 	w->frames = w->named = 0;
-	w->r = buf_reserve(&w->parts, MIN(q->n_frames * FRAME_BYTES, RESERVE_MOST));
+	buf_reserve(&w->parts, MIN(q->n_frames * FRAME_BYTES, RESERVE_MOST));
 	frames_write(w, s, api, first);
-	if (w->r == 0) /* most of the answer is frames, and ", " between them */
-		w->r = buf_reserve(out, MIN(w->parts.n + q->n_frames * 2, SYMB_REPLY_MOST / 2));
+	/* Most of the answer is frames, and ", " between them. */
+	buf_reserve(out, MIN(w->parts.n + q->n_frames * 2, SYMB_REPLY_MOST / 2));
 	if (api->jobs)
 		put_v5(w, took);
 	else
 		put_v4(w);
 	buf_release(&w->parts);
 	buf_release(&w->name);
-	if (w->r == -EAGAIN)
-		return w->r;
+	if (out->r == -EAGAIN)
+		return out->r;
 	atomic_fetch_add(&s->counts[COUNT_FRAMES], w->frames);
 	atomic_fetch_add(&s->counts[COUNT_NAMED], w->named);
-	return w->r;
+	return out->r;
 }
 
 int reply_error(const char *title, struct buf *out)

@@ -6,12 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void reply_bytes(struct writing *w, const char *p, size_t n)
-{
-	if (w->r == 0)
-		w->r = buf_add(w->out, p, n);
-}
-
 /* Writes the digits from the end of `room` on. Returns the start of the text. */
 static char *hex_back(bool minus, uint64_t v, char *end)
 {
@@ -40,7 +34,7 @@ void reply_hex(struct writing *w, bool minus, uint64_t v)
 	room[HEX_ROOM - 1] = '"';
 	at = hex_back(minus, v, room + HEX_ROOM - 1);
 	*--at = '"';
-	reply_bytes(w, at, (size_t)(room + HEX_ROOM - at));
+	buf_add(w->out, at, (size_t)(room + HEX_ROOM - at));
 }
 
 void reply_number(struct writing *w, uint32_t v)
@@ -50,13 +44,19 @@ void reply_number(struct writing *w, uint32_t v)
 	do
 		*--at = (char)('0' + v % 10);
 	while (v /= 10);
-	reply_bytes(w, at, (size_t)(room + sizeof(room) - at));
+	buf_add(w->out, at, (size_t)(room + sizeof(room) - at));
 }
 
 void reply_string(struct writing *w, const char *text)
 {
-	if (w->r == 0)
-		w->r = jtext_add(w->out, text);
+	jtext_add(w->out, text);
+}
+
+void reply_quoted(struct writing *w, const struct buf *text)
+{
+	if (w->out->r == 0)
+		w->out->r = text->r;
+	jtext_add(w->out, buf_text(text));
 }
 
 void reply_putf(struct writing *w, const char *fmt, ...)
@@ -73,8 +73,7 @@ void reply_putf(struct writing *w, const char *fmt, ...)
 void reply_key(struct writing *w, const struct wanted *m)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
-	int r = buf_addf(&text, "%s/%s", m->name, m->id);
 
-	if (w->r == 0)
-		w->r = r < 0 ? r : jtext_add(w->out, buf_text(&text));
+	buf_addf(&text, "%s/%s", m->name, m->id);
+	reply_quoted(w, &text);
 }

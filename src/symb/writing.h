@@ -21,25 +21,23 @@ struct part {
 struct writing {
 	struct request *q;
 	const struct symb_flags *flags;
-	struct buf *out, parts;
+	struct buf *out, parts; /* out->r: the first error, also -EAGAIN; later calls do nothing */
 	struct buf name; /* a demangled function name */
 	struct part *part; /* one for each frame of the request, in the same order */
-	int r; /* the first error, after which calls do nothing; 0: no error */
 	uint64_t frames, named;
 	uint64_t until; /* clock_own() after which the look-ups end with -EAGAIN; 0: never */
 	struct gsym_hit hit, method;
 	char path[PATH_MOST];
 };
 
-/* Each adds to w->out, unless w->r says that an error came before. */
-void reply_bytes(struct writing *w, const char *p, size_t n);
+/* Each adds to w->out. */
 static inline void reply_put(struct writing *w, const char *text)
 {
 	struct buf *b = w->out;
 	size_t n = strlen(text);
 
-	if (w->r < 0 || !buf_fits(b, n)) {
-		reply_bytes(w, text, n);
+	if (!buf_fits(b, n)) {
+		buf_add(b, text, n);
 		return;
 	}
 	memcpy(b->p + b->n, text, n); /* n is a constant for most callers */
@@ -49,6 +47,7 @@ static inline void reply_put(struct writing *w, const char *text)
 void reply_hex(struct writing *w, bool minus, uint64_t v); /* "-0x1f" in quotes */
 void reply_number(struct writing *w, uint32_t v);
 void reply_string(struct writing *w, const char *text); /* in quotes */
+void reply_quoted(struct writing *w, const struct buf *text); /* the same; takes over the error of `text` */
 void reply_putf(struct writing *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void reply_key(struct writing *w, const struct wanted *m); /* "FILE/ID" of a module */
 

@@ -105,18 +105,19 @@ int filed_write(const char *dir, const struct sha1 *sha1, const struct filed *f)
 	char name[SHA1_TEXT], key[KEY_TEXT];
 	_cleanup_close_ int fd = open_dir(dir, sha1, true, name);
 	_cleanup_buf_ struct buf text = BUF_UP_TO(FILED_MOST);
-	int r = fd < 0 ? fd : buf_addf(&text, "size %llu\nstored %lld\n", (unsigned long long)f->dif.size,
-		(long long)f->dif.stored);
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(texts); i++) {
+	if (fd < 0)
+		return fd;
+	buf_addf(&text, "size %llu\nstored %lld\n", (unsigned long long)f->dif.size, (long long)f->dif.stored);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		const char *value = (const char *)f + texts[i].offset;
 
 		if (*value && !strchr(value, '\n'))
-			r = buf_addf(&text, "%s %s\n", texts[i].name, value);
+			buf_addf(&text, "%s %s\n", texts[i].name, value);
 	}
-	for (unsigned i = 0; r == 0 && i < f->n; i++)
-		r = buf_addf(&text, "key %s %s\n", f->sha256[i], key_text(&f->keys[i], key));
-	return r < 0 ? r : path_write_synced(fd, name, text.p, text.n, 0600);
+	for (unsigned i = 0; i < f->n; i++)
+		buf_addf(&text, "key %s %s\n", f->sha256[i], key_text(&f->keys[i], key));
+	return text.r < 0 ? text.r : path_write_synced(fd, name, text.p, text.n, 0600);
 }
 
 void filed_remove(const char *dir, const struct sha1 *sha1)

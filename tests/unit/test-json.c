@@ -15,7 +15,7 @@ static struct json j;
 
 static void is(const char *expected)
 {
-	ck_assert_int_eq(j.error, 0);
+	ck_assert_int_eq(j.text.r, 0);
 	ck_assert_str_eq(buf_text(&j.text), expected);
 	json_release(&j);
 }
@@ -74,9 +74,9 @@ START_TEST(too_deep_is_an_error)
 	json_init(&j, true);
 	for (unsigned i = 0; i < JSON_DEPTH; i++)
 		json_begin_array(&j, NULL);
-	ck_assert_int_eq(j.error, 0);
+	ck_assert_int_eq(j.text.r, 0);
 	json_begin_array(&j, NULL);
-	ck_assert_int_eq(j.error, -EFBIG);
+	ck_assert_int_eq(j.text.r, -EFBIG);
 	for (unsigned i = 0; i < JSON_DEPTH + 2; i++)
 		json_end(&j);
 	ck_assert_int_eq(json_print(&j), 4);
@@ -88,7 +88,7 @@ START_TEST(a_new_document_in_the_same_memory)
 {
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
-	j.error = -ENOMEM;
+	j.text.r = -ENOMEM;
 	json_clear(&j);
 	json_number(&j, NULL, 1);
 	is("1");
@@ -172,7 +172,7 @@ START_TEST(json_c_reads_the_same)
 
 		json_init(&j, i % 2);
 		expected = random_list(NULL, 0, draw(2));
-		ck_assert_int_eq(j.error, 0);
+		ck_assert_int_eq(j.text.r, 0);
 		got = json_tokener_parse(buf_text(&j.text));
 		ck_assert_msg(json_object_equal(expected, got), "%s\nis not\n%s", buf_text(&j.text),
 			json_object_to_json_string(expected));

@@ -127,6 +127,26 @@ static void download_begin(struct download *one)
 	blob_unref(now.blob);
 }
 
+/* The name of the file that has this key. NULL: it has none. */
+static const char *name_of(void *ctx, const char *key)
+{
+	const struct downloads *d = ctx;
+	char canon[KEY_TEXT];
+	struct key k;
+
+	for (unsigned i = d->told; i < d->begun; i++)
+		for (unsigned j = 0; j < d->list[i]->n; j++) {
+			const struct module *m = &d->list[i]->cands[j].m;
+
+			if (key_of(&k, &d->list[i]->cands[j]) < 0)
+				continue;
+			key_canon(&k, canon);
+			if (strcmp(canon, key) == 0)
+				return m->code_file[0] ? m->code_file : m->debug_file[0] ? m->debug_file : NULL;
+		}
+	return NULL;
+}
+
 static void show_progress(struct downloads *d)
 {
 	char total[80] = "";
@@ -135,6 +155,8 @@ static void show_progress(struct downloads *d)
 	if (d->total)
 		snprintf(total, sizeof(total), "%u of %u files, %.1f MB", d->over, d->n, (double)d->bytes / 1e6);
 	pthread_mutex_unlock(&d->lock);
+	d->progress.name = name_of;
+	d->progress.ctx = d;
 	progress_draw(&d->progress, d->fetch, total);
 }
 

@@ -82,6 +82,7 @@ void progress_draw(struct progress *p, struct fetch *f, const char *total)
 	progress_erase(p);
 	copy = strdup(buf_text(&lines));
 	for (rest = copy; rest && (line = strsep(&rest, "\n")) && *line;) {
+		const char *name;
 		char *field[FIELDS];
 
 		for (unsigned i = 0; i < FIELDS; i++)
@@ -90,7 +91,8 @@ void progress_draw(struct progress *p, struct fetch *f, const char *total)
 		if (strtoul(field[MS], NULL, 10) < LONG_MS)
 			continue;
 		progress_text(field, text);
-		draw_line(p, field[NAME], text, width);
+		name = p->name ? p->name(p->ctx, field[NAME]) : NULL;
+		draw_line(p, name ? name : field[NAME], text, width);
 	}
 	if (total[0])
 		draw_line(p, "", total, width);

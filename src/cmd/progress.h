@@ -9,6 +9,9 @@ struct fetch;
 
 struct progress {
 	unsigned drawn; /* lines that are on the terminal now */
+	/* A user's name for the download of a key. NULL, or a result of NULL: the key. */
+	const char *(*name)(void *ctx, const char *key);
+	void *ctx; /* of `name` */
 	/* of progress_start() */
 	struct fetch *fetch;
 	pthread_t thread;

@@ -55,6 +55,8 @@ static void *loop_main(void *arg)
 	struct pollfd fds[] = {{.fd = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
 				       .events = POLLIN},
 		{.fd = l->wake, .events = POLLIN}};
+	unsigned n_now, n_before = 0;
+	bool again = false;
 	sigset_t pipe;
 	eventfd_t n;
 
@@ -65,13 +67,18 @@ static void *loop_main(void *arg)
 		MHD_UNSIGNED_LONG_LONG ms;
 		bool late = MHD_get_timeout(l->daemon, &ms) == MHD_YES;
 
-		if (!late || ms)
+		if (!again && (!late || ms))
 			poll(fds, ARRAY_SIZE(fds), late ? (int)MIN(ms, (unsigned)INT_MAX) : -1);
 		if (fds[1].revents)
 			eventfd_read(l->wake, &n);
 		if (atomic_load(&h->leaving) && !l->closed)
 			close_listener(l);
 		MHD_run(l->daemon);
+		/* A daemon with as many connections as it may have accepts no more. It asks epoll for new ones only at
+		 * the beginning of the run after that in which one of them ended. */
+		n_now = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
+		again = n_now < n_before;
+		n_before = n_now;
 	}
 	return NULL;
 }

@@ -74,8 +74,8 @@ static void *loop_main(void *arg)
 		if (atomic_load(&h->leaving) && !l->closed)
 			close_listener(l);
 		MHD_run(l->daemon);
-		/* A daemon with as many connections as it may have accepts no more. It asks epoll for new ones only at
-		 * the beginning of the run after that in which one of them ended. */
+		/* A daemon with as many connections as it may have accepts no more. It asks epoll for new ones
+		 * only at the beginning of the run after that in which one of them ended. */
 		n_now = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
 		again = n_now < n_before;
 		n_before = n_now;

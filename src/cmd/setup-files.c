@@ -17,82 +17,70 @@
 #define BEGIN "# symfs setup: begin; `symfs setup --undo` removes these lines\n"
 #define END "# symfs setup: end\n"
 
-/* ---- the texts ----------------------------------------------------------------------- */
-
-static void text_of_variable(const struct setup *s, const char *old, struct buf *out)
-{
-	(void)old;
-	buf_addf(out, "DEBUGINFOD_URLS=file://%s/debuginfod\n", s->mount);
-}
-
-static void text_of_shell(const struct setup *s, const char *old, struct buf *out)
-{
-	(void)old;
-	buf_addf(out, "DEBUGINFOD_URLS='file://%s/debuginfod'; export DEBUGINFOD_URLS\n", s->mount);
-}
-
-/* The directory comes before those that the file names already. */
-static void text_of_gdb(const struct setup *s, const char *old, struct buf *out)
-{
-	static const char set[] = "set debug-file-directory ";
-	const char *dirs = "/usr/lib/debug", *line = old;
-
-	while (line && (line = strstr(line, set))) {
-		bool begins = line == old || line[-1] == '\n';
-
-		line += strlen(set);
-		if (begins)
-			dirs = line;
-	}
-	buf_addf(out, "%s%s:%.*s\nset debuginfod enabled on\n", set, s->mount, (int)strcspn(dirs, "\r\n"),
-		dirs);
-}
-
-static void text_of_lldb(const struct setup *s, const char *old, struct buf *out)
-{
-	(void)old;
-	buf_addf(out, "settings append target.debug-file-search-paths %s\n", s->mount);
-}
-
-static void text_of_delve(const struct setup *s, const char *old, struct buf *out)
-{
-	static const char key[] = "\ndebug-info-directories:";
-
-	if (!old || (!strstr(old, key) && strncmp(old, key + 1, strlen(key + 1)) != 0))
-		buf_addf(out, "%s [\"%s/gdb/.build-id\", \"/usr/lib/debug/.build-id\"]\n", key + 1, s->mount);
-}
-
-/* debuginfod's client remembers a file as missing for 10 minutes, also after an error. symfs remembers only misses
- * that a server answered. */
-static void text_of_misses(const struct setup *s, const char *old, struct buf *out)
-{
-	(void)s;
-	(void)old;
-	buf_adds(out, "0\n");
-}
+/* ---- the places ---------------------------------------------------------------------- */
 
 /* WHOLE: the file is symfs's. BLOCK: some lines of the user's file. VALUE: a file with one short line. */
 enum how { WHOLE, BLOCK, VALUE };
 
+static const char *const begins[] = {HEAD, BEGIN, ""}, *const ends[] = {"", END, ""};
+
+#define GDB_SET "set debug-file-directory "
+/* gdb: the directory comes before those that the file names already. */
+#define GDB_TEXT GDB_SET "@:!\nset debuginfod enabled on\n"
+#define VARIABLE_TEXT "DEBUGINFOD_URLS=file://@/debuginfod\n"
+#define SHELL_TEXT "DEBUGINFOD_URLS='file://@/debuginfod'; export DEBUGINFOD_URLS\n"
+#define DELVE_KEY "debug-info-directories:"
+/* debuginfod's client remembers a file as missing for 10 minutes, also after an error. symfs remembers only misses
+ * that a server answered. */
+#define MISSES_TEXT "0\n"
+
 /* The places for a user are below a directory: c config, h home, k cache. Of several, one that exists is taken, else
- * the last. */
+ * the last. In the text, @ is the mount, and ! the directories that a file of gdb names. */
 static const struct place {
 	const char *who;
 	enum how how;
 	const char *paths[3];
-	void (*text)(const struct setup *s, const char *old, struct buf *out);
+	const char *text;
+	const char *unless; /* a line of the user that begins with it excludes the text */
 } user_places[] = {
-	{"programs of the desktop and of systemd", WHOLE, {"c/environment.d/60-symfs.conf"}, text_of_variable},
-	{"login shells", BLOCK, {"h/.bash_profile", "h/.bash_login", "h/.profile"}, text_of_shell},
-	{"gdb", BLOCK, {"c/gdb/gdbinit", "h/.gdbinit"}, text_of_gdb},
-	{"lldb", BLOCK, {"h/.lldbinit"}, text_of_lldb},
-	{"Delve", BLOCK, {"c/dlv/config.yml"}, text_of_delve},
-	{"debuginfod's client", VALUE, {"k/debuginfod_client/cache_miss_s"}, text_of_misses},
+	{"programs of the desktop and of systemd", WHOLE, {"c/environment.d/60-symfs.conf"}, VARIABLE_TEXT, NULL},
+	{"login shells", BLOCK, {"h/.bash_profile", "h/.bash_login", "h/.profile"}, SHELL_TEXT, NULL},
+	{"gdb", BLOCK, {"c/gdb/gdbinit", "h/.gdbinit"}, GDB_TEXT, NULL},
+	{"lldb", BLOCK, {"h/.lldbinit"}, "settings append target.debug-file-search-paths @\n", NULL},
+	{"Delve", BLOCK, {"c/dlv/config.yml"}, DELVE_KEY " [\"@/gdb/.build-id\", \"/usr/lib/debug/.build-id\"]\n",
+		DELVE_KEY},
+	{"debuginfod's client", VALUE, {"k/debuginfod_client/cache_miss_s"}, MISSES_TEXT, NULL},
 }, system_places[] = {
-	{"programs of the desktop and of systemd", WHOLE, {"/etc/environment.d/60-symfs.conf"}, text_of_variable},
-	{"login shells", WHOLE, {"/etc/profile.d/symfs.sh"}, text_of_shell},
-	{"gdb", WHOLE, {"/etc/gdb/gdbinit.d/symfs.gdb"}, text_of_gdb},
+	{"programs of the desktop and of systemd", WHOLE, {"/etc/environment.d/60-symfs.conf"}, VARIABLE_TEXT, NULL},
+	{"login shells", WHOLE, {"/etc/profile.d/symfs.sh"}, SHELL_TEXT, NULL},
+	{"gdb", WHOLE, {"/etc/gdb/gdbinit.d/symfs.gdb"}, GDB_TEXT, NULL},
 };
+
+/* What follows `begin` in the last line that begins with it. NULL: there is none. */
+static const char *last_line(const char *text, const char *begin)
+{
+	const char *found = NULL;
+
+	for (const char *at = text; (at = strstr(at, begin)); at += strlen(begin))
+		if (at == text || at[-1] == '\n')
+			found = at + strlen(begin);
+	return found;
+}
+
+/* The text is made for what the user wrote, `rest`. */
+static void make_text(const struct setup *s, const struct place *p, const char *rest, struct buf *out)
+{
+	const char *dirs = last_line(rest, GDB_SET);
+
+	dirs = dirs ? dirs : "/usr/lib/debug";
+	for (const char *c = p->text; *c; c++)
+		if (*c == '!')
+			buf_add(out, dirs, strcspn(dirs, "\r\n"));
+		else if (*c == '@')
+			buf_adds(out, s->mount);
+		else
+			buf_add(out, c, 1);
+}
 
 /* The place's path, or that of the file which a link there leads to; free() it. NULL: out of memory. */
 static char *path_of(const struct setup *s, const struct place *p)
@@ -125,22 +113,6 @@ static void sum_of(const char *text, char out[static 65])
 	hex_print(sum, sizeof(sum), out);
 }
 
-void setup_add_record(struct setup *s, const char *kind, const char *sum, const char *path)
-{
-	buf_addf(&s->written, "%s\t%s\t%s\n", kind, sum, path);
-}
-
-void setup_record_file(struct setup *s, const char *path)
-{
-	_cleanup_free_ char *text = NULL;
-	char sum[65];
-
-	if (path_read(AT_FDCWD, path, FILE_MOST, &text, NULL) < 0)
-		return;
-	sum_of(text, sum);
-	setup_add_record(s, "file", sum, path);
-}
-
 /* The beginning of the record's line for a path. NULL: there is none. */
 static char *find_record(const struct setup *s, const char *path)
 {
@@ -165,15 +137,27 @@ static bool has_sum(const char *line, const char *text)
 	return tab && strncmp(tab + 1, sum, 64) == 0;
 }
 
-static void drop_record(struct setup *s, const char *path)
+void setup_add_record(struct setup *s, const char *kind, const char *sum, const char *path)
 {
 	char *line = find_record(s, path), *end = line ? strchrnul(line, '\n') : NULL;
 
-	if (!line)
+	if (line) {
+		end += *end == '\n';
+		memmove(line, end, strlen(end) + 1);
+		s->written.n -= (size_t)(end - line);
+	}
+	buf_addf(&s->written, "%s\t%s\t%s\n", kind, sum, path);
+}
+
+void setup_record_file(struct setup *s, const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	char sum[65];
+
+	if (path_read(AT_FDCWD, path, FILE_MOST, &text, NULL) < 0)
 		return;
-	end += *end == '\n';
-	memmove(line, end, strlen(end) + 1);
-	s->written.n -= (size_t)(end - line);
+	sum_of(text, sum);
+	setup_add_record(s, "file", sum, path);
 }
 
 int setup_read_record(struct setup *s)
@@ -257,109 +241,73 @@ static int put(struct setup *s, const char *path, const char *who, const char *c
 	return r;
 }
 
-/* The lines of the block in a text: `*n` bytes. NULL: there are none. */
-static char *find_block(char *text, size_t *n)
+/* The part of a file that is symfs's: the whole file, or the lines of the block. NULL: there is none. */
+static char *own_part(char *text, bool block, size_t *n)
 {
-	char *begin = text ? strstr(text, BEGIN) : NULL, *end = begin ? strstr(begin, END) : NULL;
+	char *begin = text && block ? strstr(text, BEGIN) : text, *end = begin && block ? strstr(begin, END) : NULL;
 
-	if (end)
-		*n = (size_t)(end - begin) + strlen(END);
-	return end ? begin : NULL;
+	*n = end ? (size_t)(end - begin) + strlen(END) : begin ? strlen(begin) : 0;
+	return block && !end ? NULL : begin;
 }
 
-static void write_block(struct setup *s, const struct place *p, const char *path, char *old, const char *text)
+/* Why a file stays as it is. `had`: the part that is symfs's. NULL: it can be written. */
+static const char *why_kept(const struct place *p, const char *line, const char *had, const char *before)
 {
-	_cleanup_buf_ struct buf block = BUF_UP_TO(FILE_MOST), all = BUF_UP_TO(2 * FILE_MOST);
-	size_t n = 0;
-	char *have = find_block(old, &n), sum[65];
-	const char *line = find_record(s, path);
-	bool first = !old || (line && strncmp(line, "new", 3) == 0);
-
-	buf_addf(&block, "%s%s%s", BEGIN, text, END);
-	if (have && n == block.n && memcmp(have, block.p, n) == 0) {
-		printf("there    %s (%s)\n", path, p->who);
-		return;
-	}
-	if (have) {
-		_cleanup_free_ char *was = strndup(have, n);
-
-		if (!was || !has_sum(line, was)) {
-			kept(path, p->who, "the lines of symfs setup were changed", text);
-			return;
-		}
-	}
-	buf_add(&all, old ? old : "", old ? (size_t)(have ? have - old : (ptrdiff_t)strlen(old)) : 0);
-	if (all.n && all.p[all.n - 1] != '\n') {
-		kept(path, p->who, "the last line has no end", text);
-		return;
-	}
-	buf_add(&all, block.p, block.n);
-	buf_adds(&all, have ? have + n : "");
-	if (put(s, path, p->who, buf_text(&all)) < 0)
-		return;
-	drop_record(s, path);
-	sum_of(block.p, sum);
-	setup_add_record(s, first ? "new block" : "block", sum, path);
-}
-
-static void write_file(struct setup *s, const struct place *p, const char *path, const char *old, const char *text)
-{
-	_cleanup_buf_ struct buf all = BUF_UP_TO(FILE_MOST);
-	_cleanup_free_ char *was = old ? strndup(old, strcspn(old, "\t\r\n")) : NULL;
-	const char *line = find_record(s, path);
-	char sum[65];
-
-	buf_addf(&all, "%s%s", p->how == VALUE ? "" : HEAD, text);
-	if (old && strcmp(old, buf_text(&all)) == 0) {
-		printf("there    %s (%s)\n", path, p->who);
-		return;
-	}
-	if (old && p->how == WHOLE && !has_sum(line, old)) {
-		kept(path, p->who, line ? "it was changed since" : "it is not from symfs setup", text);
-		return;
-	}
-	if (p->how == VALUE && (line || (old && strlen(old) > strlen(was) + 1))) {
-		kept(path, p->who, line ? "it was changed since" : "it has more than one line", text);
-		return;
-	}
-	if (put(s, path, p->who, buf_text(&all)) < 0)
-		return;
-	drop_record(s, path);
-	sum_of(buf_text(&all), sum);
-	if (p->how == WHOLE)
-		setup_add_record(s, "file", sum, path);
-	else
-		setup_add_record(s, old && strchr(old, '\n') ? "value line" : "value", was ? was : "", path);
+	if (p->how == VALUE)
+		return line ? "it was changed since" : had && strcspn(had, "\t\r\n") + 1 < strlen(had)
+			? "it has more than one line" : NULL;
+	if (had && !has_sum(line, had))
+		return p->how == BLOCK ? "the lines of symfs setup were changed"
+			: line ? "it was changed since" : "it is not from symfs setup";
+	return *before && before[strlen(before) - 1] != '\n' ? "the last line has no end" : NULL;
 }
 
 static void write_place(struct setup *s, const struct place *p)
 {
-	_cleanup_buf_ struct buf text = BUF_UP_TO(FILE_MOST);
-	_cleanup_free_ char *path = path_of(s, p), *old = NULL;
+	_cleanup_buf_ struct buf rest = BUF_UP_TO(FILE_MOST), text = BUF_UP_TO(FILE_MOST);
+	_cleanup_buf_ struct buf own = BUF_UP_TO(FILE_MOST), all = BUF_UP_TO(2 * FILE_MOST);
+	_cleanup_free_ char *path = path_of(s, p), *old = NULL, *had = NULL;
 	int r = path ? path_read(AT_FDCWD, path, FILE_MOST, &old, NULL) : -ENOMEM;
-	size_t n = 0;
-	char *have;
+	const char *line, *why, *tail, *kind;
+	char *have, sum[65];
+	size_t n;
 
+	have = own_part(old, p->how == BLOCK, &n);
+	had = have ? strndup(have, n) : NULL;
+	if (have && !had)
+		r = -ENOMEM;
 	if (r < 0 && r != -ENOENT) {
 		fail_at(s, path ? path : p->who, r);
 		return;
 	}
-	/* The text is made for what the user wrote. */
-	have = find_block(old, &n);
-	if (have) {
-		_cleanup_free_ char *rest = NULL;
-
-		if (asprintf(&rest, "%.*s%s", (int)(have - old), old, have + n) >= 0)
-			p->text(s, rest, &text);
-	} else {
-		p->text(s, p->how == WHOLE ? NULL : old, &text);
-	}
-	if (!text.n)
+	tail = have ? have + n : "";
+	buf_add(&all, old, (size_t)(have ? have - old : old ? (ptrdiff_t)strlen(old) : 0));
+	buf_addf(&rest, "%s%s", buf_text(&all), tail);
+	if (p->unless && last_line(buf_text(&rest), p->unless)) {
 		kept(path, p->who, "it names directories already", NULL);
-	else if (p->how == BLOCK)
-		write_block(s, p, path, old, text.p);
-	else
-		write_file(s, p, path, old, text.p);
+		return;
+	}
+	make_text(s, p, buf_text(&rest), &text);
+	buf_addf(&own, "%s%s%s", begins[p->how], buf_text(&text), ends[p->how]);
+	if (had && strcmp(had, buf_text(&own)) == 0) {
+		printf("there    %s (%s)\n", path, p->who);
+		return;
+	}
+	line = find_record(s, path);
+	why = why_kept(p, line, had, buf_text(&all));
+	if (why) {
+		kept(path, p->who, why, buf_text(&text));
+		return;
+	}
+	buf_addf(&all, "%s%s", buf_text(&own), tail);
+	kind = p->how == WHOLE ? "file" : p->how == VALUE ? had && strchr(had, '\n') ? "value line" : "value"
+		: !old || (line && *line == 'n') ? "new block" : "block";
+	if (put(s, path, p->who, buf_text(&all)) < 0)
+		return;
+	sum_of(buf_text(&own), sum);
+	if (had && p->how == VALUE)
+		had[strcspn(had, "\t\r\n")] = '\0';
+	setup_add_record(s, kind, p->how != VALUE ? sum : had ? had : "", path);
 }
 
 void setup_write_files(struct setup *s)
@@ -376,54 +324,38 @@ void setup_write_files(struct setup *s)
 
 /* ---- undo ---------------------------------------------------------------------------- */
 
-static int take_file(struct setup *s, const char *path)
-{
-	printf("%s %s\n", s->dry ? "to remove" : "removed ", path);
-	return s->dry || unlink(path) == 0 ? 0 : -errno;
-}
-
-static int undo_block(struct setup *s, const char *path, char *old, const char *line)
-{
-	size_t n = 0;
-	char *have = find_block(old, &n);
-	_cleanup_free_ char *block = have ? strndup(have, n) : NULL;
-	bool whole = strncmp(line, "new", 3) == 0;
-
-	if (!block || !has_sum(line, block)) {
-		kept(path, "", have ? "the lines of symfs setup were changed" : "the lines of symfs setup are gone",
-			NULL);
-		return 0;
-	}
-	memmove(have, have + n, strlen(have + n) + 1);
-	if (whole && !old[0])
-		return take_file(s, path);
-	return put(s, path, "as it was", old);
-}
-
 /* Takes back one line of the record, "KIND\tSUM\tPATH". */
 static int undo_line(struct setup *s, const char *line, const char *text, const char *path)
 {
-	_cleanup_free_ char *old = NULL, *was = NULL;
+	_cleanup_free_ char *old = NULL, *had = NULL;
+	_cleanup_buf_ struct buf rest = BUF_UP_TO(FILE_MOST);
+	bool block = *line == 'b' || *line == 'n', value = *line == 'v';
+	char *have;
+	size_t n;
 	int r;
 
-	if (strncmp(line, "directory", 9) == 0)
+	if (*line == 'd')
 		return s->dry || rmdir(path) == 0 || errno == ENOTEMPTY || errno == ENOENT ? 0 : -errno;
 	r = path_read(AT_FDCWD, path, FILE_MOST, &old, NULL);
-	if (r == -ENOENT)
-		return 0;
 	if (r < 0)
-		return r;
-	if (strstr(line, "block\t"))
-		return undo_block(s, path, old, line);
-	if (strncmp(line, "value", 5) != 0 ? !has_sum(line, old) : strcmp(old, "0\n") != 0) {
-		kept(path, "", "it was changed since", NULL);
+		return r == -ENOENT ? 0 : r;
+	have = own_part(old, block, &n);
+	had = strndup(have ? have : "", n);
+	if (!had)
+		return -ENOMEM;
+	if (value ? strcmp(old, MISSES_TEXT) != 0 : !has_sum(line, had)) {
+		kept(path, "", !block ? "it was changed since" : have ? "the lines of symfs setup were changed"
+			: "the lines of symfs setup are gone", NULL);
 		return 0;
 	}
-	if (strncmp(line, "value", 5) != 0 || !*text)
-		return take_file(s, path);
-	if (asprintf(&was, "%s%s", text, line[5] == ' ' ? "\n" : "") < 0)
-		return -ENOMEM;
-	return put(s, path, "as it was", was);
+	if (block)
+		buf_addf(&rest, "%.*s%s", (int)(have - old), old, have + n);
+	else if (value && *text)
+		buf_addf(&rest, "%s%s", text, line[5] == ' ' ? "\n" : "");
+	if (rest.n || *line == 'b')
+		return put(s, path, "as it was", buf_text(&rest));
+	printf("%s %s\n", s->dry ? "to remove" : "removed ", path);
+	return s->dry || unlink(path) == 0 ? 0 : -errno;
 }
 
 void setup_undo_files(struct setup *s)

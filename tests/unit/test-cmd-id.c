@@ -73,7 +73,7 @@ START_TEST(exit_codes)
 	ck_assert_int_eq(run(NULL, NULL, NULL), EXIT_USAGE);
 	ck_assert_int_eq(run("--no-such-option", "/proc/self/exe", NULL), EXIT_USAGE);
 	ck_assert_int_eq(run("--help", NULL, NULL), EXIT_DONE);
-	ck_assert_ptr_nonnull(strstr(said, "usage: symfs id [--json] FILE"));
+	ck_assert_ptr_nonnull(strstr(said, "usage: symfs id [--json] [--pdb] FILE"));
 	ck_assert_int_eq(run("--", "--json", NULL), EXIT_LOCAL);
 }
 END_TEST

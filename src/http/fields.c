@@ -100,7 +100,7 @@ bool field_accepts_gzip(const char *value)
 
 /* ---- validators --------------------------------------------------------------------- */
 
-bool field_has_tag(const char *list, const char *tag)
+bool field_has_tag(const char *list, const char *tag, bool weak)
 {
 	size_t want = strlen(tag);
 
@@ -110,7 +110,7 @@ bool field_has_tag(const char *list, const char *tag)
 		list += strspn(list, " \t,");
 		if (*list == '*')
 			return true;
-		if (strncmp(list, "W/", 2) == 0)
+		if (weak && strncmp(list, "W/", 2) == 0)
 			list += 2;
 		n = strcspn(list, ",");
 		if (n >= want && strncmp(list, tag, want) == 0 &&

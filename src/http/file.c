@@ -71,12 +71,19 @@ static void describe_blob(struct blob *b, struct representation *out)
  * download. The stored file has the same bytes, so the client gets the same tag again. */
 static void keep_part_tag(struct exchange *x, uint64_t was, struct representation *out)
 {
-	const char *range = exchange_header(x, "If-Range"), *tags = exchange_header(x, "If-None-Match");
+	const char *range = exchange_header(x, "If-Range");
 	char tag[TAG_TEXT];
 
 	tag_part(was, tag);
-	if (was && ((range && strcmp(range, tag) == 0) || (tags && field_has_tag(tags, tag))))
+	if (was && ((range && strcmp(range, tag) == 0) || field_has_tag(exchange_header(x, "If-Match"), tag, false) ||
+			   field_has_tag(exchange_header(x, "If-None-Match"), tag, true)))
 		memcpy(out->tag, tag, sizeof(tag));
+}
+
+/* Only GET has ranges (RFC 9110, 14.2). */
+static const char *range_of(struct exchange *x)
+{
+	return exchange_is_head(x) ? NULL : exchange_header(x, "Range");
 }
 
 static bool is_symfs(struct exchange *x)
@@ -91,7 +98,7 @@ static bool is_symfs(struct exchange *x)
 static bool is_packed(struct exchange *x, const struct answer *a)
 {
 	return filetype_is(a->key.type, TYPE_TEXT) && a->blob && blob_size(a->blob) >= PACK_LEAST &&
-		!exchange_header(x, "Range") &&
+		!range_of(x) &&
 		field_accepts_gzip(exchange_header(x, "Accept-Encoding")) && !is_symfs(x) &&
 		atomic_load(&x->h->packing) < HTTP_PACKING_MOST;
 }
@@ -228,14 +235,15 @@ static void add_headers(struct exchange *x, const struct answer *a, const struct
 
 /* ---- responses -------------------------------------------------------------------------- */
 
-static bool unchanged(struct exchange *x, const struct representation *t)
+/* Whether the client may get a part. A client that continues an older file by its date gets the whole file, unless
+ * the date tells this file from the older one. */
+static bool may_have_part(struct exchange *x, const struct representation *t)
 {
-	const char *tags = exchange_header(x, "If-None-Match");
-	int64_t since = date_read(exchange_header(x, "If-Modified-Since"));
+	int64_t date = t->dated ? t->changed : -1;
 
-	if (tags)
-		return field_has_tag(tags, t->tag);
-	return since >= 0 && since >= t->changed;
+	return field_if_range(exchange_header(x, "If-Range"), t->tag, date) &&
+		(exchange_header(x, "If-Match") ||
+			field_if_range(exchange_header(x, "If-Unmodified-Since"), t->tag, date));
 }
 
 static enum MHD_Result reply_range_error(struct exchange *x, const struct representation *t)
@@ -252,25 +260,28 @@ static enum MHD_Result reply_range_error(struct exchange *x, const struct repres
 
 static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 {
-	const char *range = exchange_header(x, "Range");
+	const char *range = range_of(x);
 	bool head = exchange_is_head(x);
 	uint64_t off = 0, n;
 	struct MHD_Response *r;
-	int status = 200;
+	int status;
 	struct representation t;
 	char text[80];
 
 	describe(x, a, &t);
 	if (is_too_large(x, t.size))
 		return reply_too_large(x);
-	if (unchanged(x, &t)) {
+	status = exchange_condition(x, t.tag, date_read(t.date), t.changed);
+	if (status == 412)
+		return exchange_refuse(x, status);
+	if (status == 304) {
 		r = body_of_head(t.packed ? MHD_SIZE_UNKNOWN : t.size);
 		if (r)
 			add_headers(x, a, &t, r);
 		return exchange_reply(x, 304, r);
 	}
 	n = t.size;
-	if (range && field_if_range(exchange_header(x, "If-Range"), t.tag, t.dated ? t.changed : -1)) {
+	if (range && may_have_part(x, &t)) {
 		enum field_range what = field_range(range, t.size, &off, &n);
 
 		if (what == RANGE_NEVER)

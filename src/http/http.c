@@ -18,11 +18,10 @@
 
 static enum MHD_Result options(struct exchange *x)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r = body_empty();
 
 	if (!r)
 		return MHD_NO;
-	response_header(r, "Allow", x->route->allow);
 	if (head_origin(x)) {
 		response_header(r, "Access-Control-Allow-Methods", x->route->allow);
 		response_header(r, "Access-Control-Allow-Headers", "*");
@@ -31,7 +30,7 @@ static enum MHD_Result options(struct exchange *x)
 			"user-agent, x-csrftoken, x-requested-with");
 		response_header(r, "Access-Control-Max-Age", "86400");
 	}
-	return exchange_reply(x, 200, r);
+	return exchange_reply(x, 204, r);
 }
 
 static enum MHD_Result not_found(struct exchange *x)
@@ -48,7 +47,7 @@ static enum MHD_Result not_found(struct exchange *x)
 
 static enum MHD_Result bad_target(struct exchange *x)
 {
-	return exchange_refuse(x, 400);
+	return exchange_refuse(x, x->route->what == ROUTE_LONG ? 414 : 400);
 }
 
 static enum MHD_Result bad_method(struct exchange *x)
@@ -70,6 +69,7 @@ static enum MHD_Result file_or_code_id(struct exchange *x)
 static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_NONE] = not_found,
 	[ROUTE_BAD] = bad_target,
+	[ROUTE_LONG] = bad_target,
 	[ROUTE_METHOD] = bad_method,
 	[ROUTE_OPTIONS] = options,
 	[ROUTE_FILE] = file_or_code_id,

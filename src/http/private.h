@@ -269,7 +269,11 @@ void answer_release(struct answer *a); /* drops the references; the answer may b
 
 /* ---- reply.c ------------------------------------------------------------------------- */
 
-/* Takes the response, adds the common header fields, and queues it. */
+/* Evaluates the preconditions of a GET or HEAD (RFC 9110, 13.2.2) but If-Range, for a file with this tag. `date`: its
+ * Last-Modified, -1: none; `changed`: since when a client that has it would have this file. 200, 304 or 412. */
+int exchange_condition(struct exchange *x, const char *tag, int64_t date, int64_t changed);
+/* Takes the response, adds the common header fields, and queues it. A response without a tag is subject to
+ * preconditions. */
 enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r);
 /* Sends a short text; `cache` is the value of Cache-Control. */
 enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,

@@ -1,6 +1,7 @@
 /* Sends responses: the header fields of every response, short texts, and refusals. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/jtext.h"
 #include "base/log.h"
 #include "base/util.h"
@@ -99,6 +100,17 @@ static void make_private(struct exchange *x, struct MHD_Response *r)
 	response_header(r, "Cache-Control", text);
 }
 
+int exchange_condition(struct exchange *x, const char *tag, int64_t date, int64_t changed)
+{
+	const char *match = exchange_header(x, "If-Match"), *none = exchange_header(x, "If-None-Match");
+	int64_t since = date_read(exchange_header(x, "If-Unmodified-Since"));
+
+	if (match ? !field_has_tag(match, tag, false) : since >= 0 && since < date)
+		return 412;
+	since = date_read(exchange_header(x, "If-Modified-Since"));
+	return (none ? field_has_tag(none, tag, true) : since >= 0 && since >= changed) ? 304 : 200;
+}
+
 enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r)
 {
 	enum MHD_Result ok;
@@ -107,12 +119,25 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 
 	if (!r)
 		return MHD_NO;
+	if (status == 200 && !MHD_get_response_header(r, "ETag") &&
+		(exchange_is_head(x) || strcmp(x->method, "GET") == 0)) {
+		status = exchange_condition(x, "none", -1, INT64_MAX);
+		if (status == 412) {
+			MHD_destroy_response(r);
+			return exchange_text(x, 412, "text/plain; charset=utf-8", "no-store", refusal_text(412));
+		}
+		x->bytes = status == 304 ? 0 : x->bytes;
+	}
 	x->status = status;
 	x->step = STEP_SEND;
 	count_status(x->h, status);
 	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
 	response_header(r, "Via", via);
 	response_header(r, "X-Content-Type-Options", "nosniff");
+	if (status == 405 || x->route->what == ROUTE_OPTIONS) {
+		snprintf(via, sizeof(via), "%s, OPTIONS", x->route->allow);
+		response_header(r, "Allow", via);
+	}
 	make_private(x, r);
 	type = MHD_get_response_header(r, "Content-Type");
 	if (x->route->what == ROUTE_STATUS || (type && strncmp(type, "text/html", 9) == 0))
@@ -144,8 +169,6 @@ static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *t
 	if (status == 401) /* a browser asks its user for a name, which does not matter, and a password: the token */
 		response_header(r, "WWW-Authenticate",
 			exchange_wants_page(x) ? "Basic realm=\"symfs: the token is the password\"" : HTTP_CHALLENGE);
-	if (status == 405)
-		response_header(r, "Allow", x->route->allow);
 	return exchange_reply(x, status, r);
 }
 
@@ -222,7 +245,9 @@ const char *refusal_text(int status)
 		{403, "this page is only for clients on this machine, or with a token\n"},
 		{404, "Not Found\n"},
 		{405, "Method Not Allowed\n"},
+		{412, "Precondition Failed: this is not the version that the request names\n"},
 		{413, "Content Too Large\n"},
+		{414, "URI Too Long: no file has a path of this length\n"},
 		{421, "Misdirected Request: this server has another name; server-names in symfs.conf adds names\n"},
 		{503, "symfs is stopping or overloaded; try again later\n"},
 		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},

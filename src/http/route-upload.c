@@ -94,7 +94,7 @@ void route_upload(const char *method, struct route *out)
 {
 	struct sym_upload_path path;
 
-	if (out->what == ROUTE_BAD)
+	if (out->what == ROUTE_BAD || out->what == ROUTE_LONG)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
 		if (strcmp(out->path, forms[i].path) == 0) {

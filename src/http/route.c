@@ -282,6 +282,7 @@ void route_find(const char *method, const char *target, struct route *out)
 {
 	const char *path = path_of(target);
 	size_t n = path ? strcspn(path, "?#") : 0;
+	int r;
 
 	memset(out, 0, offsetof(struct route, hit));
 	out->hit.n = 0;
@@ -292,9 +293,10 @@ void route_find(const char *method, const char *target, struct route *out)
 		out->allow = "GET, HEAD, POST";
 		return;
 	}
-	if (!path || route_decode(path, n, false, out->path, sizeof(out->path)) < 0) {
+	r = path ? route_decode(path, n, false, out->path, sizeof(out->path)) : -EINVAL;
+	if (r < 0) {
 		out->path[0] = '\0';
-		out->what = ROUTE_BAD;
+		out->what = r == -ENAMETOOLONG ? ROUTE_LONG : ROUTE_BAD;
 		return;
 	}
 	if (path[n] == '?')

@@ -12,6 +12,7 @@
 enum route_what {
 	ROUTE_NONE,	   /* neither a path of a layout nor a path of the server's own */
 	ROUTE_BAD,	   /* the target is not a path: 400 */
+	ROUTE_LONG,	   /* the path is longer than any that means something: 414 */
 	ROUTE_METHOD,	   /* the path needs another method: 405, `allow` says which */
 	ROUTE_OPTIONS,	   /* answer with the methods of the path, and whether pages of other origins may
 			      use them */

@@ -52,7 +52,7 @@ static void check_fields(const char *text)
 		date_print(date_read(text), date);
 		must(strcmp(date, text) == 0);
 	}
-	field_has_tag(text, "\"tag\"");
+	field_has_tag(text, "\"tag\"", true);
 	if (field_secret(text, date, sizeof(date)))
 		must(date[0] && strlen(date) < sizeof(date));
 	field_via(text, "id", &ours);

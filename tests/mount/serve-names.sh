@@ -145,11 +145,11 @@ for way in "$URL_named https://profiler.firefox.com" "$URL_any https://evil.exam
     has "access-control-allow-origin: .*"
   done
 done
-get 200 "$URL_named/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' \
+get 204 "$URL_named/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' \
   -H 'Access-Control-Request-Method: POST'
 has 'access-control-allow-origin: https://profiler.firefox.com'
 has 'access-control-allow-methods: POST.*'
-get 200 "$URL_one/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' \
+get 204 "$URL_one/symbolicate/v5" -X OPTIONS -H 'Origin: https://profiler.firefox.com' \
   -H 'Access-Control-Request-Method: POST'
 lacks 'access-control-'
 

@@ -43,7 +43,7 @@ for api in v4 v5; do
     fail "GET $api: $(head_of)"
   fetch_url -X OPTIONS -H 'Origin: example.com' -H 'Access-Control-Request-Method: POST' -D "$TMP/head" \
     "$URL_one/symbolicate/$api" || fail "OPTIONS $api"
-  head_of | grep -q '^HTTP/1.1 200 ' || fail "OPTIONS $api: $(head_of)"
+  head_of | grep -q '^HTTP/1.1 204 ' || fail "OPTIONS $api: $(head_of)"
   for line in 'Access-Control-Allow-Origin: \*' 'Access-Control-Allow-Methods: POST' \
     'Access-Control-Expose-Headers: accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, x-csrftoken, x-requested-with'; do
     head_of | grep -qi "^$line\$" || fail "OPTIONS $api: no $line in $(head_of)"

@@ -85,7 +85,7 @@ for path in /healthz /metrics /upload.txt /gsym/buildid/$ID/debuginfo.gsym /../.
   case $got in 400 | 404 | 405) ;; *) fail "PUT $path: $got" ;; esac
 done
 ask 405 "/buildid/$ID/debuginfo" -X PATCH
-tr -d '\r' <"$TMP/head" | grep -qi '^allow: GET, HEAD, PUT, DELETE$' || fail "Allow: $(cat "$TMP/head")"
+tr -d '\r' <"$TMP/head" | grep -qi '^allow: GET, HEAD, PUT, DELETE, OPTIONS$' || fail "Allow: $(cat "$TMP/head")"
 # A part of a file, and words of the query that mean nothing.
 put 400 "/buildid/$ID/debuginfo" "$DEBUG" -H 'Content-Range: bytes 0-9/100'
 put 400 "/buildid/$ID/debuginfo?class=Nonsense" "$DEBUG"
@@ -187,7 +187,7 @@ END
 symfs_serve plain
 U=$URL_plain
 put 405 "/buildid/$ID/debuginfo" "$DEBUG"
-tr -d '\r' <"$TMP/head" | grep -qi '^allow: GET, HEAD$' || fail "Allow: $(cat "$TMP/head")"
+tr -d '\r' <"$TMP/head" | grep -qi '^allow: GET, HEAD, OPTIONS$' || fail "Allow: $(cat "$TMP/head")"
 ask 404 /upload/ -F a.zip=@"$PROG"
 "$SYMFS" serve --no-default-sources --upload --anyone --listen 0.0.0.0:0 --cache "$TMP/open" >"$TMP/open.log" 2>&1
 [ $? = 2 ] || fail "uploads for everybody without a token"

@@ -155,7 +155,7 @@ for path in /desktop.ini /symstore /.symfs/config /buildid/xyz/debuginfo \
 done
 get "$U" 400 /a%00b
 get "$U" 405 "/$SYM" -X DELETE
-has 'allow: GET, HEAD'
+has 'allow: GET, HEAD, OPTIONS'
 get "$U" 405 /symbolicate/v5
 has 'content-type: application/json'
 

@@ -15,7 +15,7 @@ enum field_range {
 /* Parses `Range` (NULL: none) for a file of `size` bytes. Sets `*off` and `*n` only for RANGE_PART. */
 enum field_range field_range(const char *range, uint64_t size, uint64_t *off, uint64_t *n);
 
-/* Whether the list of If-Match or If-None-Match contains the tag (with its quotes); `weak`: a weak tag matches, too. */
+/* Whether the list of If-Match or If-None-Match contains the tag (with its quotes); `weak`: a weak tag does, too. */
 bool field_has_tag(const char *list, const char *tag, bool weak);
 
 /* Whether If-Range allows a partial response: its value is `tag`, a strong tag, or the time `date`, unless that is

@@ -132,6 +132,14 @@ int hex_value(char c)
 	return -1;
 }
 
+bool hex_only(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (hex_value(p[i]) < 0)
+			return false;
+	return true;
+}
+
 int hex_read(const char *digits, size_t n, uint8_t *out)
 {
 	if (n % 2)

@@ -2,6 +2,7 @@
  * contains, and a short hash for tables in memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,6 @@ uint64_t hash_mix(const void *p, size_t n); /* FNV-1a: for tables in memory only
 
 void hex_print(const uint8_t *p, size_t n, char *out); /* 2n digits, lower case, and NUL */
 int hex_value(char c);				       /* 0..15; -1: not a digit */
+bool hex_only(const char *p, size_t n);		       /* whether all n characters are digits, in either case */
 /* Converts n hexadecimal digits, an even number, to bytes. 0; -EINVAL: other characters. */
 int hex_read(const char *digits, size_t n, uint8_t *out);

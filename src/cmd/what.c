@@ -141,13 +141,14 @@ static int named_id(const struct what_opts *o, const char *digits, what_each *ea
 	enum { SEEN_MOST = 48 };
 	_cleanup_free_ struct what *w = calloc(1, sizeof(*w));
 	_cleanup_free_ struct artifact *seen = calloc(SEEN_MOST, sizeof(*seen));
-	unsigned n;
+	struct search found = {o->store, seen, 0, SEEN_MOST};
 
 	if (!w || !seen)
 		return -ENOMEM;
 	w->kind = WHAT_ID;
-	n = o->store ? search_id(o->store, digits, seen, SEEN_MOST) : 0;
-	for (unsigned i = 0; i < n; i++)
+	if (o->store)
+		search_id(&found, digits);
+	for (unsigned i = 0; i < found.n; i++)
 		if (is_meant(o, seen[i].type))
 			what_add(w, seen[i].type, &seen[i].m);
 	add_nameless(o, w, digits);

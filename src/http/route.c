@@ -111,14 +111,6 @@ static bool split(const char *path, struct parts *out)
 	return true;
 }
 
-static bool is_hex(const char *text, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (hex_value(text[i]) < 0)
-			return false;
-	return n > 0;
-}
-
 /* A debug id of Breakpad has at least 33 digits; a shorter id may be the code id of a program. */
 static void judge_symbol(const struct parts *p, struct route *out)
 {
@@ -127,7 +119,7 @@ static void judge_symbol(const struct parts *p, struct route *out)
 	out->tecken = true;
 	out->ignored = strcasecmp(p->file, "file.ptr") == 0 ||
 		       (p->id_n == strlen(zeros) && strncmp(p->id, zeros, p->id_n) == 0);
-	out->code_id = name_ends(p->file, ".sym") && p->id_n < 33 && is_hex(p->id, p->id_n) &&
+	out->code_id = name_ends(p->file, ".sym") && p->id_n < 33 && p->id_n && hex_only(p->id, p->id_n) &&
 		       p->name_n < MODULE_NAME_MAX;
 }
 

@@ -11,13 +11,7 @@
 #define KNOWN_MOST 8 /* files of one type and identifier, by different names */
 #define SHA1_DIGITS 40
 
-struct results {
-	struct store *store;
-	struct artifact *list;
-	unsigned n, most;
-};
-
-static void add(struct results *r, enum filetype t, const struct module *m)
+void search_add(struct search *r, enum filetype t, const struct module *m)
 {
 	struct artifact a = {.type = t, .m = *m};
 	struct key k, have;
@@ -30,17 +24,17 @@ static void add(struct results *r, enum filetype t, const struct module *m)
 	r->list[r->n++] = a;
 }
 
-static void add_key(struct results *r, const struct key *k)
+void search_add_key(struct search *r, const struct key *k)
 {
 	struct artifact a;
 
 	key_artifact(k, &a);
-	add(r, a.type, &a.m);
+	search_add(r, a.type, &a.m);
 }
 
 /* Adds the types that an identifier alone can name. Of the types that also need a name, adds only known
  * files. */
-static void add_types(struct results *r, const struct module *m)
+static void add_types(struct search *r, const struct module *m)
 {
 	static const enum filetype types[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG,
 		FILETYPE_MACH_CODE, FILETYPE_WASM_DEBUG, FILETYPE_BREAKPAD, FILETYPE_PDB, FILETYPE_PORTABLEPDB,
@@ -63,9 +57,9 @@ static void add_types(struct results *r, const struct module *m)
 			continue;
 		n = store_keys_with_id(r->store, &k, known, KNOWN_MOST);
 		for (int j = 0; j < n; j++)
-			add_key(r, &known[j]);
+			search_add_key(r, &known[j]);
 		if (!by_name)
-			add(r, types[i], &a.m);
+			search_add(r, types[i], &a.m);
 	}
 }
 
@@ -84,23 +78,21 @@ bool search_digits(const char *text, char digits[static MODULE_ID_TEXT])
 	return n >= 8;
 }
 
-unsigned search_id(struct store *s, const char *text, struct artifact *out, unsigned most)
+void search_id(struct search *r, const char *text)
 {
-	struct results r = {s, out, 0, most};
 	struct module by_code = {0}, by_debug = {0};
 	char digits[MODULE_ID_TEXT];
 	bool code, debug;
 
 	if (!search_digits(text, digits))
-		return 0;
+		return;
 	code = module_set_code_id(&by_code, digits, strlen(digits)) == 0;
 	debug = debug_id_parse(&by_debug.debug_id, digits, strlen(digits)) == 0;
 	/* 40 digits are nearly always a build id, and seldom a GUID with a stamp. */
 	if (code && strlen(digits) == SHA1_DIGITS)
-		add_types(&r, &by_code);
+		add_types(r, &by_code);
 	if (debug)
-		add_types(&r, &by_debug);
+		add_types(r, &by_debug);
 	if (code)
-		add_types(&r, &by_code);
-	return r.n;
+		add_types(r, &by_code);
 }

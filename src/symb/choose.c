@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/choose.h"
 #include "base/util.h"
+#include "layout/name.h"
 #include "obj/obj.h"
 #include "store/files/maker.h"
 #include "symb/wait.h"
@@ -10,13 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcasecmp(text + n - m, end) == 0;
-}
-
 enum object_type best_object(const struct module *m)
 {
 	size_t code = strlen(m->code_id);
@@ -24,12 +18,12 @@ enum object_type best_object(const struct module *m)
 
 	if (m->object != OBJECT_UNKNOWN)
 		return m->object;
-	if (ends_with(m->debug_file, ".pdb") || (m->debug_id.set && m->debug_id.age))
+	if (name_ends(m->debug_file, ".pdb") || (m->debug_id.set && m->debug_id.age))
 		return OBJECT_PE;
 	if (code && code != 32)
 		return code <= 16 ? OBJECT_PE : OBJECT_ELF;
-	return ends_with(name, ".dylib")				? OBJECT_MACHO
-	       : ends_with(name, ".so") || strstr(name, ".so.") != NULL ? OBJECT_ELF
+	return name_ends(name, ".dylib")				? OBJECT_MACHO
+	       : name_ends(name, ".so") || strstr(name, ".so.") != NULL ? OBJECT_ELF
 									: OBJECT_UNKNOWN;
 }
 

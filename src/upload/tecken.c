@@ -46,14 +46,6 @@ static bool has_bad_characters(const char *p, size_t n)
 	return false;
 }
 
-static bool is_hex(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (hex_value(p[i]) < 0)
-			return false;
-	return true;
-}
-
 static bool is_dots(const char *p, size_t n)
 {
 	return n <= 2 && memcmp(p, "..", n) == 0;
@@ -78,7 +70,7 @@ static int judge_name(const char *name, struct err *e)
 		return err_set(e, -EINVAL, "Invalid character in filename '%.*s'", NAME_SHOWN, name);
 	/* Tecken takes an empty part and dots; symfs has no key for them. */
 	if (is_dots(name, (size_t)(one - name)) || is_dots(two + 1, strlen(two + 1)) || two == one + 1 ||
-		!is_hex(one + 1, (size_t)(two - one - 1)))
+		!hex_only(one + 1, (size_t)(two - one - 1)))
 		return unrecognized(name, e);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "scan/private.h"
 #include "scratch.h"
+#include "unarchive/wire.h"
 
 #include <sys/prctl.h>
 
@@ -540,17 +541,22 @@ START_TEST(test_archive_faults)
 }
 END_TEST
 
-/* Makes a worker that reports an error, as WIRE_DONE with `r` does, or a worker that works. */
-static void make_worker(const char *r)
+/* Makes a worker that reports the error `r`, or for 0 a worker that works. */
+static void make_worker(int r)
 {
+	const struct wire done = {.kind = WIRE_DONE, .r = r};
+	const uint8_t *bytes = (const uint8_t *)&done;
 	char text[8192];
 	int n;
 
-	if (r)
-		n = snprintf(text, sizeof(text), "#!/bin/sh\nprintf '\\005\\0\\0\\0\\0\\0\\0\\0%s\\377\\377\\377"
-			"\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0' >&4\n", r);
-	else
+	if (r) {
+		n = snprintf(text, sizeof(text), "#!/bin/sh\nprintf '");
+		for (size_t i = 0; i < sizeof(done); i++)
+			n += snprintf(text + n, sizeof(text) - (size_t)n, "\\%03o", bytes[i]);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "' >&4\n");
+	} else {
 		n = snprintf(text, sizeof(text), "#!/bin/sh\nexec '%s' \"$@\"\n", helper("libexec/unarchive"));
+	}
 	ck_assert(n > 0 && (size_t)n < sizeof(text));
 	write_file(in_scratch("new"), text, (size_t)n);
 	ck_assert_int_eq(chmod(in_scratch("new"), 0700), 0);
@@ -566,10 +572,10 @@ START_TEST(test_archive_trouble)
 	put("1", 1, 0);
 	put("2", 2, 0);
 	pack("tests/helpers/archive-write", "tree/a.deb", "deb xz one.sym 1");
-	make_worker("\\377"); /* -EPERM */
+	make_worker(-EPERM);
 	begin(memory);
 	state_becomes("there, 0 artifacts in 1 files, 1 archive (1 with faults, see the log)");
-	make_worker(NULL);
+	make_worker(0);
 	write_file(in_scratch("tree/other"), "x", 1);
 	becomes(1, "a.deb!one.sym");
 	state_becomes("there, 1 artifacts in 2 files, 1 archive");
@@ -577,17 +583,17 @@ START_TEST(test_archive_trouble)
 	pack("tests/helpers/archive-write", "tree/b.deb", "deb xz two.sym 2");
 	state_becomes("there, 1 artifacts in 3 files, 2 archives (1 with faults, see the log)");
 	scan_stop(scan);
-	make_worker(NULL);
+	make_worker(0);
 	begin(memory);
 	becomes(2, "b.deb!two.sym");
 	state_becomes("there, 2 artifacts in 3 files, 2 archives");
 	scan_stop(scan);
-	make_worker("\\266"); /* -EBADMSG: the archive is at fault, and stays so */
+	make_worker(-EBADMSG); /* the archive is at fault, and stays so */
 	pack("tests/helpers/archive-write", "tree/c.deb", "deb xz three.sym 1");
 	begin(memory);
 	state_becomes("there, 2 artifacts in 4 files, 3 archives (1 with faults, see the log)");
 	scan_stop(scan);
-	make_worker(NULL);
+	make_worker(0);
 	begin(memory);
 	state_becomes("there, 2 artifacts in 4 files, 3 archives (1 with faults, see the log)");
 	free(take(worker));

@@ -43,7 +43,7 @@ say() { printf '%s\n' "$*"; }
 
 fail() {
   say "FAIL: $*"
-  : >"$TMP/failed" # also in a subshell, as each part of a pipe is
+  echo "$*" >"$TMP/failed" # also in a subshell, as each part of a pipe is; its output may go nowhere
   for log in "$TMP"/*.log; do
     [ -s "$log" ] && { say "--- $(basename "$log")"; tail -n 25 "$log"; }
   done
@@ -79,6 +79,7 @@ cleanup() {
     is_ours "$p" || continue
     wait_gone "$p" || kill -KILL "$p" 2>/dev/null
   done
+  [ ! -e "$TMP/failed" ] || say "the test failed by: $(cat "$TMP/failed")"
   [ "$status" != 0 ] || [ ! -e "$TMP/failed" ] || status=1
   # A report of a sanitizer is a failure, whatever the result of the test.
   if grep -lE 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log >/dev/null \

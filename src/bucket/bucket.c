@@ -476,11 +476,14 @@ int bucket_added(struct bucket *b, const struct key *k)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(BUCKET_KEY_MOST);
 	struct bucket_key had;
+	enum hold_rank rank = HELD_NOT;
 	struct key found;
 	int r = find_key(b, k, &found, &text);
 
 	if (r == 0 && bucket_key_parse(buf_text(&text), text.n, &had) == 0)
-		return end_is_added(&b->caller, had.sha256);
+		r = end_rank(&b->caller, had.sha256, &rank);
+	if (r == 0)
+		return rank == HELD_ADDED;
 	return r == -ENOENT || r == -EFBIG ? 0 : r;
 }
 

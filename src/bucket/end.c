@@ -60,7 +60,7 @@ static bool changed_end(const struct end_change *ch, const struct bucket_end *ha
 		return bucket_end_renew(out, ch->used);
 	if (had)
 		bucket_end_join(out, had, ch->now);
-	return !had || out->until != had->until || out->age != had->age || out->added != had->added;
+	return !had || out->until != had->until || out->age != had->age || out->rank != had->rank;
 }
 
 /* Changes an end, which other servers may change in the same moment: it is read, and written if it is still as it was
@@ -93,7 +93,7 @@ static int change_end(struct caller *c, const char *sha256, const struct end_cha
 static struct bucket_end own_end(struct caller *c, const struct hold_state *held)
 {
 	return (struct bucket_end){.until = held->ends ? held->ends + call_ahead(c) : INT64_MAX,
-		.age = held->ends ? held->hold.age : 0, .added = !held->hold.class[0]};
+		.age = held->ends ? held->hold.age : 0, .rank = hold_rank(held)};
 }
 
 int put_hold(struct caller *c, const char *sha256, const struct hold_state *held, bool conditions)
@@ -126,13 +126,15 @@ int end_is_held(struct caller *c, const char *sha256, int64_t *later, struct err
 	return r == -ENOENT ? 0 : r;
 }
 
-int end_is_added(struct caller *c, const char *sha256)
+int end_rank(struct caller *c, const char *sha256, enum hold_rank *out)
 {
 	char condition[CONDITION_MOST];
 	struct bucket_end end;
 	int r = get_end(c, sha256, &end, condition);
 
-	return r == 0 ? end.added && end.until > call_now(c) : r == -ENOENT || r == -EBADMSG ? 0 : r;
+	if (r == 0 || r == -ENOENT || r == -EBADMSG)
+		*out = r == 0 && end.until > call_now(c) ? end.rank : HELD_NOT;
+	return r == -ENOENT || r == -EBADMSG ? 0 : r;
 }
 
 int put_hold_again(struct caller *c, const char *sha256, const struct hold_state *held, bool conditions)

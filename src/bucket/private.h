@@ -37,8 +37,8 @@ int put_hold_again(struct caller *c, const char *sha256, const struct hold_state
  * then, by the own clock. 1, 0; -EBADMSG: the end is malformed, and the key must stay. Others: errors of
  * call_run(). */
 int end_is_held(struct caller *c, const char *sha256, int64_t *later, struct err *e);
-/* end.c: whether a server holds the file by `symfs add`. 1, 0; others: errors of call_run(). */
-int end_is_added(struct caller *c, const char *sha256);
+/* end.c: the highest hold that a server has on the file. 0; others: errors of call_run(). */
+int end_rank(struct caller *c, const char *sha256, enum hold_rank *out);
 /* end.c: removes the end of a file that has no reference. 0; others: errors of call_run(). */
 int end_drop(struct caller *c, const char *sha256);
 /* end.c: renews the end of a file that any server holds, after a use here. 0 also if no server holds it. */

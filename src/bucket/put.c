@@ -133,11 +133,19 @@ static int put_bytes(struct put *p, int fd, uint64_t *sent)
 	return r;
 }
 
-/* Whether this server's file takes the key from the file that the bucket has. Of equal files the first stays. */
-static bool is_better(const struct put *p, const struct put_key *k, const struct bucket_key *had)
+/* Whether this server's file takes the key from the file that the bucket has: 1, 0; others: errors of call_run(). Of
+ * equal files the first stays. */
+static int is_better(const struct put *p, const struct put_key *k, const struct bucket_key *had)
 {
-	return p->row->worth.known && had->worth.known &&
-		worth_compare(&p->row->worth, &had->worth, k->key.type) > 0;
+	enum hold_rank theirs;
+	int r = end_rank(p->c, had->sha256, &theirs);
+
+	if (r < 0)
+		return r;
+	r = hold_compare(hold_rank(&p->row->held), theirs);
+	if (!r && p->row->worth.known && had->worth.known)
+		r = worth_compare(&p->row->worth, &had->worth, k->key.type);
+	return r > 0;
 }
 
 static int drop_ref(struct put *p, const char *sha256, const char *digest)
@@ -164,7 +172,7 @@ static int put_key_once(struct put *p, struct put_key *k, const char *digest, co
 	char name[BUCKET_NAME], condition[CONDITION_MOST];
 	struct bucket_key had;
 	bool replaces;
-	int r;
+	int r, better;
 
 	bucket_key_name(digest, name);
 	if (fresh && p->conditions)
@@ -172,7 +180,10 @@ static int put_key_once(struct put *p, struct put_key *k, const char *digest, co
 	r = get_key_version(p->c, name, &had, condition);
 	if (r == 0 && strcmp(had.sha256, p->row->sha256) == 0)
 		return 0;
-	if (r == 0 && !is_better(p, k, &had)) {
+	better = r == 0 ? is_better(p, k, &had) : 0;
+	if (better < 0)
+		return better;
+	if (r == 0 && !better) {
 		k->lesser = true;
 		return drop_ref(p, p->row->sha256, digest);
 	}

@@ -37,7 +37,7 @@ static const char *const begins[] = {HEAD, BEGIN, ""}, *const ends[] = {"", END,
 /* The places for a user are below a directory: c config, h home, k cache. Of several, one that exists is taken, else
  * the last. In the text, @ is the mount, and ! the directories that a file of gdb names. */
 static const struct place {
-	const char *who;
+	const char *client;
 	enum how how;
 	const char *paths[3];
 	const char *text;
@@ -205,7 +205,7 @@ int setup_make_dirs(struct setup *s, const char *path)
 
 /* ---- write --------------------------------------------------------------------------- */
 
-static void kept(const char *path, const char *who, const char *why, const char *text)
+static void kept(const char *path, const char *client, const char *why, const char *text)
 {
 	printf("kept     %s: %s%s%s", path, why, text ? "; for " : "\n", text ? who : "");
 	if (text)
@@ -219,7 +219,7 @@ static void fail_at(struct setup *s, const char *path, int r)
 }
 
 /* Replaces the content, keeps the mode, and says so. */
-static int put(struct setup *s, const char *path, const char *who, const char *content)
+static int put(struct setup *s, const char *path, const char *client, const char *content)
 {
 	_cleanup_free_ char *dir = strdup(path);
 	struct stat st = {.st_mode = s->system ? 0644 : 0600};

@@ -257,7 +257,7 @@ int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const
 static bool is_new(struct fetch *f, const struct store_learned *l)
 {
 	for (unsigned i = 0; i < l->n; i++)
-		if (!store_wants(f->store, &l->keys[i], &l->worth))
+		if (!store_wants(f->store, &l->keys[i], &l->worth, NULL))
 			return false;
 	return l->n > 0;
 }

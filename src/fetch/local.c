@@ -242,7 +242,8 @@ static int take_member(struct look *l, int fd, const struct scan_found *at)
 		snprintf(l->why, 200, "changed since it was read");
 		return -ENOENT;
 	}
-	if (l->exists || (!store_wants(l->f->store, l->k, &at->worth) && store_find(l->f->store, l->k, l->out) == 0))
+	if (l->exists ||
+	    (!store_wants(l->f->store, l->k, &at->worth, NULL) && store_find(l->f->store, l->k, l->out) == 0))
 		return 0;
 	say_found(l);
 	buf_addf(&url, "%s/%s!%s", l->s->o.path, at->path, at->name);

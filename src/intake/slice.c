@@ -101,17 +101,33 @@ struct placing {
 	struct store_learned l;
 };
 
-/* Whether the store has an equally good or better file for the key. If a file of another name is stored under the
- * same id, adds the name to the key. */
-static bool is_here(struct store *store, struct key *k, const struct worth *w)
+/* Whether the stored file of a key has the bytes of the slice. 1, 0; -ENOENT: there is none. A file that cannot be
+ * read counts as different. */
+static int is_same(const struct placing *p, const struct key *k)
 {
+	char sha256[SHA256_TEXT];
+	struct blob *b = NULL;
+	int r = store_find(p->t->in->opts.store, k, &b);
+	bool same = r == 0 && blob_size(b) == p->s->size;
+
+	if (same && p->s->size == p->p->it.size) /* slices of a fat file are compared by size alone */
+		same = sha256_of_fd(p->p->it.fd, p->s->size, sha256) == 0 && strcmp(sha256, blob_sha256(b)) == 0;
+	blob_unref(b);
+	return r == -ENOENT ? r : same;
+}
+
+/* Whether the store has the file for the key, or one that this file does not replace. If a file of another name is
+ * stored under the same id, adds the name to the key. */
+static bool is_here(const struct placing *p, struct key *k)
+{
+	struct store *store = p->t->in->opts.store;
 	char name[MODULE_PATH_MAX];
 	struct key named;
 
 	if (store_has(store, k, NULL) && key_by_name(k, &named) && store_name(store, k, name) == 0 &&
 		strcasecmp(name, k->name) != 0)
 		*k = named;
-	return !store_wants(store, k, w);
+	return !store_wants(store, k, &p->s->worth, &p->p->it.hold) || is_same(p, k) == 1;
 }
 
 /* Finds the keys for which the store has no file, or a worse file. Several PE files can have the same debug id. */
@@ -124,7 +140,7 @@ static void find_new_keys(struct placing *p)
 	memcpy(p->has, p->keys, sizeof(p->has));
 	for (unsigned i = 0; i < p->n_keys && p->l.n < STORE_KEYS_MOST; i++) {
 		struct key k = p->keys[i];
-		bool here = is_here(store, &k, &p->s->worth);
+		bool here = is_here(p, &k);
 
 		p->has[i] = k;
 		if (here)
@@ -197,21 +213,6 @@ static int publish(struct placing *p, struct err *e)
 	return of_store(store_publish_learned(p->t->in->opts.store, d, &p->l.keys[0], &facts, &p->l, NULL, e));
 }
 
-/* Finds out whether the stored file has other bytes than the slice. 0; -ENOENT: it was removed meanwhile. A file that
- * cannot be read counts as different. */
-static int compare(struct placing *p)
-{
-	char sha256[SHA256_TEXT];
-	struct blob *b = NULL;
-	int r = store_find(p->t->in->opts.store, &p->keys[0], &b);
-
-	p->differs = r < 0 || blob_size(b) != p->s->size;
-	if (!p->differs && p->s->size == p->p->it.size) /* slices of a fat file are compared by size alone */
-		p->differs = sha256_of_fd(p->p->it.fd, p->s->size, sha256) < 0 || strcmp(sha256, blob_sha256(b)) != 0;
-	blob_unref(b);
-	return r == -ENOENT ? r : 0;
-}
-
 static void report(struct placing *p, enum intake_what what)
 {
 	struct intake_report r = {.what = what,
@@ -240,7 +241,13 @@ static int hold_present(struct placing *p)
 		if (r < 0 && (i == 0 || r != -ENOENT))
 			return of_store(r);
 	}
-	return p->p->it.compare ? compare(p) : 0;
+	if (p->p->it.compare) {
+		int same = is_same(p, &p->keys[0]);
+
+		p->differs = same == 0;
+		return MIN(same, 0);
+	}
+	return 0;
 }
 
 /* Stores the slice, or holds the files that are equally good or better. Other processes may take or lose keys

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #define DAY 86400
-#define ADDED "added\n" /* older versions ignore the line */
+/* Older versions ignore these lines. */
+#define ADDED "added\n"
+#define TRY "try\n"
 
 void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT])
 {
@@ -93,7 +95,8 @@ const char *bucket_end_name(const char *sha256, char out[static BUCKET_NAME])
 
 int bucket_end_write(const struct bucket_end *end, struct buf *out)
 {
-	return buf_addf(out, "e1\t%" PRId64 "\t%" PRId64 "\n%s", end->until, end->age, end->added ? ADDED : "");
+	return buf_addf(out, "e1\t%" PRId64 "\t%" PRId64 "\n%s", end->until, end->age,
+		end->rank == HELD_ADDED ? ADDED : end->rank == HELD_TRY ? TRY : "");
 }
 
 /* A number of at most 19 digits, and the byte after it. */
@@ -115,7 +118,7 @@ int bucket_end_parse(const char *text, struct bucket_end *out)
 
 	if (!p || !(p = read_number(p, '\n', &end.age)))
 		return -EINVAL;
-	end.added = strcmp(p, ADDED) == 0;
+	end.rank = strcmp(p, ADDED) == 0 ? HELD_ADDED : strcmp(p, TRY) == 0 ? HELD_TRY : HELD_CLASS;
 	*out = end;
 	return 0;
 }
@@ -124,7 +127,7 @@ void bucket_end_join(struct bucket_end *into, const struct bucket_end *other, in
 {
 	if (other->until <= now)
 		return;
-	into->added |= other->added;
+	into->rank = MAX(into->rank, other->rank);
 	if (other->until <= into->until && other->age <= into->age)
 		return;
 	into->until = MAX(into->until, other->until);

@@ -24,6 +24,7 @@
 #include "base/hash.h"
 #include "id/key.h"
 #include "store/files/blob.h"
+#include "store/files/hold.h"
 
 #define BUCKET_KEY_MOST 16384
 #define BUCKET_MADE "m/"
@@ -57,7 +58,7 @@ int bucket_made_name(const char **url, const char *digest, char out[static BUCKE
 struct bucket_end {
 	int64_t until; /* wall clock; INT64_MAX: for good */
 	int64_t age;   /* seconds after a use; 0: for good */
-	bool added;    /* a server has it by `symfs add` */
+	enum hold_rank rank; /* the highest of all servers; HELD_CLASS where an older server wrote the end */
 };
 
 const char *bucket_end_name(const char *sha256, char out[static BUCKET_NAME]);

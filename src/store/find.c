@@ -131,13 +131,19 @@ struct worth store_worth(struct store *s, const struct index_hit *h)
 	return obj_identify(&v, 0, &slice, NULL) == 0 ? slice.worth : w;
 }
 
-bool store_wants(struct store *s, const struct key *k, const struct worth *w)
+bool store_wants(struct store *s, const struct key *k, const struct worth *w, const struct store_hold *hold)
 {
+	const struct hold_state upload = {.pinned = hold, .hold = hold ? *hold : (struct store_hold){.age = 0}};
+
 	struct index_hit hit;
 	struct worth have;
+	int c;
 
 	if (!store_has(s, k, NULL) || store_hit(s, k, &hit) < 0)
 		return true;
+	c = hold_compare(hold_rank(&upload), hold_rank(&hit.object.held));
+	if (c)
+		return c > 0;
 	have = store_worth(s, &hit);
 	return w->known && have.known && worth_compare(w, &have, k->type) > 0;
 }

@@ -53,10 +53,16 @@ enum rival { RIVAL_BETTER, RIVAL_EQUAL, RIVAL_WORSE, RIVAL_UNKNOWN };
 /* Compares the file that has a key with the file that is published. */
 static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum filetype t)
 {
+	struct hold_state mine = {.pinned = p->learned && p->learned->pinned};
 	struct stat st;
 	struct worth w;
 	int c;
 
+	if (mine.pinned)
+		mine.hold = p->learned->hold;
+	c = hold_compare(hold_rank(&h->object.held), hold_rank(&mine));
+	if (c)
+		return c > 0 ? RIVAL_BETTER : RIVAL_WORSE;
 	if (dir_blob_stat(p->s->dirfd, h->object.sha256, &st) == -ENOENT)
 		return RIVAL_WORSE;
 	w = p->worth.known ? store_worth(p->s, h) : (struct worth){.known = false};
@@ -64,14 +70,6 @@ static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum
 		return RIVAL_UNKNOWN;
 	c = worth_compare(&w, &p->worth, t);
 	return c > 0 ? RIVAL_BETTER : c < 0 ? RIVAL_WORSE : RIVAL_EQUAL;
-}
-
-/* Whether an upload of the class "try" meets a file that `symfs add` or an upload of another class has pinned. It
- * never takes the key of such a file, however good it is, because its client may publish nothing else. */
-static bool is_outranked(const struct publishing *p, const struct index_hit *h)
-{
-	return p->learned && p->learned->pinned && strcmp(p->learned->hold.class, "try") == 0 &&
-		h->object.held.pinned && strcmp(h->object.held.hold.class, "try") != 0;
 }
 
 /* Takes a key from the file that has it. The blob inherits the hold of that file. */
@@ -98,8 +96,8 @@ static int choose_keys(struct index *ix, struct publishing *p)
 			continue;
 		r = index_key_find(ix, canon, &hit);
 		p->takes[i] = r == -ENOENT;
-		if (r == 0 && strcmp(hit.object.sha256, p->sha256) != 0 && !is_outranked(p, &hit) &&
-			rival_of(p, &hit, k->type) == RIVAL_WORSE) {
+		if (r == 0 && strcmp(hit.object.sha256, p->sha256) != 0 &&
+		    rival_of(p, &hit, k->type) == RIVAL_WORSE) {
 			p->takes[i] = true;
 			p->keys[i] = hit.key;
 			r = take_from(ix, p, &hit);
@@ -152,8 +150,6 @@ static bool may_take(struct publishing *p, const struct index_hit *from)
 {
 	if (strcmp(from->object.sha256, p->sha256) == 0)
 		return true;
-	if (is_outranked(p, from))
-		return false;
 	switch (rival_of(p, from, p->k.type)) {
 	case RIVAL_WORSE:
 		return true;

@@ -60,8 +60,9 @@ struct key store_key(struct store *s, const struct key *k);
 void store_main_key(struct store *s, const struct key *k, struct key *out);
 /* Whether store_find() would find a blob; opens no file. *size is its size; `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
-/* Whether a file of this worth would get the key: no file or only a worse file has the key. */
-bool store_wants(struct store *s, const struct key *k, const struct worth *w);
+/* Whether a file of this worth would get the key: no file or only a worse file has the key, or one whose hold gives
+ * way to `hold` (hold_compare()), which is NULL for a file that is not an upload. */
+bool store_wants(struct store *s, const struct key *k, const struct worth *w, const struct store_hold *hold);
 /* The file name that the key was first stored with; "": the key has no name. 0; -ENOENT: the key is not
  * stored. */
 int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX]);

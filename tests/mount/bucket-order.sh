@@ -7,7 +7,7 @@
 need strip sqlite3
 . "$top_srcdir/tests/mount/bucket-lib.sh"
 ROOT=$TMP/root
-small_programs fc 7
+small_programs fc 9
 export SYMFS_TEST_BUCKET_WAIT=600000
 keys_of() { grep -ls "$(sha "$1")" "$ROOT"/k/*; }
 count() { keys_of "$1" | wc -l; }
@@ -80,6 +80,19 @@ upload_beside "$URL_b" 4 | hook GET 'k/*'
 put 201 "$URL_a" 4 "$TMP/middle"
 uploaded_beside
 is_whole 4 || fail "a better file lost its key: $(grep -l . "$ROOT"/k/*; cat "$ROOT"/k/*; cat "$TMP/main.requests")"
+
+# ---- a file of the class "try", however good, and a poorer one of another class, by different servers --------------
+for n in 8 9; do
+  strip -o "$TMP/poor" "$TMP/prog$n"
+  poor=$(sha256sum <"$TMP/poor" | cut -d' ' -f1)
+  [ $n = 8 ] || put 201 "$URL_b" $n
+  got=$(code -T "$TMP/poor" "$URL_a/$(path $n)?class=default")
+  [ "$got" = 201 ] || fail "a poor file of the class default: $got"
+  [ $n = 9 ] || put 201 "$URL_b" $n
+  wait_for drained "$URL_a" && wait_for drained "$URL_b" || fail "file $n stays queued"
+  key=$(grep -l "^v1	elf_code $(id $n)" "$ROOT"/k/*) && grep -q "$poor" "$key" ||
+    fail "file $n: an upload of try has the key of the program: $(cat "$ROOT"/k/*)"
+done
 
 # ---- a file with more keys than a purge removes at once ------------------------------------------------------------
 put 201 "$URL_a" 5

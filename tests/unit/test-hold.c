@@ -17,16 +17,22 @@ static struct store_hold hold_of(const char *class, int64_t age)
 	return h;
 }
 
-static int publish_held(struct store *s, const struct key *k, unsigned content, const struct store_hold *h)
+static int publish_worth(struct store *s, const struct key *k, unsigned content, const struct store_hold *h,
+	struct worth w)
 {
 	unsigned char bytes[1000];
-	struct store_learned l = {.pinned = true, .hold = *h};
+	struct store_learned l = {.pinned = true, .hold = *h, .worth = w};
 	struct draft *d;
 
 	fill_bytes(bytes, sizeof(bytes), content);
 	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
 	ck_assert_int_eq(draft_write(d, 0, bytes, sizeof(bytes)), 0);
 	return store_publish_learned(s, d, k, &FACTS, &l, NULL, NULL);
+}
+
+static int publish_held(struct store *s, const struct key *k, unsigned content, const struct store_hold *h)
+{
+	return publish_worth(s, k, content, h, (struct worth){.known = false});
 }
 
 static struct hold_state held(struct store *s, const struct key *k)
@@ -143,7 +149,8 @@ START_TEST(test_try_replaces_no_other)
 {
 	const struct store_hold try = hold_of("try", 30 * DAY), two = hold_of("default", 730 * DAY);
 	const struct store_hold none = {.age = 0}, nightly = hold_of("nightly", 7 * DAY), keep = hold_of("keep", 0);
-	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3), d = key_nth(4), e = key_nth(5);
+	struct key a = key_nth(1), b = key_nth(2), c = key_nth(3), d = key_nth(4), e = key_nth(5), f = key_nth(6);
+	const struct worth poor = {.known = true, .debug = 1}, full = {.known = true, .debug = 2, .symbols = 2};
 	struct store *s;
 
 	scratch_dir();
@@ -164,6 +171,14 @@ START_TEST(test_try_replaces_no_other)
 	ck_assert_int_eq(publish_held(s, &e, 9, &try), 0);
 	ck_assert_int_eq(store_hold(s, &e, &nightly), 0);
 	ck_assert_int_eq(publish_held(s, &e, 10, &try), -ESTALE);
+	/* It gives way to an upload of another class that is worth less, and does not come back. */
+	ck_assert_int_eq(publish_worth(s, &f, 11, &try, full), 0);
+	ck_assert(store_wants(s, &f, &poor, &two) && !store_wants(s, &f, &poor, &try));
+	ck_assert(!store_wants(s, &f, &poor, NULL));
+	ck_assert_int_eq(publish_worth(s, &f, 12, &two, poor), 0);
+	ck_assert(finds(s, &f, 12, 1000) && is_held(s, &f, "default", 730 * DAY));
+	ck_assert(!store_wants(s, &f, &full, &try) && store_wants(s, &f, &full, &nightly));
+	ck_assert_int_eq(publish_worth(s, &f, 11, &try, full), -ESTALE);
 	/* A purge removes no file that `symfs add` has pinned, unless it may. */
 	ck_assert_int_eq(publish_held(s, &c, 6, &none), 0);
 	ck_assert_int_eq(store_purge(s, &c, "purged by ci", false), -EPERM);

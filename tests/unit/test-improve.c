@@ -51,7 +51,7 @@ START_TEST(the_better_one_stays)
 	other = open_scratch();
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 1, "symbols=full", false), 0);
 	ck_assert_int_eq(store_find(other, &k, &old), 0);
-	ck_assert(!store_wants(s, &k, &(struct worth){.known = false}));
+	ck_assert(!store_wants(s, &k, &(struct worth){.known = false}, NULL));
 	/* as good: the first stays */
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 2, "symbols=full", false), -ESTALE);
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 2, "symbols=dynamic unwind", false), -ESTALE);
@@ -204,8 +204,8 @@ START_TEST(an_older_index)
 	s = open_scratch();
 	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
 	ck_assert(has_worth(s, &k, "unknown", 0) && has_worth(s, &other, "unknown", 0));
-	ck_assert(store_wants(s, &k, &lines) && !store_wants(s, &k, &same));
-	ck_assert(!store_wants(s, &other, &lines)); /* nothing tells what it has */
+	ck_assert(store_wants(s, &k, &lines, NULL) && !store_wants(s, &k, &same, NULL));
+	ck_assert(!store_wants(s, &other, &lines, NULL)); /* nothing tells what it has */
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 2, "symbols=full", false), -ESTALE);
 	ck_assert_int_eq(publish_worth(s, &k, NULL, 2, "symbols=full debug=full", false), 0);
 	ck_assert(has_worth(s, &k, "symbols=full debug=full", 1));

@@ -267,15 +267,15 @@ START_TEST(test_ends)
 	bucket_end_join(&end, &other, 95 * DAY);
 	ck_assert(end.until == INT64_MAX && end.age == 0 && !bucket_end_renew(&end, 200 * DAY));
 	/* Which files are of `symfs add` is a line of its own, and passes on. */
-	bucket_end_join(&end, &(struct bucket_end){.until = 90 * DAY, .added = true}, 95 * DAY);
-	ck_assert(!end.added);
-	bucket_end_join(&end, &(struct bucket_end){.until = 96 * DAY, .added = true}, 95 * DAY);
+	bucket_end_join(&end, &(struct bucket_end){.until = 90 * DAY, .rank = HELD_ADDED}, 95 * DAY);
+	ck_assert_int_eq(end.rank, HELD_CLASS);
+	bucket_end_join(&end, &(struct bucket_end){.until = 96 * DAY, .rank = HELD_ADDED}, 95 * DAY);
 	buf_clear(&text);
 	ck_assert_int_eq(bucket_end_write(&end, &text), 0);
 	ck_assert_str_eq(buf_text(&text), "e1\t9223372036854775807\t0\nadded\n");
-	end.added = false;
+	end.rank = HELD_NOT;
 	ck_assert_int_eq(bucket_end_parse(buf_text(&text), &end), 0);
-	ck_assert(end.added && end.until == INT64_MAX);
+	ck_assert(end.rank == HELD_ADDED && end.until == INT64_MAX);
 	end = (struct bucket_end){.until = 10, .age = 4};
 	ck_assert(!bucket_end_renew(&end, 7) && bucket_end_renew(&end, 8) && end.until == 12);
 }

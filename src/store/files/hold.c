@@ -27,22 +27,28 @@ static bool lasts(const struct hold_state *a, const struct hold_state *b)
 	return a->ends == 0 || (b->ends != 0 && a->ends >= b->ends);
 }
 
-/* Which uploads replace the file, and which purges remove it, depends on this rank. No lower hold changes it. */
-static unsigned rank(const struct hold_state *h)
+enum hold_rank hold_rank(const struct hold_state *h)
 {
-	return !h->pinned ? 0 : strcmp(h->hold.class, "try") == 0 ? 1 : h->hold.class[0] ? 2 : 3;
+	if (!h->pinned)
+		return HELD_NOT;
+	return !h->hold.class[0] ? HELD_ADDED : strcmp(h->hold.class, "try") == 0 ? HELD_TRY : HELD_CLASS;
+}
+
+int hold_compare(enum hold_rank a, enum hold_rank b)
+{
+	return !a || !b ? 0 : (a != HELD_TRY) - (b != HELD_TRY);
 }
 
 void hold_join(struct hold_state *into, const struct hold_state *other)
 {
 	struct hold_state had = *into;
-	bool lower = rank(other) < rank(&had);
+	bool lower = hold_rank(other) < hold_rank(&had);
 
 	if (!other->pinned)
 		return;
 	if (!had.pinned || !lasts(&had, other))
 		*into = *other;
-	if (rank(&had) != rank(other))
+	if (hold_rank(&had) != hold_rank(other))
 		memcpy(into->hold.class, lower ? had.hold.class : other->hold.class, sizeof(had.hold.class));
 	memcpy(into->hold.labels, lower || !other->hold.labels[0] ? had.hold.labels : other->hold.labels,
 		sizeof(had.hold.labels));

@@ -24,6 +24,20 @@ struct hold_state {
 	int64_t ends; /* wall clock at which a pinned file expires; 0: it stays for good */
 };
 
+/* Who holds a file: which uploads replace it, and which purges remove it. The numbers ascend, and no lower hold
+ * changes a higher one. */
+enum hold_rank {
+	HELD_NOT,  /* it is a download */
+	HELD_TRY,   /* an upload of the class "try", whose client may publish nothing else */
+	HELD_CLASS, /* an upload of another class */
+	HELD_ADDED, /* `symfs add` */
+};
+
+enum hold_rank hold_rank(const struct hold_state *h);
+/* Which of two held files has a key, whatever they are worth: 1 the first, -1 the second; 0: their worths decide.
+ * A file of "try" never stands in the way of another upload, and never takes its place. */
+int hold_compare(enum hold_rank a, enum hold_rank b);
+
 /* The state of a file that is held from `now` on. */
 struct hold_state hold_begin(const struct store_hold *h, int64_t now);
 /* Joins two states of one file: the later end counts, and with it its class. But a file of `symfs add` stays one, and

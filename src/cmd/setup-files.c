@@ -207,7 +207,7 @@ int setup_make_dirs(struct setup *s, const char *path)
 
 static void kept(const char *path, const char *client, const char *why, const char *text)
 {
-	printf("kept     %s: %s%s%s", path, why, text ? "; for " : "\n", text ? who : "");
+	printf("kept     %s: %s%s%s", path, why, text ? "; for " : "\n", text ? client : "");
 	if (text)
 		printf(" it should have:\n\t%s", text);
 }
@@ -225,7 +225,7 @@ static int put(struct setup *s, const char *path, const char *client, const char
 	struct stat st = {.st_mode = s->system ? 0644 : 0600};
 	int r = dir ? 0 : -ENOMEM;
 
-	printf("%s %s (%s)\n", s->dry ? "to write" : "wrote   ", path, who);
+	printf("%s %s (%s)\n", s->dry ? "to write" : "wrote   ", path, client);
 	if (s->dry)
 		return -ECANCELED; /* nothing is recorded */
 	if (r == 0) {
@@ -277,32 +277,32 @@ static void write_place(struct setup *s, const struct place *p)
 	if (have && !had)
 		r = -ENOMEM;
 	if (r < 0 && r != -ENOENT) {
-		fail_at(s, path ? path : p->who, r);
+		fail_at(s, path ? path : p->client, r);
 		return;
 	}
 	tail = have ? have + n : "";
 	buf_add(&all, old, (size_t)(have ? have - old : old ? (ptrdiff_t)strlen(old) : 0));
 	buf_addf(&rest, "%s%s", buf_text(&all), tail);
 	if (p->unless && last_line(buf_text(&rest), p->unless)) {
-		kept(path, p->who, "it names directories already", NULL);
+		kept(path, p->client, "it names directories already", NULL);
 		return;
 	}
 	make_text(s, p, buf_text(&rest), &text);
 	buf_addf(&own, "%s%s%s", begins[p->how], buf_text(&text), ends[p->how]);
 	if (had && strcmp(had, buf_text(&own)) == 0) {
-		printf("there    %s (%s)\n", path, p->who);
+		printf("there    %s (%s)\n", path, p->client);
 		return;
 	}
 	line = find_record(s, path);
 	why = why_kept(p, line, had, buf_text(&all));
 	if (why) {
-		kept(path, p->who, why, buf_text(&text));
+		kept(path, p->client, why, buf_text(&text));
 		return;
 	}
 	buf_addf(&all, "%s%s", buf_text(&own), tail);
 	kind = p->how == WHOLE ? "file" : p->how == VALUE ? had && strchr(had, '\n') ? "value line" : "value"
 		: !old || (line && *line == 'n') ? "new block" : "block";
-	if (put(s, path, p->who, buf_text(&all)) < 0)
+	if (put(s, path, p->client, buf_text(&all)) < 0)
 		return;
 	sum_of(buf_text(&own), sum);
 	if (had && p->how == VALUE)

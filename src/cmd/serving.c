@@ -222,6 +222,7 @@ static void namespaces_free(struct namespaces *all)
 #define FILES_LEAST 256
 #define ARENAS 4 /* of a server: a low number bounds the freed memory that stays with the process */
 #define STACK_SIZE (2 << 20)
+#define SPACE_LEAST (200ull << 20) /* of addresses; with less, libfuse ends the mount when it finds no memory */
 
 void serving_prepare(struct serving *s, struct app_args *a)
 {
@@ -335,8 +336,13 @@ int serving_limits(const struct serving *s, struct err *e)
 			"ulimit -n, or LimitNOFILE= of a unit", (unsigned long long)l.rlim_max, FILES_LEAST);
 	if (s->listen)
 		mallopt(M_ARENA_MAX, ARENAS);
-	if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
-		spare_address_space();
+	if (getrlimit(RLIMIT_AS, &l) < 0 || l.rlim_cur == RLIM_INFINITY)
+		return 0;
+	if (l.rlim_cur < SPACE_LEAST)
+		return err_set(e, -ENOMEM, "the limit of address space is %llu MiB, and symfs needs %llu: raise it "
+			"with ulimit -v, or LimitAS= of a unit", (unsigned long long)l.rlim_cur >> 20,
+			SPACE_LEAST >> 20);
+	spare_address_space();
 	return 0;
 }
 

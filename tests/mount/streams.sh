@@ -104,6 +104,10 @@ else
   done
   kill $few
   wait $few || fail "serve with 400 MB of address space: $(cat "$TMP/said")"
+  prlimit --as=150000000 "$SYMFS" serve --no-default-sources --cache "$TMP/store-little" --listen 127.0.0.1:0 \
+    >"$TMP/out" 2>"$TMP/said"
+  [ $? = 4 ] && grep -q "address space is 143 MiB, and symfs needs 200" "$TMP/said" ||
+    fail "serve with 150 MB of address space: $(cat "$TMP/said")"
 fi
 
 # ---- a log file --------------------------------------------------------------------------------

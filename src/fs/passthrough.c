@@ -101,12 +101,16 @@ static void drop_oldest(struct fs *fs)
 /* Takes over the reference. */
 static void keep(struct fs *fs, struct node *n)
 {
-	if (fs->n_kept == 0)
+	uint64_t until = clock_ms() + KEEP_MS;
+
+	if (!fs->kept_due) {
+		fs->kept_due = until;
 		eventfd_write(fs->wake, 1); /* fs_loop() calls pass_look() */
+	}
 	if (fs->n_kept == ARRAY_SIZE(fs->kept))
 		drop_oldest(fs);
 	fs->kept[fs->n_kept].node = n;
-	fs->kept[fs->n_kept++].until = clock_ms() + KEEP_MS;
+	fs->kept[fs->n_kept++].until = until;
 }
 
 int pass_look(struct fs *fs)
@@ -116,7 +120,12 @@ int pass_look(struct fs *fs)
 
 	while (fs->n_kept && (fs->kept[0].until <= now || !fs->session))
 		drop_oldest(fs);
-	return fs->n_kept ? (int)(fs->kept[0].until - now) : -1;
+	/* A file that is opened and closed again and again wakes the loop once a second, not at each close. */
+	if (fs->n_kept)
+		fs->kept_due = fs->kept[0].until;
+	else if (fs->kept_due <= now)
+		fs->kept_due = 0;
+	return fs->kept_due ? (int)(fs->kept_due - now) : -1;
 }
 
 /* ---- handles ------------------------------------------------------------------------ */

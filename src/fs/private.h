@@ -98,6 +98,7 @@ struct fs {
 		uint64_t until;	   /* clock_ms() */
 	} kept[16]; /* under pass_lock: nodes that the kernel has a file of, without handles; oldest first */
 	unsigned n_kept;
+	uint64_t kept_due; /* clock_ms() at which fs_loop() calls pass_look(); 0: it does not */
 	pthread_mutex_t files_lock;
 	struct file *files;    /* under files_lock */
 	pthread_mutex_t config_lock;

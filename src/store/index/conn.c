@@ -1,10 +1,12 @@
-/* The index: one connection and its statements. One thread at a time. */
+/* The index: connections, the pool of those that only read, and their statements. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
+
+#define IDLE_MOST 8 /* connections that are kept open while no thread reads */
 
 int conn_code(int rc)
 {
@@ -86,8 +88,50 @@ int conn_open(struct conn **out, const char *path, bool reader)
 	return 0;
 }
 
+int conn_take(struct index *ix, struct conn **out)
+{
+	{
+		LOCK_SCOPE(&ix->lock);
+		struct conn *c = ix->idle;
+
+		if (c) {
+			ix->idle = c->next;
+			ix->idle_n--;
+			*out = c;
+			return 0;
+		}
+	}
+	return conn_open(out, ix->path, true);
+}
+
+void conn_give(struct index *ix, struct conn *c)
+{
+	{
+		LOCK_SCOPE(&ix->lock);
+
+		if (ix->idle_n < IDLE_MOST) {
+			c->next = ix->idle;
+			ix->idle = c;
+			ix->idle_n++;
+			return;
+		}
+	}
+	conn_free(c);
+}
+
+/* ---- statements ----------------------------------------------------------------------- */
+
+bool conn_has_outbox(struct conn *c)
+{
+	_cleanup_rows_ struct rows rows = {.c = c};
+
+	return row_of(&rows, Q_HAS_OUTBOX, "") == 0;
+}
+
 int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out)
 {
+	if (q >= Q_OUTBOX && !conn_has_outbox(c))
+		return -ENOTSUP;
 	if (!c->st[q]) {
 		int rc = sqlite3_prepare_v3(c->db, index_sql[q], -1, SQLITE_PREPARE_PERSISTENT, &c->st[q],
 			NULL);
@@ -99,24 +143,27 @@ int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out)
 	return 0;
 }
 
-/* Binds one value for each letter of `what`: t text, i int64_t, b bytes and their number (size_t). */
-static int bind_all(sqlite3_stmt *st, const char *what, va_list ap)
+/* Prepares a statement, and binds one value for each letter of `what`. */
+static int bind_all(struct rows *rows, enum query q, const char *what, va_list ap)
 {
-	int rc = SQLITE_OK;
+	int r = 0, rc = SQLITE_OK;
 
-	for (int i = 1; *what && rc == SQLITE_OK; i++, what++) {
+	if (!rows->c)
+		r = conn_take(rows->pool, &rows->c);
+	if (r == 0)
+		r = conn_statement(rows->c, q, &rows->st);
+	for (int i = 1; r == 0 && *what && rc == SQLITE_OK; i++, what++) {
 		if (*what == 't') {
-			rc = sqlite3_bind_text(
-				st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
+			rc = sqlite3_bind_text(rows->st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
 		} else if (*what == 'i') {
-			rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t));
+			rc = sqlite3_bind_int64(rows->st, i, va_arg(ap, int64_t));
 		} else {
 			const void *p = va_arg(ap, const void *);
 
-			rc = sqlite3_bind_blob64(st, i, p, va_arg(ap, size_t), SQLITE_TRANSIENT);
+			rc = sqlite3_bind_blob64(rows->st, i, p, va_arg(ap, size_t), SQLITE_TRANSIENT);
 		}
 	}
-	return conn_code(rc);
+	return r < 0 ? r : conn_code(rc);
 }
 
 void rows_end(struct rows *r)
@@ -125,18 +172,17 @@ void rows_end(struct rows *r)
 		sqlite3_reset(r->st);
 		sqlite3_clear_bindings(r->st);
 	}
+	if (r->pool && r->c)
+		conn_give(r->pool, r->c);
 }
 
-int rows_of(struct rows *rows, struct conn *c, enum query q, const char *what, ...)
+int rows_of(struct rows *rows, enum query q, const char *what, ...)
 {
 	va_list ap;
 	int r;
 
-	r = conn_statement(c, q, &rows->st);
-	if (r < 0)
-		return r;
 	va_start(ap, what);
-	r = bind_all(rows->st, what, ap);
+	r = bind_all(rows, q, what, ap);
 	va_end(ap);
 	return r;
 }
@@ -148,17 +194,27 @@ int rows_next(struct rows *r)
 	return rc == SQLITE_ROW ? 1 : conn_code(rc);
 }
 
-int conn_run(struct conn *c, enum query q, const char *what, ...)
+int row_of(struct rows *rows, enum query q, const char *what, ...)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
 	va_list ap;
 	int r;
 
-	r = conn_statement(c, q, &rows.st);
-	if (r < 0)
-		return r;
 	va_start(ap, what);
-	r = bind_all(rows.st, what, ap);
+	r = bind_all(rows, q, what, ap);
+	va_end(ap);
+	if (r == 0)
+		r = rows_next(rows);
+	return r > 0 ? 0 : r < 0 ? r : -ENOENT;
+}
+
+int conn_run(struct conn *c, enum query q, const char *what, ...)
+{
+	_cleanup_rows_ struct rows rows = {.c = c};
+	va_list ap;
+	int r;
+
+	va_start(ap, what);
+	r = bind_all(&rows, q, what, ap);
 	va_end(ap);
 	if (r == 0)
 		r = rows_next(&rows);
@@ -170,4 +226,12 @@ void column_text(sqlite3_stmt *st, int i, char *out, size_t room)
 	const unsigned char *text = sqlite3_column_text(st, i);
 
 	snprintf(out, room, "%s", text ? (const char *)text : "");
+}
+
+int column_key(sqlite3_stmt *st, int i, struct key *out)
+{
+	char text[KEY_TEXT];
+
+	column_text(st, i, text, sizeof(text));
+	return key_parse(out, text) < 0 ? -EUCLEAN : 0;
 }

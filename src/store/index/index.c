@@ -96,6 +96,21 @@ static int upgrade_keys(struct conn *c)
 			       NULL, NULL));
 }
 
+/* Makes an index of this version out of that of an older one, or of an empty one (0). The caller has begun a
+ * transaction. */
+static int add_schemas(struct conn *c, int64_t version)
+{
+	const struct index_schema *s = index_schemas;
+	int r = 0;
+
+	for (; r == 0 && version < INDEX_VERSION; s++)
+		if (s->version > version) {
+			r = s->sql ? conn_code(sqlite3_exec(c->db, s->sql, NULL, NULL, NULL)) : upgrade_keys(c);
+			version = s->version;
+		}
+	return r;
+}
+
 /* Upgrades an older index in place: adds tables and columns, and renames keys. Files and uses stay; some misses
  * are dropped, so their files are requested again. */
 static int upgrade(struct conn *c)
@@ -107,20 +122,8 @@ static int upgrade(struct conn *c)
 	/* Reads the version again, because another process may have upgraded the index meanwhile. */
 	if (r == 0)
 		r = pragma_number(c, "PRAGMA user_version", &version);
-	if (r == 0 && version == INDEX_VERSION_3)
-		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION_5)
-		r = upgrade_keys(c);
-	if (r == 0 && version < INDEX_VERSION_6)
-		r = conn_code(sqlite3_exec(c->db, index_schema_6, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION_7)
-		r = conn_code(sqlite3_exec(c->db, index_schema_7, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION_8)
-		r = conn_code(sqlite3_exec(c->db, index_schema_8, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION_9)
-		r = conn_code(sqlite3_exec(c->db, index_schema_9, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION)
-		r = conn_code(sqlite3_exec(c->db, index_schema_10, NULL, NULL, NULL));
+	if (r == 0)
+		r = add_schemas(c, version);
 	if (r == 0)
 		r = conn_run(c, Q_COMMIT, "");
 	if (!sqlite3_get_autocommit(c->db))
@@ -144,7 +147,7 @@ static int conn_check_version(struct conn *c)
 		return r;
 	if (app == 0 && version == 0 && tables == 0)
 		return -ENOENT;
-	if (app == INDEX_APPLICATION && version >= INDEX_VERSION_3 && version < INDEX_VERSION)
+	if (app == INDEX_APPLICATION && version >= INDEX_VERSION_OLDEST && version < INDEX_VERSION)
 		return upgrade(c);
 	return app == INDEX_APPLICATION && version == INDEX_VERSION ? 0 : -EUCLEAN;
 }
@@ -241,19 +244,7 @@ static int fill_new(struct conn *c, const char *id)
 	if (r == 0)
 		r = conn_run(c, Q_BEGIN, "");
 	if (r == 0)
-		r = conn_code(sqlite3_exec(c->db, index_schema, NULL, NULL, NULL));
-	if (r == 0)
-		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
-	if (r == 0)
-		r = conn_code(sqlite3_exec(c->db, index_schema_6, NULL, NULL, NULL));
-	if (r == 0)
-		r = conn_code(sqlite3_exec(c->db, index_schema_7, NULL, NULL, NULL));
-	if (r == 0)
-		r = conn_code(sqlite3_exec(c->db, index_schema_8, NULL, NULL, NULL));
-	if (r == 0)
-		r = conn_code(sqlite3_exec(c->db, index_schema_9, NULL, NULL, NULL));
-	if (r == 0)
-		r = conn_code(sqlite3_exec(c->db, index_schema_10, NULL, NULL, NULL));
+		r = add_schemas(c, 0);
 	return r == 0 ? conn_run(c, Q_META_SET, "tt", "id", id) : r;
 }
 
@@ -291,16 +282,13 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 
 /* ---- readers ------------------------------------------------------------------------ */
 
-static int count_with(struct conn *c, int64_t now, struct store_totals *out)
+int index_count(struct index *ix, int64_t now, struct store_totals *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r;
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+	int r = row_of(&rows, Q_COUNT, "i", now);
 
-	r = rows_of(&rows, c, Q_COUNT, "i", now);
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -EUCLEAN;
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
 	out->artifacts = (uint64_t)sqlite3_column_int64(rows.st, 0);
 	out->bytes = (uint64_t)sqlite3_column_int64(rows.st, 1);
 	out->keys = (uint64_t)sqlite3_column_int64(rows.st, 2);
@@ -312,34 +300,14 @@ static int count_with(struct conn *c, int64_t now, struct store_totals *out)
 	return 0;
 }
 
-int index_count(struct index *ix, int64_t now, struct store_totals *out)
-{
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : count_with(rd.c, now, out);
-}
-
-static int meta_with(struct conn *c, const char *name, char *out, size_t room)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r;
-
-	r = rows_of(&rows, c, Q_META, "t", name);
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	column_text(rows.st, 0, out, room);
-	return 0;
-}
-
 int index_meta(struct index *ix, const char *name, char *out, size_t room)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+	int r = row_of(&rows, Q_META, "t", name);
 
-	return r < 0 ? r : meta_with(rd.c, name, out, room);
+	if (r == 0)
+		column_text(rows.st, 0, out, room);
+	return r;
 }
 
 static bool has_moved(struct conn *c)
@@ -352,11 +320,16 @@ static bool has_moved(struct conn *c)
 
 bool index_seems_moved(struct index *ix)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
+	struct conn *c;
+	bool moved;
 
 	if (conn_path_missing(ix->path))
 		return true;
-	return reader_open(&rd) == 0 && has_moved(rd.c);
+	if (conn_take(ix, &c) < 0)
+		return false;
+	moved = has_moved(c);
+	conn_give(ix, c);
+	return moved;
 }
 
 /* ---- with the write lock ------------------------------------------------------------- */
@@ -399,31 +372,30 @@ int index_meta_set(struct index *ix, const char *name, const char *value)
 	return conn_run(ix->writer, Q_META_SET, "tt", name, value);
 }
 
+/* Reads the sum of a query's only row, of which `r` is the result. */
 static int one_sum(struct rows *rows, int r, uint64_t *out)
 {
 	int64_t bytes;
 
-	if (r == 0)
-		r = rows_next(rows);
-	if (r <= 0)
-		return r < 0 ? r : -EUCLEAN;
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
 	bytes = sqlite3_column_int64(rows->st, 0);
-	*out = bytes > 0 ? (uint64_t)bytes : 0;
+	*out = (uint64_t)MAX(bytes, 0);
 	return 0;
 }
 
 int index_bytes(struct index *ix, uint64_t *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 
-	return one_sum(&rows, rows_of(&rows, ix->writer, Q_BYTES, ""), out);
+	return one_sum(&rows, row_of(&rows, Q_BYTES, ""), out);
 }
 
 int index_kept_bytes(struct index *ix, int64_t now, uint64_t *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 
-	return one_sum(&rows, rows_of(&rows, ix->writer, Q_KEPT, "i", now), out);
+	return one_sum(&rows, row_of(&rows, Q_KEPT, "i", now), out);
 }
 
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when, int64_t past)
@@ -437,10 +409,7 @@ int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t
 	r = index_begin(ix);
 	for (unsigned i = 0; i < n && r == 0; i++)
 		r = index_object_used(ix, objects[i], when, past);
-	if (r == 0)
-		r = index_commit(ix);
-	else
-		index_rollback(ix);
+	r = index_end(ix, r);
 	sqlite3_wal_autocheckpoint(c->db, LOG_PAGES);
 	sqlite3_busy_timeout(c->db, BUSY_MS);
 	return r;

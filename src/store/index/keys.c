@@ -1,4 +1,4 @@
-/* The index: blobs, their keys, and files that may disagree with the index. */
+/* The index: blobs, their keys, files that may disagree with the index, and what files state about modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/layout.h"
 #include "store/index/private.h"
@@ -24,11 +24,8 @@ void held_columns(sqlite3_stmt *st, int i, bool pinned, struct hold_state *out)
 	column_text(st, i + 3, out->hold.labels, sizeof(out->hold.labels));
 }
 
-/* 0; -EINVAL: the row does not hold a key. */
 static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 {
-	char text[KEY_TEXT];
-
 	memset(out, 0, sizeof(*out));
 	out->object.id = sqlite3_column_int64(st, 0);
 	column_text(st, 1, out->object.sha256, sizeof(out->object.sha256));
@@ -38,27 +35,20 @@ static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 	column_text(st, 5, out->facts.url, sizeof(out->facts.url));
 	out->facts.verified = sqlite3_column_int(st, 6) != 0;
 	out->facts.fetched = sqlite3_column_int64(st, 7);
-	column_text(st, 8, text, sizeof(text));
 	out->object.pinned = sqlite3_column_int64(st, 9) == INT64_MAX;
 	out->facts.pinned = out->object.pinned;
 	held_columns(st, 12, out->object.pinned, &out->object.held);
 	worth_column(st, 10, &out->facts.worth);
 	out->facts.generation = (uint32_t)sqlite3_column_int64(st, 11);
 	out->facts.modified = sqlite3_column_int64(st, 16);
-	return key_parse(&out->key, text);
+	return column_key(st, 8, &out->key);
 }
 
-static int find_with(struct conn *c, const struct question *q, void *out)
+static int find_with(struct rows *rows, const struct question *q, void *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r;
+	int r = row_of(rows, Q_FIND, "t", q->text[0]);
 
-	r = rows_of(&rows, c, Q_FIND, "t", q->text[0]);
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	return hit_fill(out, rows.st) < 0 ? -EUCLEAN : 0;
+	return r == 0 ? hit_fill(out, rows->st) : r;
 }
 
 int index_find(struct index *ix, const char *canon, struct index_hit *out)
@@ -68,52 +58,36 @@ int index_find(struct index *ix, const char *canon, struct index_hit *out)
 	return recent_ask(ix, &q, find_with, out, sizeof(*out));
 }
 
-static int with_id(struct conn *c, const char *from, const char *to, struct key *out, unsigned n)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-	unsigned count = 0;
-	char text[KEY_TEXT];
-	int r = rows_of(&rows, c, Q_KEYS_RANGE, "tti", from, to, (int64_t)n);
-
-	while (r == 0 && count < n && (r = rows_next(&rows)) > 0) {
-		column_text(rows.st, 0, text, sizeof(text));
-		if (key_parse(&out[count], text) < 0)
-			return -EUCLEAN;
-		count++;
-		r = 0;
-	}
-	return r < 0 ? r : (int)count;
-}
-
 /* Finds "TYPE ID" alone, and with a blank and a name after it. `!` ends the range, because it follows the blank in
  * ASCII. */
 int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, unsigned n)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 	struct key bare = *k;
 	char from[KEY_TEXT], to[KEY_TEXT + 1];
+	unsigned count = 0;
 	size_t n_from;
-	int r = reader_open(&rd);
+	int r;
 
 	bare.name[0] = '\0';
 	n_from = strlen(key_canon(&bare, from));
 	if (n_from && from[n_from - 1] == ' ') /* where a name would follow */
 		from[n_from - 1] = '\0';
 	snprintf(to, sizeof(to), "%s!", from);
-	return r < 0 ? r : with_id(rd.c, from, to, out, n);
+	r = rows_of(&rows, Q_KEYS_RANGE, "tti", from, to, (int64_t)n);
+	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
+		r = column_key(rows.st, 0, &out[count++]);
+	return r < 0 ? r : (int)count;
 }
 
-int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct key *out)
+int main_key(struct rows *rows, const char *canon, enum filetype type, struct key *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	char text[KEY_TEXT];
 	struct key k;
 	int r;
 
-	r = rows_of(&rows, c, Q_SIBLINGS, "t", canon);
-	while (r == 0 && (r = rows_next(&rows)) > 0) {
-		column_text(rows.st, 0, text, sizeof(text));
-		if (key_parse(&k, text) == 0 && k.type == type && !key_is_by_debug_id(&k)) {
+	r = rows_of(rows, Q_SIBLINGS, "t", canon);
+	while (r == 0 && (r = rows_next(rows)) > 0) {
+		if (column_key(rows->st, 0, &k) == 0 && k.type == type && !key_is_by_debug_id(&k)) {
 			*out = k;
 			return 0;
 		}
@@ -124,10 +98,9 @@ int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct 
 
 int index_main_key(struct index *ix, const char *canon, enum filetype type, struct key *out)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-	return r < 0 ? r : conn_main_key(rd.c, canon, type, out);
+	return main_key(&rows, canon, type, out);
 }
 
 /* Reads the rows of Q_LIST or Q_LIST_ENDED; `r` is the result of rows_of(). */
@@ -136,13 +109,10 @@ static int list_from(struct rows *rows, int r, struct store_row *out, unsigned n
 	struct index_hit hit;
 	unsigned count = 0;
 
-	if (r < 0)
-		return r;
-	while (count < n && (r = rows_next(rows)) > 0) {
-		struct store_row *row = &out[count];
+	while (r == 0 && count < n && (r = rows_next(rows)) > 0) {
+		struct store_row *row = &out[count++];
 
-		if (hit_fill(&hit, rows->st) < 0)
-			return -EUCLEAN;
+		r = hit_fill(&hit, rows->st);
 		row->key = hit.key;
 		row->keep_until = sqlite3_column_int64(rows->st, 9);
 		row->held = hit.object.held;
@@ -151,62 +121,41 @@ static int list_from(struct rows *rows, int r, struct store_row *out, unsigned n
 		row->size = hit.object.size;
 		row->used = hit.used;
 		row->facts = hit.facts;
-		count++;
 	}
 	return r < 0 ? r : (int)count;
 }
 
-static int list_with(struct conn *c, int64_t after, struct store_row *out, unsigned n)
+int index_list(struct index *ix, int64_t after, struct store_row *out, unsigned n)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-	return list_from(&rows, rows_of(&rows, c, Q_LIST, "ii", after, (int64_t)n), out, n);
+	return list_from(&rows, rows_of(&rows, Q_LIST, "ii", after, (int64_t)n), out, n);
 }
 
-int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n)
+int index_list_ended(struct index *ix, int64_t now, int64_t after, struct store_row *out, unsigned n)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-	return r < 0 ? r : list_with(rd.c, after, rows, n);
-}
-
-static int list_ended_with(struct conn *c, int64_t now, int64_t after, struct store_row *out, unsigned n)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-
-	return list_from(&rows, rows_of(&rows, c, Q_LIST_ENDED, "iii", now, after, (int64_t)n), out, n);
-}
-
-int index_list_ended(struct index *ix, int64_t now, int64_t after, struct store_row *rows, unsigned n)
-{
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : list_ended_with(rd.c, now, after, rows, n);
+	return list_from(&rows, rows_of(&rows, Q_LIST_ENDED, "iii", now, after, (int64_t)n), out, n);
 }
 
 /* ---- with the write lock ------------------------------------------------------------- */
 
-/* Reads an object from the first three columns of the only row of a query. 0, -ENOENT, -errno. */
-static int victim_from(struct rows *rows, int r, struct index_object *out)
+/* Reads an object from the first three columns of a row. */
+static void victim_fill(struct index_object *out, sqlite3_stmt *st)
 {
-	if (r == 0)
-		r = rows_next(rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	out->id = sqlite3_column_int64(rows->st, 0);
-	column_text(rows->st, 1, out->sha256, sizeof(out->sha256));
-	out->size = (uint64_t)sqlite3_column_int64(rows->st, 2);
+	out->id = sqlite3_column_int64(st, 0);
+	column_text(st, 1, out->sha256, sizeof(out->sha256));
+	out->size = (uint64_t)sqlite3_column_int64(st, 2);
 	out->pinned = false;
 	out->held = (struct hold_state){.pinned = false};
-	return 0;
 }
 
+/* Reads an object from a row of OBJECT_COLUMNS, if `r`, the result of row_of(), is 0. Returns `r`. */
 static int object_from(struct rows *rows, int r, struct index_object *out)
 {
-	r = victim_from(rows, r, out);
 	if (r == 0) {
+		victim_fill(out, rows->st);
 		out->pinned = sqlite3_column_int64(rows->st, 3) == INT64_MAX;
 		held_columns(rows->st, 4, out->pinned, &out->held);
 	}
@@ -215,80 +164,69 @@ static int object_from(struct rows *rows, int r, struct index_object *out)
 
 int index_object_find(struct index *ix, const char *sha256, struct index_object *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 
-	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT, "t", sha256), out);
+	return object_from(&rows, row_of(&rows, Q_OBJECT, "t", sha256), out);
 }
 
 int index_embedded(struct index *ix, enum filetype t, const char *id, struct index_object *out, unsigned n)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 	char from[KEY_TEXT], to[KEY_TEXT + 1];
 	unsigned count = 0;
 	int r;
 
 	snprintf(from, sizeof(from), "%s %s", filetype_name(t), id);
 	snprintf(to, sizeof(to), "%sg", from); /* follows every further digit, and the space before a name */
-	r = rows_of(&rows, ix->writer, Q_EMBEDDED, "tti", from, to, (int64_t)n);
-	while (r == 0 && count < n && (r = object_from(&rows, r, &out[count])) == 0)
-		count++;
-	return r < 0 && r != -ENOENT ? r : (int)count;
+	r = rows_of(&rows, Q_EMBEDDED, "tti", from, to, (int64_t)n);
+	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
+		r = object_from(&rows, 0, &out[count++]);
+	return r < 0 ? r : (int)count;
 }
 
 int index_object_next(struct index *ix, int64_t after, struct index_object *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 
-	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT_NEXT, "i", after), out);
+	return object_from(&rows, row_of(&rows, Q_OBJECT_NEXT, "i", after), out);
 }
 
 int index_victim(struct index *ix, int64_t now, int64_t except, const struct index_place *past,
 	struct index_object *out, bool *sparse, int64_t *used)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, ix->writer, Q_VICTIM, "iiii", now, except, past->used, past->id);
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+	int r = row_of(&rows, Q_VICTIM, "iiii", now, except, past->used, past->id);
 
-	r = victim_from(&rows, r, out);
 	if (r < 0)
 		return r;
+	victim_fill(out, rows.st);
 	*sparse = sqlite3_column_int(rows.st, 3) != 0;
 	*used = sqlite3_column_int64(rows.st, 4);
 	return 0;
 }
 
-static const char *worth_or_empty(const struct worth *w, char room[static WORTH_TEXT])
-{
-	return w->known ? worth_text(w, room) : "";
-}
-
 int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, const struct worth *w,
 	int64_t *id)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 	char room[WORTH_TEXT];
 	int r;
 
-	r = rows_of(&rows, ix->writer, Q_OBJECT_PUT, "tiit", sha256, (int64_t)size, used, worth_or_empty(w, room));
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -EIO;
+	r = row_of(&rows, Q_OBJECT_PUT, "tiit", sha256, (int64_t)size, used, w->known ? worth_text(w, room) : "");
+	if (r < 0)
+		return r == -ENOENT ? -EIO : r;
 	*id = sqlite3_column_int64(rows.st, 0);
 	return 0;
 }
 
 int index_object_worth(struct index *ix, int64_t id, struct worth *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r;
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+	int r = row_of(&rows, Q_OBJECT_WORTH, "i", id);
 
-	r = rows_of(&rows, ix->writer, Q_OBJECT_WORTH, "i", id);
 	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	worth_column(rows.st, 0, out);
-	return 0;
+		worth_column(rows.st, 0, out);
+	return r;
 }
 
 int index_object_drop(struct index *ix, int64_t id)
@@ -319,14 +257,16 @@ int index_object_hold(struct index *ix, int64_t id, const struct hold_state *hel
 
 int index_object_ended(struct index *ix, int64_t now, struct index_object *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 
-	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT_ENDED, "i", now), out);
+	return object_from(&rows, row_of(&rows, Q_OBJECT_ENDED, "i", now), out);
 }
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out)
 {
-	return find_with(ix->writer, &(struct question){.text = {canon}}, out);
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+
+	return find_with(&rows, &(struct question){.text = {canon}}, out);
 }
 
 static int name_put(struct index *ix, const struct key *k, const char *folded)
@@ -370,25 +310,22 @@ int index_key_drop(struct index *ix, const char *canon)
 	return conn_run(ix->writer, Q_KEY_DROP, "t", canon);
 }
 
-static int keys_of_with(struct conn *c, int64_t object,
+static int keys_of_with(struct rows *rows, int64_t object,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	struct blob_facts facts;
-	char text[KEY_TEXT];
 	struct key k;
 	int r;
 
-	r = rows_of(&rows, c, Q_KEYS_OF, "i", object);
-	while (r == 0 && (r = rows_next(&rows)) > 0) {
-		memset(&facts, 0, sizeof(facts));
-		column_text(rows.st, 0, text, sizeof(text));
-		column_text(rows.st, 1, facts.source, sizeof(facts.source));
-		column_text(rows.st, 2, facts.url, sizeof(facts.url));
-		facts.verified = sqlite3_column_int(rows.st, 3) != 0;
-		facts.fetched = sqlite3_column_int64(rows.st, 4);
-		facts.modified = sqlite3_column_int64(rows.st, 5);
-		r = key_parse(&k, text) < 0 ? -EUCLEAN : each(ctx, &k, &facts);
+	r = rows_of(rows, Q_KEYS_OF, "i", object);
+	while (r == 0 && (r = rows_next(rows)) > 0) {
+		struct blob_facts facts = {.verified = sqlite3_column_int(rows->st, 3) != 0,
+			.fetched = sqlite3_column_int64(rows->st, 4), .modified = sqlite3_column_int64(rows->st, 5)};
+
+		column_text(rows->st, 1, facts.source, sizeof(facts.source));
+		column_text(rows->st, 2, facts.url, sizeof(facts.url));
+		r = column_key(rows->st, 0, &k);
+		if (r == 0)
+			r = each(ctx, &k, &facts);
 		if (r != 0)
 			return r;
 	}
@@ -398,16 +335,17 @@ static int keys_of_with(struct conn *c, int64_t object,
 int index_keys_of(struct index *ix, int64_t object,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
 {
-	return keys_of_with(ix->writer, object, each, ctx);
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+
+	return keys_of_with(&rows, object, each, ctx);
 }
 
 int index_keys_of_object(struct index *ix, int64_t object,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-	return r < 0 ? r : keys_of_with(rd.c, object, each, ctx);
+	return keys_of_with(&rows, object, each, ctx);
 }
 
 int index_intent_add(struct index *ix, const char *sha256, bool gone)
@@ -417,14 +355,11 @@ int index_intent_add(struct index *ix, const char *sha256, bool gone)
 
 int index_intent_next(struct index *ix, char sha256[static SHA256_TEXT], bool *gone)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r;
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+	int r = row_of(&rows, Q_INTENT_NEXT, "");
 
-	r = rows_of(&rows, ix->writer, Q_INTENT_NEXT, "");
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
+	if (r < 0)
+		return r;
 	column_text(rows.st, 0, sha256, SHA256_TEXT);
 	*gone = sqlite3_column_int(rows.st, 1) != 0;
 	return 0;
@@ -433,4 +368,62 @@ int index_intent_next(struct index *ix, char sha256[static SHA256_TEXT], bool *g
 int index_intent_done(struct index *ix, const char *sha256)
 {
 	return conn_run(ix->writer, Q_INTENT_DONE, "t", sha256);
+}
+
+/* ---- modules: what stored files state --------------------------------------------------- */
+
+static void module_fill(struct module *out, sqlite3_stmt *st)
+{
+	char word[32], id[DEBUG_ID_TEXT];
+
+	memset(out, 0, sizeof(*out));
+	column_text(st, 0, word, sizeof(word));
+	out->object = object_type_find(word);
+	column_text(st, 1, out->code_id, sizeof(out->code_id));
+	column_text(st, 2, out->code_file, sizeof(out->code_file));
+	column_text(st, 3, id, sizeof(id));
+	if (id[0])
+		debug_id_parse(&out->debug_id, id, strlen(id));
+	column_text(st, 4, out->debug_file, sizeof(out->debug_file));
+	column_text(st, 5, out->checksum, sizeof(out->checksum));
+}
+
+int index_modules(struct index *ix, const struct module *like, struct module *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+	char id[MODULE_ID_TEXT], guid[33];
+	unsigned count = 0;
+	int r;
+
+	if (like->code_id[0]) {
+		r = rows_of(&rows, Q_MODULE_BY_CODE, "ti", module_code_text(like, id), (int64_t)n);
+	} else {
+		/* A module of .NET is recorded by the GUID alone, without a stamp. */
+		snprintf(guid, sizeof(guid), "%.32s", module_debug_text(like, id));
+		r = rows_of(&rows, Q_MODULE_BY_DEBUG, "tti", id, guid, (int64_t)n);
+	}
+	while (r == 0 && count < n && (r = rows_next(&rows)) > 0) {
+		module_fill(&out[count++], rows.st);
+		r = 0;
+	}
+	return r < 0 ? r : (int)count;
+}
+
+int index_module_put(struct index *ix, int64_t object, const struct module *m)
+{
+	char code[MODULE_ID_TEXT], debug[MODULE_ID_TEXT], id[DEBUG_ID_TEXT];
+
+	return conn_run(ix->writer, Q_MODULE_PUT, "itttttttt", object, object_type_name(m->object),
+		module_code_text(m, code), module_debug_text(m, debug), m->code_id, m->code_file,
+		debug_id_breakpad(&m->debug_id, id), m->debug_file, m->checksum);
+}
+
+int index_module_of(struct index *ix, int64_t object, struct module *out)
+{
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+	int r = row_of(&rows, Q_MODULE_OF, "i", object);
+
+	if (r == 0)
+		module_fill(out, rows.st);
+	return r;
 }

@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-/* False: the index was rebuilt, or made by a process without a bucket. */
-static bool has_outbox(struct conn *c)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-
-	return rows_of(&rows, c, Q_HAS_OUTBOX, "") == 0 && rows_next(&rows) == 1;
-}
-
 static int meta_is(struct index *ix, const char *name, const char *value)
 {
 	char now[128];
@@ -22,7 +14,7 @@ static int meta_is(struct index *ix, const char *name, const char *value)
 
 int index_outbox_begin(struct index *ix, const char *bucket, int64_t now)
 {
-	bool queued = has_outbox(ix->writer);
+	bool queued = conn_has_outbox(ix->writer);
 	int r = conn_code(sqlite3_exec(ix->writer->db, index_schema_outbox, NULL, NULL, NULL));
 	int same;
 
@@ -44,7 +36,7 @@ int index_outbox_done(struct index *ix, const struct outbox_row *row)
 
 int index_outbox_add(struct index *ix, const char *canon, int64_t now)
 {
-	return has_outbox(ix->writer) ? conn_run(ix->writer, Q_OUTBOX_ADD, "it", now, canon) : -ENOTSUP;
+	return conn_run(ix->writer, Q_OUTBOX_ADD, "it", now, canon);
 }
 
 int index_outbox_later(struct index *ix, const struct outbox_row *row, int64_t next)
@@ -61,13 +53,12 @@ int index_outbox_keep(struct index *ix, int64_t now, uint64_t most)
 
 /* ---- any thread --------------------------------------------------------------------- */
 
-
-static int next_with(struct conn *c, int64_t now, int64_t after, struct outbox_row *out, unsigned n)
+int index_outbox_next(struct index *ix, int64_t now, int64_t after, struct outbox_row *out, unsigned n)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 	char worth[WORTH_TEXT];
 	unsigned count = 0;
-	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_NEXT, "iii", now, after, (int64_t)n) : -ENOTSUP;
+	int r = rows_of(&rows, Q_OUTBOX_NEXT, "iii", now, after, (int64_t)n);
 
 	while (r >= 0 && count < n && (r = rows_next(&rows)) > 0) {
 		struct outbox_row *row = &out[count++];
@@ -85,55 +76,40 @@ static int next_with(struct conn *c, int64_t now, int64_t after, struct outbox_r
 	return r < 0 ? r : (int)count;
 }
 
-int index_outbox_next(struct index *ix, int64_t now, int64_t after, struct outbox_row *out, unsigned n)
+/* 1: there is a row; 0: no; -errno. `r` is the result of row_of(). */
+static int is_row(int r)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : next_with(rd.c, now, after, out, n);
-}
-
-static int has_with(struct conn *c, const char *canon)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_HAS, "t", canon) : -ENOTSUP;
-
-	return r == 0 ? rows_next(&rows) : r;
+	return r == 0 ? 1 : r == -ENOENT ? 0 : r;
 }
 
 int index_outbox_has(struct index *ix, const char *canon)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-	return r < 0 ? r : has_with(rd.c, canon);
-}
-
-static int lists_with(struct conn *c, int64_t object)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_LISTS, "i", object) : -ENOTSUP;
-
-	return r == 0 ? rows_next(&rows) : r;
+	return is_row(row_of(&rows, Q_OUTBOX_HAS, "t", canon));
 }
 
 int index_outbox_lists(struct index *ix, int64_t object)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-	return r < 0 ? r : lists_with(rd.c, object);
+	return is_row(row_of(&rows, Q_OUTBOX_LISTS, "i", object));
 }
 
-static int count_with(struct conn *c, struct outbox_totals *out)
+int index_outgone_has(struct index *ix, const char *canon)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = has_outbox(c) ? rows_of(&rows, c, Q_OUTBOX_COUNT, "") : -ENOTSUP;
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -EUCLEAN;
+	return is_row(row_of(&rows, Q_OUTGONE_HAS, "t", canon));
+}
+
+int index_outbox_count(struct index *ix, struct outbox_totals *out)
+{
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+	int r = row_of(&rows, Q_OUTBOX_COUNT, "");
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
 	out->files = (uint64_t)sqlite3_column_int64(rows.st, 0);
 	out->bytes = (uint64_t)sqlite3_column_int64(rows.st, 1);
 	out->oldest = sqlite3_column_int64(rows.st, 2);
@@ -142,35 +118,17 @@ static int count_with(struct conn *c, struct outbox_totals *out)
 	return 0;
 }
 
-int index_outbox_count(struct index *ix, struct outbox_totals *out)
+int index_outgone_next(struct index *ix, int64_t now, const char *after, struct outgone_row *out)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+	int r = row_of(&rows, Q_OUTGONE_NEXT, "ti", after, now);
 
-	return r < 0 ? r : count_with(rd.c, out);
-}
-
-static int outgone_with(struct conn *c, int64_t now, const char *after, struct outgone_row *out)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, c, Q_OUTGONE_NEXT, "ti", after, now);
-
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
+	if (r < 0)
+		return r;
 	column_text(rows.st, 0, out->canon, sizeof(out->canon));
 	out->ended = sqlite3_column_int64(rows.st, 1);
 	out->expired = sqlite3_column_int(rows.st, 2) != 0;
 	return 0;
-}
-
-int index_outgone_next(struct index *ix, int64_t now, const char *after, struct outgone_row *out)
-{
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : outgone_with(rd.c, now, after, out);
 }
 
 int index_outgone_done(struct index *ix, const struct outgone_row *row)
@@ -188,43 +146,17 @@ int index_outgone_put(struct index *ix, const struct outgone_row *row, int64_t d
 	return conn_run(ix->writer, Q_OUTGONE_PUT, "tiii", row->canon, row->ended, (int64_t)row->expired, due);
 }
 
-static int outgone_has_with(struct conn *c, const char *canon)
+int index_uses_next(struct index *ix, struct use_row *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, c, Q_OUTGONE_HAS, "t", canon);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+	int r = row_of(&rows, Q_USES_NEXT, "");
 
-	return r == 0 ? rows_next(&rows) : r;
-}
-
-int index_outgone_has(struct index *ix, const char *canon)
-{
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : outgone_has_with(rd.c, canon);
-}
-
-static int uses_with(struct conn *c, struct use_row *out)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = has_outbox(c) ? rows_of(&rows, c, Q_USES_NEXT, "") : -ENOTSUP;
-
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
+	if (r < 0)
+		return r;
 	out->object = sqlite3_column_int64(rows.st, 0);
 	out->used = sqlite3_column_int64(rows.st, 1);
 	column_text(rows.st, 2, out->sha256, sizeof(out->sha256));
 	return 0;
-}
-
-int index_uses_next(struct index *ix, struct use_row *out)
-{
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : uses_with(rd.c, out);
 }
 
 int index_uses_done(struct index *ix, const struct use_row *row)

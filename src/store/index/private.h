@@ -11,13 +11,7 @@
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 #define INDEX_APPLICATION 1937337958 /* "symf" */
-#define INDEX_VERSION_3 3	     /* before sparse files */
-#define INDEX_VERSION_4 4	     /* before a key with an all-zero id had a name */
-#define INDEX_VERSION_5 5	     /* before labels recorded pins */
-#define INDEX_VERSION_6 6	     /* before the worth of files */
-#define INDEX_VERSION_7 7	     /* before classes, and tombstones of expired files */
-#define INDEX_VERSION_8 8	     /* before ends that the bucket may postpone */
-#define INDEX_VERSION_9 9	     /* before times of origins */
+#define INDEX_VERSION_OLDEST 3	     /* the oldest version that is upgraded */
 #define INDEX_VERSION 10
 #define LOG_PAGES 400 /* pages of the WAL that trigger a checkpoint: a long WAL takes space from blobs */
 #define BUSY_MS 5000 /* the longest wait of a statement for another process */
@@ -94,7 +88,7 @@ enum query {
 	Q_OUTGONE_LATER,
 	Q_OUTGONE_DONE,
 	Q_HAS_OUTBOX,
-	/* These need the table of index_schema_outbox, which not every index has. */
+	/* These need the tables of index_schema_outbox, which not every index has: conn_has_outbox(). */
 	Q_OUTBOX,
 	Q_OUTBOX_ALL = Q_OUTBOX,
 	Q_OUTBOX_NEXT,
@@ -113,10 +107,12 @@ enum query {
 };
 
 extern const char *const index_sql[QUERIES];
-/* The schema of version 3, and the additions of versions 4 and 6 to 9. A new index is made by all of them. */
-extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[], index_schema_8[],
-	index_schema_9[], index_schema_10[];
-
+/* What each version adds to the index of the version before. A new index is made by all rows. */
+struct index_schema {
+	int64_t version;
+	const char *sql; /* NULL: the keys of version 4 are renamed */
+};
+extern const struct index_schema index_schemas[]; /* the last row has version INDEX_VERSION */
 extern const char index_schema_outbox[]; /* for outbox.c */
 
 /* ---- connections ---------------------------------------------------------------------- */
@@ -133,26 +129,39 @@ void conn_free(struct conn *c); /* NULL is fine */
 int conn_code(int rc);		/* converts a result of SQLite to 0 or -errno */
 bool conn_path_missing(const char *path);
 
-/* A statement that returns rows: call rows_next() until it does not return 1. Cleanup resets the
- * statement. */
+bool conn_has_outbox(struct conn *c); /* false: the index was rebuilt, or made by a process without a bucket */
+
+/* The pool of connections that only read. */
+int conn_take(struct index *ix, struct conn **out);
+void conn_give(struct index *ix, struct conn *c);
+
+/* The rows of a statement, read through a connection of the pool or through that of the writer. Cleanup resets the
+ * statement, and gives a connection of the pool back. The letters of `what` are the types of the values to bind:
+ * t text, i int64_t, b bytes and their number (size_t). */
 struct rows {
+	struct index *pool; /* NULL: the connection is not from the pool */
+	struct conn *c;
 	sqlite3_stmt *st;
 };
+#define READ_ROWS(ix) ((struct rows){.pool = (ix)})
+#define WRITER_ROWS(ix) ((struct rows){.c = (ix)->writer})
 #define _cleanup_rows_ _cleanup_(rows_end)
 
-int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out);
-/* Binds one value for each letter of `what`: t text, i int64_t, b bytes and their number (size_t). 0,
- * -errno. */
-int rows_of(struct rows *rows, struct conn *c, enum query q, const char *what, ...);
+int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out); /* 0; -ENOTSUP: it needs the outbox */
+/* Begins a statement: call rows_next() until it does not return 1. 0, -errno. */
+int rows_of(struct rows *rows, enum query q, const char *what, ...);
 int rows_next(struct rows *r); /* 1: a row; 0: no more rows; -errno */
 void rows_end(struct rows *r);
+/* Begins a statement, and reads its first row. 0; -ENOENT: no row; -errno. */
+int row_of(struct rows *rows, enum query q, const char *what, ...);
 /* Runs a statement that returns no rows. 0, -errno. */
 int conn_run(struct conn *c, enum query q, const char *what, ...);
 void column_text(sqlite3_stmt *st, int i, char *out, size_t room);
+int column_key(sqlite3_stmt *st, int i, struct key *out); /* 0, -EUCLEAN */
 
 /* Reads class, age, end and labels from four columns, of which `i` is the first. */
 void held_columns(sqlite3_stmt *st, int i, bool pinned, struct hold_state *out);
-int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct key *out); /* index_main_key() */
+int main_key(struct rows *rows, const char *canon, enum filetype type, struct key *out); /* index_main_key() */
 
 /* ---- the index ------------------------------------------------------------------------ */
 
@@ -188,13 +197,4 @@ void recent_begin(struct index *ix); /* the writer is open */
 void recent_end(struct index *ix);
 /* Gives a recent answer again, or calls `ask`, which fills the n bytes at `out`: 0, -ENOENT, or an error. */
 int recent_ask(struct index *ix, const struct question *q,
-	int (*ask)(struct conn *c, const struct question *q, void *out), void *out, size_t n);
-
-/* A connection of the pool, given back by cleanup. */
-struct reader {
-	struct index *ix;
-	struct conn *c;
-};
-int reader_open(struct reader *rd);
-void reader_close(struct reader *rd);
-#define _cleanup_reader_ _cleanup_(reader_close)
+	int (*ask)(struct rows *rows, const struct question *q, void *out), void *out, size_t n);

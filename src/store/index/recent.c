@@ -61,9 +61,9 @@ static void keep(struct index *ix, struct recent *at, struct recent *e, const st
 }
 
 int recent_ask(struct index *ix, const struct question *q,
-	int (*ask)(struct conn *c, const struct question *q, void *out), void *out, size_t n)
+	int (*ask)(struct rows *rows, const struct question *q, void *out), void *out, size_t n)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 	struct recent now = {.query = q->query, .when = clock_wall()}, *at;
 	uint64_t hash = q->query;
 
@@ -82,9 +82,7 @@ int recent_ask(struct index *ix, const struct question *q,
 		if (answer)
 			return at->r;
 	}
-	now.r = reader_open(&rd);
-	if (now.r == 0)
-		now.r = ask(rd.c, q, out);
+	now.r = ask(&rows, q, out);
 	if (ix->wal_head && (now.r == 0 || now.r == -ENOENT))
 		keep(ix, at, &now, q, out, now.r == 0 ? n : 0);
 	return now.r;

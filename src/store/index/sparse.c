@@ -7,12 +7,9 @@
 
 static int sparse_fill(struct store_sparse_row *out, sqlite3_stmt *st)
 {
-	char text[KEY_TEXT];
-
 	memset(out, 0, sizeof(*out));
 	out->id = sqlite3_column_int64(st, 0);
 	column_text(st, 1, out->name, sizeof(out->name));
-	column_text(st, 2, text, sizeof(text));
 	out->validator.size = (uint64_t)sqlite3_column_int64(st, 3);
 	column_text(st, 4, out->validator.source, sizeof(out->validator.source));
 	column_text(st, 5, out->validator.etag, sizeof(out->validator.etag));
@@ -22,57 +19,37 @@ static int sparse_fill(struct store_sparse_row *out, sqlite3_stmt *st)
 	out->allocated = (uint64_t)sqlite3_column_int64(st, 9);
 	out->used = sqlite3_column_int64(st, 10);
 	out->since = sqlite3_column_int64(st, 11);
-	return key_parse(&out->key, text) < 0 ? -EUCLEAN : 0;
+	return column_key(st, 2, &out->key);
 }
 
-static int sparse_with(struct conn *c, enum query q, const char *text, struct store_sparse_row *out)
+static int sparse_from(struct rows *rows, int r, struct store_sparse_row *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, c, q, "t", text);
-
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	return sparse_fill(out, rows.st);
-}
-
-static int sparse_taken(struct index *ix, enum query q, const char *text, struct store_sparse_row *out)
-{
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : sparse_with(rd.c, q, text, out);
+	return r == 0 ? sparse_fill(out, rows->st) : r;
 }
 
 int index_sparse_find(struct index *ix, const char *canon, struct store_sparse_row *out)
 {
-	return sparse_taken(ix, Q_SPARSE, canon, out);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+
+	return sparse_from(&rows, row_of(&rows, Q_SPARSE, "t", canon), out);
 }
 
 int index_sparse_find_name(struct index *ix, const char *name, struct store_sparse_row *out)
 {
-	return sparse_taken(ix, Q_SPARSE_NAME, name, out);
-}
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 
-static int sparse_list_with(struct conn *c, int64_t after, struct store_sparse_row *out, unsigned n)
-{
-	_cleanup_rows_ struct rows rows = {NULL};
-	unsigned count = 0;
-	int r;
-
-	r = rows_of(&rows, c, Q_SPARSE_LIST, "ii", after, (int64_t)n);
-	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
-		r = sparse_fill(&out[count++], rows.st);
-	return r < 0 ? r : (int)count;
+	return sparse_from(&rows, row_of(&rows, Q_SPARSE_NAME, "t", name), out);
 }
 
 int index_sparse_list(struct index *ix, int64_t after, struct store_sparse_row *out, unsigned n)
 {
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
+	unsigned count = 0;
+	int r = rows_of(&rows, Q_SPARSE_LIST, "ii", after, (int64_t)n);
 
-	return r < 0 ? r : sparse_list_with(rd.c, after, out, n);
+	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
+		r = sparse_fill(&out[count++], rows.st);
+	return r < 0 ? r : (int)count;
 }
 
 static int part_fill(struct index_part *out, sqlite3_stmt *st)
@@ -87,43 +64,36 @@ static int part_fill(struct index_part *out, sqlite3_stmt *st)
 	return 0;
 }
 
-static int parts_with(struct conn *c, const char *name, int64_t after, struct index_part *out,
-	unsigned n)
+int index_sparse_parts(struct index *ix, const char *name, int64_t after, struct index_part *out, unsigned n)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = READ_ROWS(ix);
 	unsigned count = 0;
-	int r;
+	int r = rows_of(&rows, Q_SPARSE_PARTS, "tii", name, after, (int64_t)n);
 
-	r = rows_of(&rows, c, Q_SPARSE_PARTS, "tii", name, after, (int64_t)n);
 	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
 		r = part_fill(&out[count++], rows.st);
 	return r < 0 ? r : (int)count;
 }
 
-int index_sparse_parts(struct index *ix, const char *name, int64_t after, struct index_part *out,
-	unsigned n)
-{
-	_cleanup_reader_ struct reader rd = {.ix = ix};
-	int r = reader_open(&rd);
-
-	return r < 0 ? r : parts_with(rd.c, name, after, out, n);
-}
-
 int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out)
 {
-	return sparse_with(ix->writer, Q_SPARSE, canon, out);
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+
+	return sparse_from(&rows, row_of(&rows, Q_SPARSE, "t", canon), out);
 }
 
 int index_sparse_get_name(struct index *ix, const char *name, struct store_sparse_row *out)
 {
-	return sparse_with(ix->writer, Q_SPARSE_NAME, name, out);
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+
+	return sparse_from(&rows, row_of(&rows, Q_SPARSE_NAME, "t", name), out);
 }
 
 int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *out)
 {
-	int n = sparse_list_with(ix->writer, after, out, 1);
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
 
-	return n == 0 ? -ENOENT : MIN(n, 0);
+	return sparse_from(&rows, row_of(&rows, Q_SPARSE_LIST, "ii", after, (int64_t)1), out);
 }
 
 int index_sparse_put(struct index *ix, const struct store_sparse_row *row)
@@ -154,14 +124,10 @@ int index_sparse_grew(struct index *ix, const char *name, uint64_t present, uint
 
 int index_sparse_part(struct index *ix, const char *name, int64_t part, struct index_part *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, ix->writer, Q_SPARSE_PART, "ti", name, part);
+	_cleanup_rows_ struct rows rows = WRITER_ROWS(ix);
+	int r = row_of(&rows, Q_SPARSE_PART, "ti", name, part);
 
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	return part_fill(out, rows.st);
+	return r == 0 ? part_fill(out, rows.st) : r;
 }
 
 int index_sparse_part_put(struct index *ix, const char *name, const struct index_part *p)

@@ -6,7 +6,8 @@
 #include <string.h>
 
 struct index_view {
-	struct reader rd;
+	struct index *ix;
+	struct conn *c;
 };
 
 int index_view_open(struct index *ix, struct index_view **out)
@@ -16,10 +17,10 @@ int index_view_open(struct index *ix, struct index_view **out)
 
 	if (!v)
 		return -ENOMEM;
-	v->rd.ix = ix;
-	r = reader_open(&v->rd);
+	v->ix = ix;
+	r = conn_take(ix, &v->c);
 	if (r == 0)
-		r = conn_run(v->rd.c, Q_READ, "");
+		r = conn_run(v->c, Q_READ, "");
 	if (r < 0) {
 		index_view_close(v);
 		return r;
@@ -32,9 +33,10 @@ void index_view_close(struct index_view *v)
 {
 	if (!v)
 		return;
-	if (v->rd.c && !sqlite3_get_autocommit(v->rd.c->db))
-		conn_run(v->rd.c, Q_ROLLBACK, "");
-	reader_close(&v->rd);
+	if (v->c && !sqlite3_get_autocommit(v->c->db))
+		conn_run(v->c, Q_ROLLBACK, "");
+	if (v->c)
+		conn_give(v->ix, v->c);
 	free(v);
 }
 
@@ -78,8 +80,8 @@ static int view_rows(struct rows *from, int r, bool keys, struct index_row *out,
 int index_view_names(struct index_view *v, unsigned class, const char *only, const char *tier,
 	int64_t after, struct index_row *out, unsigned n)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, v->rd.c, only ? Q_NEXT_NAMES_OF_TIER : Q_NEXT_NAMES, "itii",
+	_cleanup_rows_ struct rows rows = {.c = v->c};
+	int r = rows_of(&rows, only ? Q_NEXT_NAMES_OF_TIER : Q_NEXT_NAMES, "itii",
 		(int64_t)class, only ? only : tier, after, (int64_t)n);
 
 	return view_rows(&rows, r, false, out, n);
@@ -88,27 +90,25 @@ int index_view_names(struct index_view *v, unsigned class, const char *only, con
 int index_view_ids(struct index_view *v, unsigned class, const struct index_name *name,
 	const char *prefix, int64_t after, const char *end, struct index_row *out, unsigned n)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
+	_cleanup_rows_ struct rows rows = {.c = v->c};
 	int r;
 
 	if (name)
-		r = rows_of(&rows, v->rd.c, Q_NEXT_IDS_OF_NAME, "itititi", (int64_t)class, name->tier,
+		r = rows_of(&rows, Q_NEXT_IDS_OF_NAME, "itititi", (int64_t)class, name->tier,
 			name->id, prefix, after, end, (int64_t)n);
 	else
-		r = rows_of(&rows, v->rd.c, Q_NEXT_IDS, "ititi", (int64_t)class, prefix, after, end,
+		r = rows_of(&rows, Q_NEXT_IDS, "ititi", (int64_t)class, prefix, after, end,
 			(int64_t)n);
 	return view_rows(&rows, r, true, out, n);
 }
 
 int index_view_name(struct index_view *v, const char *folded, struct index_name *out)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, v->rd.c, Q_NAME_BY_FOLDED, "t", folded);
+	_cleanup_rows_ struct rows rows = {.c = v->c};
+	int r = row_of(&rows, Q_NAME_BY_FOLDED, "t", folded);
 
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
+	if (r < 0)
+		return r;
 	out->id = sqlite3_column_int64(rows.st, 0);
 	column_text(rows.st, 1, out->tier, sizeof(out->tier));
 	column_text(rows.st, 2, out->name, sizeof(out->name));
@@ -117,32 +117,26 @@ int index_view_name(struct index_view *v, const char *folded, struct index_name 
 
 int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX])
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	int r = rows_of(&rows, v->rd.c, Q_NAME_PLACE, "i", id);
+	_cleanup_rows_ struct rows rows = {.c = v->c};
+	int r = row_of(&rows, Q_NAME_PLACE, "i", id);
 
 	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	column_text(rows.st, 0, tier, MODULE_NAME_MAX);
-	return 0;
+		column_text(rows.st, 0, tier, MODULE_NAME_MAX);
+	return r;
 }
 
 int index_view_key_place(struct index_view *v, int64_t id, char prefix[static KEY_ID_MAX],
 	struct key *k)
 {
-	_cleanup_rows_ struct rows rows = {NULL};
-	char text[KEY_TEXT], name[MODULE_NAME_MAX];
-	int r = rows_of(&rows, v->rd.c, Q_KEY_PLACE, "i", id);
+	_cleanup_rows_ struct rows rows = {.c = v->c};
+	char name[MODULE_NAME_MAX];
+	int r = row_of(&rows, Q_KEY_PLACE, "i", id);
 
-	if (r == 0)
-		r = rows_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
+	if (r < 0)
+		return r;
 	column_text(rows.st, 0, prefix, KEY_ID_MAX);
-	column_text(rows.st, 1, text, sizeof(text));
 	column_text(rows.st, 2, name, sizeof(name));
-	if (key_parse(k, text) < 0)
+	if (column_key(rows.st, 1, k) < 0)
 		return -EUCLEAN;
 	if (name[0])
 		snprintf(k->name, sizeof(k->name), "%s", name);
@@ -151,10 +145,11 @@ int index_view_key_place(struct index_view *v, int64_t id, char prefix[static KE
 
 uint64_t index_view_number(struct index_view *v, const struct key *k)
 {
+	_cleanup_rows_ struct rows rows = {.c = v->c};
 	char canon[KEY_TEXT];
 	struct key own;
 
-	if (key_is_by_debug_id(k) && conn_main_key(v->rd.c, key_canon(k, canon), k->type, &own) == 0)
+	if (key_is_by_debug_id(k) && main_key(&rows, key_canon(k, canon), k->type, &own) == 0)
 		return key_number(&own);
 	return key_number(k);
 }

@@ -1,4 +1,4 @@
-/* Arrays that grow, by half of their size each time. */
+/* Arrays: grow by half of their size each time, and are sorted. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -20,4 +20,15 @@ int grow(void *array, size_t *room, size_t n, size_t each)
 	*p = more;
 	*room = want;
 	return 0;
+}
+
+void sort_array(void *array, size_t n, size_t each, int (*compare)(const void *a, const void *b))
+{
+	const char *p = array;
+	size_t i = 1;
+
+	for (; i < n && compare(p + (i - 1) * each, p + i * each) <= 0;)
+		i++;
+	if (i < n)
+		qsort(array, n, each, compare);
 }

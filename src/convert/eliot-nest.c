@@ -46,10 +46,9 @@ static void sift_down_to_bottom(struct nest_queue *q)
 
 int nest_push(struct nest_queue *q, const struct nest_call *c)
 {
-	if (grow(&q->at, &q->room, q->n, sizeof(*q->at)) < 0)
+	if (APPEND(q->at, q->room, q->n, *c) < 0)
 		return -ENOMEM;
-	q->at[q->n] = *c;
-	sift_up(q, q->n++);
+	sift_up(q, q->n - 1);
 	return 0;
 }
 
@@ -76,9 +75,8 @@ static int add_nested(struct nesting *t, const struct nest_call *c)
 {
 	struct nest_list *l = t->out;
 
-	if (grow(&l->at, &l->room, l->n, sizeof(*l->at)) < 0)
+	if (APPEND(l->at, l->room, l->n, *c) < 0)
 		return -ENOMEM;
-	l->at[l->n++] = *c;
 	t->end[t->depth++] = c->addr + c->size;
 	return 0;
 }

@@ -82,7 +82,7 @@ struct covered {
 		type *at;                                                                          \
 		size_t n, room;                                                                    \
 	}
-#define MORE(list) grow(&(list)->at, &(list)->room, (list)->n, sizeof(*(list)->at))
+#define ADD(list, ...) APPEND((list)->at, (list)->room, (list)->n, __VA_ARGS__) /* 0, -ENOMEM */
 
 struct eliot {
 	struct gsym_writer *w;
@@ -108,12 +108,10 @@ static inline uint64_t end_of(uint64_t addr, uint64_t size)
 	return addr + size < addr ? UINT64_MAX : addr + size;
 }
 
-/* (eliot-lists.c) Each appends to its list. 0, -ENOMEM, -EFBIG. */
+/* (eliot-functions.c) Each appends to its list. 0, -ENOMEM, -EFBIG. */
 int eliot_add_function(struct eliot *x, uint64_t entry, uint32_t name, uint32_t *out);
 int eliot_add_place(struct eliot *x, struct place p, uint32_t *out);
 int eliot_add_mark(struct eliot *x, uint64_t addr, uint32_t place, enum how how);
 
-/* (eliot-asked.c) Leaves only the marks that the addresses of eliot_ask() need. 0, -ENOMEM. */
-int eliot_keep_asked(struct eliot *x);
 /* (eliot-functions.c) Passes all marks to the writer, as functions. 0, -ENOMEM, -EFBIG. */
 int eliot_tell(struct eliot *x);

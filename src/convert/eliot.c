@@ -1,5 +1,6 @@
 /* Rewrites Breakpad's records so that look-ups answer as Mozilla's symbolication service (Eliot) does. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/util.h"
 #include "convert/eliot-private.h"
 
@@ -28,10 +29,8 @@ static int push_branch(struct tree *t, uint64_t addr, uint64_t size, uint32_t na
 	uint32_t at = (uint32_t)x->branches.n;
 	struct branch *parent;
 
-	if (MORE(&x->branches) < 0)
+	if (ADD(&x->branches, (struct branch){addr, size, name, NONE, NONE, NONE, NONE, NONE}) < 0)
 		return -ENOMEM;
-	x->branches.at[x->branches.n++] = (struct branch){
-		addr, size, name, NONE, NONE, NONE, NONE, NONE};
 	if (t->n) {
 		parent = innermost(t);
 		*(parent->last_child == NONE ? &parent->first_child
@@ -49,9 +48,8 @@ static int push_line(struct tree *t, const struct eliot_line *l)
 	uint32_t at = (uint32_t)x->lines.n;
 	struct branch *b;
 
-	if (MORE(&x->lines) < 0)
+	if (ADD(&x->lines, (struct branch_line){*l, NONE}) < 0)
 		return -ENOMEM;
-	x->lines.at[x->lines.n++] = (struct branch_line){*l, NONE};
 	b = innermost(t);
 	*(b->last_line == NONE ? &b->first_line : &x->lines.at[b->last_line].next) = at;
 	b->last_line = at;
@@ -92,25 +90,12 @@ static int enter_line(struct tree *t, struct eliot_line *l, uint64_t next_call, 
 	return push_line(t, &piece);
 }
 
+/* Lines at one address stay in the order of the file, because only the first line at an address counts. */
 static int compare_lines(const void *a, const void *b)
 {
 	const struct eliot_line *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
-/* Sorts by address. Lines at one address stay in the order of the file, because only the first line at an
- * address counts. */
-static void sort_lines(struct eliot_line *l, size_t n)
-{
-	bool sorted = true;
-
-	for (size_t i = 1; sorted && i < n; i++)
-		sorted = l[i - 1].addr <= l[i].addr;
-	if (!sorted)
-		qsort(l, n, sizeof(*l), compare_lines);
+	return COMPARE(x->addr, y->addr) ?: COMPARE(x->order, y->order);
 }
 
 /* Takes lines and calls in order of address; at the same address, calls come first. The first line or call that
@@ -126,7 +111,7 @@ static int eliot_grow_tree(struct eliot *x, const struct eliot_func *f)
 	uint64_t end = f->addr + f->size; /* modulo 2^64, as in symbolic */
 	int r;
 
-	sort_lines(f->lines, f->n_lines);
+	sort_array(f->lines, f->n_lines, sizeof(*f->lines), compare_lines);
 	x->branches.n = x->lines.n = 0;
 	r = push_branch(&t, f->addr, f->size, f->name);
 	while (r == 0 && (c < calls_end || l < lines_end)) {
@@ -158,9 +143,7 @@ static int compare_covered(const void *a, const void *b)
 {
 	const struct covered *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return COMPARE(x->start, y->start) ?: COMPARE(x->order, y->order);
 }
 
 /* Appends to x->covered the address ranges of the lines of the calls in a branch, sorted by address. */
@@ -173,12 +156,10 @@ static int cover(struct eliot *x, const struct branch *b)
 			struct covered v = {.order = (uint32_t)(x->covered.n - first)};
 
 			line_range(x, &x->lines.at[l].l, &v.start, &v.end);
-			if (MORE(&x->covered) < 0)
+			if (ADD(&x->covered, v) < 0)
 				return -ENOMEM;
-			x->covered.at[x->covered.n++] = v;
 		}
-	if (x->covered.n > first)
-		qsort(x->covered.at + first, x->covered.n - first, sizeof(*x->covered.at), compare_covered);
+	sort_array(x->covered.at + first, x->covered.n - first, sizeof(*x->covered.at), compare_covered);
 	return 0;
 }
 
@@ -210,9 +191,8 @@ static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l
 		if (!c || c->start > at)
 			r = eliot_add_mark(x, at, place, HOW_ALWAYS);
 		if (r == 0 && c && c->start < end) {
-			if (MORE(&x->calls) < 0)
+			if (ADD(&x->calls, (struct called){c->start, place}) < 0)
 				return -ENOMEM;
-			x->calls.at[x->calls.n++] = (struct called){c->start, place};
 			at = c->end;
 			w->covered++;
 		} else {
@@ -316,10 +296,7 @@ int eliot_add(struct eliot *x, const struct eliot_func *f)
 
 int eliot_public(struct eliot *x, uint64_t addr, uint32_t name)
 {
-	if (MORE(&x->publics) < 0)
-		return -ENOMEM;
-	x->publics.at[x->publics.n++] = (struct called){addr & x->most, name};
-	return 0;
+	return ADD(&x->publics, (struct called){addr & x->most, name});
 }
 
 int eliot_finish(struct eliot *x, uint32_t module)

@@ -271,11 +271,8 @@ static int keep_line(struct breakpad *b, struct eliot_line l)
 		return 0;
 	if (f->n_lines == UINT32_MAX)
 		return -EFBIG;
-	if (grow(&f->lines, &b->lines_room, f->n_lines, sizeof(l)) < 0)
-		return -ENOMEM;
 	l.order = (uint32_t)f->n_lines;
-	f->lines[f->n_lines++] = l;
-	return 0;
+	return APPEND(f->lines, b->lines_room, f->n_lines, l);
 }
 
 int breakpad_read_line(struct breakpad *b, struct text t)

@@ -168,20 +168,14 @@ static int keep_stray(struct job *j, const struct batch *b, const struct batch_o
 	struct stray_lines l = {o->low, o->high, o->high, s->n_rows, o->n_rows};
 	int r = 0;
 
-	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
-		return -ENOMEM;
 	for (uint32_t i = o->rows; r == 0 && i < o->rows + o->n_rows; i++) {
 		struct stray_row row = {b->rows[i].addr, 0, b->rows[i].line};
 
 		r = file_number(j, b, b->rows[i].file, &row.file);
-		if (r == 0 && grow(&s->rows, &s->rows_room, s->n_rows, sizeof(*s->rows)) < 0)
-			r = -ENOMEM;
 		if (r == 0)
-			s->rows[s->n_rows++] = row;
+			r = APPEND(s->rows, s->rows_room, s->n_rows, row);
 	}
-	if (r == 0)
-		s->all[s->n++] = l;
-	return r;
+	return r < 0 ? r : APPEND(s->all, s->room, s->n, l);
 }
 
 static int tell(struct job *j, const struct batch *b)

@@ -1,6 +1,7 @@
 /* Converts one function of a PDB: its name, its lines, and its inlined calls as a tree. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "convert/from-pdb-private.h"
 #include "pdb/frames.h"
@@ -73,22 +74,16 @@ static int inlinee_of(struct part *j, const struct pdb_code *c, uint32_t id, uin
 static int new_node(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, int site, int parent,
 	uint32_t call_file, uint32_t call_line, int *out)
 {
-	struct node *n;
-	int r = grow(&j->nodes, &j->nodes_room, j->n_nodes, sizeof(*j->nodes));
-
-	if (r < 0)
-		return r;
-	n = &j->nodes[j->n_nodes];
-	*n = (struct node){.call_file = call_file, .call_line = call_line, .site = site, .parent = parent,
+	struct node n = {.call_file = call_file, .call_line = call_line, .site = site, .parent = parent,
 		.first = -1, .last = -1, .next = -1, .first_span = -1, .last_span = -1};
-	r = inlinee_of(j, c, cut->sites.at[site].inlinee, &n->name);
+	int r = inlinee_of(j, c, cut->sites.at[site].inlinee, &n.name);
+
+	if (r == 0)
+		r = APPEND(j->nodes, j->nodes_room, j->n_nodes, n);
 	if (r < 0)
 		return r;
-	*out = (int)j->n_nodes++;
-	if (j->nodes[parent].last >= 0)
-		j->nodes[j->nodes[parent].last].next = *out;
-	else
-		j->nodes[parent].first = *out;
+	*out = (int)j->n_nodes - 1;
+	*(j->nodes[parent].last >= 0 ? &j->nodes[j->nodes[parent].last].next : &j->nodes[parent].first) = *out;
 	j->nodes[parent].last = *out;
 	j->last_of_site[site] = *out;
 	return 0;
@@ -97,21 +92,15 @@ static int new_node(struct part *j, const struct pdb_code *c, const struct pdb_p
 static int add_span(struct part *j, int node, uint32_t from, uint32_t to)
 {
 	struct node *n = &j->nodes[node];
-	int r;
 
 	if (n->last_span >= 0 && j->spans[n->last_span].to == from) {
 		j->spans[n->last_span].to = to;
 		return 0;
 	}
-	r = grow(&j->spans, &j->spans_room, j->n_spans, sizeof(*j->spans));
-	if (r < 0)
-		return r;
-	j->spans[j->n_spans] = (struct node_span){from, to, -1};
-	if (n->last_span >= 0)
-		j->spans[n->last_span].next = (int)j->n_spans;
-	else
-		n->first_span = (int)j->n_spans;
-	n->last_span = (int)j->n_spans++;
+	if (APPEND(j->spans, j->spans_room, j->n_spans, (struct node_span){from, to, -1}) < 0)
+		return -ENOMEM;
+	*(n->last_span >= 0 ? &j->spans[n->last_span].next : &n->first_span) = (int)j->n_spans - 1;
+	n->last_span = (int)j->n_spans - 1;
 	return 0;
 }
 
@@ -148,6 +137,8 @@ static int add_calls(struct part *j, const struct pdb_code *c, const struct pdb_
 
 static int make_tree(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut)
 {
+	const struct node root = {.site = -1, .parent = -1, .first = -1, .last = -1, .next = -1,
+		.first_span = -1, .last_span = -1};
 	int r = 0;
 
 	j->n_nodes = j->n_spans = 0;
@@ -158,11 +149,9 @@ static int make_tree(struct part *j, const struct pdb_code *c, const struct pdb_
 		j->last_of_site = malloc(cut->sites.n * sizeof(*j->last_of_site));
 		j->sites_room = j->last_of_site ? cut->sites.n : 0;
 	}
-	if (!j->last_of_site || grow(&j->nodes, &j->nodes_room, 0, sizeof(*j->nodes)) < 0)
+	if (!j->last_of_site || APPEND(j->nodes, j->nodes_room, j->n_nodes, root) < 0)
 		return -ENOMEM;
 	memset(j->last_of_site, 0xff, cut->sites.n * sizeof(*j->last_of_site));
-	j->nodes[j->n_nodes++] = (struct node){.site = -1, .parent = -1, .first = -1, .last = -1, .next = -1,
-		.first_span = -1, .last_span = -1};
 	for (size_t i = 0; r == 0 && i < cut->n; i++)
 		r = add_calls(j, c, cut, &cut->at[i]);
 	return r;
@@ -179,18 +168,10 @@ struct place {
 static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut,
 	const struct place *at)
 {
-	size_t low = 0, high = cut->n;
+	size_t first = search_first(i, 0, cut->n, cut->at[i].to <= at->from);
 	int r = 0;
 
-	while (low < high) { /* the first piece that ends in the place or after it */
-		size_t mid = low + (high - low) / 2;
-
-		if (cut->at[mid].to <= at->from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t i = low; r == 0 && i < cut->n && cut->at[i].from < at->to; i++) {
+	for (size_t i = first; r == 0 && i < cut->n && cut->at[i].from < at->to; i++) {
 		const struct pdb_piece *p = &cut->at[i];
 		uint32_t from = MAX(p->from, at->from);
 		uint32_t file = p->cell >= 0 ? cut->cells[p->cell].file : p->file;

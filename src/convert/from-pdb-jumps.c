@@ -10,31 +10,20 @@
 
 int pdb_part_keep_target(struct part *p, uint32_t rva, uint32_t size, uint32_t name, uint32_t module)
 {
-	int r = grow(&p->targets, &p->targets_room, p->n_targets, sizeof(*p->targets));
-
-	if (r == 0)
-		p->targets[p->n_targets++] = (struct target){rva, size, name, module};
-	return r;
+	return APPEND(p->targets, p->targets_room, p->n_targets, (struct target){rva, size, name, module});
 }
 
 int pdb_part_keep_jump(struct part *p, const struct pdb_func *f)
 {
-	int r = grow(&p->jumps, &p->jumps_room, p->n_jumps, sizeof(*p->jumps));
-
-	if (r == 0)
-		p->jumps[p->n_jumps++] = *f;
-	return r;
+	return APPEND(p->jumps, p->jumps_room, p->n_jumps, *f);
 }
 
 static int compare_targets(const void *a, const void *b)
 {
 	const struct target *x = a, *y = b;
 
-	if (x->rva != y->rva)
-		return x->rva < y->rva ? -1 : 1;
-	if (x->module != y->module)
-		return x->module > y->module ? -1 : 1; /* the first module is last, where name_at() finds it */
-	return (x->size > y->size) - (x->size < y->size);
+	/* the first module is last, where name_at() finds it */
+	return COMPARE(x->rva, y->rva) ?: COMPARE(y->module, x->module) ?: COMPARE(x->size, y->size);
 }
 
 /* All targets, sorted. NULL: out of memory. */
@@ -51,8 +40,7 @@ static struct target *all_targets(struct part *parts, unsigned n, size_t *n_all)
 			memcpy(all + at, parts[i].targets, parts[i].n_targets * sizeof(*all));
 		at += parts[i].n_targets;
 	}
-	if (all && *n_all)
-		qsort(all, *n_all, sizeof(*all), compare_targets);
+	sort_array(all, all ? *n_all : 0, sizeof(*all), compare_targets);
 	return all;
 }
 

@@ -1,6 +1,8 @@
 /* Converts PDBs: each of several threads takes the next module, and has a writer of its own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-pdb.h"
+#include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "convert/from-pdb-private.h"
 
@@ -35,18 +37,10 @@ static bool is_wanted(const struct job *j, const struct pdb_code *c, const struc
 
 static size_t first_public(const struct job *j, unsigned section, uint32_t off)
 {
-	size_t from = 0, to = j->publics.n;
+	const struct pdb_public *all = j->publics.at;
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		const struct pdb_public *p = &j->publics.at[mid];
-
-		if (p->section < section || (p->section == section && p->off < off))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return search_first(i, 0, j->publics.n,
+		all[i].section < section || (all[i].section == section && all[i].off < off));
 }
 
 /* Writes a public symbol: from its address, or from the end of a function that covers its address, up to
@@ -302,11 +296,7 @@ static int compare_modules(const void *a, const void *b)
 {
 	const struct pdb_contrib *x = a, *y = b;
 
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	return (x->off > y->off) - (x->off < y->off);
+	return COMPARE(x->module, y->module) ?: COMPARE(x->section, y->section) ?: COMPARE(x->off, y->off);
 }
 
 static int prepare(struct job *j, struct msf_io *io, struct err *e)

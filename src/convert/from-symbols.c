@@ -3,6 +3,8 @@
 #include "convert/from-symbols.h"
 #include "base/bytes.h"
 #include "base/expand.h"
+#include "base/grow.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "convert/symbols-private.h"
 
@@ -176,45 +178,24 @@ static int compare_symbols(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	if (!x->size != !y->size)
-		return x->size ? -1 : 1;
-	if (x->typed != y->typed)
-		return x->typed ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return COMPARE(x->addr, y->addr) ?: COMPARE(!x->size, !y->size) ?: COMPARE(y->typed, x->typed)
+		?: strcmp(x->name, y->name);
 }
 
 /* Adds the lines in [start, end) that belong to no function of the debug information. */
 static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 {
 	const struct strays *all = s->strays;
-	size_t from = 0, to = all->n;
+	size_t from = search_first(i, 0, all->n, all->all[i].reach <= start);
 	int r = 0;
 
-	while (from < to) { /* finds the first entry whose `reach` is beyond the start */
-		size_t mid = from + (to - from) / 2;
-
-		if (all->all[mid].reach <= start)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	for (; r == 0 && from < all->n && all->all[from].low < end; from++) {
 		const struct stray_row *rows = all->rows + all->all[from].rows;
-		uint32_t n = all->all[from].n_rows, i = 0;
+		size_t n = all->all[from].n_rows, i = search_first(k, 0, n, rows[k].addr <= start);
 		uint64_t stop = MIN(end, all->all[from].high);
 
 		if (stop <= start)
 			continue;
-		for (uint32_t k = n; i < k;) { /* finds the first row after the start */
-			uint32_t mid = i + (k - i) / 2;
-
-			if (rows[mid].addr <= start)
-				i = mid + 1;
-			else
-				k = mid;
-		}
 		for (i = i ? i - 1 : 0; r == 0 && i < n && rows[i].addr < stop; i++)
 			r = gsym_add_row(s->w, MAX(rows[i].addr, start), rows[i].file, rows[i].line);
 	}
@@ -241,16 +222,8 @@ static uint64_t symbol_end(const struct symbols *s, size_t i)
 	const struct symbol *x = &s->all[i];
 	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
 	uint64_t end = text->end;
-	size_t from = 0, to = s->n_known;
+	size_t from = search_first(k, 0, s->n_known, s->known[k].start <= x->addr); /* the first function after it */
 
-	while (from < to) { /* finds the first known function after the symbol */
-		size_t mid = from + (to - from) / 2;
-
-		if (s->known[mid].start <= x->addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	if (from < s->n_known)
 		end = MIN(end, s->known[from].start);
 	while (i < s->n && s->all[i].addr == x->addr)
@@ -317,9 +290,7 @@ static int compare_strays(const void *a, const void *b)
 {
 	const struct stray_lines *x = a, *y = b;
 
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	return (x->rows > y->rows) - (x->rows < y->rows);
+	return COMPARE(x->low, y->low) ?: COMPARE(x->rows, y->rows);
 }
 
 int gsym_from_symbols(
@@ -329,8 +300,7 @@ int gsym_from_symbols(
 	uint64_t reach = 0;
 	int r;
 
-	if (strays->n)
-		qsort(strays->all, strays->n, sizeof(*strays->all), compare_strays);
+	sort_array(strays->all, strays->n, sizeof(*strays->all), compare_strays);
 	for (size_t i = 0; i < strays->n; i++)
 		strays->all[i].reach = reach = MAX(reach, strays->all[i].high);
 	r = read_symbols(&s);

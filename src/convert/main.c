@@ -46,14 +46,14 @@ static int compare_units(const void *a, const void *b)
 {
 	const struct unit *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	return COMPARE(x->id, y->id);
 }
 
 static int compare_ids(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return COMPARE(x, y);
 }
 
 /* Lists the .dwo files in the input file that contains them all. */
@@ -68,12 +68,10 @@ static int open_units(struct work *w)
 		at += sizeof(h);
 		if (h.size > all.n || !span_at(all, at, h.size))
 			return -EBADMSG;
-		if (grow(&w->known, &room, w->n_known, sizeof(*w->known)) < 0)
+		if (APPEND(w->known, room, w->n_known, (struct unit){h.id, {all.p + at, h.size}}) < 0)
 			return -ENOMEM;
-		w->known[w->n_known++] = (struct unit){h.id, {all.p + at, h.size}};
 	}
-	if (w->n_known)
-		qsort(w->known, w->n_known, sizeof(*w->known), compare_units);
+	sort_array(w->known, w->n_known, sizeof(*w->known), compare_units);
 	return 0;
 }
 
@@ -90,9 +88,8 @@ static int find_unit(struct work *w, uint64_t id, struct span *out)
 	}
 	if (strcmp(w->units.word, WORKER_ASK) != 0 || w->n_lacked == GSYM_WORK_UNITS_MOST)
 		return -ENOENT;
-	if (grow(&w->lacked, &w->lacked_room, w->n_lacked, sizeof(*w->lacked)) < 0)
+	if (APPEND(w->lacked, w->lacked_room, w->n_lacked, id) < 0)
 		return -ENOMEM;
-	w->lacked[w->n_lacked++] = id;
 	return -ENOENT;
 }
 

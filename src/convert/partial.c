@@ -1,6 +1,7 @@
 /* Makes GSYM of a few addresses of a PDB, in rounds: all bytes that are missing are requested at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/partial.h"
+#include "base/grow.h"
 #include "base/util.h"
 #include "pdb/find.h"
 
@@ -107,9 +108,7 @@ static int compare_spots(const void *a, const void *b)
 {
 	const struct spot *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->addr > y->addr) - (x->addr < y->addr);
+	return COMPARE(x->start, y->start) ?: COMPARE(x->addr, y->addr);
 }
 
 /* A frame without a line has no file either, as in the GSYM of the whole PDB. */

@@ -9,11 +9,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return (x->entry > y->entry) - (x->entry < y->entry);
+	return COMPARE(x->start, y->start) ?: COMPARE(x->end, y->end) ?: COMPARE(x->entry, y->entry);
 }
 
 int symbols_collect_known(struct symbols *s)
@@ -31,8 +27,7 @@ int symbols_collect_known(struct symbols *s)
 		s->known[i].entry = (uint32_t)i;
 		s->known[i].exact = false;
 	}
-	if (n)
-		qsort(s->known, n, sizeof(*s->known), compare_ranges);
+	sort_array(s->known, n, sizeof(*s->known), compare_ranges);
 	for (size_t i = 0; i < n; i++)
 		s->reach[i] = reach = MAX(reach, s->known[i].end);
 	s->n_known = n;
@@ -50,6 +45,7 @@ static struct known *known_before(const struct symbols *s, uint64_t addr)
 int symbols_add(struct symbols *s, const struct symbol *x)
 {
 	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
+	struct symbol own = *x;
 	struct known *k = text ? known_before(s, x->addr) : NULL;
 
 	if (k && k->start == x->addr)
@@ -57,9 +53,6 @@ int symbols_add(struct symbols *s, const struct symbol *x)
 	/* Debug information covers a symbol without a size: the symbol is a label. */
 	if (!text || (k && !x->size && s->reach[k - s->known] > x->addr))
 		return 0;
-	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
-		return -ENOMEM;
-	s->all[s->n] = *x;
-	s->all[s->n++].size = MIN(x->size, text->end - x->addr);
-	return 0;
+	own.size = MIN(x->size, text->end - x->addr);
+	return APPEND(s->all, s->room, s->n, own);
 }

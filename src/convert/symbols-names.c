@@ -25,30 +25,22 @@ static int compare_aliases(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	if (x->table != y->table)
-		return x->table < y->table ? -1 : 1;
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	return (x->index < y->index) - (x->index > y->index);
+	return COMPARE(x->addr, y->addr) ?: COMPARE(x->table, y->table) ?: COMPARE(y->size, x->size)
+		?: COMPARE(y->index, x->index);
 }
 
 int symbols_add_alias(struct symbols *s, struct known *last, const struct symbol *x)
 {
+	struct symbol own = *x;
 	bool single = last == s->known || last[-1].start != last->start;
 
 	if (single && !last->exact)
 		last->exact = strcmp(gsym_function_name(s->w, last->entry), x->name) == 0;
 	if ((single && last->exact) || s->n_aliases == UINT32_MAX)
 		return 0;
-	if (grow(&s->aliases, &s->aliases_room, s->n_aliases, sizeof(*s->aliases)) < 0)
-		return -ENOMEM;
-	s->aliases[s->n_aliases] = *x;
-	s->aliases[s->n_aliases].table = s->table;
-	s->aliases[s->n_aliases].index = (uint32_t)s->n_aliases;
-	s->n_aliases++;
-	return 0;
+	own.table = s->table;
+	own.index = (uint32_t)s->n_aliases;
+	return APPEND(s->aliases, s->aliases_room, s->n_aliases, own);
 }
 
 /* ---- the same function ----------------------------------------------------------------- */
@@ -176,8 +168,7 @@ int symbols_name_known(struct symbols *s)
 	int r = 0;
 
 	s->budget = BUDGET_LEAST + (uint64_t)BUDGET_EACH * (s->n_aliases + s->n_known);
-	if (s->n_aliases)
-		qsort(s->aliases, s->n_aliases, sizeof(*s->aliases), compare_aliases);
+	sort_array(s->aliases, s->n_aliases, sizeof(*s->aliases), compare_aliases);
 	for (size_t k = 0; r == 0 && k < s->n_known; k += n_known, alias += n) {
 		const struct known *all = &s->known[k];
 		const struct symbol *first = s->n_aliases ? &s->aliases[alias] : NULL;

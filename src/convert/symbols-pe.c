@@ -1,6 +1,7 @@
 /* Functions of a PE file from other sources than debug information: the symbol table that MinGW's linkers
  * leave in the file, and the file's exports. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/search.h"
 #include "base/util.h"
 #include "base/bytes.h"
 #include "convert/symbols-private.h"
@@ -13,21 +14,12 @@ enum {
 /* The size of the function at `rva` by its unwind entry; 0: the function has no unwind entry. */
 static uint64_t size_of(const struct image *m, const struct image_pe *pe, uint64_t rva)
 {
-	size_t from = 0, to = m->machine == MACHINE_X86_64 ? pe->unwind.n / 12 : 0;
+	size_t n = m->machine == MACHINE_X86_64 ? pe->unwind.n / 12 : 0;
+	size_t i = search_first(k, 0, n, load32(pe->unwind.p + k * 12, m->swap) < rva);
+	const uint8_t *p = pe->unwind.p + i * 12;
+	uint32_t end = i < n && load32(p, m->swap) == rva ? load32(p + 4, m->swap) : 0;
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		const uint8_t *p = pe->unwind.p + mid * 12;
-		uint32_t start = load32(p, m->swap), end = load32(p + 4, m->swap);
-
-		if (start == rva)
-			return end > start ? end - start : 0;
-		if (start < rva)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return 0;
+	return end > rva ? end - rva : 0;
 }
 
 /* ---- exports ---------------------------------------------------------------------------- */

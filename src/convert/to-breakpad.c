@@ -207,7 +207,7 @@ static int compare_cuts(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return COMPARE(x, y);
 }
 
 /* Lists where lines are cut: a reader that knows one line for each record (symbolic) needs a record where an inlined
@@ -215,14 +215,11 @@ static int compare_cuts(const void *a, const void *b)
 static int list_cuts(struct sym *s)
 {
 	s->n_cuts = 0;
-	for (size_t i = 0; i < s->parts.n_ranges; i++) {
-		if (grow(&s->cuts, &s->cuts_room, s->n_cuts + 1, sizeof(*s->cuts)) < 0)
+	for (size_t i = 0; i < s->parts.n_ranges; i++)
+		if (APPEND(s->cuts, s->cuts_room, s->n_cuts, s->parts.ranges[i].start) < 0 ||
+			APPEND(s->cuts, s->cuts_room, s->n_cuts, s->parts.ranges[i].end) < 0)
 			return -ENOMEM;
-		s->cuts[s->n_cuts++] = s->parts.ranges[i].start;
-		s->cuts[s->n_cuts++] = s->parts.ranges[i].end;
-	}
-	if (s->n_cuts)
-		qsort(s->cuts, s->n_cuts, sizeof(*s->cuts), compare_cuts);
+	sort_array(s->cuts, s->n_cuts, sizeof(*s->cuts), compare_cuts);
 	return 0;
 }
 

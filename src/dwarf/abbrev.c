@@ -59,10 +59,7 @@ static uint8_t act_of(unsigned tag)
 
 static int add_step(struct dwarf_abbrevs *t, uint32_t bytes, unsigned form)
 {
-	if (grow(&t->steps, &t->steps_room, t->n_steps, sizeof(*t->steps)) < 0)
-		return -ENOMEM;
-	t->steps[t->n_steps++] = (struct dwarf_step){bytes, (uint16_t)form};
-	return 0;
+	return APPEND(t->steps, t->steps_room, t->n_steps, (struct dwarf_step){bytes, (uint16_t)form});
 }
 
 static int add_attr(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, uint64_t name, unsigned form,
@@ -70,9 +67,8 @@ static int add_attr(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, uint64_t na
 {
 	uint8_t field = field_of(name);
 
-	if (grow(&t->attrs, &t->attrs_room, t->n_attrs, sizeof(*t->attrs)) < 0)
+	if (APPEND(t->attrs, t->attrs_room, t->n_attrs, (struct dwarf_attr){(uint16_t)form, field, value}) < 0)
 		return -ENOMEM;
-	t->attrs[t->n_attrs++] = (struct dwarf_attr){(uint16_t)form, field, value};
 	a->n_attrs++;
 	a->sibling = a->sibling || field == AT_SIBLING;
 	return 0;
@@ -133,21 +129,16 @@ static int read_abbrev(struct dwarf_abbrevs *t, const uint8_t **p, const uint8_t
 			return r;
 	}
 	r = make_steps(t, &a);
-	if (r == 0 && grow(&t->all, &t->room, t->n, sizeof(*t->all)) < 0)
-		r = -ENOMEM;
-	if (r < 0)
-		return r;
-	t->all[t->n++] = a;
-	return 1;
+	if (r == 0)
+		r = APPEND(t->all, t->room, t->n, a);
+	return r < 0 ? r : 1;
 }
 
 static int compare_codes(const void *a, const void *b)
 {
 	const struct dwarf_abbrev *x = a, *y = b;
 
-	if (x->code != y->code)
-		return x->code < y->code ? -1 : 1;
-	return (x->attrs > y->attrs) - (x->attrs < y->attrs);
+	return COMPARE(x->code, y->code) ?: COMPARE(x->attrs, y->attrs);
 }
 
 /* Reads a table. A table that is cut short is used as far as it goes. */
@@ -155,22 +146,18 @@ static int read_table(struct dwarf_abbrevs *t)
 {
 	struct span s = t->file->s[DWARF_ABBREV];
 	const uint8_t *p, *end;
-	bool sorted = true;
 	int r;
 
 	if (t->at >= s.n)
 		return 0;
 	p = s.p + t->at;
 	end = s.p + s.n;
-	do {
+	do
 		r = read_abbrev(t, &p, end);
-		if (r > 0 && t->n > 1)
-			sorted = sorted && t->all[t->n - 2].code < t->all[t->n - 1].code;
-	} while (r > 0);
+	while (r > 0);
 	if (r == -ENOMEM)
 		return r;
-	if (!sorted)
-		qsort(t->all, t->n, sizeof(*t->all), compare_codes);
+	sort_array(t->all, t->n, sizeof(*t->all), compare_codes);
 	return 0;
 }
 

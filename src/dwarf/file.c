@@ -191,9 +191,8 @@ int dwarf_find_units(struct dwarf_file *f)
 		(int64_t)(f->s[DWARF_RANGES].n + f->s[DWARF_RNGLISTS].n) * BUDGET_EACH +
 			BUDGET_ANYWAY);
 	while (read_head(f, at, &h)) {
-		if (grow(&f->units, &room, f->n_units, sizeof(*f->units)) < 0)
+		if (APPEND(f->units, room, f->n_units, h) < 0)
 			return -ENOMEM;
-		f->units[f->n_units++] = h;
 		at = h.end;
 	}
 	return 0;

@@ -46,11 +46,7 @@ static inline int push(struct state *s)
 	}
 	if (last && last->line == s->line && last->file == file)
 		return 0;
-	if (l->n_rows == l->rows_room &&
-		grow(&l->rows, &l->rows_room, l->n_rows, sizeof(*l->rows)) < 0)
-		return -ENOMEM;
-	l->rows[l->n_rows++] = (struct dwarf_row){s->addr, file, s->line};
-	return 0;
+	return APPEND(l->rows, l->rows_room, l->n_rows, (struct dwarf_row){s->addr, file, s->line});
 }
 
 static int end_sequence(struct state *s)
@@ -59,13 +55,11 @@ static int end_sequence(struct state *s)
 	uint64_t low = l->n_rows > s->first ? l->rows[s->first].addr : 0;
 
 	if (l->n_rows > s->first && s->addr > low && l->n_rows <= UINT32_MAX) {
-		if (grow(&l->sequences, &l->sequences_room, l->n_sequences,
-			    sizeof(*l->sequences)) < 0)
-			return -ENOMEM;
-		l->sequences[l->n_sequences] = (struct dwarf_sequence){low, s->addr, 0,
-			(uint32_t)s->first, (uint32_t)(l->n_rows - s->first),
+		struct dwarf_sequence x = {low, s->addr, 0, (uint32_t)s->first, (uint32_t)(l->n_rows - s->first),
 			(uint32_t)l->n_sequences};
-		l->n_sequences++;
+
+		if (APPEND(l->sequences, l->sequences_room, l->n_sequences, x) < 0)
+			return -ENOMEM;
 	} else {
 		l->n_rows = s->first;
 	}
@@ -198,9 +192,7 @@ static int compare_sequences(const void *a, const void *b)
 {
 	const struct dwarf_sequence *x = a, *y = b;
 
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return COMPARE(x->low, y->low) ?: COMPARE(x->order, y->order);
 }
 
 int dwarf_lines_run(struct dwarf_lines *l, const struct dwarf_unit *u)
@@ -208,7 +200,6 @@ int dwarf_lines_run(struct dwarf_lines *l, const struct dwarf_unit *u)
 	struct state s = {.l = l, .swap = u->main->swap};
 	struct span all = u->main->s[DWARF_LINE];
 	uint64_t reach = 0;
-	bool sorted = true;
 	int r;
 
 	if (l->ran)
@@ -218,10 +209,7 @@ int dwarf_lines_run(struct dwarf_lines *l, const struct dwarf_unit *u)
 	r = run(&s);
 	if (r == -ENOMEM)
 		return r;
-	for (size_t i = 1; i < l->n_sequences; i++)
-		sorted = sorted && l->sequences[i - 1].low <= l->sequences[i].low;
-	if (!sorted)
-		qsort(l->sequences, l->n_sequences, sizeof(*l->sequences), compare_sequences);
+	sort_array(l->sequences, l->n_sequences, sizeof(*l->sequences), compare_sequences);
 	for (size_t i = 0; i < l->n_sequences; i++)
 		l->sequences[i].reach = reach = MAX(reach, l->sequences[i].high);
 	l->ran = true;

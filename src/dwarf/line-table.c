@@ -17,18 +17,12 @@ struct head {
 
 static int add_dir(struct dwarf_lines *l, const char *name)
 {
-	if (grow(&l->dirs, &l->dirs_room, l->n_dirs, sizeof(*l->dirs)) < 0)
-		return -ENOMEM;
-	l->dirs[l->n_dirs++] = name;
-	return 0;
+	return APPEND(l->dirs, l->dirs_room, l->n_dirs, name);
 }
 
 int line_table_add(struct dwarf_lines *l, const char *name, uint64_t dir)
 {
-	if (grow(&l->files, &l->files_room, l->n_files, sizeof(*l->files)) < 0)
-		return -ENOMEM;
-	l->files[l->n_files++] = (struct dwarf_line_file){name, dir, UINT32_MAX};
-	return 0;
+	return APPEND(l->files, l->files_room, l->n_files, (struct dwarf_line_file){name, dir, UINT32_MAX});
 }
 
 const char *take_line_text(const uint8_t **p, const uint8_t *end)

@@ -1,5 +1,6 @@
 /* Finds names of functions: the linkage name, or the name qualified with the names of its scopes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/search.h"
 #include "base/util.h"
 #include "dwarf/batch.h"
 
@@ -113,18 +114,9 @@ static const struct dwarf_scopes *scopes_of(struct dwarf_walker *w, const struct
  * part of names. */
 static const struct dwarf_scope *scope_around(const struct dwarf_scopes *all, uint64_t at)
 {
-	size_t from = 0, to = all->n;
-	uint32_t i;
+	size_t from = search_first(k, 0, all->n, all->all[k].at < at);
+	uint32_t i = from ? (uint32_t)from - 1 : UINT32_MAX; /* the last scope before the entry */
 
-	while (from < to) { /* finds the last scope before the entry */
-		size_t mid = from + (to - from) / 2;
-
-		if (all->all[mid].at < at)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	i = from ? (uint32_t)from - 1 : UINT32_MAX;
 	while (i != UINT32_MAX &&
 		(all->all[i].end <= at || all->all[i].tag == DW_TAG_lexical_block))
 		i = all->all[i].parent;

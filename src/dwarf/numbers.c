@@ -48,10 +48,9 @@ int batch_name_number(
 		return -ENOMEM;
 	slot = slot_of(w, f, at);
 	if (w->slots[slot] == BATCH_NONE) {
-		if (grow(&b->names, &b->names_room, b->n_names, sizeof(*b->names)) < 0)
+		if (APPEND(b->names, b->names_room, b->n_names, (struct batch_name){f, at, NULL}) < 0)
 			return -ENOMEM;
-		b->names[b->n_names] = (struct batch_name){f, at, NULL};
-		w->slots[slot] = (uint32_t)b->n_names++;
+		w->slots[slot] = (uint32_t)b->n_names - 1;
 	}
 	*out = w->slots[slot];
 	return 0;

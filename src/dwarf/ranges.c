@@ -14,10 +14,7 @@ static int add_range(struct dwarf_ranges *out, uint64_t start, uint64_t end)
 {
 	if (start >= end)
 		return 0;
-	if (grow(&out->all, &out->room, out->n, sizeof(*out->all)) < 0)
-		return -ENOMEM;
-	out->all[out->n++] = (struct dwarf_range){start, end};
-	return 0;
+	return APPEND(out->all, out->room, out->n, (struct dwarf_range){start, end});
 }
 
 static bool spend(const struct dwarf_file *f, int64_t bytes)

@@ -59,7 +59,7 @@ static int compare_offsets(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return COMPARE(x, y);
 }
 
 bool dwarf_units_are_apart(const struct dwarf_file *f)

@@ -42,9 +42,8 @@ static int add_row(struct walk *k, struct batch_func *f, uint64_t addr, const st
 		return -ENOMEM;
 	if (file == BATCH_NONE) /* a line number without a file is useless */
 		return 0;
-	if (grow(&b->rows, &b->rows_room, b->n_rows, sizeof(*b->rows)) < 0)
+	if (APPEND(b->rows, b->rows_room, b->n_rows, (struct dwarf_row){addr, file, row->line}) < 0)
 		return -ENOMEM;
-	b->rows[b->n_rows++] = (struct dwarf_row){addr, file, row->line};
 	f->n_rows++;
 	return 0;
 }
@@ -76,10 +75,9 @@ static int take_sequence(struct walk *k, struct batch_func *f, const struct dwar
 {
 	struct dwarf_walker *w = k->w;
 
-	if (grow(&w->taken, &w->taken_room, w->n_taken, sizeof(*w->taken)) < 0)
+	if (APPEND(w->taken, w->taken_room, w->n_taken,
+		(struct dwarf_taken){(size_t)(s - w->lines.sequences), start, end}) < 0)
 		return -ENOMEM;
-	w->taken[w->n_taken++] = (struct dwarf_taken){
-		(size_t)(s - w->lines.sequences), start, end};
 	return add_rows(k, f, s, start, end);
 }
 
@@ -140,21 +138,14 @@ static int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batc
 {
 	struct dwarf_lines *l = &k->w->lines;
 	uint64_t at = f->addr, end = f->addr + f->size;
-	size_t from = 0, to = l->n_sequences;
 	struct dwarf_sequence *s;
+	size_t from;
 	int r = 0;
 
 	f->rows = (uint32_t)k->out->n_rows;
 	if (!l->opened || !l->ran)
 		return 0;
-	while (from < to) { /* finds the first sequence after the function's start */
-		size_t mid = from + (to - from) / 2;
-
-		if (l->sequences[mid].low <= at)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	from = search_first(i, 0, l->n_sequences, l->sequences[i].low <= f->addr);
 	s = best_sequence(k, d, at, from);
 	if (s) {
 		r = take_sequence(k, f, s, at, end);
@@ -185,19 +176,14 @@ static int take_orphan(struct walk *k, const struct dwarf_sequence *s, uint64_t 
 	r = add_rows(k, &f, s, low, high);
 	if (r < 0 || !f.n_rows)
 		return r;
-	if (grow(&b->orphans, &b->orphans_room, b->n_orphans, sizeof(*b->orphans)) < 0)
-		return -ENOMEM;
-	b->orphans[b->n_orphans++] = (struct batch_orphan){low, high, f.rows, f.n_rows};
-	return 0;
+	return APPEND(b->orphans, b->orphans_room, b->n_orphans, (struct batch_orphan){low, high, f.rows, f.n_rows});
 }
 
 static int compare_taken(const void *a, const void *b)
 {
 	const struct dwarf_taken *x = a, *y = b;
 
-	if (x->sequence != y->sequence)
-		return x->sequence < y->sequence ? -1 : 1;
-	return (x->start > y->start) - (x->start < y->start);
+	return COMPARE(x->sequence, y->sequence) ?: COMPARE(x->start, y->start);
 }
 
 /* Takes the gaps between the n sorted ranges of a sequence that functions have taken. */
@@ -226,8 +212,7 @@ static int walk_take_orphans(struct walk *k)
 
 	if (!l->opened || !l->ran || l->file != k->u->main || l->at != k->u->lines)
 		return r;
-	if (w->n_taken)
-		qsort(w->taken, w->n_taken, sizeof(*w->taken), compare_taken);
+	sort_array(w->taken, w->n_taken, sizeof(*w->taken), compare_taken);
 	for (size_t i = 0; r == 0 && i < l->n_sequences; i++) {
 		size_t to = from;
 
@@ -251,10 +236,7 @@ static int add_func(struct walk *k, const struct dwarf_die *d, struct dwarf_rang
 
 	if (r < 0)
 		return r;
-	if (grow(&b->funcs, &b->funcs_room, b->n_funcs, sizeof(*b->funcs)) < 0)
-		return -ENOMEM;
-	b->funcs[b->n_funcs++] = f;
-	return 0;
+	return APPEND(b->funcs, b->funcs_room, b->n_funcs, f);
 }
 
 /* Adds a function for each range of the entry. *owner: the number of the first one, or BATCH_NONE if the entry has
@@ -335,9 +317,8 @@ static int take_call(struct walk *k, const struct dwarf_die *d, const struct lev
 		r = batch_name_number(k->w, file, at, &n.name);
 	else
 		r = batch_name_number(k->w, k->u->file, d->at, &n.name);
-	if (r < 0 || grow(&b->nodes, &b->nodes_room, b->n_nodes, sizeof(*b->nodes)) < 0)
+	if (r < 0 || APPEND(b->nodes, b->nodes_room, b->n_nodes, n) < 0)
 		return -ENOMEM;
-	b->nodes[b->n_nodes++] = n;
 	*dropped = false;
 	return 0;
 }

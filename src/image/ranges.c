@@ -11,9 +11,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct text_range *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->end > y->end) - (x->end < y->end);
+	return COMPARE(x->start, y->start) ?: COMPARE(x->end, y->end);
 }
 
 static int macho_text_range(const struct image *m, struct text_range **out, size_t *n)
@@ -74,8 +72,7 @@ int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 		}
 		all[(*n)++] = (struct text_range){s.addr, s.addr + s.size};
 	}
-	if (*n)
-		qsort(all, *n, sizeof(*all), compare_ranges);
+	sort_array(all, *n, sizeof(*all), compare_ranges);
 	*out = all;
 	return 0;
 }

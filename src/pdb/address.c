@@ -1,5 +1,6 @@
 /* Addresses of a PDB: sections, and the OMAP tables of an image that was rearranged after linking. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/little.h"
 #include "base/search.h"
 #include "base/util.h"
@@ -46,16 +47,14 @@ static int compare_targets(const void *a, const void *b)
 {
 	const struct pdb_moved *x = a, *y = b;
 
-	return (x->target > y->target) - (x->target < y->target);
+	return COMPARE(x->target, y->target);
 }
 
 static int compare_sources(const void *a, const void *b)
 {
 	const struct pdb_moved *x = a, *y = b;
 
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	return compare_targets(a, b);
+	return COMPARE(x->source, y->source) ?: compare_targets(a, b);
 }
 
 /* Reads OMAP records, each of which maps the bytes up to the next one. `back`: the records map source to

@@ -1,6 +1,8 @@
 /* Reads stream 3 of a PDB (DBI): the modules, and the module that each range of code belongs to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/little.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/pdb-private.h"
 
@@ -89,11 +91,7 @@ static int compare_contribs(const void *a, const void *b)
 {
 	const struct pdb_contrib *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->off != y->off)
-		return x->off < y->off ? -1 : 1;
-	return (x->module > y->module) - (x->module < y->module);
+	return COMPARE(x->section, y->section) ?: COMPARE(x->off, y->off) ?: COMPARE(x->module, y->module);
 }
 
 /* The list that part_contribs() makes. */
@@ -173,7 +171,6 @@ static int read_contribs(struct pdb *p, struct span all)
 	uint32_t version = all.n >= 4 ? le32(all.p) : 0;
 	size_t each = version == CONTRIBS_V60 ? CONTRIB_V60_SIZE : version == CONTRIBS_V2 ? CONTRIB_V2_SIZE : 0;
 	size_t n = each ? (all.n - 4) / each : 0;
-	bool sorted = true;
 
 	p->contribs = calloc(n + 1, sizeof(*p->contribs));
 	if (!p->contribs)
@@ -185,10 +182,7 @@ static int read_contribs(struct pdb *p, struct span all)
 		if (got.size && got.size <= INT32_MAX && got.module < p->n_modules && (le32(c + 12) & CODE))
 			p->contribs[p->n_contribs++] = got;
 	}
-	for (size_t i = 1; sorted && i < p->n_contribs; i++)
-		sorted = compare_contribs(&p->contribs[i - 1], &p->contribs[i]) <= 0;
-	if (!sorted)
-		qsort(p->contribs, p->n_contribs, sizeof(*p->contribs), compare_contribs);
+	sort_array(p->contribs, p->n_contribs, sizeof(*p->contribs), compare_contribs);
 	return overlaps(p) ? part_contribs(p) : 0;
 }
 
@@ -262,18 +256,10 @@ int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struc
 
 const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off)
 {
-	size_t from = 0, to = p->n_contribs;
+	const struct pdb_contrib *all = p->contribs, *c;
+	size_t i = search_first(k, 0, p->n_contribs,
+		all[k].section < section || (all[k].section == section && all[k].off <= off));
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		const struct pdb_contrib *c = &p->contribs[mid];
-
-		if (c->section < section || (c->section == section && c->off <= off))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	if (!from || p->contribs[from - 1].section != section)
-		return NULL;
-	return off - p->contribs[from - 1].off < p->contribs[from - 1].size ? &p->contribs[from - 1] : NULL;
+	c = i && all[i - 1].section == section ? &all[i - 1] : NULL;
+	return c && off - c->off < c->size ? c : NULL;
 }

@@ -1,6 +1,7 @@
 /* Finds the frames of one address in a PDB, and reads only the parts of the PDB that are needed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pdb/find.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "pdb/frames.h"
 #include "pdb/publics.h"
@@ -165,7 +166,7 @@ static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const
 	bool keep = c == &names->code && c->n_funcs && f >= c->funcs && f < c->funcs + c->n_funcs, again = false;
 	struct pdb_kept own = {0}, *k = keep ? &names->kept : &own;
 	struct origin o = origin_of(c->p, at, start);
-	size_t low = 0, high;
+	size_t i;
 	int r = 0;
 
 	if (k->func != f) {
@@ -173,17 +174,9 @@ static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const
 		r = pdb_cut(c, f, &k->cut);
 		k->func = r == 0 ? f : NULL;
 	}
-	high = r == 0 ? k->cut.n : 0;
-	while (low < high) { /* the first piece that ends after the address */
-		size_t mid = low + (high - low) / 2;
-
-		if (k->cut.at[mid].to <= at->off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	i = search_first(p, 0, r == 0 ? k->cut.n : 0, k->cut.at[p].to <= at->off);
 	if (r == 0)
-		r = low < k->cut.n ? add_frames(names, c, f, k, low, at, &o, out, &again) : -ENOENT;
+		r = i < k->cut.n ? add_frames(names, c, f, k, i, at, &o, out, &again) : -ENOENT;
 	if (!keep)
 		pdb_kept_release(k);
 	return r == 0 && again ? -EAGAIN : r;

@@ -1,6 +1,7 @@
 /* Resolves ids with which one module of a PDB refers to another module's records, as MSVC's whole-program
  * optimization writes them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/little.h"
 #include "base/search.h"
 #include "base/util.h"
@@ -81,9 +82,7 @@ static int compare_exports(const void *a, const void *b)
 {
 	const struct pdb_export *x = a, *y = b;
 
-	if (x->local != y->local)
-		return x->local < y->local ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return COMPARE(x->local, y->local) ?: COMPARE(x->order, y->order);
 }
 
 /* Takes the last list of exports in the parts of a module. */
@@ -107,8 +106,7 @@ static int take_exports(struct pdb_exports *x, struct span lines)
 		return -ENOMEM;
 	for (; x->n < ids.n / 8; x->n++)
 		x->at[x->n] = (struct pdb_export){le32(ids.p + 8 * x->n), le32(ids.p + 8 * x->n + 4), (uint32_t)x->n};
-	if (x->n)
-		qsort(x->at, x->n, sizeof(*x->at), compare_exports);
+	sort_array(x->at, x->n, sizeof(*x->at), compare_exports);
 	x->read = true;
 	return 0;
 }

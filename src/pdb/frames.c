@@ -38,15 +38,11 @@ static uint32_t with_sign(uint32_t v)
 /* Adds a row, cut to the function; a row outside of the function is dropped. */
 static int add_row(struct program *g, uint32_t from, uint32_t to)
 {
-	int r;
-
 	if (from >= to || from >= g->most)
 		return 0;
 	to = MIN(to, g->most);
-	r = grow(&g->rows->at, &g->rows->room, g->rows->n, sizeof(*g->rows->at));
-	if (r == 0)
-		g->rows->at[g->rows->n++] = (struct pdb_row){g->base + from, g->base + to, g->row_file, g->row_line};
-	return r;
+	return APPEND(g->rows->at, g->rows->room, g->rows->n,
+		(struct pdb_row){g->base + from, g->base + to, g->row_file, g->row_line});
 }
 
 static int end_row(struct program *g, uint32_t to)
@@ -129,12 +125,11 @@ static int read_site(const struct pdb_code *c, const struct pdb_func *f, const s
 	size_t skip = s->kind == S_INLINESITE2 ? ANNOTATIONS_AT + 4 : ANNOTATIONS_AT;
 	struct program g = {.base = f->off, .most = f->size, .rows = &out->rows};
 	struct pdb_site *site;
-	int r = grow(&out->at, &out->room, out->n, sizeof(*out->at));
+	int r = APPEND(out->at, out->room, out->n, (struct pdb_site){.parent = parent, .row = out->rows.n});
 
 	if (r < 0)
 		return r;
-	site = &out->at[out->n++];
-	*site = (struct pdb_site){.parent = parent, .row = out->rows.n};
+	site = &out->at[out->n - 1];
 	if (s->record.n >= skip) {
 		site->inlinee = le32(s->record.p + 12);
 		g.in = (struct span){s->record.p + skip, s->record.n - skip};
@@ -229,7 +224,7 @@ static int compare_offsets(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 /* Sorts offsets, and keeps one of each. Returns their number. */
@@ -320,17 +315,14 @@ static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *ro
 
 	for (size_t i = piece_at(p, row->from); *work < most && i < p->n && p->at[i].from < row->to; i++) {
 		int cell = p->at[i].cell;
-		int r;
 
 		++*work;
 		if ((cell < 0 ? -1 : p->cells[cell].site) != parent)
 			continue;
-		r = grow(&p->cells, &p->cells_room, p->n_cells, sizeof(*p->cells));
-		if (r < 0)
-			return r;
-		p->cells[p->n_cells] =
-			(struct pdb_cell){cell, site, own ? row->file : 0, own ? row->line : 0};
-		p->at[i].cell = (int)p->n_cells++;
+		if (APPEND(p->cells, p->cells_room, p->n_cells,
+			(struct pdb_cell){cell, site, own ? row->file : 0, own ? row->line : 0}) < 0)
+			return -ENOMEM;
+		p->at[i].cell = (int)p->n_cells - 1;
 	}
 	return 0;
 }

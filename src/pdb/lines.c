@@ -32,17 +32,13 @@ static int index_fragments(struct pdb_code *c)
 static int add_fragment(struct pdb_code *c, struct span part)
 {
 	struct pdb_fragment f;
-	int r;
 
 	if (part.n < LINES_HEADER)
 		return 0;
 	f = (struct pdb_fragment){.off = le32(part.p), .section = (uint16_t)le16(part.p + 4),
 		.columns = le16(part.p + 6) & 1, .size = le32(part.p + 8),
 		.blocks = {part.p + LINES_HEADER, part.n - LINES_HEADER}};
-	r = grow(&c->fragments, &c->fragments_room, c->n_fragments, sizeof(f));
-	if (r == 0)
-		c->fragments[c->n_fragments++] = f;
-	return r;
+	return APPEND(c->fragments, c->fragments_room, c->n_fragments, f);
 }
 
 static int add_inlinees(struct pdb_code *c, struct span part)
@@ -52,13 +48,10 @@ static int add_inlinees(struct pdb_code *c, struct span part)
 	const uint8_t *h;
 
 	while ((h = span_at(part, at, extra ? 16 : 12))) {
-		int r = grow(&c->inlinees, &c->inlinees_room, c->n_inlinees, sizeof(*c->inlinees));
+		struct pdb_inlinee x = {le32(h), le32(h + 4), le32(h + 8), (uint32_t)c->n_inlinees};
 
-		if (r < 0)
-			return r;
-		c->inlinees[c->n_inlinees] =
-			(struct pdb_inlinee){le32(h), le32(h + 4), le32(h + 8), (uint32_t)c->n_inlinees};
-		c->n_inlinees++;
+		if (APPEND(c->inlinees, c->inlinees_room, c->n_inlinees, x) < 0)
+			return -ENOMEM;
 		at += 12;
 		if (extra)
 			at += 4 + 4 * (size_t)le32(h + 12);
@@ -70,15 +63,12 @@ static int compare_inlinees(const void *a, const void *b)
 {
 	const struct pdb_inlinee *x = a, *y = b;
 
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return COMPARE(x->id, y->id) ?: COMPARE(x->order, y->order);
 }
 
 /* The parts can be in any order. */
 int pdb_read_lines(struct pdb_code *c)
 {
-	bool sorted = true;
 	size_t at = 0;
 	const uint8_t *h;
 	int r = 0;
@@ -99,10 +89,7 @@ int pdb_read_lines(struct pdb_code *c)
 			c->imports = part;
 		at += 8 + (((size_t)n + 3) & ~(size_t)3);
 	}
-	for (size_t i = 1; sorted && i < c->n_inlinees; i++)
-		sorted = c->inlinees[i - 1].id <= c->inlinees[i].id;
-	if (!sorted)
-		qsort(c->inlinees, c->n_inlinees, sizeof(*c->inlinees), compare_inlinees);
+	sort_array(c->inlinees, c->n_inlinees, sizeof(*c->inlinees), compare_inlinees);
 	return r < 0 ? r : index_fragments(c);
 }
 
@@ -140,20 +127,7 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct pdb_entry *x = a, *y = b;
 
-	if (x->off != y->off)
-		return x->off < y->off ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
-/* Most fragments are in order already. */
-static void sort_entries(struct pdb_entry *all, size_t n)
-{
-	size_t i = 1;
-
-	while (i < n && all[i - 1].off <= all[i].off)
-		i++;
-	if (i < n)
-		qsort(all, n, sizeof(*all), compare_entries);
+	return COMPARE(x->off, y->off) ?: COMPARE(x->order, y->order);
 }
 
 static bool is_hidden(uint32_t line)
@@ -189,14 +163,9 @@ static size_t take_entries(const struct pdb_fragment *f, struct pdb_entry *out)
 
 static int add_row(struct pdb_rows *rows, uint32_t from, uint32_t to, uint32_t file, uint32_t line)
 {
-	int r;
-
 	if (from >= to)
 		return 0;
-	r = grow(&rows->at, &rows->room, rows->n, sizeof(*rows->at));
-	if (r == 0)
-		rows->at[rows->n++] = (struct pdb_row){from, to, file, line};
-	return r;
+	return APPEND(rows->at, rows->room, rows->n, (struct pdb_row){from, to, file, line});
 }
 
 /* Reads and sorts the lines of a fragment, the first time that they are needed. Of several entries at one offset
@@ -212,7 +181,7 @@ static int read_entries(struct pdb_fragment *f)
 	if (!all)
 		return -ENOMEM;
 	n = take_entries(f, all);
-	sort_entries(all, n);
+	sort_array(all, n, sizeof(*all), compare_entries);
 	for (size_t i = 0; i < n; i++) {
 		kept -= kept && all[kept - 1].off == all[i].off;
 		all[kept++] = all[i];
@@ -226,19 +195,10 @@ static int read_entries(struct pdb_fragment *f)
 /* Adds the part of a fragment's lines in [from, to). */
 static int add_fragment_rows(struct pdb_fragment *f, uint32_t from, uint32_t to, struct pdb_rows *out)
 {
-	size_t low = 0, high;
 	int r = read_entries(f);
+	size_t after = search_first(i, 0, r == 0 ? f->n_entries : 0, (uint64_t)f->off + f->entries[i].off <= from);
 
-	high = r == 0 ? f->n_entries : 0;
-	while (low < high) { /* the first entry that begins after `from` */
-		size_t mid = low + (high - low) / 2;
-
-		if ((uint64_t)f->off + f->entries[mid].off <= from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t i = low ? low - 1 : 0; r == 0 && i < f->n_entries; i++) {
+	for (size_t i = after ? after - 1 : 0; r == 0 && i < f->n_entries; i++) {
 		const struct pdb_entry *at = &f->entries[i];
 		uint64_t a = (uint64_t)f->off + at->off;
 		uint64_t b = (uint64_t)f->off + (i + 1 < f->n_entries ? MIN(at[1].off, f->size) : f->size);
@@ -256,17 +216,7 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct pdb_row *x = a, *y = b;
 
-	return (x->from > y->from) - (x->from < y->from);
-}
-
-static void sort_rows(struct pdb_rows *rows)
-{
-	size_t i = 1;
-
-	while (i < rows->n && rows->at[i - 1].from <= rows->at[i].from)
-		i++;
-	if (i < rows->n)
-		qsort(rows->at, rows->n, sizeof(*rows->at), compare_rows);
+	return COMPARE(x->from, y->from);
 }
 
 /* The ranges that earlier fragments cover, ascending. */
@@ -315,7 +265,7 @@ static int compare_numbers(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 /* Lists the fragments that overlap [from, to), in the order of the stream. */
@@ -326,8 +276,7 @@ static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_
 
 	while (n < FRAGMENTS_MOST && pdb_ranges_back(c->by_fragment, c->n_fragments, &i, section, from))
 		out[n++] = c->by_fragment[i].which;
-	if (n > 1)
-		qsort(out, n, sizeof(*out), compare_numbers);
+	sort_array(out, n, sizeof(*out), compare_numbers);
 	return n;
 }
 
@@ -348,7 +297,7 @@ int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint3
 			   : add_uncovered(&covered, f, MAX(off, f->off), to, out);
 	}
 	pdb_rows_release(&covered.ranges);
-	sort_rows(out);
+	sort_array(out->at, out->n, sizeof(*out->at), compare_rows);
 	return r;
 }
 

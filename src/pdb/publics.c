@@ -57,13 +57,8 @@ static int compare_publics(const void *a, const void *b)
 {
 	const struct pdb_public *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->off != y->off)
-		return x->off < y->off ? -1 : 1;
-	if (x->function != y->function)
-		return x->function ? -1 : 1;
-	return (x->name > y->name) - (x->name < y->name); /* in the order of the stream */
+	return COMPARE(x->section, y->section) ?: COMPARE(x->off, y->off) ?: COMPARE(y->function, x->function)
+		?: COMPARE(x->name, y->name); /* in the order of the stream */
 }
 
 static void keep_best(struct pdb_publics *all)
@@ -90,12 +85,9 @@ int pdb_publics(const struct pdb *p, struct msf_io *io, struct pdb_publics *out,
 	while (r == 0 && pdb_symbol_next((struct span){bytes, n}, &at, n, &s)) {
 		if (!read_public(p, &s, &pub))
 			continue;
-		r = grow(&out->at, &out->room, out->n, sizeof(pub));
-		if (r == 0)
-			out->at[out->n++] = pub;
+		r = APPEND(out->at, out->room, out->n, pub);
 	}
-	if (out->n)
-		qsort(out->at, out->n, sizeof(*out->at), compare_publics);
+	sort_array(out->at, out->n, sizeof(*out->at), compare_publics);
 	keep_best(out);
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
 }

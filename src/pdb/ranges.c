@@ -2,6 +2,7 @@
  * overlap each other. Because a broken file can have many ranges at one address, a search does not visit all of
  * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/search.h"
 #include "base/util.h"
 #include "pdb/module-private.h"
@@ -12,11 +13,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct pdb_range *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return (x->which > y->which) - (x->which < y->which);
+	return COMPARE(x->section, y->section) ?: COMPARE(x->from, y->from) ?: COMPARE(x->which, y->which);
 }
 
 /* The ranges are a binary tree: the root of [a, b) is the range in the middle. */
@@ -35,12 +32,7 @@ static uint64_t set_reach(struct pdb_range *all, size_t a, size_t b)
 
 void pdb_ranges_sort(struct pdb_range *all, size_t n)
 {
-	bool sorted = true;
-
-	for (size_t i = 1; sorted && i < n; i++)
-		sorted = compare_ranges(&all[i - 1], &all[i]) < 0;
-	if (!sorted)
-		qsort(all, n, sizeof(*all), compare_ranges);
+	sort_array(all, n, sizeof(*all), compare_ranges);
 	set_reach(all, 0, n);
 }
 

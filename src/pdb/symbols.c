@@ -124,13 +124,10 @@ int pdb_read_symbols(struct pdb_code *c)
 		bool is = read_func(&s, &f) && keeps(&f);
 
 		if (is) {
-			int r = grow(&c->funcs, &c->funcs_room, c->n_funcs, sizeof(f));
-
-			if (r < 0)
-				return r;
 			f.calls = true;
 			f.at = at;
-			c->funcs[c->n_funcs++] = f;
+			if (APPEND(c->funcs, c->funcs_room, c->n_funcs, f) < 0)
+				return -ENOMEM;
 		}
 		if (pdb_symbol_opens(s.kind)) {
 			if (depth < SCOPES_MOST) {

@@ -1,6 +1,7 @@
 /* The files and directories of a tree, and the identification of files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
+#include "base/grow.h"
 #include "base/util.h"
 #include "scan/private.h"
 #include "unpack/unpack.h"
@@ -66,32 +67,27 @@ bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d)
 
 int reading_file(struct reading *r, const struct scan_file *f)
 {
-	if (r->n == r->room) {
-		size_t room = r->room ? r->room * 2 : 16;
-		struct scan_file *more = reallocarray(r->files, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		r->files = more;
-		r->room = room;
-	}
-	r->files[r->n++] = *f;
-	return 0;
+	return APPEND(r->files, r->room, r->n, *f);
 }
 
 int reading_sub(struct reading *r, const char *name)
 {
-	if (r->n_subs == r->subs_room) {
-		size_t room = r->subs_room ? r->subs_room * 2 : 16;
-		char **more = reallocarray(r->subs, room, sizeof(*more));
+	char *own = strdup(name);
+	int done = own ? APPEND(r->subs, r->subs_room, r->n_subs, own) : -ENOMEM;
 
-		if (!more)
-			return -ENOMEM;
-		r->subs = more;
-		r->subs_room = room;
-	}
-	r->subs[r->n_subs] = strdup(name);
-	return r->subs[r->n_subs] ? (int)(r->n_subs++, 0) : -ENOMEM;
+	if (done < 0)
+		free(own);
+	return done;
+}
+
+void reading_give(struct reading *r, struct scan_dir *d)
+{
+	struct scan_file *less = r->n ? realloc(r->files, r->n * sizeof(*less)) : NULL;
+
+	d->files = less ? less : r->files;
+	d->n = r->n;
+	r->files = NULL;
+	r->n = r->room = 0;
 }
 
 void reading_release(struct reading *r)

@@ -1,6 +1,7 @@
 /* The index of a scanned tree: from a key to the files that have it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/search.h"
 #include "base/util.h"
 #include "scan/private.h"
@@ -13,20 +14,11 @@ static int compare_refs(const void *a, const void *b)
 {
 	const struct scan_ref *x = a, *y = b;
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank > y->rank ? -1 : 1;
 	/* A file can be served in place; a member must be unpacked. */
-	if ((x->member == NO_MEMBER) != (y->member == NO_MEMBER))
-		return x->member == NO_MEMBER ? -1 : 1;
-	if (x->file->size != y->file->size)
-		return x->file->size > y->file->size ? -1 : 1;
-	if (x->dir != y->dir)
-		return strcmp(x->dir->path, y->dir->path);
-	if (x->file != y->file)
-		return strcmp(x->file->name, y->file->name);
-	return x->member < y->member ? -1 : x->member > y->member;
+	return COMPARE(x->number, y->number) ?: COMPARE(y->rank, x->rank)
+		?: COMPARE(x->member != NO_MEMBER, y->member != NO_MEMBER) ?: COMPARE(y->file->size, x->file->size)
+		?: strcmp(x->dir->path, y->dir->path) ?: strcmp(x->file->name, y->file->name)
+		?: COMPARE(x->member, y->member);
 }
 
 struct indexing {
@@ -37,19 +29,11 @@ struct indexing {
 /* Adds a reference: `at` with the number and the rank of the key. */
 static int add_ref(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_ref *at)
 {
-	if (x->n == x->room) {
-		size_t room = x->room ? x->room * 2 : 256;
-		struct scan_ref *more = reallocarray(x->refs, room, sizeof(*more));
+	struct scan_ref ref = *at;
 
-		if (!more)
-			return -ENOMEM;
-		x->refs = more;
-		x->room = room;
-	}
-	x->refs[x->n] = *at;
-	x->refs[x->n].number = key_number(k);
-	x->refs[x->n++].rank = worth_rank(w, k->type);
-	return 0;
+	ref.number = key_number(k);
+	ref.rank = worth_rank(w, k->type);
+	return APPEND(x->refs, x->room, x->n, ref);
 }
 
 /* Requests can name an ELF file by the debug id that follows from its build id. That id depends on the byte
@@ -118,8 +102,7 @@ void index_build(struct scan *s)
 	for (size_t i = 0; r == 0 && i < s->n_dirs; i++)
 		for (size_t j = 0; r == 0 && j < s->dirs[i]->n; j++)
 			r = index_file(&x, s->dirs[i], &s->dirs[i]->files[j]);
-	if (x.n)
-		qsort(x.refs, x.n, sizeof(*x.refs), compare_refs);
+	sort_array(x.refs, x.n, sizeof(*x.refs), compare_refs);
 	if (r < 0)
 		x.n = x.n_keys = 0;
 	pthread_mutex_lock(&s->lock);

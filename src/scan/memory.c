@@ -1,6 +1,7 @@
 /* Reads and writes the memory file of a scanned tree: a text file that lists the tree's files as of the last walk. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
@@ -96,10 +97,8 @@ static void recall_files(struct recalling *c)
 
 	recall_keys(c);
 	if (d) {
-		d->files = c->in.files;
-		d->n = c->in.n;
-		if (d->n)
-			qsort(d->files, d->n, sizeof(*d->files), compare_files);
+		reading_give(&c->in, d);
+		sort_array(d->files, d->n, sizeof(*d->files), compare_files);
 	} else {
 		files_free(c->in.files, c->in.n);
 	}
@@ -108,18 +107,14 @@ static void recall_files(struct recalling *c)
 
 static int recall_dir(struct recalling *c, const char *path)
 {
-	recall_files(c);
-	if (c->n == c->room) {
-		size_t room = c->room ? c->room * 2 : 64;
-		struct scan_dir *more = reallocarray(c->dirs, room, sizeof(*more));
+	struct scan_dir d = {.path = strdup(path), .watch = -1};
+	int r;
 
-		if (!more)
-			return -ENOMEM;
-		c->dirs = more;
-		c->room = room;
-	}
-	c->dirs[c->n] = (struct scan_dir){.path = strdup(path), .watch = -1};
-	return c->dirs[c->n].path ? (int)(c->n++, 0) : -ENOMEM;
+	recall_files(c);
+	r = d.path ? APPEND(c->dirs, c->room, c->n, d) : -ENOMEM;
+	if (r < 0)
+		free(d.path);
+	return r;
 }
 
 static int recall_file(struct recalling *c, enum scan_kind kind, const char *text)
@@ -169,8 +164,7 @@ void memory_read(struct scan *s)
 		r = recall_line(&c, line);
 	recall_files(&c);
 	buf_release(&c.keys);
-	if (c.n)
-		qsort(c.dirs, c.n, sizeof(*c.dirs), compare_dirs);
+	sort_array(c.dirs, c.n, sizeof(*c.dirs), compare_dirs);
 	s->old = c.dirs;
 	s->n_old = c.n;
 	if (r < 0)

@@ -118,6 +118,8 @@ int64_t mtime_of(const struct stat *st); /* nanoseconds */
 /* Append a file, or the name of a subdirectory. 0, -ENOMEM. */
 int reading_file(struct reading *r, const struct scan_file *f);
 int reading_sub(struct reading *r, const char *name);
+/* Moves the files to the directory, with no more memory than they need. */
+void reading_give(struct reading *r, struct scan_dir *d);
 void reading_release(struct reading *r);
 
 /* Fills `out` with the file as it is now. Does not read the file again if one of the two directory records has it

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mounts.h"
 #include "base/util.h"
@@ -184,8 +185,7 @@ static int read_dir(struct scan *s, struct scan_dir *d, int fd, struct reading *
 	while (r == 0 && !scan_stopping(s) && (e = readdir(dir)))
 		r = read_entry(s, d, fd, e->d_name, out);
 	closedir(dir);
-	if (out->n)
-		qsort(out->files, out->n, sizeof(*out->files), compare_files);
+	sort_array(out->files, out->n, sizeof(*out->files), compare_files);
 	return scan_stopping(s) ? -EINTR : r;
 }
 
@@ -237,12 +237,9 @@ static void dir_take(struct scan *s, struct scan_dir *d, struct reading *in)
 		s->changed = true;
 	dir_kill(s, d);
 	pthread_mutex_lock(&s->lock);
-	d->files = in->files;
-	d->n = in->n;
+	reading_give(in, d);
 	count_files(s, d, 1);
 	pthread_mutex_unlock(&s->lock);
-	in->files = NULL;
-	in->n = 0;
 	if (!s->seen_all && clock_ms() - s->indexed_ms > INDEX_MS)
 		index_build(s);
 }

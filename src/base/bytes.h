@@ -33,6 +33,16 @@ static inline uint64_t load64(const uint8_t *p, bool swap)
 	return swap ? bswap_64(v) : v;
 }
 
+/* Reads a number of `n` bytes, at most 8. */
+static inline uint64_t load_number(const uint8_t *p, unsigned n, bool big)
+{
+	uint64_t v = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		v = v << 8 | p[big ? i : n - 1 - i];
+	return v;
+}
+
 /* Reads a LEB128 number at *p, and moves *p past it. False: it is cut short, or has more than 64 bits.
  * Redundant padding is allowed. */
 static inline bool take_uleb(const uint8_t **p, const uint8_t *end, uint64_t *out)

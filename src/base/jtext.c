@@ -1,5 +1,6 @@
 /* Reads JSON text into a flat list of tokens. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "base/jtext-private.h"
 #include "base/utf8.h"
@@ -40,11 +41,7 @@ static struct encoding encoding_of(struct span t)
 
 static uint32_t unit_at(const uint8_t *p, const struct encoding *e)
 {
-	uint32_t v = 0;
-
-	for (unsigned i = 0; i < e->width; i++)
-		v = v << 8 | p[e->big ? i : e->width - 1 - i];
-	return v;
+	return (uint32_t)load_number(p, e->width, e->big);
 }
 
 /* Converts to UTF-8, and keeps halves of surrogate pairs. -EBADMSG: not text in this encoding. */

@@ -52,16 +52,27 @@ static int pread_all(int fd, uint64_t off, void *p, size_t n)
 	return 0;
 }
 
+int view_want(struct view *v, uint64_t off, uint64_t n)
+{
+	v->want_off = off;
+	v->want_len = n;
+	return -EAGAIN;
+}
+
+int view_whole(struct view *v)
+{
+	if (v->have == v->size)
+		return 0;
+	return view_want(v, v->have, v->size == VIEW_UNKNOWN ? 1 : v->size - v->have);
+}
+
 int view_read(struct view *v, uint64_t off, void *p, size_t n)
 {
 	if (!view_holds(v, off, n))
 		return -ENODATA;
 	/* An empty read never waits. */
-	if (n && (off + n > v->have || (v->has && !v->has(v->ctx, v->base + off, n)))) {
-		v->want_off = off;
-		v->want_len = n;
-		return -EAGAIN;
-	}
+	if (n && (off + n > v->have || (v->has && !v->has(v->ctx, v->base + off, n))))
+		return view_want(v, off, n);
 	if (v->fd >= 0)
 		return pread_all(v->fd, v->base + off, p, n);
 	if (n)

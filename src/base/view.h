@@ -43,5 +43,10 @@ const uint8_t *view_at(const struct view *v, uint64_t off, size_t n);
 /* Part of a view, with its own offsets from 0. -ENODATA: the part reaches past the end. */
 int view_slice(const struct view *v, uint64_t off, uint64_t size, struct view *out);
 
+/* Notes the missing range. -EAGAIN. */
+int view_want(struct view *v, uint64_t off, uint64_t n);
+/* Whether all bytes of the file are present. 0; -EAGAIN. */
+int view_whole(struct view *v);
+
 /* Whether `n` bytes at `off` lie inside the whole file; true while its size is unknown. */
 bool view_holds(const struct view *v, uint64_t off, uint64_t n);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/zip.h"
 #include "base/inflate.h"
+#include "base/little.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -14,15 +15,6 @@
 #define LOCAL_SIZE 30
 #define RATIO_MOST 1032 /* the largest ratio of unpacked to packed bytes in deflate */
 #define EXTRA64 1 /* the extra field for numbers that do not fit in 32 bits */
-
-static uint64_t number(const uint8_t *p, unsigned n)
-{
-	uint64_t value = 0;
-
-	while (n--)
-		value = value << 8 | p[n];
-	return value;
-}
 
 static int zip_read(struct zip *z, const char *what, uint64_t off, void *p, size_t n, struct err *e)
 {
@@ -52,7 +44,7 @@ static int find_end(struct zip *z, uint64_t *at, uint8_t end[static END_SIZE], s
 	for (size_t i = n; i >= END_SIZE; i--) {
 		const uint8_t *p = tail + i - END_SIZE;
 
-		if (memcmp(p, "PK\5\6", 4) != 0 || number(p + 20, 2) > n - i)
+		if (memcmp(p, "PK\5\6", 4) != 0 || le16(p + 20) > n - i)
 			continue;
 		memcpy(end, p, END_SIZE);
 		*at = z->v->size - n + (i - END_SIZE);
@@ -82,9 +74,9 @@ static int read_end64(struct zip *z, uint64_t end_at, uint64_t *dir, uint64_t *s
 		return r;
 	if (memcmp(p, "PK\6\6", 4) != 0)
 		return err_set(e, -EBADMSG, "is broken: its 64-bit end record is missing");
-	z->left = number(p + 32, 8);
-	*size = number(p + 40, 8);
-	*dir = number(p + 48, 8);
+	z->left = le64(p + 32);
+	*size = le64(p + 40);
+	*dir = le64(p + 48);
 	return 0;
 }
 
@@ -95,17 +87,14 @@ int zip_open(struct zip *z, struct view *v, struct err *e)
 	int r;
 
 	*z = (struct zip){.v = v};
-	if (v->have != v->size) { /* the directory is at the end */
-		v->want_off = v->have;
-		v->want_len = v->size == VIEW_UNKNOWN ? 1 : v->size - v->have;
-		return -EAGAIN;
-	}
-	r = find_end(z, &end_at, p, e);
+	r = view_whole(v); /* the directory is at the end */
+	if (r == 0)
+		r = find_end(z, &end_at, p, e);
 	if (r < 0)
 		return r;
-	z->left = number(p + 10, 2);
-	size = number(p + 12, 4);
-	dir = number(p + 16, 4);
+	z->left = le16(p + 10);
+	size = le32(p + 12);
+	dir = le32(p + 16);
 	r = read_end64(z, end_at, &dir, &size, &end, e);
 	if (r < 0)
 		return r;
@@ -128,17 +117,17 @@ static void take_extra(struct zip_entry *entry, const uint8_t *p, size_t n)
 
 	for (; n >= 4; p += used, n -= used) {
 		const uint8_t *field = p + 4;
-		size_t left = (size_t)number(p + 2, 2);
+		size_t left = le16(p + 2);
 
 		if (left > n - 4)
 			return;
 		used = 4 + left;
-		if (number(p, 2) != EXTRA64)
+		if (le16(p) != EXTRA64)
 			continue;
 		for (unsigned i = 0; i < ARRAY_SIZE(fields) && left >= 8; i++) {
 			if (*fields[i] != UINT32_MAX)
 				continue;
-			*fields[i] = number(field, 8);
+			*fields[i] = le64(field);
 			field += 8;
 			left -= 8;
 		}
@@ -174,7 +163,7 @@ static bool is_link(const uint8_t p[static ENTRY_SIZE])
 {
 	bool unix_made = p[5] == 3 || p[5] == 19;
 
-	return unix_made && (number(p + 40, 2) & 0170000) == 0120000;
+	return unix_made && (le16(p + 40) & 0170000) == 0120000;
 }
 
 int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
@@ -190,18 +179,18 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 	r = zip_read(z, "its directory", z->at, p, sizeof(p), e);
 	if (r < 0)
 		return r;
-	name = number(p + 28, 2);
-	extra = number(p + 30, 2);
-	whole = ENTRY_SIZE + name + extra + number(p + 32, 2);
+	name = le16(p + 28);
+	extra = le16(p + 30);
+	whole = ENTRY_SIZE + name + extra + le16(p + 32);
 	if (memcmp(p, "PK\1\2", 4) != 0 || whole > z->end - z->at)
 		return err_set(e, -EBADMSG, "is broken: its directory has an invalid entry");
 	out->encrypted = p[8] & 1;
 	out->link = is_link(p);
-	out->method = (unsigned)number(p + 10, 2);
-	out->crc = (uint32_t)number(p + 16, 4);
-	out->packed = number(p + 20, 4);
-	out->size = number(p + 24, 4);
-	out->at = number(p + 42, 4);
+	out->method = le16(p + 10);
+	out->crc = le32(p + 16);
+	out->packed = le32(p + 20);
+	out->size = le32(p + 24);
+	out->at = le32(p + 42);
 	r = read_name(z, out, (size_t)name, e);
 	if (r == 0)
 		r = read_extra(z, out, z->at + ENTRY_SIZE + name, (size_t)extra, e);
@@ -226,7 +215,7 @@ int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struc
 		return r;
 	if (memcmp(p, "PK\3\4", 4) != 0)
 		return err_set(e, -EBADMSG, "is broken: a member has no header");
-	*at = entry->at + LOCAL_SIZE + number(p + 26, 2) + number(p + 28, 2);
+	*at = entry->at + LOCAL_SIZE + le16(p + 26) + le16(p + 28);
 	if (!view_holds(z->v, *at, entry->packed)) /* before memory is allocated for it */
 		return err_set(e, -EBADMSG, "is broken: a member lies outside of the archive");
 	return 0;

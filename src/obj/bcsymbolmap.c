@@ -14,19 +14,14 @@ static int bcsymbolmap_probe(struct view *v, unsigned index, struct obj_slice *o
 {
 	char line[LINE_MOST];
 	size_t n = (size_t)MIN(v->have, sizeof(line));
-	int r;
+	int r = obj_read(v, "its first line", 0, line, n, e);
 
-	if (index)
-		return -ENOENT;
-	r = view_read(v, 0, line, n);
 	if (r < 0)
-		return err_set(e, r, "cannot be read: %s", err_text(r));
+		return r;
 	if (!memchr(line, '\n', n)) {
 		if (n == sizeof(line) || n == v->size)
 			return err_set(e, -EBADMSG, "is broken: its first line does not end");
-		v->want_off = 0;
-		v->want_len = n + 1;
-		return -EAGAIN;
+		return view_want(v, 0, n + 1);
 	}
 	*out = (struct obj_slice){.format = "bcsymbolmap", .arch = "unknown", .kind = OBJ_OTHER,
 		.module.object = OBJECT_MACHO, .types = {FILETYPE_BCSYMBOLMAP}, .n_types = 1,

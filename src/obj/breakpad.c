@@ -139,15 +139,12 @@ static bool head_ends(struct text all)
 static int load_head(struct view *v, char room[static HEAD_MOST], struct text *out, struct err *e)
 {
 	size_t n = (size_t)MIN(v->have, HEAD_MOST);
-	int r = view_read(v, 0, room, n);
+	int r = obj_read(v, "its head", 0, room, n, e);
 
 	if (r < 0)
-		return err_set(e, r, "cannot be read: %s", err_text(r));
-	if (n < HEAD_MOST && n != v->size && !head_ends((struct text){room, n})) {
-		v->want_off = 0;
-		v->want_len = n + 1;
-		return -EAGAIN;
-	}
+		return r;
+	if (n < HEAD_MOST && n != v->size && !head_ends((struct text){room, n}))
+		return view_want(v, 0, n + 1);
 	/* An incomplete line after the first does not count. */
 	if (n != v->size && memrchr(room, '\n', n))
 		n = (size_t)((char *)memrchr(room, '\n', n) - room);
@@ -254,10 +251,10 @@ static int scan_range(struct view *v, uint64_t off, uint64_t end, struct scan *s
 		return err_set(e, -ENOMEM, "cannot be read: %s", err_text(ENOMEM));
 	while (off < end) {
 		size_t n = (size_t)MIN(end - off, CHUNK);
-		int r = view_read(v, off, room, n);
+		int r = obj_read(v, "its records", off, room, n, e);
 
 		if (r < 0)
-			return err_set(e, r, "cannot be read: %s", err_text(r));
+			return r;
 		scan_bytes(s, room, n);
 		off += n;
 	}
@@ -285,13 +282,10 @@ static int scan_large(struct view *v, struct scan *s, struct err *e)
 static int find_worth(struct view *v, struct worth *out, struct err *e)
 {
 	struct scan s = {0};
-	int r;
+	int r = view_whole(v);
 
-	if (v->have != v->size) {
-		v->want_off = v->have;
-		v->want_len = v->size == VIEW_UNKNOWN ? 1 : v->size - v->have;
-		return -EAGAIN;
-	}
+	if (r < 0)
+		return r;
 	r = v->size <= FRONT_MOST + BACK_MOST ? scan_range(v, 0, v->size, &s, e)
 					      : scan_large(v, &s, e);
 	if (r == 0)
@@ -307,11 +301,8 @@ static int breakpad_worth(struct view *v, struct worth *out)
 	struct scan s = {.n = 0};
 	int r;
 
-	if (v->have < n) {
-		v->want_off = v->have;
-		v->want_len = n - v->have;
-		return -EAGAIN;
-	}
+	if (v->have < n)
+		return view_want(v, v->have, n - v->have);
 	r = scan_range(v, 0, n, &s, NULL);
 	if (r < 0)
 		return r;
@@ -343,11 +334,8 @@ static int breakpad_probe(struct view *v, unsigned index, struct obj_slice *out,
 		.types = {FILETYPE_BREAKPAD}, .n_types = 1};
 	char room[HEAD_MOST];
 	struct sym sym;
-	int r;
+	int r = breakpad_head(v, &sym, room, &s.module, e);
 
-	if (index)
-		return -ENOENT;
-	r = breakpad_head(v, &sym, room, &s.module, e);
 	if (r == 0)
 		r = find_worth(v, &s.worth, e);
 	if (r < 0)

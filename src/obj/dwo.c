@@ -2,6 +2,7 @@
  * DWARF 5 has the id in the header of the unit. GNU's extension of DWARF 4 has it in the first entry (DIE). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/dwo.h"
+#include "base/bytes.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -24,16 +25,12 @@ struct bytes {
 
 static uint64_t take_number(struct bytes *b, unsigned n)
 {
-	uint64_t v = 0;
-
 	if ((size_t)(b->end - b->p) < n) {
 		b->bad = true;
 		return 0;
 	}
-	for (unsigned i = 0; i < n; i++)
-		v = v << 8 | b->p[b->big ? i : n - 1 - i];
 	b->p += n;
-	return v;
+	return load_number(b->p - n, n, b->big);
 }
 
 static uint64_t take_leb(struct bytes *b)
@@ -217,10 +214,8 @@ static int id_of_package(struct view *v, const struct dwo_sections *s, uint64_t 
 		return r;
 	for (uint64_t at = 16; at < 16 + slots * 8; at += sizeof(room)) {
 		r = fill(v, s->index, at, room, (size_t)MIN(sizeof(room), 16 + slots * 8 - at), &b);
-		if (r == -EAGAIN) {
-			v->want_off = s->index.off;
-			v->want_len = 16 + slots * 8;
-		}
+		if (r == -EAGAIN)
+			view_want(v, s->index.off, 16 + slots * 8);
 		if (r < 0)
 			return r;
 		while (b.p < b.end) {

@@ -1,5 +1,6 @@
 /* ELF: the file's header, and tables of headers, in either word size and byte order. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/bytes.h"
 #include "base/util.h"
 #include "obj/elf.h"
 
@@ -21,11 +22,7 @@ static const struct elf_field sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4}
 
 uint64_t elf_number(const struct elf *elf, const uint8_t *p, unsigned n)
 {
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		value = value << 8 | p[elf->big ? i : n - 1 - i];
-	return value;
+	return load_number(p, n, elf->big);
 }
 
 uint64_t elf_field(const struct elf *elf, const uint8_t *p, struct elf_field f)
@@ -58,10 +55,8 @@ int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t
 		int r = elf_read(elf, t->what, t->off + (uint64_t)i * t->entry, t->room,
 			(size_t)n * t->entry);
 
-		if (r == -EAGAIN) { /* the whole table will be needed, so ask for all of it at once */
-			elf->v->want_off = t->off;
-			elf->v->want_len = (uint64_t)t->count * t->entry;
-		}
+		if (r == -EAGAIN) /* the whole table will be needed, so ask for all of it at once */
+			view_want(elf->v, t->off, (uint64_t)t->count * t->entry);
 		if (r < 0)
 			return r;
 		t->from = i;

@@ -285,11 +285,8 @@ static int elf_probe(struct view *v, unsigned index, struct obj_slice *out, stru
 {
 	struct obj_slice s = {.format = "elf", .size = v->size};
 	struct elf elf;
-	int r;
+	int r = elf_facts(&elf, v, e);
 
-	if (index)
-		return -ENOENT;
-	r = elf_facts(&elf, v, e);
 	if (r < 0)
 		return r;
 	module_of(&elf, &s.module);

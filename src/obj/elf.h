@@ -91,5 +91,4 @@ int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t
 
 int elf_segments(struct elf *elf); /* only the segments: enough for a build id near the front */
 int elf_facts(struct elf *elf, struct view *v, struct err *e); /* elf_open(), segments and sections */
-int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s); /* without its name */
 bool elf_has_image(const struct elf *elf);

@@ -1,4 +1,4 @@
-/* The table of formats, and which of them reads a file. */
+/* The table of formats, which of them reads a file, and what a file is that no format claims. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/path.h"
@@ -45,6 +45,82 @@ int obj_head_read(struct view *v, struct obj_head *h)
 	return view_read(v, 0, h->p, h->n);
 }
 
+/* ---- files of no format ------------------------------------------------------------- */
+
+static bool begins_with(const uint8_t *p, size_t n, const char *word)
+{
+	return n >= strlen(word) && strncasecmp((const char *)p, word, strlen(word)) == 0;
+}
+
+static bool is_page(const uint8_t *p, size_t n)
+{
+	return begins_with(p, n, "<!doctype html") || begins_with(p, n, "<html") ||
+		begins_with(p, n, "<head") || begins_with(p, n, "<body");
+}
+
+static bool is_text(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] == 0x7f || (p[i] < ' ' && !isspace(p[i])))
+			return false;
+	return true;
+}
+
+/* Containers and formats that a message can name. */
+static const char *magic_word(const uint8_t *p, size_t n)
+{
+	static const struct {
+		const char *magic;
+		size_t n;
+		const char *word;
+	} rows[] = {
+		{"\x1f\x8b", 2, "is gzip data"},
+		{"\x28\xb5\x2f\xfd", 4, "is zstd data"},
+		{"\xfd" "7zXZ", 5, "is xz data"},
+		{"BZh", 3, "is bzip2 data"},
+		{"PK\3\4", 4, "is a zip archive"},
+		{"MSCF", 4, "is a cabinet archive"},
+		{"!<arch>\n", 8, "is an ar archive"},
+		{"MZ", 2, "is a PE file"},
+		{"Microsoft C/C++ MSF 7.00", 24, "is a PDB file"},
+		{"BSJB", 4, "is a portable PDB file"},
+		{"\xca\xfe\xba\xbe", 4, "is a Java class"}, /* fat Mach-O files have the same magic */
+		{"GSYM", 4, "is a GSYM file"},
+		{"MYSG", 4, "is a GSYM file"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (n >= rows[i].n && memcmp(p, rows[i].magic, rows[i].n) == 0)
+			return rows[i].word;
+	return NULL;
+}
+
+/* Some servers send an HTML page in place of a file, so the message names that case. */
+const char *obj_foreign(const uint8_t *p, size_t n)
+{
+	const char *word = magic_word(p, n);
+
+	if (!n)
+		return "is empty";
+	if (word)
+		return word;
+	if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) {
+		p += 3;
+		n -= 3;
+	}
+	while (n && isspace(*p)) {
+		p++;
+		n--;
+	}
+	if (is_page(p, n))
+		return "is an HTML page";
+	if (begins_with(p, n, "<?xml"))
+		return "is an XML document";
+	if (is_text(p, n))
+		return "is text";
+	return "is of no known format";
+}
+
 /* ---- which format ------------------------------------------------------------------- */
 
 static enum obj_claim magic_claims(const char *magic, size_t len, const struct obj_head *h)
@@ -74,17 +150,11 @@ static int unclaimed(struct view *v, const struct obj_head *h, struct err *e)
 
 	for (unsigned i = 0; i < OBJ_FORMATS; i++)
 		maybe = maybe || obj_claims(obj_formats[i], h) == CLAIM_MAYBE;
-	if (maybe) {
-		v->want_off = 0;
-		v->want_len = h->n + 1;
-		return -EAGAIN;
-	}
+	if (maybe)
+		return view_want(v, 0, h->n + 1);
 	/* One byte can rule out every format; more bytes are needed to say what the file is. */
-	if (!h->whole && h->n < sizeof(h->p)) {
-		v->want_off = 0;
-		v->want_len = MIN(v->size, sizeof(h->p));
-		return -EAGAIN;
-	}
+	if (!h->whole && h->n < sizeof(h->p))
+		return view_want(v, 0, MIN(v->size, sizeof(h->p)));
 	return err_set(e, -ENOMSG, "%s", obj_foreign(h->p, h->n));
 }
 
@@ -98,6 +168,8 @@ int obj_identify(struct view *v, unsigned index, struct obj_slice *out, struct e
 	for (unsigned i = 0; i < OBJ_FORMATS; i++) {
 		if (obj_claims(obj_formats[i], &h) != CLAIM_YES)
 			continue;
+		if (index && !obj_formats[i]->slices)
+			return -ENOENT;
 		r = obj_formats[i]->probe(v, index, out, e);
 		if (r != -ENOMSG) /* two formats can share a magic */
 			return r;

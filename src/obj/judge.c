@@ -181,11 +181,8 @@ static int check_anonymous(struct view *v, const struct key *k, struct err *e)
 	r = obj_head_read(v, &h);
 	if (r < 0)
 		return err_set(e, r, "cannot be read: %s", err_text(r));
-	if (!h.whole && h.n < sizeof(h.p)) {
-		v->want_off = 0;
-		v->want_len = MIN(v->size, sizeof(h.p));
-		return -EAGAIN;
-	}
+	if (!h.whole && h.n < sizeof(h.p))
+		return view_want(v, 0, MIN(v->size, sizeof(h.p)));
 	return obj_may_be(t, h.p, h.n) ? 0 : err_set(e, -EBADMSG, "%s", obj_foreign(h.p, h.n));
 }
 

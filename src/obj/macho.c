@@ -3,6 +3,7 @@
  * narrow fat headers. A slice is read through a view of its own, so that no offset in the slice can lead out
  * of it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/bytes.h"
 #include "obj/private.h"
 #include "base/hash.h"
 #include "base/span.h"
@@ -50,18 +51,9 @@ struct macho {
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-static uint64_t number(bool big, const uint8_t *p, unsigned n)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		value = value << 8 | p[big ? i : n - 1 - i];
-	return value;
-}
-
 static uint32_t word(const struct macho *m, const uint8_t *p)
 {
-	return (uint32_t)number(m->big, p, 4);
+	return (uint32_t)load_number(p, 4, m->big);
 }
 
 /* Notes bytes that must be present for the file to be whole. */
@@ -81,7 +73,7 @@ static bool is_name(const uint8_t p[static 16], const char *name)
 static void take_section(struct macho *m, const uint8_t *p)
 {
 	char name[17] = "";
-	uint64_t size = m->is64 ? number(m->big, p + 40, 8) : word(m, p + 36);
+	uint64_t size = m->is64 ? load_number(p + 40, 8, m->big) : word(m, p + 36);
 	uint32_t off = word(m, p + (m->is64 ? 48 : 40));
 	uint32_t type = word(m, p + (m->is64 ? 64 : 56)) & SECTION_TYPE;
 
@@ -107,8 +99,8 @@ static int take_segment(struct macho *m, struct span c)
 
 	if (c.n < head)
 		return err_set(m->e, -EBADMSG, "is broken: a segment of %zu bytes", c.n);
-	off = m->is64 ? number(m->big, c.p + 40, 8) : word(m, c.p + 32);
-	size = m->is64 ? number(m->big, c.p + 48, 8) : word(m, c.p + 36);
+	off = m->is64 ? load_number(c.p + 40, 8, m->big) : word(m, c.p + 32);
+	size = m->is64 ? load_number(c.p + 48, 8, m->big) : word(m, c.p + 36);
 	count = word(m, c.p + head - 8);
 	if (count > (c.n - head) / each)
 		return err_set(m->e, -EBADMSG, "is broken: %u sections in a segment of %zu bytes",
@@ -180,7 +172,7 @@ static int walk_commands(struct macho *m, struct span all)
 static bool thin_magic(const uint8_t p[static 4], bool *is64, bool *big)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		uint32_t magic = (uint32_t)number(i, p, 4);
+		uint32_t magic = (uint32_t)load_number(p, 4, i);
 
 		*big = i;
 		*is64 = magic == MAGIC_64;
@@ -219,22 +211,13 @@ static int macho_open(struct macho *m, struct view *v, struct err *e)
 		return err_set(e, -EBADMSG, "is broken: %u bytes of load commands", n);
 	if (!view_holds(v, head, n))
 		return obj_cut_off(e, "its load commands");
-	if (v->have < head + n) {
-		v->want_off = 0;
-		v->want_len = head + n;
-		return -EAGAIN;
-	}
+	if (v->have < head + n)
+		return view_want(v, 0, head + n);
 	commands = malloc(n ? n : 1);
 	if (!commands)
 		return err_set(e, -ENOMEM, "cannot be read: %s", err_text(ENOMEM));
 	r = obj_read(v, "its load commands", head, commands, n, e);
 	return r < 0 ? r : walk_commands(m, (struct span){commands, n});
-}
-
-/* The headers say how far the file reaches. */
-static int check_whole(struct macho *m)
-{
-	return obj_check_whole(m->v, m->end, m->e);
 }
 
 /* ---- identity, kind, worth -------------------------------------------------------- */
@@ -329,7 +312,7 @@ static int thin_probe(struct view *v, struct obj_slice *out, struct err *e)
 	int r = macho_open(&m, v, e);
 
 	if (r == 0)
-		r = check_whole(&m);
+		r = obj_check_whole(v, m.end, e); /* the headers say how far the file reaches */
 	if (r < 0)
 		return r;
 	module_of(&m, &s.module);
@@ -366,13 +349,13 @@ static int fat_open(struct view *v, struct fat *fat, struct err *e)
 
 	if (r < 0)
 		return r == -ENODATA ? -ENOMSG : r;
-	magic = (uint32_t)number(true, h, 4);
+	magic = (uint32_t)load_number(h, 4, true);
 	if (magic != MAGIC_FAT && magic != MAGIC_FAT64)
 		return -ENOMSG;
 	r = obj_read(v, "its header", 0, h, 8, e);
 	if (r < 0)
 		return r;
-	fat->count = (uint32_t)number(true, h + 4, 4);
+	fat->count = (uint32_t)load_number(h + 4, 4, true);
 	fat->wide = magic == MAGIC_FAT64;
 	if (fat->count > FAT_MOST && !fat->wide)
 		return -ENOMSG;
@@ -390,10 +373,10 @@ static int fat_at(struct view *v, const struct fat *fat, uint32_t i, struct fat_
 
 	if (r < 0)
 		return r;
-	out->cpu = (uint32_t)number(true, p, 4);
-	out->subtype = (uint32_t)number(true, p + 4, 4) & 0xffffff;
-	out->off = number(true, p + 8, fat->wide ? 8 : 4);
-	out->size = number(true, p + (fat->wide ? 16 : 12), fat->wide ? 8 : 4);
+	out->cpu = (uint32_t)load_number(p, 4, true);
+	out->subtype = (uint32_t)load_number(p + 4, 4, true) & 0xffffff;
+	out->off = load_number(p + 8, fat->wide ? 8 : 4, true);
+	out->size = load_number(p + (fat->wide ? 16 : 12), fat->wide ? 8 : 4, true);
 	return 0;
 }
 
@@ -429,10 +412,8 @@ static int slice_probe(struct view *v, const struct fat_slice *at, struct obj_sl
 	r = view_read(&inner, 0, magic, sizeof(magic));
 	if (r == 0 && thin_magic(magic, &is64, &big))
 		r = thin_probe(&inner, &s, e);
-	if (r == -EAGAIN) {
-		v->want_off = inner.want_off + at->off;
-		v->want_len = inner.want_len;
-	}
+	if (r == -EAGAIN)
+		view_want(v, inner.want_off + at->off, inner.want_len);
 	if (r < 0 && r != -ENODATA) /* -ENODATA: the slice is too short for any format */
 		return r;
 	if (s.kind == OBJ_OTHER)
@@ -449,11 +430,8 @@ static int macho_probe(struct view *v, unsigned index, struct obj_slice *out, st
 	struct fat fat;
 	int r = fat_open(v, &fat, e);
 
-	if (r == -ENOMSG) {
-		if (index)
-			return -ENOENT;
-		return thin_probe(v, out, e);
-	}
+	if (r == -ENOMSG)
+		return index ? -ENOENT : thin_probe(v, out, e);
 	if (r < 0)
 		return r;
 	if (index >= fat.count)
@@ -485,6 +463,7 @@ const struct obj_format obj_macho = {
 	.also = {{"\xce\xfa\xed\xfe", 4}, {"\xfe\xed\xfa\xcf", 4}, {"\xfe\xed\xfa\xce", 4},
 		{"\xca\xfe\xba\xbe", 4}, {"\xca\xfe\xba\xbf", 4}},
 	.shared = true, /* with Java classes */
+	.slices = true,
 	.serves = {FILETYPE_MACH_CODE, FILETYPE_MACH_DEBUG},
 	.probe = macho_probe,
 	.early = macho_early,

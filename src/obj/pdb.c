@@ -19,10 +19,8 @@ static int pdb_facts(struct view *v, struct pdb_identity *out, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	msf_io_init(io, v);
 	r = pdb_identify(io, out, e);
-	if (r == -EAGAIN && io->n_lacks) {
-		v->want_off = io->lacks[0].off;
-		v->want_len = io->lacks[0].n;
-	}
+	if (r == -EAGAIN && io->n_lacks)
+		view_want(v, io->lacks[0].off, io->lacks[0].n);
 	msf_io_release(io);
 	return r == -ENOTSUP || r == -ENOMSG ? -EBADMSG : r;
 }
@@ -37,20 +35,6 @@ static void pdb_module(const struct pdb_identity *id, struct module *out)
 		out->debug_id = (struct debug_id){.set = true, .pdb20 = true, .age = id->age,
 			.guid = {(uint8_t)(id->signature >> 24), (uint8_t)(id->signature >> 16),
 				(uint8_t)(id->signature >> 8), (uint8_t)id->signature}};
-}
-
-static const char *arch_of(uint32_t machine)
-{
-	switch (machine) {
-	case 0x14c: return "x86";
-	case 0x1c0:
-	case 0x1c2:
-	case 0x1c4: return "arm";
-	case 0x8664: return "x86_64";
-	case 0xa641:
-	case 0xaa64: return "arm64";
-	default: return "unknown";
-	}
 }
 
 static struct worth worth_of(const struct pdb_identity *id)
@@ -73,16 +57,13 @@ static int pdb_probe(struct view *v, unsigned index, struct obj_slice *out, stru
 	struct obj_slice s = {.format = "pdb", .kind = OBJ_DEBUG, .size = v->size,
 		.types = {FILETYPE_PDB}, .n_types = 1};
 	struct pdb_identity id;
-	int r;
+	int r = pdb_facts(v, &id, e);
 
-	if (index)
-		return -ENOENT;
-	r = pdb_facts(v, &id, e);
 	if (r == 0)
 		r = obj_check_whole(v, id.end, e);
 	if (r < 0)
 		return r;
-	s.arch = arch_of(id.machine);
+	s.arch = obj_arch_of_machine(id.machine);
 	pdb_module(&id, &s.module);
 	s.worth = worth_of(&id);
 	*out = s;

@@ -237,12 +237,6 @@ static int pe_sections(struct pe *pe)
 	return 0;
 }
 
-/* The sections say how far the file reaches. */
-static int check_whole(struct pe *pe)
-{
-	return obj_check_whole(pe->v, pe->end, pe->e);
-}
-
 /* Whether the file has these bytes. 0: yes; -ENOENT: no; -EAGAIN: the length of the file is not known yet. */
 static int in_file(struct pe *pe, uint64_t off, uint64_t n)
 {
@@ -250,9 +244,7 @@ static int in_file(struct pe *pe, uint64_t off, uint64_t n)
 
 	if (v->size != VIEW_UNKNOWN || off + n <= v->have)
 		return view_holds(v, off, n) ? 0 : -ENOENT;
-	v->want_off = v->have;
-	v->want_len = off + n - v->have;
-	return -EAGAIN;
+	return view_want(v, v->have, off + n - v->have);
 }
 
 /* The offset in the file of `n` bytes of the image. -ENOENT: the file does not have them. A debug file keeps
@@ -475,7 +467,7 @@ static int pe_facts(struct pe *pe, struct view *v, struct err *e)
 	if (r == 0)
 		r = pe_sections(pe);
 	if (r == 0)
-		r = check_whole(pe);
+		r = obj_check_whole(v, pe->end, e); /* the sections say how far the file reaches */
 	if (r == 0)
 		r = pe_debug(pe);
 	if (r == 0)
@@ -492,20 +484,6 @@ static enum obj_kind kind_of(const struct pe *pe)
 	if (pe->code_hollow && !pe->code_here && pe->worth.debug == WORTH_DEBUG)
 		return OBJ_DEBUG;
 	return pe->flags & FILE_DLL ? OBJ_LIBRARY : OBJ_EXECUTABLE;
-}
-
-static const char *arch_of(const struct pe *pe)
-{
-	switch (pe->machine) {
-	case 0x14c: return "x86";
-	case 0x1c0:
-	case 0x1c2:
-	case 0x1c4: return "arm";
-	case 0x8664: return "x86_64";
-	case 0xa641:
-	case 0xaa64: return "arm64";
-	default: return "unknown";
-	}
 }
 
 static void module_of(const struct pe *pe, struct module *m)
@@ -527,15 +505,12 @@ static int pe_probe(struct view *v, unsigned index, struct obj_slice *out, struc
 {
 	struct obj_slice s = {.format = "pe", .size = v->size};
 	struct pe pe;
-	int r;
+	int r = pe_facts(&pe, v, e);
 
-	if (index)
-		return -ENOENT;
-	r = pe_facts(&pe, v, e);
 	if (r < 0)
 		return r;
 	module_of(&pe, &s.module);
-	s.arch = arch_of(&pe);
+	s.arch = obj_arch_of_machine(pe.machine);
 	s.kind = kind_of(&pe);
 	s.worth = pe.worth;
 	s.code = pe.code_here;

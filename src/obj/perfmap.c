@@ -60,14 +60,11 @@ static int load_head(struct view *v, struct head *h, struct err *e)
 	int r;
 
 	memset(h, 0, sizeof(*h));
-	r = view_read(v, 0, h->text, n);
+	r = obj_read(v, "its head", 0, h->text, n, e);
 	if (r < 0)
-		return err_set(e, r, "cannot be read: %s", err_text(r));
-	if (n < HEAD_MOST && n != v->size && count_lines(h->text, n) <= LINES) {
-		v->want_off = 0;
-		v->want_len = n + 1;
-		return -EAGAIN;
-	}
+		return r;
+	if (n < HEAD_MOST && n != v->size && count_lines(h->text, n) <= LINES)
+		return view_want(v, 0, n + 1);
 	split(h, n);
 	return 0;
 }
@@ -120,11 +117,8 @@ static int perfmap_probe(struct view *v, unsigned index, struct obj_slice *out, 
 	struct obj_slice s = {.format = "perfmap", .kind = OBJ_DEBUG, .size = v->size,
 		.types = {FILETYPE_PERFMAP}, .n_types = 1};
 	struct head h;
-	int r;
+	int r = perfmap_head(v, &h, &s.module, e);
 
-	if (index)
-		return -ENOENT;
-	r = perfmap_head(v, &h, &s.module, e);
 	if (r < 0)
 		return r;
 	s.arch = arch_of(&h);

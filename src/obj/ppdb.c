@@ -310,18 +310,6 @@ static int find_worth(struct ppdb *ppdb)
 
 /* ---- answers ------------------------------------------------------------------------ */
 
-/* While the length of the file is unknown, the file counts as whole as soon as its streams are present. */
-static int check_whole(struct ppdb *ppdb)
-{
-	struct view *v = ppdb->v;
-
-	if (v->size != VIEW_UNKNOWN || ppdb->end <= v->have)
-		return 0;
-	v->want_off = v->have;
-	v->want_len = ppdb->end - v->have;
-	return -EAGAIN;
-}
-
 int ppdb_find_places(struct view *v, struct ppdb_places *out, struct err *e)
 {
 	struct ppdb p;
@@ -344,7 +332,7 @@ static int ppdb_facts(struct ppdb *ppdb, struct view *v, struct err *e)
 
 	if (r == 0)
 		r = find_worth(ppdb);
-	return r < 0 ? r : check_whole(ppdb);
+	return r < 0 ? r : obj_check_whole(v, ppdb->end, e);
 }
 
 int ppdb_worth(struct view *v, struct worth *out)
@@ -457,11 +445,8 @@ static int ppdb_probe(struct view *v, unsigned index, struct obj_slice *out, str
 	struct obj_slice s = {.format = "portablepdb", .arch = "unknown", .kind = OBJ_DEBUG,
 		.size = v->size, .types = {FILETYPE_PORTABLEPDB}, .n_types = 1};
 	struct ppdb ppdb;
-	int r;
+	int r = ppdb_facts(&ppdb, v, e);
 
-	if (index)
-		return -ENOENT;
-	r = ppdb_facts(&ppdb, v, e);
 	if (r < 0)
 		return r;
 	s.worth = ppdb.worth;

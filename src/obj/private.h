@@ -13,6 +13,7 @@ struct obj_format {
 	} also[6];   /* further magics of the format */
 	bool shared; /* files of other formats have the same magic: probe() returns -ENOMSG for such files */
 	enum filetype serves[4]; /* the types that its files can serve as */
+	bool slices; /* a file can have several: probe() is called for any `index`, otherwise only for 0 */
 	/* Slice `index` of the file. As obj_identify(). */
 	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
 	/* May be NULL. Reads ids from the front of the file. 0: the ids in `out` are certain, whatever the
@@ -86,5 +87,7 @@ int obj_always_sparse(struct view *v, enum filetype t); /* 1: for formats that d
 /* Adds what a section with bytes is worth. `name` has no "." or "__" in front. */
 void obj_worth_section(struct worth *w, const char *name);
 
-/* The name of an architecture that a file gives as text: static; "unknown" if symfs does not know it. */
+/* The name of an architecture that a file gives as text, or by a number of Windows: static; "unknown" if symfs does not
+ * know it. */
 const char *obj_arch(const char *p, size_t n);
+const char *obj_arch_of_machine(uint32_t machine);

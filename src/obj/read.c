@@ -28,12 +28,7 @@ int obj_check_whole(struct view *v, uint64_t end, struct err *e)
 	if (v->size != VIEW_UNKNOWN && end > v->size)
 		return err_set(e, -EBADMSG, "is cut short: it has %llu bytes, and needs %llu",
 			(unsigned long long)v->size, (unsigned long long)end);
-	if (v->size == VIEW_UNKNOWN && end > v->have) {
-		v->want_off = v->have;
-		v->want_len = end - v->have;
-		return -EAGAIN;
-	}
-	return 0;
+	return v->size == VIEW_UNKNOWN && end > v->have ? view_want(v, v->have, end - v->have) : 0;
 }
 
 int obj_always_sparse(struct view *v, enum filetype t)
@@ -77,6 +72,20 @@ const char *obj_arch(const char *p, size_t n)
 		if (n == strlen(others[i].word) && memcmp(p, others[i].word, n) == 0)
 			return others[i].arch;
 	return "unknown";
+}
+
+const char *obj_arch_of_machine(uint32_t machine)
+{
+	switch (machine) {
+	case 0x14c: return "x86";
+	case 0x1c0:
+	case 0x1c2:
+	case 0x1c4: return "arm";
+	case 0x8664: return "x86_64";
+	case 0xa641:
+	case 0xaa64: return "arm64";
+	default: return "unknown";
+	}
 }
 
 void obj_base_name(char out[static MODULE_NAME_MAX], const char *p, size_t n)

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/hash.h"
+#include "base/jtext.h"
 #include "base/util.h"
 #include "base/zip.h"
 
@@ -11,6 +12,7 @@
 
 /* The largest known manifest, that of a browser, has some twenty megabytes. */
 #define MANIFEST_MOST (64u << 20)
+#define VALUES_MOST (4u << 20) /* of JSON; each file of the bundle has ten or so */
 #define ENTRIES_MOST (1u << 20)
 #define VALUE_MOST 512
 
@@ -21,156 +23,30 @@ struct manifest {
 
 /* ---- the manifest ------------------------------------------------------------------- */
 
-/* A JSON reader that takes some strings of the outermost object, and skips the rest by counting brackets. It
- * checks the strings, but not what it skips. */
-struct json {
-	const char *p, *end;
-	unsigned depth;
-	char key[32]; /* of the outermost object; "" between members */
-	bool value;   /* the colon was read, so a value follows */
-	struct manifest *out;
-};
-
-static size_t put_utf8(unsigned c, char out[static 3])
+static void take_value(const struct jtext *j, const char *name, char out[static VALUE_MOST])
 {
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	out[0] = (char)(0xe0 | c >> 12);
-	out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[2] = (char)(0x80 | (c & 0x3f));
-	return 3;
-}
+	uint32_t value = jtext_member(j, 0, name);
 
-static int take_code_point(struct json *j, unsigned *out)
-{
-	unsigned c = 0;
-
-	if (j->end - j->p < 4)
-		return -EBADMSG;
-	for (unsigned i = 0; i < 4; i++) {
-		char d = *j->p++;
-
-		if (d >= '0' && d <= '9')
-			c = c << 4 | (unsigned)(d - '0');
-		else if ((d | 32) >= 'a' && (d | 32) <= 'f')
-			c = c << 4 | (unsigned)((d | 32) - 'a' + 10);
-		else
-			return -EBADMSG;
-	}
-	/* Replaces halves of surrogate pairs: identifiers have none, and few names have any. */
-	*out = c >= 0xd800 && c < 0xe000 ? '?' : c;
-	return 0;
-}
-
-static int take_escape(struct json *j, char out[static 3], size_t *n)
-{
-	static const char from[] = "nrtbf", to[] = "\n\r\t\b\f";
-	const char *known;
-	unsigned c = 0;
-	int r;
-
-	if (j->p == j->end)
-		return -EBADMSG;
-	if (*j->p == 'u') {
-		j->p++;
-		r = take_code_point(j, &c);
-		*n = put_utf8(c, out);
-		return r;
-	}
-	known = *j->p ? strchr(from, *j->p) : NULL;
-	out[0] = known ? to[known - from] : *j->p;
-	j->p++;
-	*n = 1;
-	return 0;
-}
-
-/* Reads a string, from behind its opening quote. `out` is "" if the string does not fit or has a NUL. */
-static int take_string(struct json *j, char *out, size_t room)
-{
-	bool fits = true;
-	size_t used = 0;
-
-	while (j->p < j->end && *j->p != '"') {
-		char piece[3];
-		size_t n = 1;
-
-		piece[0] = *j->p++;
-		if (piece[0] == '\\' && take_escape(j, piece, &n) < 0)
-			return -EBADMSG;
-		fits = fits && n < room - used && !memchr(piece, '\0', n);
-		if (fits)
-			memcpy(out + used, piece, n);
-		used += fits ? n : 0;
-	}
-	if (j->p == j->end)
-		return -EBADMSG;
-	j->p++;
-	out[fits ? used : 0] = '\0';
-	return 0;
-}
-
-static int on_string(struct json *j)
-{
-	struct manifest *m = j->out;
-	struct {
-		const char *key;
-		char *value;
-	} const rows[] = {{"debug_id", m->debug_id}, {"code_id", m->code_id},
-		{"object_name", m->object_name}, {"arch", m->arch}};
-	char skipped[VALUE_MOST];
-
-	if (j->depth == 1 && !j->value)
-		return take_string(j, j->key, sizeof(j->key));
-	if (j->depth == 1)
-		for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-			if (strcmp(j->key, rows[i].key) == 0)
-				return take_string(j, rows[i].value, VALUE_MOST);
-	if (j->depth == 2 && strcmp(j->key, "files") == 0)
-		m->files = true;
-	return take_string(j, skipped, sizeof(skipped));
-}
-
-static int on_mark(struct json *j, char c)
-{
-	if (c == '{' || c == '[')
-		j->depth++;
-	if (c == '}' || c == ']')
-		j->depth--;
-	if (j->depth == 1 && c == ':')
-		j->value = true;
-	if (j->depth == 1 && c == ',') {
-		j->value = false;
-		j->key[0] = '\0';
-	}
-	return 0;
+	if (!value || j->token[value].kind != JTEXT_STRING || jtext_string(j, value, out, VALUE_MOST) < 0)
+		out[0] = '\0';
 }
 
 static int read_manifest(const char *p, size_t n, struct manifest *out, struct err *e)
 {
-	struct json j = {.p = p, .end = p + n, .out = out};
-	bool begun = false;
-	int r = 0;
+	_cleanup_jtext_ struct jtext j;
+	int r = jtext_read(&j, (struct span){(const uint8_t *)p, n}, VALUES_MOST, NULL);
+	uint32_t files;
 
-	memset(out, 0, sizeof(*out));
-	while (r == 0 && j.p < j.end && (!begun || j.depth)) {
-		char c = *j.p++;
-
-		if (!begun && strchr(" \t\r\n", c) && c)
-			continue;
-		if (!begun && c != '{')
-			break;
-		begun = true;
-		r = c == '"' ? on_string(&j) : on_mark(&j, c);
-	}
-	if (r < 0 || !begun || j.depth)
+	if (r == -ENOMEM)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	if (r < 0 || j.token[0].kind != JTEXT_OBJECT)
 		return err_set(e, -EBADMSG, "is broken: its manifest is not a JSON object");
+	take_value(&j, "debug_id", out->debug_id);
+	take_value(&j, "code_id", out->code_id);
+	take_value(&j, "object_name", out->object_name);
+	take_value(&j, "arch", out->arch);
+	files = jtext_member(&j, 0, "files");
+	out->files = files && j.token[files].n;
 	return 0;
 }
 
@@ -258,11 +134,8 @@ static int sourcebundle_probe(struct view *v, unsigned index, struct obj_slice *
 	struct obj_slice s = {.format = "sourcebundle", .kind = OBJ_SOURCES, .size = v->size,
 		.types = {FILETYPE_SOURCEBUNDLE}, .n_types = 1};
 	struct manifest m;
-	int r;
+	int r = load_manifest(v, &m, e);
 
-	if (index)
-		return -ENOENT;
-	r = load_manifest(v, &m, e);
 	if (r < 0)
 		return r;
 	s.arch = obj_arch(m.arch, strlen(m.arch));

@@ -38,21 +38,17 @@ static int uuidmap_probe(struct view *v, unsigned index, struct obj_slice *out, 
 	_cleanup_free_ char *text = NULL;
 	int r;
 
-	if (index)
-		return -ENOENT;
 	if (v->have > MAP_MOST || (v->size != VIEW_UNKNOWN && v->size > MAP_MOST))
 		return -ENOMSG;
-	if (v->have != v->size) {
-		v->want_off = v->have;
-		v->want_len = v->size == VIEW_UNKNOWN ? 1 : v->size - v->have;
-		return -EAGAIN;
-	}
+	r = view_whole(v);
+	if (r < 0)
+		return r;
 	text = calloc(1, v->size + 1);
 	if (!text)
 		return err_set(e, -ENOMEM, "cannot be read: %s", err_text(ENOMEM));
-	r = view_read(v, 0, text, v->size);
+	r = obj_read(v, "its text", 0, text, v->size, e);
 	if (r < 0)
-		return err_set(e, r, "cannot be read: %s", err_text(r));
+		return r;
 	if (!has_uuid(text))
 		return -ENOMSG;
 	*out = (struct obj_slice){.format = "uuidmap", .arch = "unknown", .kind = OBJ_OTHER,

@@ -197,11 +197,8 @@ static int wasm_probe(struct view *v, unsigned index, struct obj_slice *out, str
 {
 	struct obj_slice s = {.format = "wasm", .arch = "wasm32", .size = v->size};
 	struct wasm w;
-	int r;
+	int r = wasm_open(&w, v, e);
 
-	if (index)
-		return -ENOENT;
-	r = wasm_open(&w, v, e);
 	if (r < 0)
 		return r;
 	module_of(&w, &s.module);

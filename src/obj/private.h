@@ -87,7 +87,7 @@ int obj_always_sparse(struct view *v, enum filetype t); /* 1: for formats that d
 /* Adds what a section with bytes is worth. `name` has no "." or "__" in front. */
 void obj_worth_section(struct worth *w, const char *name);
 
-/* The name of an architecture that a file gives as text, or by a number of Windows: static; "unknown" if symfs does not
- * know it. */
+/* The name of an architecture that a file gives as text, or by a number of Windows: static; "unknown" if symfs does
+ * not know it. */
 const char *obj_arch(const char *p, size_t n);
 const char *obj_arch_of_machine(uint32_t machine);

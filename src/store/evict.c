@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "store/expire.h"
 #include "store/files/dir.h"
 #include "store/files/partial.h"
 #include "store/room.h"
@@ -44,13 +43,6 @@ static int take_sparse(struct eviction *v, struct index_object *o, int64_t used,
 	return r == 0 ? index_sparse_drop(v->ses->ix, o->sha256) : 0;
 }
 
-static int take_blob(struct session *ses, const struct index_object *o)
-{
-	int r = index_intent_add(ses->ix, o->sha256, true);
-
-	return r == 0 ? index_object_drop(ses->ix, o->id) : r;
-}
-
 /* Chooses victims and takes them out of the index, in one transaction. */
 static int choose(struct eviction *v, uint64_t want, struct batch *b)
 {
@@ -68,7 +60,7 @@ static int choose(struct eviction *v, uint64_t want, struct batch *b)
 		r = index_victim(ses->ix, now, v->except, &v->past, o, sparse, &used);
 		if (r < 0)
 			break;
-		r = *sparse ? take_sparse(v, o, used, &taken) : take_blob(ses, o);
+		r = *sparse ? take_sparse(v, o, used, &taken) : index_object_remove(ses->ix, o);
 		if (!taken)
 			continue;
 		b->n++;

@@ -9,3 +9,7 @@ int evict_to_quota(struct session *ses, int64_t except);
 
 /* Evicts until `need` bytes can be written and min_free stays free. Takes the write lock. 0, -ENOSPC. */
 int evict_make_room(struct store *s, uint64_t need);
+
+/* remove.c: removes a batch of files whose hold is over, and leaves tombstones. The caller holds the write lock, and
+ * has no transaction open. Only logs an error: the next call tries again. */
+void expire_some(struct session *ses);

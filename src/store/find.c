@@ -27,13 +27,19 @@ struct key store_key(struct store *s, const struct key *k)
 	return ses.r == 0 ? named : *k;
 }
 
-int store_hit(struct store *s, const struct key *k, struct index_hit *out)
+void store_canon(struct store *s, const struct key *k, char canon[static KEY_TEXT])
 {
 	struct key here = store_key(s, k);
+
+	key_canon(&here, canon);
+}
+
+int store_hit(struct store *s, const struct key *k, struct index_hit *out)
+{
 	_cleanup_session_ struct session ses = {.s = s};
 	char canon[KEY_TEXT];
 
-	key_canon(&here, canon);
+	store_canon(s, k, canon);
 	while (session_next(&ses))
 		ses.r = index_find(ses.ix, canon, out);
 	if (ses.r == 0 && !dir_sha256_ok(out->object.sha256))

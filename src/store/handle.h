@@ -74,6 +74,7 @@ void flights_release(struct store *s);
 /* Reports a key that got a file to the watcher, if there is one. */
 void store_announce(struct store *s, const struct store_arrival *a);
 
+void store_canon(struct store *s, const struct key *k, char canon[static KEY_TEXT]); /* the text of store_key(k) */
 /* Finds the index row of store_key(k). 0, -ENOENT. */
 int store_hit(struct store *s, const struct key *k, struct index_hit *out);
 struct worth store_worth(struct store *s, const struct index_hit *h); /* the worth of the file; may read the

@@ -4,30 +4,20 @@
 #include "base/util.h"
 #include "store/session.h"
 
-static int miss_put(struct index *ix, const struct key *k, const char *name, const char *source,
-	int64_t now, int64_t until, const char *reason)
-{
-	int r;
-
-	r = index_begin(ix);
-	if (r == 0)
-		r = index_misses_expire(ix, now);
-	if (r == 0)
-		r = index_miss_put(ix, k, name, source, now, until, reason);
-	return r == 0 ? index_commit(ix) : r;
-}
-
 int store_miss_add(struct store *s, const struct key *k, const char *name, const char *source,
 	int64_t seconds, const char *reason)
 {
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
 	int64_t now = clock_wall(), until;
 
 	if (seconds <= 0)
 		return 0;
 	until = seconds > INT64_MAX - now ? INT64_MAX : now + seconds;
-	while (session_next(&ses))
-		ses.r = miss_put(ses.ix, k, name, source, now, until, reason ? reason : "");
+	while (session_next(&ses)) {
+		ses.r = index_misses_expire(ses.ix, now);
+		if (ses.r == 0)
+			ses.r = index_miss_put(ses.ix, k, name, source, now, until, reason ? reason : "");
+	}
 	return ses.r;
 }
 

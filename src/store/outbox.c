@@ -11,13 +11,10 @@
 
 int store_outbox_open(struct store *s, const char *bucket)
 {
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
 
-	while (session_next(&ses)) {
-		ses.r = index_begin(ses.ix);
-		if (ses.r == 0)
-			ses.r = index_end(ses.ix, index_outbox_begin(ses.ix, bucket, clock_wall()));
-	}
+	while (session_next(&ses))
+		ses.r = index_outbox_begin(ses.ix, bucket, clock_wall());
 	return ses.r;
 }
 
@@ -42,13 +39,10 @@ int store_outbox_keys(struct store *s, const struct outbox_row *row,
 
 int store_outbox_done(struct store *s, const struct outbox_row *row)
 {
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
 
-	while (session_next(&ses)) {
-		ses.r = index_begin(ses.ix);
-		if (ses.r == 0)
-			ses.r = index_end(ses.ix, index_outbox_done(ses.ix, row));
-	}
+	while (session_next(&ses))
+		ses.r = index_outbox_done(ses.ix, row);
 	return ses.r;
 }
 
@@ -72,24 +66,20 @@ int store_outbox_later(struct store *s, const struct outbox_row *row, int64_t se
 
 int store_outbox_keep(struct store *s)
 {
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
 	uint64_t most = s->quota ? s->quota / 2 : INT64_MAX;
 
-	while (session_next(&ses)) {
-		ses.r = index_begin(ses.ix);
-		if (ses.r == 0)
-			ses.r = index_end(ses.ix, index_outbox_keep(ses.ix, clock_wall(), most));
-	}
+	while (session_next(&ses))
+		ses.r = index_outbox_keep(ses.ix, clock_wall(), most);
 	return ses.r;
 }
 
 bool store_outbox_has(struct store *s, const struct key *k)
 {
 	_cleanup_session_ struct session ses = {.s = s};
-	struct key here = store_key(s, k);
 	char canon[KEY_TEXT];
 
-	key_canon(&here, canon);
+	store_canon(s, k, canon);
 	while (session_next(&ses))
 		session_count(&ses, index_outbox_has(ses.ix, canon));
 	return session_counted(&ses) != 0;
@@ -97,16 +87,12 @@ bool store_outbox_has(struct store *s, const struct key *k)
 
 int store_outbox_add(struct store *s, const struct key *k)
 {
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
-	struct key here = store_key(s, k);
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
 	char canon[KEY_TEXT];
 
-	key_canon(&here, canon);
-	while (session_next(&ses)) {
-		ses.r = index_begin(ses.ix);
-		if (ses.r == 0)
-			ses.r = index_end(ses.ix, index_outbox_add(ses.ix, canon, clock_wall()));
-	}
+	store_canon(s, k, canon);
+	while (session_next(&ses))
+		ses.r = index_outbox_add(ses.ix, canon, clock_wall());
 	return ses.r;
 }
 

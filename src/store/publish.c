@@ -19,7 +19,7 @@
 
 struct publishing {
 	struct store *s;
-	struct draft *d; /* NULL: the blob is stored already, and gets one more key */
+	struct draft *d;
 	struct key k; /* the key, with the name that it was first stored with */
 	const struct blob_facts *facts;
 	char canon[KEY_TEXT];
@@ -154,7 +154,7 @@ static bool may_take(struct publishing *p, const struct index_hit *from)
 	case RIVAL_WORSE:
 		return true;
 	case RIVAL_UNKNOWN:
-		return p->d && (!from->object.pinned || is_pinning(p));
+		return !from->object.pinned || is_pinning(p);
 	default:
 		return false;
 	}
@@ -171,7 +171,7 @@ static int intend(struct index *ix, struct publishing *p)
 	if (r == 0)
 		r = index_key_find(ix, p->canon, &old);
 	if (r == 0 && !may_take(p, &old))
-		return p->d ? -ESTALE : -EEXIST;
+		return -ESTALE;
 	if (r == 0 && strcmp(old.object.sha256, p->sha256) != 0)
 		r = take_from(ix, p, &old);
 	if (r == 0)
@@ -240,7 +240,7 @@ static int write_label(struct index *ix, struct publishing *p)
 	r = index_object_find(ix, p->sha256, &o);
 	if (r == 0)
 		r = index_keys_of(ix, o.id, other_line, &l);
-	if (r == -ENOENT && p->d)
+	if (r == -ENOENT)
 		r = 0;
 	if (r == 0 && !l.there)
 		r = label_add(&text, &p->k, p->facts, p->size);
@@ -305,7 +305,7 @@ static void take_back(struct index *ix, struct publishing *p)
 {
 	struct index_object o;
 
-	if (p->d && index_object_find(ix, p->sha256, &o) == -ENOENT)
+	if (index_object_find(ix, p->sha256, &o) == -ENOENT)
 		draft_take_back(p->d, p->sha256);
 }
 
@@ -318,7 +318,7 @@ static int publish_in(struct session *ses, struct publishing *p)
 	r = intend(ses->ix, p);
 	if (r == 0)
 		r = write_label(ses->ix, p);
-	if (r == 0 && p->d)
+	if (r == 0)
 		r = draft_place(p->d, p->sha256);
 	if (r == 0)
 		r = commit(ses->ix, p);
@@ -421,16 +421,4 @@ int store_publish(struct store *s, struct draft *d, const struct key *k, const s
 	struct blob **out, struct err *e)
 {
 	return store_publish_learned(s, d, k, f, NULL, out, e);
-}
-
-int store_link(struct store *s, const struct key *k, const struct blob *b)
-{
-	struct publishing p = {.s = s, .k = *k, .facts = blob_facts(b), .size = blob_size(b),
-		.worth = blob_facts(b)->worth};
-
-	if (!blob_sha256(b)[0])
-		return -EINVAL; /* a file of a directory source: not in the store */
-	key_canon(k, p.canon);
-	snprintf(p.sha256, sizeof(p.sha256), "%s", blob_sha256(b));
-	return publish_locked(&p, NULL);
 }

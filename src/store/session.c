@@ -299,7 +299,9 @@ static int begin_write(struct session *ses)
 	if (r == 0)
 		sweep_lost(ses);
 	/* A full disk must not keep a process from making room. */
-	return r == -ENOSPC ? 0 : r;
+	if (r == 0 || r == -ENOSPC)
+		r = ses->whole ? index_begin(ses->ix) : 0;
+	return r;
 }
 
 static int begin_read(struct session *ses)
@@ -332,7 +334,7 @@ static int begin_again(struct session *ses)
 	index_unref(take(ses->ix));
 	if (r == 0)
 		ses->ix = current_index(ses->s);
-	return r;
+	return r == 0 && ses->whole ? index_begin(ses->ix) : r;
 }
 
 bool session_next(struct session *ses)
@@ -342,6 +344,8 @@ bool session_next(struct session *ses)
 		ses->r = ses->write ? begin_write(ses) : begin_read(ses);
 		if (ses->r == 0)
 			return true;
+	} else if (ses->whole) {
+		ses->r = index_end(ses->ix, ses->r);
 	}
 	if (ses->r != -EUCLEAN)
 		return false;

@@ -17,6 +17,7 @@
 struct session {
 	struct store *s;
 	bool write;	  /* the write lock is held in the body */
+	bool whole;	  /* the body is a transaction, which ends with it; if ses.r is not 0, nothing is changed */
 	struct index *ix; /* set while the body runs */
 	int r;
 	int count; /* session_count() */

@@ -57,21 +57,12 @@ static bool has_unsound_row(struct store *s)
 	return false;
 }
 
-static int sweep_in(struct session *ses)
-{
-	int r = index_begin(ses->ix);
-
-	if (r == 0)
-		r = sparses_sweep(ses->s, ses->ix);
-	return r == 0 ? index_commit(ses->ix) : r;
-}
-
 static void sweep_rows(struct store *s)
 {
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
 
 	while (session_next(&ses))
-		ses.r = sweep_in(&ses);
+		ses.r = sparses_sweep(s, ses.ix);
 }
 
 void sparses_clean(struct store *s)

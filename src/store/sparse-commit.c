@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "store/evict.h"
 #include "store/sparse-private.h"
 
@@ -22,7 +23,8 @@ struct round {
 static int sum_block(struct sparse *f, uint64_t block, uint8_t *room, uint32_t *out)
 {
 	uint32_t n = sparse_block_size(f, block);
-	int r = sparse_read_raw(f->fd, block * SPARSE_BLOCK, room, n);
+	struct view v = view_of_fd(f->fd, f->validator.size);
+	int r = view_read(&v, block * SPARSE_BLOCK, room, n);
 
 	*out = crc32c(room, n);
 	return r;

@@ -322,20 +322,3 @@ int sparse_peek(struct store *s, const struct key *k, struct sparse **out)
 	*out = f;
 	return 0;
 }
-
-int sparse_refresh(struct sparse *f)
-{
-	_cleanup_session_ struct session ses = {.s = f->s};
-	struct store_sparse_row row;
-
-	if (f->writer)
-		return 0;
-	while (session_next(&ses)) {
-		LOCK_SCOPE(&f->committing);
-
-		ses.r = index_sparse_find_name(ses.ix, f->name, &row);
-		if (ses.r == 0)
-			ses.r = load_parts(f, ses.ix);
-	}
-	return ses.r == -ENOENT ? -ESTALE : ses.r;
-}

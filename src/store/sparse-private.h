@@ -64,5 +64,3 @@ void sparse_free(struct sparse *f);
 void sparse_unlist(struct sparse *f); /* takes the file off the list, so that later openers do not get it */
 uint32_t sparse_block_size(const struct sparse *f, uint64_t block);
 void sparse_row_of(const struct sparse *f, struct store_sparse_row *row);
-/* Reads all n bytes at `off`. 0, -EIO. */
-int sparse_read_raw(int fd, uint64_t off, void *p, size_t n);

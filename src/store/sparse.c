@@ -5,7 +5,6 @@
 #include "store/room.h"
 #include "store/sparse-private.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,11 +124,6 @@ const struct sparse_validator *sparse_validator(const struct sparse *f)
 	return &f->validator;
 }
 
-bool sparse_is_writer(const struct sparse *f)
-{
-	return f->writer;
-}
-
 bool sparse_is_stale(const struct sparse *f)
 {
 	return atomic_load(&f->stale);
@@ -178,37 +172,6 @@ bool sparse_has(const struct sparse *f, uint64_t off, uint64_t n)
 	struct sparse_hole hole;
 
 	return !sparse_missing(f, off, n, &hole);
-}
-
-int sparse_read_raw(int fd, uint64_t off, void *p, size_t n)
-{
-	size_t done = 0;
-
-	while (done < n) {
-		ssize_t got = pread(fd, (char *)p + done, n - done, (off_t)(off + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return -EIO;
-		done += (size_t)got;
-	}
-	return 0;
-}
-
-ssize_t sparse_read(struct sparse *f, uint64_t off, void *p, size_t n, struct sparse_hole *hole)
-{
-	struct sparse_hole room;
-	int r;
-
-	if (off >= f->validator.size)
-		return 0;
-	n = (size_t)MIN((uint64_t)n, f->validator.size - off);
-	n = MIN(n, (size_t)SSIZE_MAX);
-	if (sparse_missing(f, off, n, hole ? hole : &room))
-		return -EAGAIN;
-	r = sparse_read_raw(f->fd, off, p, n);
-	return r < 0 ? r : (ssize_t)n;
 }
 
 /* ---- writing -------------------------------------------------------------------------- */

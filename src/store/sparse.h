@@ -10,7 +10,7 @@
  * A rebuilt index has no bits, and its sparse files are removed.
  *
  * In memory a file costs two bitmaps, of the present and of the committed blocks: 32 bytes for 8 MiB.
- * sparse_has(), sparse_missing() and sparse_read() take no lock and do not read the index.
+ * sparse_has() and sparse_missing() take no lock and do not read the index.
  *
  * One process fills a file. Calls marked (waits) touch the disk and the index and belong on a worker.
  * sparse_write() only writes to the file, so the network thread may call it. */
@@ -40,10 +40,6 @@ int sparse_open(struct store *s, const struct key *k, const struct sparse_valida
 	struct sparse **out, struct err *e);
 /* Opens the sparse file of a key to read it. 0, -ENOENT. Opens a file; does not wait for writers. */
 int sparse_peek(struct store *s, const struct key *k, struct sparse **out);
-/* For a file of sparse_peek(): learns which blocks its writer has committed since. 0; -ESTALE: the index does
- * not have the file any more: it was published (store_find() finds it), or dropped. */
-int sparse_refresh(struct sparse *f);
-
 /* The store must outlive the file. The last sparse_unref() loses the blocks that were not committed. Any
  * thread. */
 struct sparse *sparse_ref(struct sparse *f);
@@ -58,7 +54,6 @@ static inline void cleanup_sparse(struct sparse **f)
 
 uint64_t sparse_size(const struct sparse *f);
 const struct sparse_validator *sparse_validator(const struct sparse *f);
-bool sparse_is_writer(const struct sparse *f);
 /* Whether the file will not be kept: an opener came with another validator, or the file was removed. The
  * bytes of the file can still be read, and more bytes can be written for its readers. */
 bool sparse_is_stale(const struct sparse *f);
@@ -84,10 +79,6 @@ bool sparse_has_pieces(struct sparse *f, uint64_t off, uint64_t n);
 /* The number of bytes from `off`, at most n, that sparse_has_pieces() counts as present, without a gap. The
  * count ends at the end of a block. */
 uint64_t sparse_piece(struct sparse *f, uint64_t off, uint64_t n);
-
-/* Reads n bytes at `off`; fewer only at the end of the file. Returns their number; -EAGAIN: some are absent,
- * and `hole` (may be NULL) says which; -EIO. */
-ssize_t sparse_read(struct sparse *f, uint64_t off, void *p, size_t n, struct sparse_hole *hole);
 
 /* ---- filling -------------------------------------------------------------------------- */
 

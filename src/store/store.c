@@ -32,18 +32,6 @@ static int read_meta(struct store *s)
 	return ses.r == -ENOENT ? -EIO : ses.r;
 }
 
-static int sweep_in(struct session *ses, const char *boot)
-{
-	int r;
-
-	r = index_begin(ses->ix);
-	if (r == 0)
-		r = sweep(ses->s, ses->ix);
-	if (r == 0)
-		r = index_meta_set(ses->ix, "boot", boot);
-	return r == 0 ? index_commit(ses->ix) : r;
-}
-
 /* 0: the store was swept since this boot. -ENOENT: the store was not swept, or the index has no record of
  * that. */
 static int was_swept(struct index *ix, const char *boot)
@@ -68,15 +56,18 @@ static int look_for_sweep(struct store *s, const char *boot)
  * these commits are on disk. */
 static int sweep_after_boot(struct store *s)
 {
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
 	int r = *s->boot ? look_for_sweep(s, s->boot) : 0;
 
 	if (r != -ENOENT)
 		return r;
 	while (session_next(&ses)) {
 		ses.r = was_swept(ses.ix, s->boot);
-		if (ses.r == -ENOENT)
-			ses.r = sweep_in(&ses, s->boot);
+		if (ses.r != -ENOENT)
+			continue;
+		ses.r = sweep(s, ses.ix);
+		if (ses.r == 0)
+			ses.r = index_meta_set(ses.ix, "boot", s->boot);
 	}
 	return ses.r;
 }

@@ -128,10 +128,6 @@ int store_modules(struct store *s, const struct module *like, struct module *out
  * once. Returns their number, at most n, or -errno. */
 int store_keys_with_id(struct store *s, const struct key *k, struct key *out, unsigned n);
 
-/* Adds a key to a blob of the store. 0; -EEXIST: another blob has the key; -EINVAL: the blob is a file of a
- * directory source, not of the store. (waits) */
-int store_link(struct store *s, const struct key *k, const struct blob *b);
-
 /* Remembers a miss: for `seconds`, the source counts as not having the file. Call it only when the source
  * answered that the file does not exist, never after an error. `name`: the file name in the request, if the
  * source's paths have a file name that is not part of the key; else "". A miss under one name says nothing
@@ -203,10 +199,9 @@ int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *ro
 
 int store_count(struct store *s, struct store_totals *out);
 
-/* Forgets a key, and its blob when no other key has it. 0, -ENOENT. (waits) */
-int store_remove(struct store *s, const struct key *k);
-/* Removes the artifact that a key finds, all of its keys, and the statements of the artifact about its
- * module, and the files that symfs made of it. Returns the number of the made files; -ENOENT. (waits) */
+/* Removes the artifact that a key finds, all of its keys, the statements of the artifact about its module, and the
+ * files that symfs made of it. Also removes the sparse file of the key. Returns the number of the made files;
+ * -ENOENT. (waits) */
 int store_remove_file(struct store *s, const struct key *k);
 
 /* Compares the index, the `.key` files and the bytes, and calls `damaged` for each damaged artifact. `what`

@@ -190,7 +190,7 @@ static void look_at_sparse(struct store *s, const struct store_sparse_row *row, 
 		if (!sparse_has(f, off, n))
 			continue;
 		found->bits++;
-		found->false_bits += sparse_read(f, off, p, n, NULL) != (ssize_t)n ||
+		found->false_bits += pread(sparse_fd(f), p, n, (off_t)off) != (ssize_t)n ||
 				     !is_content(p, off, n, content);
 	}
 	sparse_unref(f);

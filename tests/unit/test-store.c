@@ -48,8 +48,8 @@ START_TEST(publish_and_find)
 	ck_assert_int_eq(blob_read(b, 99999, &size, 8), 1);
 	ck_assert_int_eq(blob_read(b, 100000, &size, 8), 0);
 	ck_assert_int_eq(blob_read(b, UINT64_MAX, &size, 8), 0);
-	ck_assert_int_eq(store_remove(s, &k), 0);
-	ck_assert_int_eq(store_remove(s, &k), -ENOENT);
+	ck_assert_int_eq(store_remove_file(s, &k), 0);
+	ck_assert_int_eq(store_remove_file(s, &k), -ENOENT);
 	ck_assert(!is_there(blob_path(b)));
 	ck_assert(has_bytes(b, 1, 100000)); /* an open blob stays readable */
 	ck_assert_uint_eq(totals(s).artifacts + totals(s).keys + totals(s).bytes, 0);
@@ -101,7 +101,7 @@ START_TEST(one_blob_many_keys)
 	s = open_scratch();
 	ck_assert_int_eq(publish(s, &a, 7, 5000), 0);
 	ck_assert_int_eq(publish_facts(s, &b, 7, 5000, &FACTS, &blob), 0);
-	ck_assert_int_eq(store_link(s, &c, blob), 0);
+	ck_assert_int_eq(publish(s, &c, 7, 5000), 0);
 	ck_assert_uint_eq(totals(s).artifacts, 1);
 	ck_assert_uint_eq(totals(s).keys, 3);
 	ck_assert_uint_eq(totals(s).bytes, 5000);
@@ -118,12 +118,8 @@ START_TEST(one_blob_many_keys)
 	ck_assert_int_eq(store_list(s, 0, rows, 2), 2);
 	ck_assert_int_eq(verify_quiet(s), 0);
 
-	ck_assert_int_eq(store_remove(s, &a), 0);
-	ck_assert(finds(s, &b, 7, 5000));
-	ck_assert_int_eq(verify_quiet(s), 0);
-	ck_assert_int_eq(store_remove(s, &b), 0);
-	ck_assert(!is_there(blob_path(blob)));
-	ck_assert_int_eq(store_link(s, &a, blob), -ENOENT); /* held, but not the store's any more */
+	ck_assert_int_eq(store_remove_file(s, &a), 0);
+	ck_assert(!store_has(s, &b, NULL) && !is_there(blob_path(blob)));
 	ck_assert_int_eq(publish(s, &c, 9, 10), 0);
 	ck_assert_uint_eq(totals(s).artifacts, 1);
 	ck_assert_int_eq(verify_quiet(s), 0);
@@ -337,7 +333,7 @@ START_TEST(learned)
 	ck_assert_int_eq(publish_taught(s, "pe 5ab380779000 other.exe", 1, NULL), 0);
 	ck_assert_str_eq(known_by(s, OBJECT_PE, "5ab380779000", "").debug_file, "crash.pdb");
 	ck_assert_int_eq(verify_quiet(s), 0);
-	ck_assert_int_eq(store_remove(s, &evil), 0);
+	ck_assert_int_eq(store_remove_file(s, &evil), 0);
 	ck_assert_str_eq(known_by(s, OBJECT_PE, "77777777f000", "").debug_file, "");
 	store_close(s);
 	scratch_end();
@@ -830,7 +826,7 @@ START_TEST(directory_cannot_be_made)
 		ck_assert_int_eq(draft_new(&d, s, NULL), -EIO);
 		ck_assert_int_eq(draft_new_at_once(&d, s, NULL), -EIO);
 		ck_assert_int_eq(store_miss_add(s, &k, "", "test", 1000, ""), -EIO);
-		ck_assert_int_eq(store_remove(s, &k), -EIO);
+		ck_assert_int_eq(store_remove_file(s, &k), -EIO);
 	}
 	ck_assert_int_eq(unlink(scratch), 0);
 	ck_assert_int_eq(store_find(s, &k, &b), -ENOENT);
@@ -1339,7 +1335,7 @@ START_TEST(damaged_while_open)
 		finds(s, &k, 0, 1000); /* may be answered from memory; must not fail for ever */
 	ck_assert_int_eq(publish(s, &new, 5000, 50), 0);
 	ck_assert(finds(s, &new, 5000, 50));
-	ck_assert_int_eq(store_remove(s, &new), 0);
+	ck_assert_int_eq(store_remove_file(s, &new), 0);
 	store_close(s);
 	s = open_scratch();
 	is_filled(s);
@@ -1380,7 +1376,7 @@ START_TEST(deleted_under_two_handles)
 	ck_assert(finds(one, &b, 5002, 50) && finds(two, &a, 5001, 50));
 	store_close(one); /* must not take the log of the new index along */
 	ck_assert(finds(two, &b, 5002, 50));
-	ck_assert_int_eq(store_remove(two, &a) | store_remove(two, &b), 0);
+	ck_assert_int_eq(store_remove_file(two, &a) | store_remove_file(two, &b), 0);
 	is_filled(two);
 	store_close(two);
 	scratch_end();
@@ -1614,7 +1610,7 @@ static void publish_for_ever(void *ctx)
 		if (publish(s, &shared, i, 2000 + i % 9000) < 0)
 			_exit(1);
 		if (i % 7 == 3)
-			store_remove(s, &k);
+			store_remove_file(s, &k);
 	}
 }
 
@@ -1691,9 +1687,9 @@ static void change_a_lot(void *ctx)
 	raise(SIGSTOP);
 	publish(s, &a, 11, 3000);    /* other bytes under a key */
 	publish(s, &twin, 11, 3000); /* a second key for them */
-	store_remove(s, &b);
+	store_remove_file(s, &b);
 	publish(s, &b, 12, 8000);    /* evicts */
-	store_remove(s, &twin);
+	store_remove_file(s, &twin);
 	store_close(s);
 }
 
@@ -1862,7 +1858,7 @@ static void *work(void *ctx)
 		case 3:
 			w->failed = store_miss_add(w->s, &mine, "", "x", 100, "404") < 0 ||
 				    !store_miss_until(w->s, &mine, "", "x");
-			store_remove(w->s, &k);
+			store_remove_file(w->s, &k);
 			break;
 		}
 	}

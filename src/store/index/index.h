@@ -155,6 +155,7 @@ int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_
 	int64_t *id);
 int index_object_worth(struct index *ix, int64_t id, struct worth *out); /* -ENOENT */
 int index_object_drop(struct index *ix, int64_t id); /* also drops the keys of the object */
+int index_object_remove(struct index *ix, const struct index_object *o); /* and adds the intent to remove the file */
 /* Records a use, which renews a hold that has not ended by `past`. */
 int index_object_used(struct index *ix, int64_t id, int64_t when, int64_t past);
 /* The holds of objects that were used at `since` or later begin anew. */

@@ -234,6 +234,13 @@ int index_object_drop(struct index *ix, int64_t id)
 	return conn_run(ix->writer, Q_OBJECT_DROP, "i", id);
 }
 
+int index_object_remove(struct index *ix, const struct index_object *o)
+{
+	int r = index_intent_add(ix, o->sha256, true);
+
+	return r == 0 ? index_object_drop(ix, o->id) : r;
+}
+
 int index_object_used(struct index *ix, int64_t id, int64_t when, int64_t past)
 {
 	return conn_run(ix->writer, Q_OBJECT_USED, "iii", when, id, past);

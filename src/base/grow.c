@@ -32,3 +32,13 @@ void sort_array(void *array, size_t n, size_t each, int (*compare)(const void *a
 	if (i < n)
 		qsort(array, n, each, compare);
 }
+
+int compare_u32(const void *a, const void *b)
+{
+	return COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+int compare_u64(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}

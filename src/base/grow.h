@@ -16,5 +16,7 @@ int grow(void *array, size_t *room, size_t n, size_t each);
 
 /* As qsort(), but faster for an array that is sorted already. `array` may be NULL if n is 0. */
 void sort_array(void *array, size_t n, size_t each, int (*compare)(const void *a, const void *b));
+int compare_u32(const void *a, const void *b);
+int compare_u64(const void *a, const void *b);
 /* For functions that compare(): less than 0, 0, or more. `?:` between two of them adds a lesser criterion. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))

@@ -9,7 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/gsym-files.h"
 #include "cmd/json.h"
-#include "convert/frames.h"
+#include "convert/worker.h"
 #include "convert/to-breakpad.h"
 #include "layout/layout.h"
 #include "layout/layouts.h"

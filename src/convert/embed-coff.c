@@ -209,14 +209,8 @@ static void move_sections(const struct pe *f, uint8_t *file)
 static void move_debug(const struct pe *f, uint8_t *file)
 {
 	const struct image *m = &f->x->m;
-	const uint8_t *d = directory(f, m->file.p, DEBUG);
-	struct image_section last = {0};
-	struct span all;
+	struct span all = image_directory(m, DEBUG);
 
-	if (!d || !get(f, d + 4))
-		return;
-	all = image_at(m, &last, get(f, d));
-	all.n = MIN(all.n, get(f, d + 4));
 	for (size_t at = 0; all.p && all.n - at >= DEBUG_ENTRY; at += DEBUG_ENTRY)
 		move_offset(f, file + embed_moved(f->gaps, (uint64_t)(all.p - m->file.p)) + at + 24);
 }

@@ -10,7 +10,6 @@
 #include "convert/make.h"
 #include "gsym/texts.h"
 
-#define THREADS_MOST 8
 /* Bytes of units that were read ahead and wait for earlier ones. Beyond this, the threads that read ahead
  * wait. */
 #define AHEAD_MOST (64u << 20)
@@ -381,19 +380,11 @@ static void *read_units(void *ctx)
 	return NULL;
 }
 
-static unsigned threads_for(const struct job *j)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t n = j->o->threads ? j->o->threads : (size_t)MAX(processors, 1L);
-
-	return (unsigned)MIN(MIN(n, (size_t)THREADS_MOST), MAX(j->file.n_units, (size_t)1));
-}
-
 /* Reads all units. The calling thread takes part; if no other can be started, it works alone. */
 static int run(struct job *j)
 {
-	unsigned n = threads_for(j), started = 0;
-	pthread_t threads[THREADS_MOST];
+	unsigned n = gsym_threads(j->o, j->file.n_units), started = 0;
+	pthread_t threads[GSYM_THREADS_MOST];
 
 	j->pending = calloc(j->file.n_units + 1, sizeof(struct batch *));
 	j->splits = calloc(j->file.n_units + 1, sizeof(struct dwarf_split *));

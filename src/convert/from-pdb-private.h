@@ -79,9 +79,7 @@ struct part {
  * -EFBIG; -E2BIG: the names of this thread take more than `texts_left`. */
 int pdb_part_write(struct part *p, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank);
 
-/* from-pdb-jumps.c: keeps a function for pdb_parts_write_jumps(). 0; -ENOMEM. */
-int pdb_part_keep_target(struct part *p, uint32_t rva, uint32_t size, uint32_t name, uint32_t module);
-/* Keeps a trampoline. 0; -ENOMEM. */
+/* Keeps a trampoline for pdb_parts_write_jumps(). 0; -ENOMEM. */
 int pdb_part_keep_jump(struct part *p, const struct pdb_func *f);
 /* Writes each trampoline as a function with the name of the function that it leads to, without lines. Call it when
  * all threads have ended. 0; -ENOMEM. */

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define TEXT_MOST (64u << 10) /* the longest name */
-#define THREADS_MOST 8
 #define MODULES_EACH 4 /* fewer threads are started if each would have fewer modules */
 
 /* Bounds for files whose records refer to the same bytes again and again. Good PDBs are far below them. A module has
@@ -255,19 +254,11 @@ static void part_release(struct part *p)
 	free(p->jumps);
 }
 
-static unsigned threads_for(const struct job *j)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t n = j->o->threads ? j->o->threads : (size_t)MAX(processors, 1L);
-
-	return (unsigned)MIN(MIN(n, (size_t)THREADS_MOST), (size_t)j->pdb.n_modules / MODULES_EACH + 1);
-}
-
 /* The caller is the first of the threads. It is the only one if no other can be started. */
 static int write_all(struct job *j, struct part *parts, const struct view *v)
 {
-	unsigned n = threads_for(j), made = 1, started = 1;
-	pthread_t threads[THREADS_MOST];
+	unsigned n = gsym_threads(j->o, j->pdb.n_modules / MODULES_EACH + 1), made = 1, started = 1;
+	pthread_t threads[GSYM_THREADS_MOST];
 	int r = part_init(&parts[0], j, j->w, v);
 
 	for (; r == 0 && made < n; made++) {
@@ -322,7 +313,7 @@ bool pdb_file_is(struct span file)
 
 static int convert(struct job *j, const struct view *v, struct err *e)
 {
-	struct part *parts = calloc(THREADS_MOST, sizeof(*parts));
+	struct part *parts = calloc(GSYM_THREADS_MOST, sizeof(*parts));
 	struct msf_io *io = parts ? &parts[0].io : NULL;
 	int r;
 
@@ -342,7 +333,7 @@ static int convert(struct job *j, const struct view *v, struct err *e)
 		if (j->failed)
 			*e = j->e;
 	}
-	for (unsigned i = 0; i < THREADS_MOST; i++)
+	for (unsigned i = 0; i < GSYM_THREADS_MOST; i++)
 		part_release(&parts[i]);
 	free(parts);
 	return r;

@@ -6,16 +6,13 @@
 #include "base/inflate.h"
 #include "base/little.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "convert/method-names.h"
+#include "image/image.h"
 #include "obj/ppdb.h"
 
 #include <string.h>
 
-#define TABLE_DOCUMENT 0x30
-#define TABLE_METHOD 0x31
-#define TABLES_LEAST 24
-#define STREAMS_MOST 64
-#define ROWS_MOST 0xffffffu
 #define NAME_MOST (64u << 10)
 #define EMBEDDED_MOST (512u << 20)
 /* The line number of a hidden sequence point, where no debugger stops. */
@@ -23,10 +20,9 @@
 
 struct reader {
 	struct gsym_writer *w;
-	struct span tables, blobs, guids;
-	unsigned guid, blob; /* bytes of an index into the GUID and the blob heap */
-	uint32_t n_documents, n_methods;
-	const uint8_t *documents, *methods;
+	struct ppdb_places at;
+	const uint8_t *file;
+	struct span blobs, guids;
 	uint32_t *files; /* the writer's number of a document, by the document's row, from 1; 0: not added yet */
 	uint32_t no_name;
 	struct method_names *names; /* NULL: unknown */
@@ -37,11 +33,6 @@ struct reader {
 #define MARK "\1" "0 "
 
 /* ---- numbers ------------------------------------------------------------------------ */
-
-static uint32_t read_index(const uint8_t *p, unsigned bytes)
-{
-	return bytes == 4 ? le32(p) : le16(p);
-}
 
 /* Takes a compressed signed number. Its lowest bit is the sign, which extends to the width of the encoding. */
 static bool take_int(struct span *s, int64_t *out)
@@ -88,11 +79,11 @@ static const char *language_of(const struct reader *r, uint32_t at)
 static int read_document(struct reader *r, uint32_t row, uint32_t *out)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(NAME_MOST);
-	const uint8_t *p = r->documents + (size_t)(row - 1) * 2 * (r->blob + r->guid);
-	const char *language = language_of(r, read_index(p + 2 * r->blob + r->guid, r->guid));
+	const uint8_t *p = r->file + r->at.documents + (uint64_t)(row - 1) * r->at.document_row;
+	const char *language = language_of(r, ppdb_index(p + 2 * r->at.blob + r->at.guid, r->at.guid));
 	struct span blob;
 	uint32_t text, place;
-	int e = ppdb_blob(r->blobs, read_index(p, r->blob), &blob) ? ppdb_document_name(r->blobs, blob, &name)
+	int e = ppdb_blob(r->blobs, ppdb_index(p, r->at.blob), &blob) ? ppdb_document_name(r->blobs, blob, &name)
 		: -EBADMSG;
 
 	if (e == 0)
@@ -106,7 +97,7 @@ static int file_of(struct reader *r, uint32_t row, uint32_t *out)
 {
 	int e = 0;
 
-	if (!row || row > r->n_documents)
+	if (!row || row > r->at.n_documents)
 		return -EBADMSG;
 	if (!r->files[row])
 		e = read_document(r, row, &r->files[row]);
@@ -212,9 +203,9 @@ static int tell_name(struct reader *r, uint32_t method)
 
 static int tell_method(struct reader *r, uint32_t method)
 {
-	unsigned size = r->n_documents < 1u << 16 ? 2 : 4;
-	const uint8_t *p = r->methods + (size_t)(method - 1) * (size + r->blob);
-	uint32_t at = read_index(p + size, r->blob);
+	unsigned size = r->at.method_row - r->at.blob; /* of the index of a document */
+	const uint8_t *p = r->file + r->at.methods + (uint64_t)(method - 1) * r->at.method_row;
+	uint32_t at = ppdb_index(p + size, r->at.blob);
 	struct span blob;
 	int e;
 
@@ -226,75 +217,11 @@ static int tell_method(struct reader *r, uint32_t method)
 		return tell_name(r, method);
 	e = begin_method(r, method);
 	if (e == 0)
-		e = tell_points(r, method, read_index(p, size), blob);
+		e = tell_points(r, method, ppdb_index(p, size), blob);
 	return e < 0 ? e : gsym_end(r->w);
 }
 
 /* ---- the file ----------------------------------------------------------------------- */
-
-/* Finds the streams that the reader needs. Returns NULL, or what is wrong with the file. */
-static const char *find_streams(struct reader *r, struct span file)
-{
-	const uint8_t *h = span_at(file, 0, 16);
-	size_t at = h ? 16 + (((size_t)le32(h + 12) + 3) & ~(size_t)3) : 0;
-	const uint8_t *n = h ? span_at(file, at, 4) : NULL;
-
-	if (!n || le16(n + 2) > STREAMS_MOST)
-		return "its header is cut short";
-	at += 4;
-	for (unsigned i = le16(n + 2); i; i--) {
-		const uint8_t *s = span_at(file, at, 8);
-		size_t left = s ? file.n - at - 8 : 0, len = s ? strnlen((const char *)s + 8, MIN(left, 32u)) : 0;
-		struct span bytes;
-
-		if (!s || len == MIN(left, 32u))
-			return "its list of streams is cut short";
-		bytes = (struct span){span_at(file, le32(s), le32(s + 4)), le32(s + 4)};
-		if (!bytes.p)
-			return "one of its streams ends behind the file's end";
-		if (strcmp((const char *)s + 8, "#~") == 0)
-			r->tables = bytes;
-		else if (strcmp((const char *)s + 8, "#Blob") == 0)
-			r->blobs = bytes;
-		else if (strcmp((const char *)s + 8, "#GUID") == 0)
-			r->guids = bytes;
-		at += 8 + ((len + 4) & ~(size_t)3);
-	}
-	return NULL;
-}
-
-/* Finds the documents and methods, the first two tables that such a file can have. Returns NULL, or what is
- * wrong. */
-static const char *find_tables(struct reader *r)
-{
-	const uint8_t *h = span_at(r->tables, 0, TABLES_LEAST), *rows;
-	uint64_t valid = h ? le64(h + 8) : 0;
-	size_t at = TABLES_LEAST, documents, methods;
-
-	if (!h)
-		return "it has no tables";
-	if (valid << (64 - TABLE_DOCUMENT))
-		return "it has tables of a program";
-	r->guid = h[6] & 2 ? 4 : 2;
-	r->blob = h[6] & 4 ? 4 : 2;
-	for (unsigned i = TABLE_DOCUMENT; i < 64; i++) {
-		if (!(valid >> i & 1))
-			continue;
-		rows = span_at(r->tables, at, 4);
-		if (!rows || le32(rows) > ROWS_MOST)
-			return "its table sizes are cut short";
-		if (i == TABLE_DOCUMENT)
-			r->n_documents = le32(rows);
-		else if (i == TABLE_METHOD)
-			r->n_methods = le32(rows);
-		at += 4;
-	}
-	documents = (size_t)r->n_documents * 2 * (r->blob + r->guid);
-	methods = (size_t)r->n_methods * ((r->n_documents < 1u << 16 ? 2 : 4) + r->blob);
-	r->documents = span_at(r->tables, at, documents);
-	r->methods = span_at(r->tables, at + documents, methods);
-	return r->documents && r->methods ? NULL : "its tables do not fit their stream";
-}
 
 /* Adds all methods of the PDB and of the program. Either may be missing. */
 static int tell_methods(struct reader *r, struct err *e)
@@ -304,8 +231,8 @@ static int tell_methods(struct reader *r, struct err *e)
 
 	r->name = BUF_UP_TO(NAME_MOST);
 	gsym_set_base(r->w, 0);
-	for (uint32_t i = 1; n == 0 && i <= MAX(r->n_methods, n_names); i++) {
-		n = i <= r->n_methods ? tell_method(r, i) : tell_name(r, i);
+	for (uint32_t i = 1; n == 0 && i <= MAX(r->at.n_methods, n_names); i++) {
+		n = i <= r->at.n_methods ? tell_method(r, i) : tell_name(r, i);
 		if (n == -EBADMSG)
 			err_set(e, n, "is broken: the lines of method %u", i);
 	}
@@ -315,15 +242,15 @@ static int tell_methods(struct reader *r, struct err *e)
 
 static int tell_file(struct gsym_writer *w, struct span file, struct method_names *names, struct err *e)
 {
-	struct reader r = {.w = w, .names = names};
-	const char *bad = find_streams(&r, file);
-	int n;
+	struct reader r = {.w = w, .names = names, .file = file.p};
+	struct view v = view_of_mem(file.p, file.n);
+	int n = ppdb_find_places(&v, &r.at, e);
 
-	if (!bad)
-		bad = find_tables(&r);
-	if (bad)
-		return err_set(e, -EBADMSG, "is broken: %s", bad);
-	r.files = calloc((size_t)r.n_documents + 1, sizeof(*r.files));
+	if (n < 0)
+		return n;
+	r.blobs = (struct span){file.p + r.at.blobs, r.at.blobs_size};
+	r.guids = (struct span){file.p + r.at.guids, r.at.guids_size};
+	r.files = calloc((size_t)r.at.n_documents + 1, sizeof(*r.files));
 	n = r.files ? tell_methods(&r, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
 	free(r.files);
 	return n;
@@ -337,61 +264,17 @@ static int tell_file(struct gsym_writer *w, struct span file, struct method_name
 #define DIRECTORY_RUNTIME 14
 #define RUNTIME_LEAST 16 /* bytes of the runtime's header up to the place of the metadata */
 
-/* The file offset of an address of the program. False: no section has it. */
-static bool to_offset(struct span file, size_t sections, unsigned n, uint32_t rva, size_t *out)
-{
-	for (unsigned i = 0; i < n; i++) {
-		const uint8_t *s = span_at(file, sections + (size_t)i * 40, 40);
-		uint32_t start = s ? le32(s + 12) : 0, size = s ? le32(s + 16) : 0;
-
-		if (s && rva >= start && rva - start < size) {
-			*out = (size_t)le32(s + 20) + (rva - start);
-			return true;
-		}
-	}
-	return false;
-}
-
-struct sections {
-	size_t at;
-	unsigned n;
-};
-
-/* The bytes at an address of the program; empty: they do not lie in one section of the file. */
-static struct span bytes_at(struct span file, const struct sections *s, uint32_t rva, size_t size)
-{
-	struct span out = {.n = size};
-	size_t at;
-
-	if (to_offset(file, s->at, s->n, rva, &at))
-		out.p = span_at(file, at, size);
-	return out.p ? out : (struct span){0};
-}
-
-/* A data directory of the program; empty: the file has none. */
-static struct span directory_of(struct span file, unsigned number, struct sections *s)
-{
-	const uint8_t *mz = span_at(file, 0, 64), *pe = mz ? span_at(file, le32(mz + 60), 24 + 2) : NULL;
-	size_t optional = mz ? (size_t)le32(mz + 60) + 24 : 0, directory;
-	const uint8_t *d;
-
-	if (!pe || memcmp(mz, "MZ", 2) != 0 || memcmp(pe, "PE\0\0", 4) != 0)
-		return (struct span){0};
-	directory = optional + (le16(pe + 24) == 0x20b ? 112 : 96) + (size_t)number * 8;
-	d = directory + 8 <= optional + le16(pe + 20) ? span_at(file, directory, 8) : NULL;
-	*s = (struct sections){optional + le16(pe + 20), le16(pe + 6)};
-	return d ? bytes_at(file, s, le32(d), le32(d + 4)) : (struct span){0};
-}
-
 /* Opens the names of the program's methods. -ENODATA, -EBADMSG: the program has none, or they are broken. */
-static int open_names(struct method_names **out, struct span file, struct err *e)
+static int open_names(struct method_names **out, const struct image *m, struct err *e)
 {
-	struct sections s;
-	struct span header = directory_of(file, DIRECTORY_RUNTIME, &s), metadata = {0};
+	struct span header = image_directory(m, DIRECTORY_RUNTIME), metadata = {0};
+	struct image_section last = {0};
 
 	*out = NULL;
-	if (header.n >= RUNTIME_LEAST)
-		metadata = bytes_at(file, &s, le32(header.p + 8), le32(header.p + 12));
+	if (header.n >= RUNTIME_LEAST) {
+		metadata = image_at(m, &last, le32(header.p + 8));
+		metadata.n = MIN(metadata.n, le32(header.p + 12));
+	}
 	if (!metadata.n)
 		return err_set(e, -ENODATA, "is not a program of .NET");
 	return method_names_open(out, metadata, e);
@@ -418,11 +301,10 @@ static int tell_embedded(struct gsym_writer *w, struct span packed, struct metho
 }
 
 /* Adds the methods with the lines of the PDB in the program, or else with their names alone. */
-static int tell_with_names(struct gsym_writer *w, struct span file, struct method_names *names, struct err *e)
+static int tell_with_names(struct gsym_writer *w, const struct image *m, struct method_names *names, struct err *e)
 {
 	struct reader r = {.w = w, .names = names};
-	struct sections s;
-	struct span entries = directory_of(file, DIRECTORY_DEBUG, &s);
+	struct span entries = image_directory(m, DIRECTORY_DEBUG);
 
 	for (size_t at = 0; entries.n - at >= DEBUG_ENTRY; at += DEBUG_ENTRY) {
 		const uint8_t *d = entries.p + at;
@@ -430,7 +312,7 @@ static int tell_with_names(struct gsym_writer *w, struct span file, struct metho
 
 		if (le32(d + 12) != DEBUG_EMBEDDED)
 			continue;
-		packed.p = span_at(file, le32(d + 24), packed.n);
+		packed.p = span_at(m->file, le32(d + 24), packed.n);
 		if (!packed.p)
 			return err_set(e, -EBADMSG, "is broken: its embedded debug file lies outside of it");
 		return tell_embedded(w, packed, names, e);
@@ -442,10 +324,14 @@ static int tell_with_names(struct gsym_writer *w, struct span file, struct metho
 static int tell_program(struct gsym_writer *w, struct span file, struct err *e)
 {
 	struct method_names *names;
-	int r = open_names(&names, file, e);
+	struct image m;
+	int r;
 
+	if (image_open(&m, file, NULL) < 0)
+		m = (struct image){.file = file}; /* it has no directories */
+	r = open_names(&names, &m, e);
 	if (r == 0 || r == -ENODATA || r == -EBADMSG)
-		r = tell_with_names(w, file, names, e);
+		r = tell_with_names(w, &m, names, e);
 	method_names_free(names);
 	return r;
 }

@@ -49,13 +49,6 @@ static int compare_units(const void *a, const void *b)
 	return COMPARE(x->id, y->id);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return COMPARE(x, y);
-}
-
 /* Lists the .dwo files in the input file that contains them all. */
 static int open_units(struct work *w)
 {
@@ -180,7 +173,7 @@ static int convert(struct work *o, struct span file, struct err *e)
 	r = gsym_make(w, file, &opts, &made, e);
 	if (o->n_lacked && (r == 0 || r == -ENODATA)) {
 		o->lack.kind = GSYM_DWO;
-		qsort(o->lacked, o->n_lacked, sizeof(*o->lacked), compare_ids);
+		qsort(o->lacked, o->n_lacked, sizeof(*o->lacked), compare_u64);
 		return err_set(e, -EAGAIN, "lacks %zu units", o->n_lacked);
 	}
 	return r < 0 ? r : write_made(o, w, &made, file, e);

@@ -3,10 +3,12 @@
 #pragma once
 #include "base/err.h"
 #include "base/span.h"
+#include "base/util.h"
 #include "image/image.h"
 #include "gsym/writer.h"
 
 #include <stdbool.h>
+#include <unistd.h>
 
 /* Another file that holds debug information of the input. */
 enum gsym_want_kind { GSYM_ALT, GSYM_DWP, GSYM_DWO };
@@ -41,6 +43,16 @@ struct gsym_make_opts {
 	void (*progress)(void *ctx, unsigned part);
 	void *ctx;
 };
+
+/* The number of threads for this many parts of work. */
+#define GSYM_THREADS_MOST 8
+static inline unsigned gsym_threads(const struct gsym_make_opts *o, size_t parts)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t n = o->threads ? o->threads : (size_t)MAX(processors, 1L);
+
+	return (unsigned)MIN(MIN(n, (size_t)GSYM_THREADS_MOST), MAX(parts, (size_t)1));
+}
 
 struct gsym_made {
 	const char *from; /* "gsym", "breakpad", "elf", "macho", "pe", "pdb", "portablepdb": static */

@@ -37,10 +37,21 @@ static void put_number(struct object *o, uint64_t v, unsigned n)
 		put(o, &(uint8_t){(uint8_t)(v >> 8 * (o->big ? n - 1 - i : i))}, 1);
 }
 
-static void put_word(struct object *o, uint64_t v)
+/* A number and its bytes; WORD: 4 or 8, by the class of the file. */
+struct number {
+	uint64_t v;
+	unsigned n;
+};
+#define WORD 64
+
+static void put_numbers(struct object *o, const struct number *all, size_t n)
 {
-	put_number(o, v, o->is64 ? 8 : 4);
+	for (size_t i = 0; i < n; i++)
+		put_number(o, all[i].v, all[i].n != WORD ? all[i].n : o->is64 ? 8 : 4);
 }
+#define PUT(o, ...)                                                                                            \
+	put_numbers(o, (const struct number[]){__VA_ARGS__}, sizeof((const struct number[]){__VA_ARGS__}) /    \
+		sizeof(struct number))
 
 /* A name in room for n bytes. */
 static void put_name(struct object *o, const char *name, size_t n)
@@ -70,16 +81,8 @@ static void put_bytes(struct object *o, uint64_t at)
 static void put_section(struct object *o, uint32_t name, uint32_t type, uint64_t off, uint64_t size,
 	unsigned align)
 {
-	put_number(o, name, 4);
-	put_number(o, type, 4);
-	put_word(o, 0);
-	put_word(o, 0);
-	put_word(o, off);
-	put_word(o, size);
-	put_number(o, 0, 4);
-	put_number(o, 0, 4);
-	put_word(o, align);
-	put_word(o, 0);
+	PUT(o, {name, 4}, {type, 4}, {0, WORD}, {0, WORD}, {off, WORD}, {size, WORD}, {0, 4}, {0, 4}, {align, WORD},
+		{0, WORD});
 }
 
 static void put_head(struct object *o)
@@ -87,20 +90,10 @@ static void put_head(struct object *o)
 	uint8_t ident[16] = {0x7f, 'E', 'L', 'F', o->is64 ? 2 : 1, o->big ? 2 : 1, 1};
 	unsigned head = o->is64 ? 64 : 52;
 
+	/* The section headers follow this header; section 1 has the names. */
 	put(o, ident, sizeof(ident));
-	put_number(o, o->made->type ? o->made->type : 1, 2);
-	put_number(o, o->made->machine, 2);
-	put_number(o, 1, 4);
-	put_word(o, 0);
-	put_word(o, 0);
-	put_word(o, head); /* the section headers follow this header */
-	put_number(o, 0, 4);
-	put_number(o, head, 2);
-	put_number(o, 0, 2);
-	put_number(o, 0, 2);
-	put_number(o, o->is64 ? 64 : 40, 2);
-	put_number(o, 4, 2);
-	put_number(o, 1, 2); /* the section that has the names */
+	PUT(o, {o->made->type ? o->made->type : 1, 2}, {o->made->machine, 2}, {1, 4}, {0, WORD}, {0, WORD},
+		{head, WORD}, {0, 4}, {head, 2}, {0, 2}, {0, 2}, {o->is64 ? 64 : 40, 2}, {4, 2}, {1, 2});
 }
 
 static void put_elf(struct object *o)
@@ -123,15 +116,8 @@ static void put_macho_section(struct object *o, const char *name, uint64_t addr,
 {
 	put_name(o, name, 16);
 	put_name(o, "__GSYM", 16);
-	put_word(o, addr);
-	put_word(o, size);
-	put_number(o, off, 4);
-	put_number(o, align, 4);
-	put_number(o, 0, 4);
-	put_number(o, 0, 4);
-	put_number(o, S_ATTR_DEBUG, 4);
-	put_number(o, 0, 8);
-	put_number(o, 0, o->is64 ? 4 : 0);
+	PUT(o, {addr, WORD}, {size, WORD}, {off, 4}, {align, 4}, {0, 4}, {0, 4}, {S_ATTR_DEBUG, 4}, {0, 8},
+		{0, o->is64 ? 4 : 0});
 }
 
 /* Writes Mach-O as `ld -r` does: with one segment, which has no name. */
@@ -140,24 +126,10 @@ static void put_macho(struct object *o)
 	unsigned head = o->is64 ? 32 : 28, segment = o->is64 ? 72 + 2 * 80 : 56 + 2 * 68;
 	uint64_t at = aligned(head + segment), size = o->main->n + o->strings->n;
 
-	put_number(o, MH_MAGIC | o->is64, 4);
-	put_number(o, o->made->machine, 4);
-	put_number(o, o->made->submachine, 4);
-	put_number(o, MH_OBJECT, 4);
-	put_number(o, 1, 4);
-	put_number(o, segment, 4);
-	put_number(o, 0, o->is64 ? 8 : 4);
-	put_number(o, o->is64 ? LC_SEGMENT_64 : LC_SEGMENT, 4);
-	put_number(o, segment, 4);
+	PUT(o, {MH_MAGIC | o->is64, 4}, {o->made->machine, 4}, {o->made->submachine, 4}, {MH_OBJECT, 4}, {1, 4},
+		{segment, 4}, {0, WORD}, {o->is64 ? LC_SEGMENT_64 : LC_SEGMENT, 4}, {segment, 4});
 	put_name(o, "", 16);
-	put_word(o, 0);
-	put_word(o, size);
-	put_word(o, at);
-	put_word(o, size);
-	put_number(o, 7, 4);
-	put_number(o, 7, 4);
-	put_number(o, 2, 4);
-	put_number(o, 0, 4);
+	PUT(o, {0, WORD}, {size, WORD}, {at, WORD}, {size, WORD}, {7, 4}, {7, 4}, {2, 4}, {0, 4});
 	put_macho_section(o, "__gsym", 0, o->main->n, at, 3);
 	put_macho_section(o, MACHO_STRINGS_NAME, o->main->n, o->strings->n, at + o->main->n, 0);
 	put_bytes(o, at);
@@ -168,12 +140,7 @@ static void put_macho(struct object *o)
 static void put_coff_section(struct object *o, const char *name, uint64_t size, uint64_t off)
 {
 	put_name(o, name, 8);
-	put_number(o, 0, 8);
-	put_number(o, size, 4);
-	put_number(o, off, 4);
-	put_number(o, 0, 8);
-	put_number(o, 0, 4);
-	put_number(o, COFF_DATA | COFF_DISCARDABLE | COFF_READ, 4);
+	PUT(o, {0, 8}, {size, 4}, {off, 4}, {0, 8}, {0, 4}, {COFF_DATA | COFF_DISCARDABLE | COFF_READ, 4});
 }
 
 /* A name of more than eight bytes is in the string table, after the symbol table, which is empty. */
@@ -185,13 +152,8 @@ static void put_coff(struct object *o)
 		o->failed = -EFBIG;
 		return;
 	}
-	put_number(o, o->made->machine, 2);
-	put_number(o, 2, 2);
-	put_number(o, 0, 4); /* no time: the same input gives the same bytes */
-	put_number(o, end, 4);
-	put_number(o, 0, 4);
-	put_number(o, 0, 2);
-	put_number(o, 0, 2);
+	/* no time: the same input gives the same bytes */
+	PUT(o, {o->made->machine, 2}, {2, 2}, {0, 4}, {end, 4}, {0, 4}, {0, 2}, {0, 2});
 	put_coff_section(o, ".gsym", o->main->n, at);
 	put_coff_section(o, "/4", o->strings->n, at + o->main->n);
 	put_bytes(o, at);

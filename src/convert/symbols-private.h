@@ -40,9 +40,7 @@ struct symbols {
 	char *names;	      /* copies of names that have no NUL in the file */
 };
 
-/* (symbols-known.c) Lists in s->known the functions that the writer already has. 0, -ENOMEM. */
-int symbols_collect_known(struct symbols *s);
-/* (symbols-known.c) Adds a symbol, unless it lies outside of code or debug information covers it. The size
+/* (from-symbols.c) Adds a symbol, unless it lies outside of code or debug information covers it. The size
  * is cut at the end of its section. 0, -ENOMEM. */
 int symbols_add(struct symbols *s, const struct symbol *x);
 

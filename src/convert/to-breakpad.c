@@ -4,6 +4,7 @@
 #include "base/demangle.h"
 #include "base/grow.h"
 #include "base/util.h"
+#include "base/write.h"
 #include "config.h"
 #include "gsym/pieces.h"
 
@@ -36,13 +37,8 @@ struct sym {
 
 static void flush(struct sym *s)
 {
-	for (size_t at = 0; at < s->n && !s->failed;) {
-		ssize_t n = write(s->fd, s->room + at, s->n - at);
-
-		if (n < 0 && errno != EINTR)
-			s->failed = -errno;
-		at += n > 0 ? (size_t)n : 0;
-	}
+	if (!s->failed)
+		s->failed = write_all(s->fd, s->room, s->n);
 	s->counts.bytes += s->n;
 	s->n = 0;
 }
@@ -66,22 +62,25 @@ static void put_char(struct sym *s, char c)
 	put(s, &c, 1);
 }
 
-static void put_hex(struct sym *s, uint64_t v)
+/* `after`: a character behind the number. */
+static void put_hex(struct sym *s, uint64_t v, char after)
 {
-	char digits[16];
-	size_t n = sizeof(digits);
+	char digits[17];
+	size_t n = sizeof(digits) - 1;
 
+	digits[n] = after;
 	do
 		digits[--n] = "0123456789abcdef"[v & 15];
 	while (v >>= 4);
 	put(s, digits + n, sizeof(digits) - n);
 }
 
-static void put_decimal(struct sym *s, uint64_t v)
+static void put_decimal(struct sym *s, uint64_t v, char after)
 {
-	char digits[20];
-	size_t n = sizeof(digits);
+	char digits[21];
+	size_t n = sizeof(digits) - 1;
 
+	digits[n] = after;
 	do
 		digits[--n] = (char)('0' + v % 10);
 	while (v /= 10);
@@ -131,8 +130,7 @@ static void use_file(struct sym *s, uint32_t file)
 	s->file_at[file] = ++s->n_files;
 	gsym_file_parts(s->w, file, &dir, &base);
 	put_text(s, "FILE ");
-	put_decimal(s, s->n_files - 1);
-	put_char(s, ' ');
+	put_decimal(s, s->n_files - 1, ' ');
 	put_line_text(s, dir);
 	n = strlen(dir);
 	if (n && base[0] && dir[n - 1] != '/' && dir[n - 1] != '\\')
@@ -147,8 +145,7 @@ static void use_origin(struct sym *s, uint32_t name)
 		return;
 	s->origin_at[name] = ++s->n_origins;
 	put_text(s, "INLINE_ORIGIN ");
-	put_decimal(s, s->n_origins - 1);
-	put_char(s, ' ');
+	put_decimal(s, s->n_origins - 1, ' ');
 	put_name(s, name);
 	put_char(s, '\n');
 }
@@ -184,30 +181,17 @@ static uint32_t file_number(const struct sym *s, uint32_t file)
 static void put_call(struct sym *s, const struct gsym_piece_call *c)
 {
 	put_text(s, "INLINE ");
-	put_decimal(s, c->depth - 1);
-	put_char(s, ' ');
-	put_decimal(s, MIN(c->call_line, (uint32_t)LINE_MOST));
-	put_char(s, ' ');
-	put_decimal(s, file_number(s, c->call_file));
-	put_char(s, ' ');
-	put_decimal(s, s->origin_at[c->name] - 1);
+	put_decimal(s, c->depth - 1, ' ');
+	put_decimal(s, MIN(c->call_line, (uint32_t)LINE_MOST), ' ');
+	put_decimal(s, file_number(s, c->call_file), ' ');
+	put_decimal(s, s->origin_at[c->name] - 1, c->n_ranges ? ' ' : '\n');
 	for (uint32_t i = 0; i < c->n_ranges; i++) {
 		const struct gsym_piece_range *range = &s->parts.ranges[c->ranges + i];
 
-		put_char(s, ' ');
-		put_hex(s, range->start - s->base);
-		put_char(s, ' ');
-		put_hex(s, range->end - range->start);
+		put_hex(s, range->start - s->base, ' ');
+		put_hex(s, range->end - range->start, i + 1 < c->n_ranges ? ' ' : '\n');
 	}
-	put_char(s, '\n');
 	s->counts.inlines++;
-}
-
-static int compare_cuts(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return COMPARE(x, y);
 }
 
 /* Lists where lines are cut: a reader that knows one line for each record (symbolic) needs a record where an inlined
@@ -219,20 +203,16 @@ static int list_cuts(struct sym *s)
 		if (APPEND(s->cuts, s->cuts_room, s->n_cuts, s->parts.ranges[i].start) < 0 ||
 			APPEND(s->cuts, s->cuts_room, s->n_cuts, s->parts.ranges[i].end) < 0)
 			return -ENOMEM;
-	sort_array(s->cuts, s->n_cuts, sizeof(*s->cuts), compare_cuts);
+	sort_array(s->cuts, s->n_cuts, sizeof(*s->cuts), compare_u64);
 	return 0;
 }
 
 static void put_line(struct sym *s, uint64_t start, uint64_t end, uint32_t line, uint32_t file)
 {
-	put_hex(s, start - s->base);
-	put_char(s, ' ');
-	put_hex(s, end - start);
-	put_char(s, ' ');
-	put_decimal(s, line);
-	put_char(s, ' ');
-	put_decimal(s, file);
-	put_char(s, '\n');
+	put_hex(s, start - s->base, ' ');
+	put_hex(s, end - start, ' ');
+	put_decimal(s, line, ' ');
+	put_decimal(s, file, '\n');
 	s->counts.lines++;
 }
 
@@ -262,8 +242,8 @@ static int put_lines(struct sym *s, const struct gsym_piece *p)
 static void put_public(struct sym *s, const struct gsym_piece *p)
 {
 	put_text(s, p->shared ? "PUBLIC m " : "PUBLIC ");
-	put_hex(s, p->start - s->base);
-	put_text(s, " 0 ");
+	put_hex(s, p->start - s->base, ' ');
+	put_text(s, "0 ");
 	put_name(s, p->name);
 	put_char(s, '\n');
 	s->counts.publics++;
@@ -281,10 +261,9 @@ static int put_piece(struct sym *s, const struct gsym_piece *p)
 		return 0;
 	}
 	put_text(s, p->shared ? "FUNC m " : "FUNC ");
-	put_hex(s, p->start - s->base);
-	put_char(s, ' ');
-	put_hex(s, p->end - p->start);
-	put_text(s, " 0 ");
+	put_hex(s, p->start - s->base, ' ');
+	put_hex(s, p->end - p->start, ' ');
+	put_text(s, "0 ");
 	put_name(s, p->name);
 	put_char(s, '\n');
 	s->counts.funcs++;

@@ -1,4 +1,4 @@
-/* Converts a file in a worker process. */
+/* Converts a file in a worker process, and reads unwind tables in another. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/worker.h"
 #include "base/util.h"
@@ -89,5 +89,40 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 		r = explain(o, r, end.word, e);
 	if (r == 0)
 		*out = take_fd(&made);
+	return r;
+}
+
+/* ---- unwind tables ------------------------------------------------------------------- */
+
+/* The errors that the program may report. Others would be taken for trouble of this machine. */
+static bool is_plain(int r)
+{
+	return r == -ENODATA || r == -ENOTSUP || r == -ENOMSG || r == -EFBIG || r == -EPERM || r == -ENOMEM;
+}
+
+int frames_text(const struct frames_work *w, int in, int *out, struct unwind_counts *counts, struct err *e)
+{
+	_cleanup_close_ int text = memfd_create("frames", MFD_CLOEXEC);
+	_cleanup_worker_end_ struct worker_end end = {.word = -1};
+	const struct worker_run run = {.name = "frames", .program = w->program, .done = "read", .verb = "read",
+		.unstarted = "has no unwind rules", .seconds = w->seconds, .memory = w->memory,
+		.unsandboxed = w->unsandboxed, .stop = w->stop, .fds = (const int[]){in, text}, .n = 2};
+	int r;
+
+	memset(counts, 0, sizeof(*counts));
+	if (text < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	r = worker_run(&run, &end, e);
+	if (end.how == WORKER_SILENT || (end.how == WORKER_SAID &&
+		pread(end.word, counts, sizeof(*counts), sizeof(struct worker_word)) != (ssize_t)sizeof(*counts)))
+		return err_set(e, -EBADMSG, "cannot be read: the reader of unwind tables sent no result");
+	if (end.how == WORKER_SAID && w->bare)
+		*w->bare = end.bare;
+	if (end.how == WORKER_SAID && r < 0 && !is_plain(r))
+		r = -EBADMSG;
+	if (r == 0 && lseek(text, 0, SEEK_SET) < 0)
+		r = err_set(e, -errno, "%s", err_text(errno));
+	if (r == 0)
+		*out = take_fd(&text);
 	return r;
 }

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "convert/frames.h"
+#include "convert/worker.h"
 #include "derive/private.h"
 #include "obj/obj.h"
 

@@ -55,13 +55,6 @@ static int pass_tables(struct span all, struct starts *s)
 	return r;
 }
 
-static int compare_offsets(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return COMPARE(x, y);
-}
-
 bool dwarf_units_are_apart(const struct dwarf_file *f)
 {
 	struct starts s = {0};
@@ -70,7 +63,7 @@ bool dwarf_units_are_apart(const struct dwarf_file *f)
 	/* A table that begins within another one can have other forms. */
 	for (size_t i = 0; apart && i < f->n_units; i++)
 		apart = f->units[i].abbrevs >= f->s[DWARF_ABBREV].n || (s.n && bsearch(&f->units[i].abbrevs, s.at,
-			s.n, sizeof(*s.at), compare_offsets));
+			s.n, sizeof(*s.at), compare_u64));
 	free(s.at);
 	return apart;
 }

@@ -1,4 +1,4 @@
-/* The program `frames`: writes the unwind tables of a file as STACK CFI records. symfs starts it (convert/frames.h);
+/* The program `frames`: writes the unwind tables of a file as STACK CFI records. symfs starts it (convert/worker.h);
  * it is a program of its own so that symfs needs neither libdwarf nor libelf. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"

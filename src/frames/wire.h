@@ -1,4 +1,4 @@
-/* The protocol between the program `frames` and the process that starts it (convert/frames.h). */
+/* The protocol between the program `frames` and the process that starts it (convert/worker.h). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 /* The program's descriptors, besides WORKER_WORD, in which a struct unwind_counts follows. */

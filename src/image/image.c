@@ -413,10 +413,19 @@ static const uint8_t *pe_directory(const struct image *m, unsigned nth)
 	return p && nth < load32(p, m->swap) ? span_at(header, count + 4 + nth * 8u, 8) : NULL;
 }
 
+struct span image_directory(const struct image *m, unsigned nth)
+{
+	const uint8_t *p = pe_directory(m, nth);
+	struct image_section last = {0};
+	struct span bytes = p ? image_at(m, &last, load32(p, m->swap)) : (struct span){0};
+
+	bytes.n = p ? MIN(bytes.n, load32(p + 4, m->swap)) : 0;
+	return bytes;
+}
+
 void image_pe(const struct image *m, struct image_pe *out)
 {
 	const uint8_t *head = span_at(m->file, m->optional - 20, 20), *p;
-	struct image_section last = {0};
 	uint64_t at, n;
 
 	memset(out, 0, sizeof(*out));
@@ -428,11 +437,7 @@ void image_pe(const struct image *m, struct image_pe *out)
 		out->exports = load32(p, m->swap);
 		out->exports_size = load32(p + 4, m->swap);
 	}
-	p = pe_directory(m, PE_UNWIND);
-	if (p)
-		out->unwind = image_at(m, &last, load32(p, m->swap));
-	if (p && out->unwind.n > load32(p + 4, m->swap))
-		out->unwind.n = load32(p + 4, m->swap);
+	out->unwind = image_directory(m, PE_UNWIND);
 	at = head ? load32(head + 8, m->swap) : 0;
 	n = head ? load32(head + 12, m->swap) * 18ull : 0;
 	if (at && span_at(m->file, at, n))

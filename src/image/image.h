@@ -80,6 +80,9 @@ struct image_pe {
 };
 void image_pe(const struct image *m, struct image_pe *out);
 
+/* PE only: the bytes of the nth data directory; empty: the file has none. */
+struct span image_directory(const struct image *m, unsigned nth);
+
 /* PE only: the bytes of the file from this address (relative to the base) to the end of its section;
  * empty: there are none. `last` is the section of the previous call, where the search begins; zero it
  * before the first call. */

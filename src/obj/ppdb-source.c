@@ -22,11 +22,6 @@ struct tables {
 	struct span file, blobs;
 };
 
-static uint32_t read_index(const uint8_t *p, unsigned bytes)
-{
-	return bytes == 4 ? le32(p) : le16(p);
-}
-
 bool ppdb_blob(struct span heap, uint32_t at, struct span *out)
 {
 	uint32_t n;
@@ -132,7 +127,7 @@ static int64_t find_document(const struct tables *t, const char *path)
 		const uint8_t *p = span_at(t->file, t->at.documents + (uint64_t)i * t->at.document_row,
 			t->at.document_row);
 		struct span blob;
-		int r = p && ppdb_blob(t->blobs, read_index(p, t->at.blob), &blob)
+		int r = p && ppdb_blob(t->blobs, ppdb_index(p, t->at.blob), &blob)
 			? is_path(t->blobs, blob, path) : -EBADMSG;
 
 		if (r != 0)
@@ -154,14 +149,14 @@ static int find_blob(const struct tables *t, uint32_t document, struct span *out
 {
 	for (uint32_t i = 0; i < t->at.n_custom; i++) {
 		const uint8_t *p = span_at(t->file, t->at.custom + (uint64_t)i * t->at.custom_row, t->at.custom_row);
-		uint32_t parent = p ? read_index(p, t->at.parent) : 0;
+		uint32_t parent = p ? ppdb_index(p, t->at.parent) : 0;
 
 		if (!p)
 			return -EBADMSG;
 		if ((parent & 31) != TAG_DOCUMENT || parent >> 5 != document ||
-			!is_embedded(t, read_index(p + t->at.parent, t->at.guid)))
+			!is_embedded(t, ppdb_index(p + t->at.parent, t->at.guid)))
 			continue;
-		return ppdb_blob(t->blobs, read_index(p + t->at.parent + t->at.guid, t->at.blob), out) ? 0 : -EBADMSG;
+		return ppdb_blob(t->blobs, ppdb_index(p + t->at.parent + t->at.guid, t->at.blob), out) ? 0 : -EBADMSG;
 	}
 	return -ENOENT;
 }

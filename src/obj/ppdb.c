@@ -58,7 +58,7 @@ struct ppdb {
 	uint32_t rows[TABLES];
 	uint64_t valid;	     /* a bit for each table that the file has */
 	unsigned string, guid, blob; /* bytes of an index into a heap */
-	uint64_t documents, custom; /* offsets of TABLE_DOCUMENT and TABLE_CUSTOM */
+	uint64_t documents, methods, custom; /* offsets of TABLE_DOCUMENT, TABLE_METHOD_DEBUG and TABLE_CUSTOM */
 	struct worth worth;
 };
 
@@ -246,6 +246,8 @@ static int read_tables(struct ppdb *ppdb)
 	for (unsigned i = TABLE_DOCUMENT; r == 0 && i <= TABLE_CUSTOM; i++) {
 		if (i == TABLE_DOCUMENT)
 			ppdb->documents = at;
+		if (i == TABLE_METHOD_DEBUG)
+			ppdb->methods = at;
 		ppdb->custom = at;
 		at += (uint64_t)ppdb->rows[i] * row_size(ppdb, i);
 	}
@@ -283,7 +285,7 @@ static int find_sources(struct ppdb *ppdb)
 		r = ppdb_read(ppdb, "a table", ppdb->custom + (uint64_t)i * size, row, size);
 		if (r < 0)
 			return r;
-		guid = ppdb->guid == 4 ? le32(row + at) : le16(row + at);
+		guid = ppdb_index(row + at, ppdb->guid);
 		if (guid != last)
 			r = is_sources(ppdb, guid, &yes);
 		last = guid;
@@ -318,11 +320,12 @@ int ppdb_find_places(struct view *v, struct ppdb_places *out, struct err *e)
 	if (r == 0)
 		r = read_tables(&p);
 	if (r == 0)
-		*out = (struct ppdb_places){.documents = p.documents, .custom = p.custom, .guids = p.guids.off,
-			.blobs = p.blobs.off, .n_documents = p.rows[TABLE_DOCUMENT],
-			.n_custom = p.rows[TABLE_CUSTOM], .guids_size = p.guids.size, .blobs_size = p.blobs.size,
-			.document_row = row_size(&p, TABLE_DOCUMENT), .custom_row = row_size(&p, TABLE_CUSTOM),
-			.guid = p.guid, .blob = p.blob, .parent = parent_size(&p)};
+		*out = (struct ppdb_places){.documents = p.documents, .methods = p.methods, .custom = p.custom,
+			.guids = p.guids.off, .blobs = p.blobs.off, .n_documents = p.rows[TABLE_DOCUMENT],
+			.n_methods = p.rows[TABLE_METHOD_DEBUG], .n_custom = p.rows[TABLE_CUSTOM],
+			.guids_size = p.guids.size, .blobs_size = p.blobs.size,
+			.document_row = row_size(&p, TABLE_DOCUMENT), .method_row = row_size(&p, TABLE_METHOD_DEBUG),
+			.custom_row = row_size(&p, TABLE_CUSTOM), .guid = p.guid, .blob = p.blob, .parent = parent_size(&p)};
 	return r;
 }
 

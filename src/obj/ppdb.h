@@ -4,6 +4,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/little.h"
 #include "base/span.h"
 #include "base/view.h"
 #include "id/module.h"
@@ -22,17 +23,23 @@ int ppdb_checksum(struct view *v, const char *checksum, struct err *e);
  * whole file. 0; -EBADMSG: not a Portable PDB; errors of the disk or memory. */
 int ppdb_make_checksum(struct view *v, char out[static MODULE_CHECKSUM_MAX], struct err *e);
 
-/* Where a Portable PDB has its documents, its custom debug information, and the heaps that they refer to: offsets in
+/* Where a Portable PDB has its documents, the lines of its methods, its custom debug information, and the heaps that they refer to: offsets in
  * the file, numbers of rows, and bytes of rows and of indexes. The places lie inside the file. */
 struct ppdb_places {
-	uint64_t documents, custom, guids, blobs;
-	uint32_t n_documents, n_custom;
+	uint64_t documents, methods, custom, guids, blobs;
+	uint32_t n_documents, n_methods, n_custom;
 	uint32_t guids_size, blobs_size;
-	unsigned document_row, custom_row;
+	unsigned document_row, method_row, custom_row;
 	unsigned guid, blob, parent; /* bytes of an index into a heap, and of the parent of custom debug
 					information */
 };
 int ppdb_find_places(struct view *v, struct ppdb_places *out, struct err *e); /* as ppdb_worth() */
+
+/* An index of 2 or 4 bytes. */
+static inline uint32_t ppdb_index(const uint8_t *p, unsigned bytes)
+{
+	return bytes == 4 ? le32(p) : le16(p);
+}
 
 /* The blob at an offset of the blob heap; the blob at 0 is empty. False: it lies outside of the heap. */
 bool ppdb_blob(struct span heap, uint32_t at, struct span *out);

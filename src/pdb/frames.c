@@ -220,19 +220,12 @@ static void pdb_sites_release(struct pdb_sites *s)
 /* Offsets are sorted by bits if the function has at most this many 64-byte units of code more than offsets. */
 #define DENSE 16
 
-static int compare_offsets(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return COMPARE(x, y);
-}
-
 /* Sorts offsets, and keeps one of each. Returns their number. */
 static size_t sort_offsets(uint32_t *at, size_t n)
 {
 	size_t kept = 1;
 
-	qsort(at, n, sizeof(*at), compare_offsets);
+	qsort(at, n, sizeof(*at), compare_u32);
 	for (size_t i = 1; i < n; i++)
 		if (at[i] != at[kept - 1])
 			at[kept++] = at[i];

@@ -261,13 +261,6 @@ static int add_uncovered(struct covered *c, struct pdb_fragment *f, uint32_t fro
 
 #define FRAGMENTS_MOST 64 /* the most fragments of one function */
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return COMPARE(x, y);
-}
-
 /* Lists the fragments that overlap [from, to), in the order of the stream. */
 static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_t from, uint64_t to, uint32_t *out)
 {
@@ -276,7 +269,7 @@ static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_
 
 	while (n < FRAGMENTS_MOST && pdb_ranges_back(c->by_fragment, c->n_fragments, &i, section, from))
 		out[n++] = c->by_fragment[i].which;
-	sort_array(out, n, sizeof(*out), compare_numbers);
+	sort_array(out, n, sizeof(*out), compare_u32);
 	return n;
 }
 

@@ -92,11 +92,18 @@ static int amd64_step(struct walker *t, struct walk_frame *out)
 
 /* ---- arm64 ------------------------------------------------------------------------------- */
 
-/* The link register of a frame that rules found is unknown: then its value is beside the saved frame pointer. */
+/* The link register of a frame that rules found is unknown: then its value is beside the saved frame pointer.
+ *
+ * A thread's first record is two zeros. If the frame pointer of the thread's registers leads there, the functions since
+ * then have no frame pointers: their frames begin at the stack pointer, which the caller keeps, as if the function were
+ * a leaf. The stack is searched where nothing else leads on. */
 static int arm64_by_pointer(struct walker *t, struct walk_frame *out)
 {
 	uint64_t fp = t->now.reg[REG_ARM64_FP], lr = t->now.reg[REG_ARM64_LR], caller_fp = 0, caller_lr = 0;
+	bool first = t->now.found == STACK_CONTEXT, bare;
 
+	if (first && !lr)
+		return 0;
 	if (fp && (fp < t->now.reg[REG_ARM64_SP] || fp > UINT64_MAX - 16))
 		return 0;
 	if (fp && (!walker_read(t, fp, &caller_fp) || !walker_read(t, fp + 8, &caller_lr)))
@@ -105,7 +112,7 @@ static int arm64_by_pointer(struct walker *t, struct walk_frame *out)
 	out->found = STACK_POINTER;
 	out->known = KNOWN(REG_ARM64_PC) | KNOWN(REG_ARM64_SP) | KNOWN(REG_ARM64_FP) | KNOWN(REG_ARM64_LR);
 	if (!(t->now.known & KNOWN(REG_ARM64_LR))) {
-		if (!fp)
+		if (!fp || !(caller_fp | caller_lr))
 			return 0;
 		/* The record at the frame pointer is that of this frame: it has the return address. */
 		out->reg[REG_ARM64_PC] = walk_strip(t->w, caller_lr);
@@ -117,7 +124,10 @@ static int arm64_by_pointer(struct walker *t, struct walk_frame *out)
 	out->reg[REG_ARM64_PC] = walk_strip(t->w, lr);
 	out->reg[REG_ARM64_LR] = walk_strip(t->w, caller_lr);
 	out->reg[REG_ARM64_FP] = caller_fp;
-	out->reg[REG_ARM64_SP] = fp ? fp + 16 : t->now.reg[REG_ARM64_SP];
+	bare = !fp || (first && !(caller_fp | caller_lr));
+	out->reg[REG_ARM64_SP] = bare ? t->now.reg[REG_ARM64_SP] : fp + 16;
+	if (bare && first)
+		out->known &= ~KNOWN(REG_ARM64_LR);
 	return 1;
 }
 

@@ -276,6 +276,36 @@ START_TEST(arm64)
 }
 END_TEST
 
+/* A crash in a leaf of b, in a program without frame pointers: x29 leads to the thread's first record. */
+START_TEST(arm64_leaf)
+{
+	static const char rules[] = "MODULE Linux arm64 0 a\nFUNC 100 100 0 work\nFUNC 300 100 0 main\n"
+				    "STACK CFI INIT 100 100 .cfa: sp 16 + .ra: .cfa -8 + ^\n",
+			  functions[] = "MODULE Linux arm64 0 a\nFUNC 100 100 0 work\nFUNC 300 100 0 main\n";
+	const uint64_t S = DUMP_STACK;
+
+	dump_begin(&D, CPU_ARM64, 0x8201);
+	dump_module(&D, 'a', 0x400000, 0x10000);
+	dump_module(&D, 'b', 0x800000, 0x10000);
+	put(&D, 0x1008 + 8 * 32, 0x800040, 8);
+	put(&D, 0x1008 + 8 * 31, S + 0x10, 8);
+	put(&D, 0x1008 + 8 * 29, S + 0x80, 8); /* {0, 0} */
+	put(&D, 0x1008 + 8 * 30, 0x400114, 8);
+	put_stack(&D, S + 0x10, 0x400700, 8); /* in no function */
+	put_stack(&D, S + 0x18, 0x400320, 8);
+	texts[1] = NULL;
+	texts[0] = rules;
+	ck_assert_str_eq(walked(&D), "b+40 context, a+114 fp, a+320 cfi");
+	texts[0] = functions;
+	ck_assert_str_eq(walked(&D), "b+40 context, a+114 fp, a+320 scan");
+	put(&D, 0x1008 + 8 * 29, 0, 8);
+	ck_assert_str_eq(walked(&D), "b+40 context, a+114 fp, a+320 scan");
+	/* Without a link register the stack is searched at once. */
+	put(&D, 0x1008 + 8 * 30, 0, 8);
+	ck_assert_str_eq(walked(&D), "b+40 context, a+320 scan");
+}
+END_TEST
+
 START_TEST(x86)
 {
 	static const char rules[] = "MODULE windows x86 0 a.pdb\nFUNC 0 1000 0 f\n"
@@ -410,4 +440,4 @@ START_TEST(damaged)
 }
 END_TEST
 
-UNIT_MAIN("walk", expressions, records, bounds, amd64, arm64, x86, asked_for, damaged)
+UNIT_MAIN("walk", expressions, records, bounds, amd64, arm64, arm64_leaf, x86, asked_for, damaged)

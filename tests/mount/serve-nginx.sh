@@ -1,5 +1,5 @@
 #!/bin/sh
-# The nginx samples, as installed except for their paths and ports: client certificates, tokens, and
+# The nginx samples, as installed except for their paths and ports: the tokens of symfs, client certificates, and
 # the cache; with curl, and with another symfs that mounts through them.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -30,12 +30,17 @@ mkdir -p "$TMP/up/$SYM"
 seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/up/$SYM/a.so.sym"
 FILE=$TMP/up/$SYM/a.so.sym SYM=$SYM/a.so.sym
 symfs_serve one --listen "unix:$TMP/socket" --source "breakpad@$TMP/up"
+token() { "$SYMFS" token --file "$TMP/tokens" "$@"; }
+UPLOADER=$(token add uploader --rights upload) && READER=$(token add reader) &&
+  PURGER=$(token add purger --rights purge) &&
+  RED=$(token add red --namespace red) || fail "token add"
+symfs_serve own --upload --token-file "$TMP/tokens" --source "breakpad@$TMP/up"
 # nginx as root has workers that are not.
 chmod 666 "$TMP/socket"
 
 as_here() { # SAMPLE PORT-THERE PORT-HERE
   sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|/var/cache/nginx/symfs|$TMP/cache|; s|unix:/run/symfs-serve/http.socket|unix:$TMP/socket|" \
-    -e "s|listen $2 ssl|listen 127.0.0.1:$3 ssl|" "$top_srcdir/etc/nginx/$1"
+    -e "s|127.0.0.1:8737|${URL_own#http://}|; s|upstream symfs |upstream ${1%.conf} |; s|http://symfs;|http://${1%.conf};|" -e "s|listen $2 ssl|listen 127.0.0.1:$3 ssl|" "$top_srcdir/etc/nginx/$1"
 }
 for _ in 1 2 3 4 5; do
   mtls=$(free_port) token=$(free_port)
@@ -44,8 +49,8 @@ for _ in 1 2 3 4 5; do
     echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events { worker_connections 256; }"
     echo "http { access_log $TMP/nginx-ng/access; default_type application/octet-stream; client_body_temp_path $TMP/nginx-ng/t1;"
     echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
-    as_here symfs.conf 443 "$mtls"
-    as_here symfs-token.conf 8443 "$token"
+    as_here symfs-clients.conf 443 "$mtls"
+    as_here symfs.conf 443 "$token"
     echo "}"
   } >"$TMP/nginx-ng/conf"
   nginx_run ng "$mtls" "$token" && break
@@ -56,7 +61,7 @@ grep "127.0.0.1:$mtls ssl" "$TMP/nginx-ng/conf" >/dev/null &&
   grep "127.0.0.1:$token ssl" "$TMP/nginx-ng/conf" >/dev/null || fail "the samples listen elsewhere"
 
 MTLS=https://127.0.0.1:$mtls TOKEN=https://127.0.0.1:$token
-BEARER='Authorization: Bearer 0123456789abcdef0123456789abcdef'
+BEARER="Authorization: Bearer $READER"
 get() { # WANTED-STATUS URL [CURL-ARGS...]
   get_want=$1 get_url=$2
   shift 2
@@ -104,13 +109,16 @@ done
 for header in 'X: y' 'Authorization: Bearer 0' 'Authorization: Bearer ' "$BEARER"0 \
   'Authorization: Basic MDEyMzQ1Njc4OWFiY2RlZg=='; do
   get 401 "$TOKEN/$SYM" -H "$header"
-  has 'www-authenticate: Bearer realm="symfs"'
+  has 'www-authenticate: Bearer realm="symfs".*'
   get 401 "$TOKEN/symbolicate/v5" -H "$header" -d "$body"
 done
 get 200 "$TOKEN/$SYM" -H "$BEARER"
 same_file "$TMP/body" "$FILE"
 get 200 "$TOKEN/symbolicate/v5" -H "$BEARER" -d "$body"
 grep -q '"function": "f"' "$TMP/body" || fail "symbolicate: $(cat "$TMP/body")"
+get 206 "$TOKEN/$SYM" -H "$BEARER" -r 100-199
+get 403 "$TOKEN/$SYM" -H "$BEARER" -T "$FILE"
+get 201 "$TOKEN/$SYM" -H "Auth-Token: $UPLOADER" -T "$FILE"
 
 # ---- another symfs behind both -----------------------------------------------------------------
 for how in mtls token; do
@@ -130,12 +138,9 @@ done
 kill "$nginx"
 wait_gone "$nginx" || fail "nginx does not end"
 symfs_unserve one
+symfs_unserve own
 
 # ---- tokens of symfs behind nginx's cache: the bytes for one token go to no other client ---------------------------
-token() { "$SYMFS" token --file "$TMP/tokens" "$@"; }
-UPLOADER=$(token add uploader --rights upload) && READER=$(token add reader) &&
-  PURGER=$(token add purger --rights purge) &&
-  RED=$(token add red --namespace red) || fail "token add"
 symfs_serve two --upload --listen "unix:$TMP/socket2" --token-file "$TMP/tokens"
 chmod 666 "$TMP/socket2"
 fetch_url -f -o "$TMP/body" --unix-socket "$TMP/socket2" -H "Authorization: Bearer $UPLOADER" -T "$FILE" \
@@ -147,7 +152,7 @@ for _ in 1 2 3 4 5; do
     echo "daemon off; master_process off; pid $TMP/nginx-two/pid; error_log stderr notice; events { worker_connections 256; }"
     echo "http { access_log $TMP/nginx-two/access; default_type application/octet-stream; client_body_temp_path $TMP/nginx-two/t1;"
     echo "proxy_temp_path $TMP/nginx-two/t2; fastcgi_temp_path $TMP/nginx-two/t3; uwsgi_temp_path $TMP/nginx-two/t4; scgi_temp_path $TMP/nginx-two/t5;"
-    as_here symfs.conf 443 "$mtls" | sed "s|$TMP/socket|$TMP/socket2|; s|$TMP/cache|$TMP/cache-two|"
+    as_here symfs-clients.conf 443 "$mtls" | sed "s|$TMP/socket|$TMP/socket2|; s|$TMP/cache|$TMP/cache-two|"
     echo "}"
   } >"$TMP/nginx-two/conf"
   nginx_run two "$mtls" "$mtls" && break

@@ -94,9 +94,9 @@ static int amd64_step(struct walker *t, struct walk_frame *out)
 
 /* The link register of a frame that rules found is unknown: then its value is beside the saved frame pointer.
  *
- * A thread's first record is two zeros. If the frame pointer of the thread's registers leads there, the functions since
- * then have no frame pointers: their frames begin at the stack pointer, which the caller keeps, as if the function were
- * a leaf. The stack is searched where nothing else leads on. */
+ * A thread's first record is two zeros. If the frame pointer of the thread's registers leads there, the functions
+ * since then have no frame pointers: their frames begin at the stack pointer, which the caller keeps, as if the
+ * function were a leaf. The stack is searched where nothing else leads on. */
 static int arm64_by_pointer(struct walker *t, struct walk_frame *out)
 {
 	uint64_t fp = t->now.reg[REG_ARM64_FP], lr = t->now.reg[REG_ARM64_LR], caller_fp = 0, caller_lr = 0;

@@ -8,7 +8,7 @@
 #include "base/util.h"
 #include "bucket/private.h"
 #include "source/bucket-key.h"
-#include "store/files/maker.h"
+#include "store/files/blob.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/util.h"
 #include "derive/private.h"
 #include "obj/obj.h"
-#include "store/files/maker.h"
+#include "store/files/blob.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "fetch/ahead.h"
 #include "fetch/fetch-private.h"
 #include "fetch/follow.h"
-#include "store/files/maker.h"
+#include "store/files/blob.h"
 
 #include <errno.h>
 

@@ -96,7 +96,7 @@ static int listing_parse(const char *p, size_t n, struct symstore_listing *out)
 
 int symstore_load_listing(struct fetch *f, const char *memory, struct symstore_listing *out)
 {
-	_cleanup_free_ void *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	char name[40];
 	size_t n;
 	int r;

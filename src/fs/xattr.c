@@ -4,7 +4,7 @@
 #include "base/view.h"
 #include "fs/private.h"
 #include "obj/obj.h"
-#include "store/files/maker.h"
+#include "store/files/blob.h"
 
 #include <stdio.h>
 #include <string.h>

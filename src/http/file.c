@@ -6,7 +6,6 @@
 #include "config.h"
 #include "fetch/maker.h"
 #include "http/private.h"
-#include "store/files/maker.h"
 
 #include <inttypes.h>
 #include <stdio.h>

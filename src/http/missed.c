@@ -123,12 +123,10 @@ static void load_line(struct missed *m, char *line, int64_t today)
 
 static void load(struct missed *m)
 {
-	_cleanup_free_ void *bytes = NULL;
 	_cleanup_free_ char *text = NULL;
 	char *line, *rest;
-	size_t n;
 
-	if (store_side_file_read(m->store, SIDE_FILE, SIDE_FILE_MOST, &bytes, &n) < 0 || !(text = strndup(bytes, n)))
+	if (store_side_file_read(m->store, SIDE_FILE, SIDE_FILE_MOST, &text, NULL) < 0)
 		return;
 	rest = text;
 	while ((line = strsep(&rest, "\n")))

@@ -1,7 +1,13 @@
-/* Eviction: the least recently used files go first, kept and pinned files stay. For src/store/ only. */
+/* Free space on the store's disk, of which min-free stays free, and eviction: the least recently used files go first,
+ * kept and pinned files stay. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/session.h"
+
+/* Whether `need` bytes can be written and min_free stays free. Any thread; asks the file system. */
+bool room_has(struct store *s, uint64_t need);
+/* -ENOSPC; the text says whether the disk is full or min_free is reached. */
+int room_refuse(struct store *s, struct err *e);
 
 /* Evicts down to the quota. The caller holds the write lock. `except` is the number of an object that stays;
  * 0: no such object. 0, -errno. */

@@ -4,7 +4,6 @@
 #pragma once
 #include "store/flights.h"
 #include "store/index/index.h"
-#include "store/pending.h"
 #include "store/store.h"
 #include "store/time.h"
 
@@ -21,6 +20,23 @@ struct flights {
 	int fd;
 	struct flight_want *wants; /* flights that this process waits for; one file lock each, for all threads */
 	unsigned n, room;
+};
+
+/* The pending list: uses of artifacts, and missing files, that readers noticed. The list is kept in memory until the
+ * next write session writes it to the index. */
+#define PENDING_MOST 128
+
+struct pending_item {
+	int64_t object; /* the number of the artifact's row */
+	char sha256[SHA256_TEXT];
+	bool broken; /* true: the file is gone or has another size; false: the file was used */
+};
+
+struct pending {
+	pthread_mutex_t lock;
+	struct pending_item list[PENDING_MOST]; /* under lock, as are the next fields */
+	unsigned n;
+	uint64_t oldest; /* clock_ms() when the first item was added */
 };
 
 /* The sparse files that this process fills. `opening` is taken before the write lock, `lock` after it. */
@@ -71,15 +87,14 @@ int flights_reopen(struct store *s, int dirfd, struct err *e); /* opens the file
 								  that replaced the old one */
 void flights_release(struct store *s);
 
-/* Reports a key that got a file to the watcher, if there is one. */
-void store_announce(struct store *s, const struct store_arrival *a);
-
 void store_canon(struct store *s, const struct key *k, char canon[static KEY_TEXT]); /* the text of store_key(k) */
 /* Finds the index row of store_key(k). 0, -ENOENT. */
 int store_hit(struct store *s, const struct key *k, struct index_hit *out);
 struct worth store_worth(struct store *s, const struct index_hit *h); /* the worth of the file; may read the
 									 file */
 
+void drafts_clean(int dirfd, const char *path); /* removes the drafts of dead processes; `path`: for the log */
+int drafts_count(int dirfd, uint64_t *out);	/* 0, -errno */
 /* Makes a draft of the full sparse file sparse/NAME. If the draft is discarded, the sparse file stays.
  * Duplicates the descriptor. 0, -errno. */
 int draft_of_sparse(struct draft **out, struct store *s, int fd, const char *name);

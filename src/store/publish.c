@@ -7,10 +7,8 @@
 #include "store/files/dir.h"
 #include "store/evict.h"
 #include "store/files/label.h"
-#include "store/files/maker.h"
 #include "store/settle.h"
 #include "store/sparse-file.h"
-#include "store/sparse-rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -359,6 +357,22 @@ static int publish_and_open(struct publishing *p, struct blob **out)
 	return blob_of_store(out, fd, path, p->sha256, &st, &p->stored);
 }
 
+void store_watch(struct store *s, store_arrived *arrived, void *ctx)
+{
+	LOCK_SCOPE(&s->watch.lock);
+
+	s->watch.arrived = arrived;
+	s->watch.ctx = ctx;
+}
+
+static void announce(struct store *s, const struct store_arrival *a)
+{
+	LOCK_SCOPE(&s->watch.lock);
+
+	if (s->watch.arrived)
+		s->watch.arrived(s->watch.ctx, a);
+}
+
 static int publish_locked(struct publishing *p, struct blob **out)
 {
 	struct store_arrival a = {.key = &p->k, .sha256 = p->sha256, .source = p->facts->source, .size = p->size};
@@ -366,11 +380,11 @@ static int publish_locked(struct publishing *p, struct blob **out)
 
 	if (r < 0)
 		return r;
-	store_announce(p->s, &a);
+	announce(p->s, &a);
 	for (unsigned i = 0; p->learned && i < p->learned->n; i++) {
 		a.key = &p->keys[i];
 		if (p->takes[i])
-			store_announce(p->s, &a);
+			announce(p->s, &a);
 	}
 	return 0;
 }

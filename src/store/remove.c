@@ -5,7 +5,6 @@
 #include "base/util.h"
 #include "store/evict.h"
 #include "store/sparse-file.h"
-#include "store/sparse-rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -141,8 +140,8 @@ static int bury_object(struct burial *b, const struct index_object *o)
 }
 
 /* Drops an object from the index, with a tombstone for each key if `why` is not NULL, and so the files that were made
- * of it: they have its names, lines or texts. The caller settles the intents. Returns the number of the made files, or
- * -errno. */
+ * of it: they have its names, lines or texts. The caller settles the intents. Returns the number of the made files,
+ * or -errno. */
 static int bury(struct index *ix, const struct index_object *o, const char *why, bool expired)
 {
 	struct burial b = {.ix = ix, .when = clock_wall(), .why = why, .expired = expired};

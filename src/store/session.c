@@ -6,9 +6,8 @@
 #include "base/util.h"
 #include "store/files/dir.h"
 #include "store/index/salvage.h"
-#include "store/room.h"
+#include "store/evict.h"
 #include "store/settle.h"
-#include "store/sweep.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -147,7 +146,7 @@ static void unlock_store(struct store *s)
 	pthread_mutex_unlock(&s->write_lock);
 }
 
-static struct index *current_index(struct store *s)
+struct index *session_index(struct store *s)
 {
 	LOCK_SCOPE(&s->index_lock);
 
@@ -210,7 +209,7 @@ static int renew_dir(struct store *s, struct err *e)
  * is rebuilt. */
 static int renew_index(struct store *s, struct index *bad, struct err *e)
 {
-	_cleanup_index_ struct index *now = current_index(s);
+	_cleanup_index_ struct index *now = session_index(s);
 	struct index *fresh = NULL;
 	bool moved;
 	int r;
@@ -226,26 +225,6 @@ static int renew_index(struct store *s, struct index *bad, struct err *e)
 	if (r == 0)
 		replace_index(s, fresh);
 	return r == -ENOENT ? -EIO : r; /* the directory was removed; -ENOENT would mean a missing key */
-}
-
-static void write_pending(struct session *ses)
-{
-	_cleanup_free_ struct pending_item *list = calloc(PENDING_MOST, sizeof(*list));
-	unsigned n = list ? pending_take(&ses->s->pending, list) : 0;
-	int64_t now = store_now(ses->s), past = store_past(ses->s);
-	int r = 0;
-
-	if (n == 0)
-		return;
-	r = index_begin(ses->ix);
-	for (unsigned i = 0; i < n && r == 0; i++)
-		r = list[i].broken ? index_intent_add(ses->ix, list[i].sha256, false)
-				   : index_object_used(ses->ix, list[i].object, now, past);
-	if (r == 0)
-		r = settle_all(ses->s, ses->ix);
-	r = index_end(ses->ix, r);
-	if (r < 0)
-		log_debug(LOG_STORE, "pending uses were lost: %s", err_text(r));
 }
 
 int session_settle(struct session *ses)
@@ -289,13 +268,13 @@ static int begin_write(struct session *ses)
 	r = renew_index(ses->s, NULL, NULL);
 	if (r < 0)
 		return r;
-	ses->ix = current_index(ses->s);
+	ses->ix = session_index(ses->s);
 	r = now_look(ses);
 	if (r < 0 && r != -ENOSPC)
 		return r;
 	r = session_settle(ses); /* finishes the work of a process that was killed while it held the lock */
 	if (r == 0)
-		write_pending(ses);
+		pending_write(ses);
 	if (r == 0)
 		sweep_lost(ses);
 	/* A full disk must not keep a process from making room. */
@@ -309,7 +288,7 @@ static int begin_read(struct session *ses)
 	struct store *s = ses->s;
 	uint64_t now = clock_ms();
 
-	ses->ix = current_index(s);
+	ses->ix = session_index(s);
 	if (!ses->ix || dir_is_removed(s->dirfd))
 		return -EUCLEAN;
 	if (now - atomic_load_explicit(&s->looked, memory_order_relaxed) < CHECK_EVERY_MS)
@@ -333,7 +312,7 @@ static int begin_again(struct session *ses)
 		unlock_store(ses->s);
 	index_unref(take(ses->ix));
 	if (r == 0)
-		ses->ix = current_index(ses->s);
+		ses->ix = session_index(ses->s);
 	return r == 0 && ses->whole ? index_begin(ses->ix) : r;
 }
 
@@ -393,27 +372,4 @@ int session_recover(struct store *s)
 	while (session_next(&ses)) /* a write session begins with the recovery */
 		ses.r = 0;
 	return ses.r;
-}
-
-void session_try_pending(struct store *s)
-{
-	_cleanup_index_ struct index *ix = NULL;
-	_cleanup_free_ struct pending_item *list = NULL;
-	int64_t used[PENDING_MOST];
-	unsigned n, n_used = 0;
-
-	if (!pending_is_due(&s->pending) || pthread_mutex_trylock(&s->write_lock) != 0)
-		return;
-	list = calloc(PENDING_MOST, sizeof(*list));
-	ix = current_index(s);
-	n = list && ix ? pending_take(&s->pending, list) : 0;
-	for (unsigned i = 0; i < n; i++)
-		if (!list[i].broken)
-			used[n_used++] = list[i].object;
-	if (n_used && index_try_used(ix, used, n_used, store_now(s), store_past(s)) < 0)
-		n_used = 0;
-	for (unsigned i = 0; i < n; i++)
-		if (list[i].broken || n_used == 0)
-			pending_add(&s->pending, list[i].object, list[i].sha256, list[i].broken);
-	pthread_mutex_unlock(&s->write_lock);
 }

@@ -43,7 +43,7 @@ static inline int session_counted(const struct session *ses)
 	return ses->r < 0 ? ses->r : ses->count;
 }
 
-/* now.c: looks at the clocks, and keeps what they say. The caller holds the write lock. 0, -errno. */
+/* time.c: looks at the clocks, and keeps what they say. The caller holds the write lock. 0, -errno. */
 int now_look(struct session *ses);
 
 /* Settles every intent. The caller holds the write lock, and has no transaction open. 0, -errno. */
@@ -55,6 +55,10 @@ int session_first(struct store *s, struct err *e);
 /* Opens or makes the store's directory again, if it was removed or replaced. (waits) */
 int session_recover(struct store *s);
 
-/* Writes the pending uses to the index if they are due, and no other thread or process is writing. Never
- * waits. */
-void session_try_pending(struct store *s);
+struct index *session_index(struct store *s); /* a reference to the index of this moment; NULL: none is open */
+
+/* pending.c: notes a use of an artifact, or, with `broken`, that its file is gone or has another size. */
+void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken);
+/* Writes the items if they are due, and no other thread or process is writing. Never waits. */
+void pending_try(struct store *s);
+void pending_write(struct session *ses); /* writes all items; the caller holds the write lock */

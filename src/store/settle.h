@@ -15,3 +15,7 @@ int settle_all(struct store *s, struct index *ix);
 
 /* Writes the label that an object should have to `out`; empty: no key has the object. 0, -errno. */
 int settle_label(struct index *ix, const struct index_object *o, struct buf *out);
+
+/* The sweep: compares every file of the store with the index. Unknown files are added to the index or removed;
+ * entries without a file are dropped. Reads no bytes of blobs. 0, -errno. */
+int sweep(struct store *s, struct index *ix);

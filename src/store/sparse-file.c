@@ -1,9 +1,12 @@
-/* Sparse files: names, opens, locks and removes the files in DIR/sparse/. */
+/* Sparse files: names, opens, locks and removes the files in DIR/sparse/, and makes the index agree with them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/sparse-file.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/session.h"
+#include "store/sparse.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +21,7 @@ const char *sparse_file_path(const char *name, char room[static SPARSE_REL])
 	return room;
 }
 
-bool sparse_file_is_name(const char *name)
+static bool sparse_file_is_name(const char *name)
 {
 	return strlen(name) == SPARSE_NAME - 1 && strspn(name, "0123456789abcdef") == SPARSE_NAME - 1;
 }
@@ -82,19 +85,26 @@ int sparse_file_new(struct store *s, uint64_t size, char name[static SPARSE_NAME
 	return r == -EAGAIN ? -EIO : r;
 }
 
+/* Opens a file, also one whose writer was killed while it published the file, and so had made it read-only. -1: errno
+ * is set. */
+static int open_mended(struct store *s, const char *rel, int flags)
+{
+	int fd = openat(s->dirfd, rel, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 && errno == EACCES && fchmodat(s->dirfd, rel, 0600, 0) == 0)
+		fd = openat(s->dirfd, rel, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd;
+}
+
 int sparse_file_open(struct store *s, const char *name, bool fill, int *out, struct stat *st)
 {
-	const int flags = (fill ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 	_cleanup_close_ int fd = -1;
 	char rel[SPARSE_REL];
 	int r;
 
 	if (!sparse_file_is_name(name))
 		return -ENOENT;
-	fd = openat(s->dirfd, sparse_file_path(name, rel), flags);
-	/* The writer of the file was killed while it published the file. */
-	if (fd < 0 && errno == EACCES && fchmodat(s->dirfd, rel, 0600, 0) == 0)
-		fd = openat(s->dirfd, rel, flags);
+	fd = open_mended(s, sparse_file_path(name, rel), fill ? O_RDWR : O_RDONLY);
 	if (fd < 0)
 		return errno == ELOOP || errno == ENOTDIR || errno == EISDIR ? -ENOENT : -errno;
 	r = lock_for(fd, fill);
@@ -117,17 +127,6 @@ void sparse_file_unlink(struct store *s, const char *name)
 		log_warn("%s/%s: cannot be removed: %s", s->dir, rel, err_text(errno));
 }
 
-/* Opens a file to lock it, also one whose writer was killed while it published the file. -1: errno is set. */
-static int open_to_lock(struct store *s, const char *rel)
-{
-	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-	int fd = openat(s->dirfd, rel, flags);
-
-	if (fd < 0 && errno == EACCES && fchmodat(s->dirfd, rel, 0600, 0) == 0)
-		fd = openat(s->dirfd, rel, flags);
-	return fd;
-}
-
 int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held)
 {
 	_cleanup_close_ int fd = -1;
@@ -139,7 +138,7 @@ int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, 
 	if (!sparse_file_is_name(name))
 		return 0;
 	sparse_file_path(name, rel);
-	fd = open_to_lock(s, rel);
+	fd = open_mended(s, rel, O_RDWR);
 	if (fd < 0)
 		return errno == ENOENT || errno == ELOOP ? 0 : -EBUSY;
 	if (lock(fd, F_WRLCK, LOCK_OPEN, 1) < 0)
@@ -151,16 +150,8 @@ int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, 
 	return 0;
 }
 
-int sparse_file_open_unused(struct store *s, const char *name)
-{
-	_cleanup_close_ int fd = -1;
-	char rel[SPARSE_REL];
-
-	fd = open_to_lock(s, sparse_file_path(name, rel));
-	return fd < 0 || lock(fd, F_WRLCK, LOCK_OPEN, 2) < 0 ? -EBUSY : take_fd(&fd);
-}
-
-bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint64_t *bytes)
+/* Whether the file is there and has this size; then *bytes is its size on disk. */
+static bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint64_t *bytes)
 {
 	char rel[SPARSE_REL];
 	struct stat st;
@@ -170,4 +161,120 @@ bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint
 		return false;
 	*bytes = (uint64_t)st.st_blocks * 512;
 	return S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+}
+
+/* ---- their rows ------------------------------------------------------------------------ */
+
+int sparses_sweep(struct store *s, struct index *ix)
+{
+	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes;
+	int r;
+
+	while ((r = index_sparse_next(ix, row.id, &row)) == 0) {
+		if (!sparse_file_is_sound(s, row.name, row.validator.size, &bytes))
+			r = index_sparse_drop(ix, row.name);
+		else if (bytes > row.allocated)
+			r = index_sparse_grew(ix, row.name, row.present, bytes, row.used);
+		if (r < 0)
+			return r;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+uint64_t sparses_uncommitted(struct store *s, struct index *ix)
+{
+	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes, n = 0;
+
+	while (index_sparse_next(ix, row.id, &row) == 0)
+		if (sparse_file_is_sound(s, row.name, row.validator.size, &bytes) && bytes > row.allocated)
+			n += bytes - row.allocated;
+	return n;
+}
+
+int sparse_forget(struct index *ix, const char *canon, char name[static 17])
+{
+	struct store_sparse_row row;
+	int r = index_sparse_get(ix, canon, &row);
+
+	name[0] = '\0';
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	memcpy(name, row.name, sizeof(row.name));
+	return index_sparse_drop(ix, row.name);
+}
+
+static bool has_row(struct store *s, const char *name)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+	struct store_sparse_row row;
+
+	while (session_next(&ses))
+		ses.r = index_sparse_find_name(ses.ix, name, &row);
+	return ses.r != -ENOENT; /* on any other error the file stays */
+}
+
+/* A process locks a new file before it writes the row. So if a file has no row and can be locked, and still
+ * has no row after that, it belongs to no process. */
+static bool remove_orphan(struct store *s, const char *name)
+{
+	_cleanup_close_ int fd = -1;
+	char rel[SPARSE_REL];
+
+	if (has_row(s, name))
+		return false;
+	fd = open_mended(s, sparse_file_path(name, rel), O_RDWR);
+	if (fd < 0 || lock(fd, F_WRLCK, LOCK_OPEN, 2) < 0 || has_row(s, name))
+		return false;
+	return unlinkat(s->dirfd, rel, 0) == 0;
+}
+
+int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+
+	while (session_next(&ses))
+		session_count(&ses, index_sparse_list(ses.ix, after, rows, n));
+	return session_counted(&ses);
+}
+
+/* Whether a row has no file, or a file of another size. A process leaves such a row when it is killed after
+ * it removed or published the file, and before it dropped the row. */
+static bool has_unsound_row(struct store *s)
+{
+	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes;
+
+	while (store_list_sparse(s, row.id, &row, 1) > 0)
+		if (!sparse_file_is_sound(s, row.name, row.validator.size, &bytes))
+			return true;
+	return false;
+}
+
+static void sweep_rows(struct store *s)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
+
+	while (session_next(&ses))
+		ses.r = sparses_sweep(s, ses.ix);
+}
+
+void sparses_clean(struct store *s)
+{
+	int fd = openat(s->dirfd, "sparse", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	if (has_unsound_row(s))
+		sweep_rows(s);
+	while (d && (entry = readdir(d)))
+		n += sparse_file_is_name(entry->d_name) && remove_orphan(s, entry->d_name);
+	if (n)
+		log_debug(LOG_STORE, "%s: removed %u sparse files that no row names", s->dir, n);
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
 }

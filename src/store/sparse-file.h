@@ -1,6 +1,6 @@
-/* The files in DIR/sparse/: how they are named, opened, locked and removed. The OFD locks are on two bytes
- * at an offset that no file reaches. All processes that use the file hold a shared lock on the first byte;
- * the process that fills it also locks the second byte. For src/store/ only. */
+/* The files in DIR/sparse/: how they are named, opened, locked and removed, and their rows in the index. The OFD
+ * locks are on two bytes at an offset that no file reaches. All processes that use the file hold a shared lock on the
+ * first byte; the process that fills it also locks the second byte. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"
@@ -27,9 +27,13 @@ int sparse_file_lock_open(int fd, bool open);
  * back when that process closes the file. */
 int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held);
 
-bool sparse_file_is_name(const char *name); /* whether the name is 16 hex digits */
-/* Opens a file so that no other process can open it. Returns the descriptor; -EBUSY: a process fills or reads
- * the file, or the file is gone. */
-int sparse_file_open_unused(struct store *s, const char *name);
-/* Whether the file is there and has this size; then *bytes is its size on disk. */
-bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint64_t *bytes);
+/* ---- their index rows; the caller holds the write lock ---------------------------------- */
+
+/* Bytes of sparse files on disk that the index does not count yet. */
+uint64_t sparses_uncommitted(struct store *s, struct index *ix);
+/* Drops rows whose file is gone or was replaced, and updates the other rows with the file's size on disk.
+ * The caller has begun a transaction. */
+int sparses_sweep(struct store *s, struct index *ix);
+/* Drops the row of a key. The caller has begun a transaction. `name` is the file to remove after the
+ * commit; "": the key has no file. */
+int sparse_forget(struct index *ix, const char *canon, char name[static 17]);

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "store/evict.h"
-#include "store/room.h"
 #include "store/sparse-private.h"
 #include "store/session.h"
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "store/room.h"
+#include "store/evict.h"
 #include "store/sparse-private.h"
 
 #include <stdio.h>

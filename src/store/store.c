@@ -1,4 +1,4 @@
-/* The store: opens and closes it, and lists and counts what its index has. */
+/* The store: opens and closes it, keeps notes and side files, and lists and counts what its index has. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/store.h"
 #include "base/clock.h"
@@ -6,13 +6,13 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "store/files/dir.h"
-#include "store/files/partial.h"
-#include "store/sweep.h"
+#include "store/settle.h"
 #include "store/session.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #define HURRY_MS 2000
@@ -83,7 +83,7 @@ static int open_parts(struct store *s, struct err *e)
 		r = session_first(s, e);
 	if (r < 0)
 		return r;
-	partial_clean(s->dirfd, s->dir);
+	drafts_clean(s->dirfd, s->dir);
 	r = read_meta(s);
 	if (r == 0)
 		r = sweep_after_boot(s);
@@ -105,7 +105,7 @@ int store_open(struct store **out, const struct store_opts *o, struct err *e)
 	pthread_mutex_init(&s->write_lock, NULL);
 	pthread_mutex_init(&s->index_lock, NULL);
 	pthread_mutex_init(&s->watch.lock, NULL);
-	pending_init(&s->pending);
+	pthread_mutex_init(&s->pending.lock, NULL);
 	sparses_init(s);
 	s->dir = path_absolute(o->dir);
 	r = s->dir ? open_parts(s, e) : err_set(e, -ENOMEM, "out of memory");
@@ -148,7 +148,7 @@ void store_close(struct store *s)
 	flights_release(s);
 	if (s->dirfd >= 0)
 		close(s->dirfd);
-	pending_release(&s->pending);
+	pthread_mutex_destroy(&s->pending.lock);
 	sparses_release(s);
 	pthread_mutex_destroy(&s->time_lock);
 	pthread_mutex_destroy(&s->index_lock);
@@ -171,6 +171,67 @@ int store_statvfs(const struct store *s, struct statvfs *out)
 const char *store_id(const struct store *s)
 {
 	return s->id;
+}
+
+int store_ready(struct store *s, struct err *e)
+{
+	struct draft *d = NULL;
+	char text[201];
+	int r = draft_new(&d, s, e);
+
+	draft_discard(d);
+	if (r < 0)
+		return r;
+	r = store_note(s, "ready", text);
+	return r == 0 || r == -ENOENT ? 0 : err_set(e, r, "%s: the index cannot be read: %s", s->dir, err_text(r));
+}
+
+/* ---- facts that processes found out about sources ------------------------------------- */
+
+int store_note_set(struct store *s, const char *name, const char *text)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	char full[256];
+
+	snprintf(full, sizeof(full), "note:%.240s", name);
+	while (session_next(&ses))
+		ses.r = index_meta_set(ses.ix, full, text);
+	return ses.r;
+}
+
+int store_note(struct store *s, const char *name, char text[static 201])
+{
+	_cleanup_session_ struct session ses = {.s = s};
+	char full[256];
+
+	snprintf(full, sizeof(full), "note:%.240s", name);
+	while (session_next(&ses))
+		ses.r = index_meta(ses.ix, full, text, 201);
+	return ses.r;
+}
+
+static int open_aside(struct store *s, bool make)
+{
+	int fd;
+
+	if (make && mkdirat(s->dirfd, "aside", 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(s->dirfd, "aside", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int store_side_file_write(struct store *s, const char *name, const void *p, size_t n)
+{
+	_cleanup_close_ int dir = open_aside(s, true);
+
+	return dir < 0 ? dir : path_write_synced(dir, name, p, n, 0600);
+}
+
+int store_side_file_read(struct store *s, const char *name, size_t most, char **out, size_t *n)
+{
+	_cleanup_close_ int dir = open_aside(s, false);
+
+	return dir < 0 ? dir : path_read(dir, name, most, out, n);
 }
 
 /* ---- lists and sums ------------------------------------------------------------------ */
@@ -210,7 +271,7 @@ int store_count(struct store *s, struct store_totals *out)
 	while (session_next(&ses))
 		ses.r = index_count(ses.ix, clock_wall(), &totals);
 	if (ses.r == 0)
-		ses.r = partial_count(s->dirfd, &totals.drafts);
+		ses.r = drafts_count(s->dirfd, &totals.drafts);
 	if (ses.r == 0)
 		*out = totals;
 	return ses.r;

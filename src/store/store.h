@@ -188,10 +188,11 @@ int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned 
 int store_note_set(struct store *s, const char *name, const char *text); /* (waits) */
 int store_note(struct store *s, const char *name, char text[static 201]);
 
-/* A side file, DIR/aside/NAME, is a note that is longer than a line. A write replaces it at once or not at
- * all. `name` has no slash. -EFBIG: the file is longer than `most` bytes. The caller frees *out. (waits) */
+/* A side file, DIR/aside/NAME, is a note that is longer than a line. A write replaces it at once or not at all.
+ * `name` has no slash. -EFBIG: the file is longer than `most` bytes. The caller frees *out, which ends with a NUL;
+ * `n` may be NULL. (waits) */
 int store_side_file_write(struct store *s, const char *name, const void *p, size_t n);
-int store_side_file_read(struct store *s, const char *name, size_t most, void **out, size_t *n);
+int store_side_file_read(struct store *s, const char *name, size_t most, char **out, size_t *n);
 
 /* Lists the misses that still hold, at most n. `after` is a cursor that begins with 0; each call advances
  * it. Returns their number, or -errno. */

@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "layout/name.h"
 #include "obj/obj.h"
-#include "store/files/maker.h"
+#include "store/files/blob.h"
 #include "symb/wait.h"
 
 #include <stdio.h>

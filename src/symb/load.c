@@ -5,7 +5,7 @@
 #include "base/util.h"
 #include "obj/obj.h"
 #include "obj/ppdb.h"
-#include "store/files/maker.h"
+#include "store/files/blob.h"
 #include "symb/choose.h"
 #include "symb/private.h"
 #include "symb/wait.h"

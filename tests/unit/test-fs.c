@@ -293,6 +293,12 @@ uint64_t blob_number(const struct blob *b)
 	return b->number;
 }
 
+const char *blob_maker(const struct blob_facts *f, char out[static BLOB_MAKER])
+{
+	out[0] = '\0';
+	return out;
+}
+
 ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
 {
 	n = off < b->size ? MIN(n, b->size - off) : 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define MADE_BY "#synthesized="
 #define LOOK_EVERY_MS 1000 /* how often a file in place is checked for changes */
 
 struct blob {
@@ -211,4 +212,37 @@ ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
 		done += (size_t)got;
 	}
 	return (ssize_t)done;
+}
+
+/* ---- files that another symfs made ------------------------------------------------------ */
+
+void blob_set_maker(struct blob_facts *f, const char *maker)
+{
+	size_t at = strnlen(f->url, sizeof(f->url) - sizeof(MADE_BY) - BLOB_MAKER);
+
+	memcpy(f->url + at, MADE_BY, strlen(MADE_BY));
+	at += strlen(MADE_BY);
+	for (size_t i = 0; maker[i] && i + 1 < BLOB_MAKER; i++) {
+		bool word = (maker[i] >= 'a' && maker[i] <= 'z') || (maker[i] >= 'A' && maker[i] <= 'Z') ||
+			    (maker[i] >= '0' && maker[i] <= '9') || maker[i] == '.';
+
+		f->url[at++] = word ? maker[i] : '+';
+	}
+	f->url[at] = '\0';
+}
+
+/* The name of a file in a directory can have these words, too. */
+bool blob_is_made(const struct blob_facts *f)
+{
+	return f->url[0] != '/' && strstr(f->url, MADE_BY);
+}
+
+const char *blob_maker(const struct blob_facts *f, char out[static BLOB_MAKER])
+{
+	const char *at = blob_is_made(f) ? strstr(f->url, MADE_BY) + strlen(MADE_BY) : "";
+
+	snprintf(out, BLOB_MAKER, "%.*s", BLOB_MAKER - 1, at);
+	for (char *p = out; *p; p++)
+		*p = *p == '+' ? ' ' : *p;
+	return out;
 }

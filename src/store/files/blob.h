@@ -64,3 +64,13 @@ uint64_t blob_number(const struct blob *b);
 bool blob_has_changed(const struct blob *b);
 /* Reads bytes at `off`; fewer than `n` only at the end. -EIO; -ESTALE: a file in place changed. */
 ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n);
+
+/* ---- files that another symfs made, and not their publisher: their URL ends in the maker, "symfs sym 3" ---- */
+
+#define BLOB_MAKER 48
+
+/* Adds the maker to the URL, which is cut if it is long. */
+void blob_set_maker(struct blob_facts *f, const char *maker);
+/* Writes the maker; "": the file is as published. Returns `out`. */
+const char *blob_maker(const struct blob_facts *f, char out[static BLOB_MAKER]);
+bool blob_is_made(const struct blob_facts *f);

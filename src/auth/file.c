@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "base/write.h"
 
 #include <fcntl.h>
 #include <libgen.h>

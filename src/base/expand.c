@@ -1,29 +1,18 @@
 /* Decompresses data that is in memory as a whole: sections of object files (zlib, zstd), .gnu_debugdata (xz). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/expand.h"
-#include "base/inflate.h"
 #include "base/util.h"
 
 #include <lzma.h>
+#include <zlib.h>
 #include <zstd.h>
 
 int expand_zlib(struct span in, uint8_t *out, size_t n)
 {
-	_cleanup_inflater_ struct inflater *z = NULL;
-	size_t made = 0, left = in.n, room;
-	int r = inflater_new(&z, INFLATE_ZLIB);
+	uLongf made = n;
+	int r = uncompress(out, &made, in.p, in.n);
 
-	if (r < 0)
-		return r;
-	do {
-		left = in.n;
-		room = n - made;
-		r = inflater_step(z, &in, out + made, &room);
-		made += room;
-	} while (r == 0 && (room || in.n < left));
-	if (r == -ENOMEM)
-		return r;
-	return r == 1 && made == n ? 0 : -EBADMSG;
+	return r == Z_MEM_ERROR ? -ENOMEM : r == Z_OK && made == n ? 0 : -EBADMSG;
 }
 
 int expand_zstd(struct span in, uint8_t *out, size_t n)

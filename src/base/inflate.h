@@ -2,6 +2,8 @@
  * decompressed at once; a stream is decompressed as it arrives. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <sys/types.h>
+#include <stddef.h>
 #include "base/span.h"
 
 /* Inflates `n` bytes of a raw deflate stream to `out`; *made is the number of bytes there. 0; -EFBIG: they do
@@ -33,3 +35,20 @@ void inflater_again(struct inflater *z); /* begins another stream of the same fo
 
 /* Continues the CRC-32 of gzip and zip; the first `crc` is 0. */
 uint32_t inflate_crc(uint32_t crc, const void *p, size_t n);
+
+/* ---- gzip ---------------------------------------------------------------------------- */
+
+struct gzip;
+
+/* A function that writes the next bytes to compress to p, at most n. Returns their number; 0: the end;
+ * -errno. */
+typedef ssize_t gzip_source(void *ctx, void *p, size_t n);
+
+/* Compresses fast rather than small: faster than a network, slower than a disk. Takes about 300 KiB of
+ * memory. 0, -ENOMEM. */
+int gzip_new(struct gzip **out, gzip_source *source, void *ctx);
+void gzip_free(struct gzip *g); /* NULL is fine */
+
+/* Writes the next compressed bytes to p, at most n (not 0). Returns their number; 0: the end; -errno of the
+ * source. */
+ssize_t gzip_read(struct gzip *g, void *p, size_t n);

@@ -1,7 +1,6 @@
 /* The values of JSON tokens: members, strings, numbers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
-#include "base/jtext-private.h"
 #include "base/utf8.h"
 #include "base/util.h"
 

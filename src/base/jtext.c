@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/jtext-private.h"
 #include "base/utf8.h"
 #include "base/util.h"
 

@@ -124,16 +124,6 @@ void log_topics(const char *list)
 	}
 }
 
-/* "2026-11-22T11:25:17Z " */
-static size_t add_time(char *line, size_t room)
-{
-	time_t now = clock_wall();
-	struct tm tm = {0};
-
-	gmtime_r(&now, &tm);
-	return strftime(line, room, "%FT%TZ ", &tm);
-}
-
 /* Replaces control characters, which names from outside may contain, so that a message stays one line and a
  * terminal gets no commands. C2 80 to C2 9F are Unicode's control characters; C2 9B begins a command, as
  * ESC [ does. */
@@ -157,8 +147,11 @@ static void log_line(int priority, const char *topic, const char *fmt, va_list a
 
 	if (log_journal)
 		n += (size_t)snprintf(line, sizeof(line), "<%d>", priority);
-	if (log_timed)
-		n += add_time(line, sizeof(line));
+	if (log_timed) {
+		clock_print(clock_wall(), line);
+		n = strlen(line);
+		line[n++] = ' ';
+	}
 	n += (size_t)snprintf(line + n, sizeof(line) - n, "%s: ", log_prefix);
 	if (topic)
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "[%s] ", topic);

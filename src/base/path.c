@@ -82,17 +82,19 @@ char *path_absolute(const char *path)
 	return buf_take(&b, NULL);
 }
 
-static int write_all(int fd, const char *p, size_t n)
+int write_all(int fd, const void *bytes, size_t n)
 {
-	while (n) {
-		ssize_t w = write(fd, p, n);
+	const char *p = bytes;
 
-		if (w < 0 && errno == EINTR)
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
 			continue;
-		if (w < 0)
+		if (done < 0)
 			return -errno;
-		p += w;
-		n -= (size_t)w;
+		p += done;
+		n -= (size_t)done;
 	}
 	return 0;
 }

@@ -21,6 +21,10 @@ char *path_absolute(const char *path);		 /* relative to the working directory; f
  * wakes the writer of a pipe. 0; -EINVAL: not a regular file; -errno. The text in `e` has no path. */
 int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e);
 
+/* Repeats write() until all `n` bytes are written, also after a signal. 0, -errno. Any thread; blocks as write()
+ * does. */
+int write_all(int fd, const void *bytes, size_t n);
+
 /* Writes a temporary file, syncs it, renames it to `name` in `dirfd`, and syncs the directory.
  * 0, -errno. */
 int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode_t mode);

@@ -119,9 +119,5 @@ struct symbol {
 	struct type type; /* of a variable or a function */
 };
 
-struct symbol undname_declaration(struct undname *u); /* a name, and the type or class of what has it */
-void undname_function_symbol(struct undname *u, struct symbol *s); /* a function whose name has been read */
 text symbol_text(struct undname *u, const struct symbol *s, bool full);
-
-/* undname-special.c */
 struct symbol undname_symbol(struct undname *u); /* any whole name */

@@ -1,6 +1,8 @@
-/* Checks and writes the UTF-8 of one character. */
+/* Checks and writes the UTF-8 of one character, and makes text safe to show. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/utf8.h"
+
+#include <stddef.h>
 
 unsigned utf8_length(const unsigned char *p)
 {
@@ -40,4 +42,24 @@ unsigned utf8_put(uint32_t c, uint8_t out[static 4])
 	out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
 	out[3] = (uint8_t)(0x80 | (c & 0x3f));
 	return 4;
+}
+
+const char *text_shown(const char *text, bool terminal, struct buf *room)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	buf_clear(room);
+	while (*p) {
+		unsigned n = utf8_length(p);
+		bool control = *p < ' ' || *p == 0x7f || (*p == 0xc2 && n == 2 && p[1] < 0xa0);
+
+		if (n && !(control && terminal)) {
+			if (buf_add(room, p, n) < 0)
+				break;
+			p += n;
+		} else if (buf_addf(room, "\\x%02x", *p++) < 0) {
+			break;
+		}
+	}
+	return buf_text(room);
 }

@@ -15,13 +15,13 @@
 #define DAY_ONE 0x21	 /* 1 January 1980: the same bytes make the same archive */
 
 /* Appends a number of `bytes` bytes. */
-static int put(struct buf *out, uint64_t value, unsigned bytes)
+static void put(struct buf *out, uint64_t value, unsigned bytes)
 {
 	uint8_t p[8];
 
 	for (unsigned i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(value >> 8 * i);
-	return buf_add(out, p, bytes);
+	buf_add(out, p, bytes);
 }
 
 struct field {
@@ -29,13 +29,10 @@ struct field {
 	unsigned bytes; /* 0 ends a list */
 };
 
-static int put_all(struct buf *out, const struct field *f)
+static void put_all(struct buf *out, const struct field *f)
 {
-	int r = 0;
-
-	for (; r == 0 && f->bytes; f++)
-		r = put(out, f->value, f->bytes);
-	return r;
+	for (; f->bytes; f++)
+		put(out, f->value, f->bytes);
 }
 
 static bool is_large(const struct zip_stored *m)
@@ -57,10 +54,14 @@ int zip_write_head(struct buf *out, const struct zip_stored *m)
 		{0x04034b50, 4}, {large ? ZIP64 : PLAIN, 2}, {flags_of(m), 2}, {0, 2}, {0, 2}, {DAY_ONE, 2},
 		{after ? 0 : m->crc, 4}, {size, 4}, {size, 4}, {n, 2}, {large ? 20 : 0, 2}, {0}};
 	const struct field extra[] = {{1, 2}, {16, 2}, {after ? 0 : m->size, 8}, {after ? 0 : m->size, 8}, {0}};
-	int r = n > UINT16_MAX ? -EFBIG : put_all(out, head);
 
-	r = r ? r : buf_add(out, m->name, n);
-	return r || !large ? r : put_all(out, extra);
+	if (n > UINT16_MAX)
+		return -EFBIG;
+	put_all(out, head);
+	buf_add(out, m->name, n);
+	if (large)
+		put_all(out, extra);
+	return out->r;
 }
 
 int zip_write_tail(struct buf *out, const struct zip_stored *m)
@@ -68,7 +69,9 @@ int zip_write_tail(struct buf *out, const struct zip_stored *m)
 	unsigned bytes = is_large(m) ? 8 : 4;
 	const struct field tail[] = {{0x08074b50, 4}, {m->crc, 4}, {m->size, bytes}, {m->size, bytes}, {0}};
 
-	return m->crc_after ? put_all(out, tail) : 0;
+	if (m->crc_after)
+		put_all(out, tail);
+	return out->r;
 }
 
 int zip_write_entry(struct buf *out, const struct zip_stored *m)
@@ -81,14 +84,18 @@ int zip_write_entry(struct buf *out, const struct zip_stored *m)
 		{0x02014b50, 4}, {UNIX_FILE | version, 2}, {version, 2}, {flags_of(m), 2}, {0, 2}, {0, 2},
 		{DAY_ONE, 2}, {m->crc, 4}, {size, 4}, {size, 4}, {n, 2}, {extra ? extra + 4 : 0, 2}, {0, 2}, {0, 2},
 		{0, 2}, {0100644u << 16, 4}, {far ? LARGE : m->at, 4}, {0}};
-	int r = n > UINT16_MAX ? -EFBIG : put_all(out, entry);
 
-	r = r ? r : buf_add(out, m->name, n);
-	if (r == 0 && extra)
-		r = put_all(out, (const struct field[]){{1, 2}, {extra, 2}, {0}});
-	if (r == 0 && large)
-		r = put_all(out, (const struct field[]){{m->size, 8}, {m->size, 8}, {0}});
-	return r || !far ? r : put(out, m->at, 8);
+	if (n > UINT16_MAX)
+		return -EFBIG;
+	put_all(out, entry);
+	buf_add(out, m->name, n);
+	if (extra)
+		put_all(out, (const struct field[]){{1, 2}, {extra, 2}, {0}});
+	if (large)
+		put_all(out, (const struct field[]){{m->size, 8}, {m->size, 8}, {0}});
+	if (far)
+		put(out, m->at, 8);
+	return out->r;
 }
 
 int zip_write_end(struct buf *out, unsigned members, uint64_t at, uint64_t size)
@@ -100,9 +107,11 @@ int zip_write_end(struct buf *out, unsigned members, uint64_t at, uint64_t size)
 	const struct field end[] = {
 		{0x06054b50, 4}, {0, 2}, {0, 2}, {members, 2}, {members, 2}, {size, 4},
 		{at >= LARGE ? LARGE : at, 4}, {0, 2}, {0}};
-	int r = members >= UINT16_MAX || size >= LARGE ? -EFBIG : 0;
 
-	if (r == 0 && at >= LARGE)
-		r = put_all(out, large);
-	return r ? r : put_all(out, end);
+	if (members >= UINT16_MAX || size >= LARGE)
+		return -EFBIG;
+	if (at >= LARGE)
+		put_all(out, large);
+	put_all(out, end);
+	return out->r;
 }

@@ -160,19 +160,6 @@ static void report_left_out(const char *path, const struct gsym_made *made)
 			buf_text(&name));
 }
 
-static int write_all(int fd, const uint8_t *p, size_t n)
-{
-	while (n) {
-		ssize_t w = write(fd, p, MIN(n, (size_t)1 << 24));
-
-		if (w < 0 && errno != EINTR)
-			return -errno;
-		p += MAX(w, 0);
-		n -= (size_t)MAX(w, 0);
-	}
-	return 0;
-}
-
 /* A descriptor of the program: of the file, or of a copy of one slice of a fat file. */
 static int open_code(const struct input *in)
 {

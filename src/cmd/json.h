@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
-#include "base/shown.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/grow.h"
-#include "base/gzip.h"
 #include "base/hash.h"
+#include "base/inflate.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/push.h"

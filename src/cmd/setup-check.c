@@ -6,7 +6,6 @@
 #include "base/process.h"
 #include "base/util.h"
 #include "base/view.h"
-#include "base/write.h"
 #include "cmd/cmd.h"
 #include "cmd/setup.h"
 #include "obj/obj.h"

@@ -3,7 +3,6 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "base/write.h"
 #include "cmd/setup.h"
 
 #include <fcntl.h>

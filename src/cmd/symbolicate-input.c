@@ -1,9 +1,9 @@
 /* The input of symfs symbolicate: unpacks it, keeps what a pipe sends in a file without a name, and finds out by the
  * first bytes what it is. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
 #include "base/util.h"
 #include "base/view.h"
-#include "base/write.h"
 #include "cmd/cmd.h"
 #include "cmd/symbolicate.h"
 #include "obj/obj.h"

@@ -1,7 +1,7 @@
 /* What a result of symfs symbolicate lacks: collects the modules without symbols while names are asked for, and
  * prints after the result which these are and what to do. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/shown.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/no-source.h"

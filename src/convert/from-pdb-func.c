@@ -1,5 +1,5 @@
-/* Converts one function of a PDB: its name, its lines, and its inlined calls as a tree. Names the jumps of incremental
- * links after the functions that they lead to. */
+/* Converts one function of a PDB: its name, its lines, and its inlined calls as a tree. Names the jumps of
+ * incremental links after the functions that they lead to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/search.h"

@@ -40,13 +40,12 @@ struct symbols {
 	char *names;	      /* copies of names that have no NUL in the file */
 };
 
-/* (from-symbols.c) Adds a symbol, unless it lies outside of code or debug information covers it. The size
+/* (symbols-names.c) Lists in s->known the functions that the writer already has. 0, -ENOMEM. */
+int symbols_collect_known(struct symbols *s);
+/* (symbols-names.c) Adds a symbol, unless it lies outside of code or debug information covers it. The size
  * is cut at the end of its section. 0, -ENOMEM. */
 int symbols_add(struct symbols *s, const struct symbol *x);
 
-/* (symbols-names.c) Adds a symbol at the start of `last`, the last function in s->known with that start. 0,
- * -ENOMEM. */
-int symbols_add_alias(struct symbols *s, struct known *last, const struct symbol *x);
 /* (symbols-names.c) Gives functions of debug information the names of their symbols. Call it when all symbols
  * were added. 0, -ENOMEM, -EFBIG. */
 int symbols_name_known(struct symbols *s);

@@ -3,8 +3,8 @@
 #include "convert/to-breakpad.h"
 #include "base/demangle.h"
 #include "base/grow.h"
+#include "base/path.h"
 #include "base/util.h"
-#include "base/write.h"
 #include "config.h"
 #include "gsym/pieces.h"
 

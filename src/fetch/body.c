@@ -2,7 +2,6 @@
  * other. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "base/date.h"
 #include "base/util.h"
 #include "fetch/flight.h"
 

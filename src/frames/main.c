@@ -2,8 +2,8 @@
  * it is a program of its own so that symfs needs neither libdwarf nor libelf. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
+#include "base/path.h"
 #include "base/util.h"
-#include "base/write.h"
 #include "frames/frames.h"
 #include "frames/wire.h"
 #include "priv/worker.h"

@@ -1,7 +1,7 @@
 /* The bodies of responses: files of the store, files that are still downloading, and text packed by
  * gzip. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/gzip.h"
+#include "base/inflate.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "http/private.h"

@@ -1,7 +1,7 @@
 /* Parses header fields of HTTP: ranges, codings, validators, credentials, hosts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/fields.h"
-#include "base/date.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/util.h"
 

@@ -1,7 +1,6 @@
 /* Requests for files, and for GSYM of a file: fetches, and writes the header fields of the response. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "base/date.h"
 #include "base/util.h"
 #include "config.h"
 #include "fetch/maker.h"

@@ -1,7 +1,6 @@
 /* Sends responses: the header fields of every response, short texts, and refusals. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "base/date.h"
 #include "base/jtext.h"
 #include "base/log.h"
 #include "base/util.h"

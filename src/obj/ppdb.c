@@ -58,7 +58,7 @@ struct ppdb {
 	uint32_t rows[TABLES];
 	uint64_t valid;	     /* a bit for each table that the file has */
 	unsigned string, guid, blob; /* bytes of an index into a heap */
-	uint64_t documents, methods, custom; /* offsets of TABLE_DOCUMENT, TABLE_METHOD_DEBUG and TABLE_CUSTOM */
+	uint64_t documents, methods, custom; /* offsets of three tables */
 	struct worth worth;
 };
 
@@ -325,7 +325,8 @@ int ppdb_find_places(struct view *v, struct ppdb_places *out, struct err *e)
 			.n_methods = p.rows[TABLE_METHOD_DEBUG], .n_custom = p.rows[TABLE_CUSTOM],
 			.guids_size = p.guids.size, .blobs_size = p.blobs.size,
 			.document_row = row_size(&p, TABLE_DOCUMENT), .method_row = row_size(&p, TABLE_METHOD_DEBUG),
-			.custom_row = row_size(&p, TABLE_CUSTOM), .guid = p.guid, .blob = p.blob, .parent = parent_size(&p)};
+			.custom_row = row_size(&p, TABLE_CUSTOM), .guid = p.guid, .blob = p.blob,
+			.parent = parent_size(&p)};
 	return r;
 }
 

@@ -23,8 +23,9 @@ int ppdb_checksum(struct view *v, const char *checksum, struct err *e);
  * whole file. 0; -EBADMSG: not a Portable PDB; errors of the disk or memory. */
 int ppdb_make_checksum(struct view *v, char out[static MODULE_CHECKSUM_MAX], struct err *e);
 
-/* Where a Portable PDB has its documents, the lines of its methods, its custom debug information, and the heaps that they refer to: offsets in
- * the file, numbers of rows, and bytes of rows and of indexes. The places lie inside the file. */
+/* Where a Portable PDB has its documents, the lines of its methods, its custom debug information, and the heaps that
+ * they refer to: offsets in the file, numbers of rows, and bytes of rows and of indexes. The places lie inside the
+ * file. */
 struct ppdb_places {
 	uint64_t documents, methods, custom, guids, blobs;
 	uint32_t n_documents, n_methods, n_custom;

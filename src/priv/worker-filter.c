@@ -1,10 +1,10 @@
 /* What a worker process does first and last: prints its version, or sets its limits and its system-call filter, and
  * reports its result. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
 #include "config.h"
 #include "base/sanitized.h"
 #include "base/util.h"
-#include "base/write.h"
 #include "priv/filter.h"
 #include "priv/worker.h"
 

@@ -1,6 +1,6 @@
 /* Starts the programs of libexec as worker processes, which read hostile input: without environment, with a few
- * descriptors, and with limits. convert/, frames/, unarchive/ and unwinder/ are such programs. worker_start() may be
- * called from any thread; the functions marked (worker) are for the worker, before it starts threads. */
+ * descriptors, and with limits. convert/, frames/, unarchive/ and unwinder/ are such programs. Any thread may start
+ * one; the functions marked (worker) are for the worker, before it starts threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -15,13 +15,7 @@
 #define WORKER_FDS_MOST 6
 #define WORKER_FD_FIRST 3 /* the worker's number of the first descriptor that it is given */
 
-/* Starts the program of libexec that argv[0] names, or `program`, a path, if it is not NULL. libexec is in the build
- * tree of this program, below its prefix, or where it was installed. The worker has the n descriptors as 3, 4, and so
- * on, and no other; -1 stands for a closed one. 0 to 2 are /dev/null, except that a sanitizer keeps 2 for its
- * reports. The caller waits for *pid. 0; -EIO: "the worker PATH did not start: ERROR". */
-int worker_start(const char *program, char *const *argv, const int *fds, unsigned n, pid_t *pid, struct err *e);
-
-/* Keeps the directory of the programs open: worker_start() then needs no access to the directories above it, which
+/* Keeps the directory of the programs open: starting one then needs no access to the directories above it, which
  * may be closed to the user that the daemon becomes. Call it once, before the process has threads. */
 void worker_keep_open(void);
 
@@ -52,14 +46,14 @@ struct worker_run {
 	const char *name;      /* of the program in libexec */
 	const char *program;   /* a path in its place; NULL: the program of libexec */
 	const char *done, *verb; /* for texts that follow a subject: "converted", "convert" */
-	const char *unstarted; /* stands before the text of worker_start(); may be NULL */
+	const char *unstarted; /* stands before the text of an error to start; may be NULL */
 	unsigned seconds;      /* of processor time for each thread; 0: WORKER_SECONDS */
 	unsigned threads;      /* 0: 1 */
 	unsigned wait_seconds; /* of elapsed time; 0: as `seconds` */
 	uint64_t memory;       /* bytes of memory that the worker may use; 0: worker_memory() */
 	bool unsandboxed;      /* it may run without a system-call filter if the system cannot set one */
 	const char *words[WORKER_WORDS_MOST + 1]; /* its own arguments; NULL ends them */
-	const int *fds; /* as of worker_start(); the place of WORKER_WORD counts, and is left out */
+	const int *fds; /* the worker's, from WORKER_FD_FIRST on; the place of WORKER_WORD counts, and is left out */
 	unsigned n;
 	const atomic_bool *stop; /* true ends the worker; NULL: never */
 	/* Called when `socket` has a message; an error ends the worker, and worker_run() returns the error. NULL: the
@@ -82,7 +76,9 @@ struct worker_end {
 /* Half of the machine's memory. */
 uint64_t worker_memory(void);
 
-/* Starts the worker with `n` descriptors, and leaves `fds`, `stop` and `serve` alone. Returns as worker_start(). */
+/* Starts the worker with `n` descriptors, and leaves `fds`, `stop` and `serve` alone. 0 to 2
+ * are /dev/null, except that a sanitizer keeps 2 for its reports; -1 stands for a closed one. The caller waits for
+ * *pid. 0; -EIO: "the worker PATH did not start: ERROR". */
 int worker_begin(const struct worker_run *o, const int *fds, unsigned n, pid_t *pid, struct err *e);
 
 /* What the status of waitpid() says: 0, if the worker ended by itself and in peace. -ETIMEDOUT: too much processor
@@ -90,7 +86,7 @@ int worker_begin(const struct worker_run *o, const int *fds, unsigned n, pid_t *
  * lacks its subject. */
 int worker_ended(const struct worker_run *o, int status, struct err *e);
 
-/* Starts the worker, and waits for its end. Returns the error of its word, which may be any; or as worker_start() or
+/* Starts the worker, and waits for its end. Returns the error of its word, which may be any; or as worker_begin() or
  * worker_ended(); -EBADMSG: it reported no result; -ETIME: it took too much elapsed time; -EINTR: `stop` is true;
  * errors of serve(). The text in `e` lacks its subject. The caller releases *out in any case. */
 int worker_run(const struct worker_run *o, struct worker_end *out, struct err *e);

@@ -1,7 +1,7 @@
 /* Prints stacks: text for people, or JSON. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
-#include "base/shown.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "stacks/stacks.h"
 

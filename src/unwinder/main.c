@@ -2,9 +2,9 @@
  * (stacks/unwind.c); it is a program of its own so that symfs needs neither libdw nor libelf. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "base/util.h"
-#include "base/write.h"
 #include "priv/worker.h"
 #include "unwinder/wire.h"
 

@@ -2,8 +2,8 @@
  * fields. A parsed target has no control character and a bounded meaning. A range lies in its
  * file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "fuzz/fuzz.h"
-#include "base/date.h"
 #include "http/fields.h"
 #include "http/route.h"
 

@@ -113,7 +113,7 @@ static void build(struct bytes *out, const struct bytes *points, const uint32_t 
 {
 	struct bytes heap = {.n = 1}, tables = {0};
 	uint32_t parts[3], names[2], blob[16];
-	size_t at, body;
+	size_t at, body, tables_at;
 
 	parts[0] = add_blob(&heap, "src", 3);
 	parts[1] = add_blob(&heap, "a.cs", 4);
@@ -140,16 +140,19 @@ static void build(struct bytes *out, const struct bytes *points, const uint32_t 
 	}
 
 	out->n = 0;
-	add(out, "BSJB\1\0\1\0\0\0\0\0\x0c\0\0\0PDB v1.0\0\0\0\0\0\0\3", 32);
+	add(out, "BSJB\1\0\1\0\0\0\0\0\x0c\0\0\0PDB v1.0\0\0\0\0\0\0\4", 32);
 	at = out->n;
-	add_number(out, 0, 8 + 4 + 8 + 8 + 8 + 8); /* the list of three streams */
+	add_number(out, 0, 8 + 4 + 8 + 8 + 8 + 8 + 8 + 8); /* the list of four streams */
 	body = out->n;
+	add_number(out, 0, 32); /* the identity, and no rows of the program */
+	tables_at = out->n;
 	add(out, tables.p, tables.n);
 	add(out, heap.p, heap.n);
 	add(out, guids, sizeof(guids));
-	add_stream(out, &at, "#~", body, tables.n);
-	add_stream(out, &at, "#Blob", body + tables.n, heap.n);
-	add_stream(out, &at, "#GUID", body + tables.n + heap.n, sizeof(guids));
+	add_stream(out, &at, "#Pdb", body, 32);
+	add_stream(out, &at, "#~", tables_at, tables.n);
+	add_stream(out, &at, "#Blob", tables_at + tables.n, heap.n);
+	add_stream(out, &at, "#GUID", tables_at + tables.n + heap.n, sizeof(guids));
 	ck_assert_uint_eq(at, body);
 }
 
@@ -271,12 +274,13 @@ static size_t program(uint8_t *p, size_t room, const struct bytes *file, bool wi
 	p[0x94] = 0xf0;
 	p[0x98] = 0x0b;
 	p[0x99] = wide ? 2 : 1;
+	set32(p + 0x98 + (wide ? 108 : 92), 16);
 	set32(p + 0x98 + (wide ? 112 : 96) + 48, 0x1000);
 	set32(p + 0x98 + (wide ? 112 : 96) + 52, 28);
 	set32(p + 0x188 + 12, 0x1000);
-	set32(p + 0x188 + 16, 0x1000);
 	set32(p + 0x188 + 20, 0x400);
 	n = deflated(file, p + 0x428, room - 0x428);
+	set32(p + 0x188 + 16, (uint32_t)n + 0x28);
 	set32(p + 0x400 + 12, 17);
 	set32(p + 0x400 + 16, (uint32_t)n + 8);
 	set32(p + 0x400 + 24, 0x420);

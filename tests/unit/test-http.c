@@ -1,7 +1,7 @@
 /* Tests http/: parsed requests, the header fields that decide something, and what a connection
  * remembers of its client. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/date.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "http/fields.h"
 #include "http/private.h"

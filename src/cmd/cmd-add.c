@@ -24,8 +24,7 @@ struct tally {
 };
 
 struct adding {
-	struct store *store;
-	struct intake *intake;
+	struct intake_opts intake;
 	bool progress;
 	bool named; /* the command line names the file that is added */
 	size_t dir; /* the length of the directory part of this file's path, which progress lines omit */
@@ -121,7 +120,7 @@ static int add_file(struct adding *a, int fd, uint64_t size, const char *path, b
 
 	a->named = named;
 	a->dir = (size_t)(path_base(path) - path);
-	return intake_take(a->intake, &it, add_report, a);
+	return intake_take(&a->intake, &it, add_report, a);
 }
 
 static int add_path(struct adding *a, const char *path, bool named, unsigned depth);
@@ -198,12 +197,12 @@ static void warn_of_quota(const struct adding *a)
 {
 	struct store_totals t;
 
-	if (a->quota == 0 || store_count(a->store, &t) < 0 || t.pinned_bytes <= a->quota)
+	if (a->quota == 0 || store_count(a->intake.store, &t) < 0 || t.pinned_bytes <= a->quota)
 		return;
 	fprintf(stderr, "symfs add: %s: pinned files take %" PRIu64 " bytes, the quota is %" PRIu64
 			": they stay, and each download is evicted by the next; raise the quota, or "
 			"release files with `symfs cache unpin` or `symfs cache rm`\n",
-		store_dir(a->store), t.pinned_bytes, a->quota);
+		store_dir(a->intake.store), t.pinned_bytes, a->quota);
 }
 
 static int run_add(int argc, char **argv)
@@ -227,23 +226,17 @@ static int run_add(int argc, char **argv)
 	r = app_open_store(&app, &args, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs add: %s\n", e.text);
-	a.store = app.store;
+	a.intake = (struct intake_opts){.store = app.store, .source = "add",
+		.allow_unsandboxed = app.settings.allow_unsandboxed, .progress = add_show, .ctx = &a};
 	a.quota = app.settings.quota;
 	a.status = app_exit(r);
-	if (r == 0 && intake_new(&a.intake, &(struct intake_opts){.store = app.store, .source = "add",
-			.allow_unsandboxed = app.settings.allow_unsandboxed,
-			.progress = add_show, .ctx = &a}) < 0) {
-		r = -ENOMEM;
-		add_stop(&a, err_text(r));
-	}
 	for (int i = 1; r == 0 && i < argc; i++)
 		r = add_path(&a, argv[i], true, 0);
 	add_show_end(&a);
-	if (a.store) {
+	if (a.intake.store) {
 		print_summary(&a);
 		warn_of_quota(&a);
 	}
-	intake_free(a.intake);
 	app_close(&app);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return a.status;

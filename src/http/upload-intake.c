@@ -70,7 +70,6 @@ void upload_forget_unknown(struct http *h, struct space *s)
 int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_item *it,
 	struct upload_outcome *out, intake_report_fn *each, void *ctx)
 {
-	_cleanup_intake_ struct intake *in = NULL;
 	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most,
 		.allow_unsandboxed = x->h->allow_unsandboxed, .stop = &x->h->stopping};
 	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx,
@@ -78,11 +77,11 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	_cleanup_close_ int fd = fcntl(f->draft ? draft_fd(f->draft) : f->fd, F_DUPFD_CLOEXEC, 0);
 	char from[ROUTE_PATH_MAX + LISTEN_TEXT];
 	struct err e = {0};
-	int r = fd < 0 ? -errno : intake_new(&in, &opts);
+	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (r < 0)
-		return upload_refuse_errno(x, r, NULL);
+	if (fd < 0)
+		return upload_refuse_errno(x, -errno, NULL);
 	/* Without the query, which can have a token, and without the key of an upload. */
 	snprintf(from, sizeof(from), "%s/%s", x->h->where,
 		x->route->what == ROUTE_SYM_COMPLETE ? "v1/uploads/-:complete" : x->route->path);
@@ -93,7 +92,7 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	it->size = f->draft ? draft_size(f->draft) : f->size;
 	it->draft = &f->draft;
 	it->from = from;
-	r = intake_take(in, it, note, &w);
+	r = intake_take(&opts, it, note, &w);
 	if (out->added)
 		upload_forget_unknown(x->h, x->space);
 	if (r < 0)

@@ -16,6 +16,12 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+/* The names of the members of one archive, for intake_item.strict. */
+struct names {
+	uint64_t *table; /* a hash table of digests; 0: empty */
+	size_t room, n;
+};
+
 static void names_release(struct names *s)
 {
 	free(s->table);
@@ -192,7 +198,7 @@ static int spend(struct unpacking *u, size_t n, struct err *e)
 /* Whether a member of this size is larger than any stored file may be. */
 static int check_size(const struct unpacking *u, uint64_t size, struct err *e)
 {
-	uint64_t most = u->t->in->opts.max_file_size;
+	uint64_t most = u->t->opts->max_file_size;
 
 	return most && size > most ? err_set(e, -EFBIG, "has more than %llu bytes (max-file-size)",
 					     (unsigned long long)most)
@@ -260,7 +266,7 @@ static int unpack(struct unpacking *u, const struct part *part, struct draft **o
 	if (r == 0)
 		r = judge_head(u, p, n, part, e);
 	if (r == 0)
-		r = draft_new(&d, u->t->in->opts.store, e);
+		r = draft_new(&d, u->t->opts->store, e);
 	if (r == 0)
 		r = unpack_rest(u, d, p, n, part, e);
 	if (r < 0) {
@@ -340,7 +346,7 @@ static int try_member(struct unpacking *u)
 
 static int start(struct unpacking *u, struct err *e)
 {
-	const struct intake_opts *o = &u->t->in->opts;
+	const struct intake_opts *o = u->t->opts;
 	struct unarchive_opts opts = {.program = o->worker,
 		.unsandboxed = o->allow_unsandboxed,
 		.stop = o->stop,

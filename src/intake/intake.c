@@ -1,4 +1,4 @@
-/* Takes a file of any kind: as a whole, as an archive or as a compressed file. */
+/* Takes a file of any kind: as a whole, as an archive or as a compressed file. Reports refusals and progress. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
@@ -9,6 +9,71 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+/* ---- reports ---------------------------------------------------------------------------------- */
+
+bool intake_is_trouble(int r)
+{
+	return r == -ENOSPC || r == -EIO || r == -EROFS || r == -EDQUOT || r == -ENOMEM || r == -EINTR;
+}
+
+const char *taking_why(int r, const struct err *e)
+{
+	/* The text of obj/ names the format of the file (HTML, text), and not the reason for the refusal. */
+	if (r == -ENOMSG && strcmp(e->text, "is empty") != 0)
+		return "of no format that symfs knows";
+	return e->text[0] ? e->text : err_text(r);
+}
+
+int taking_refuse(struct taking *t, const struct part *p, int r, const struct err *e)
+{
+	struct intake_report report = {.what = INTAKE_REFUSED,
+		.shown = p->it.shown,
+		.member = p->member,
+		.error = r,
+		.size = p->it.size,
+		.why = intake_is_trouble(r) && !e->text[0] ? err_text(r) : taking_why(r, e)};
+
+	t->report(t->ctx, &report);
+	return intake_is_trouble(r) ? r : 0;
+}
+
+void taking_progress(struct taking *t, const struct part *p)
+{
+	if (t->opts->progress)
+		t->opts->progress(t->opts->ctx, p->it.shown);
+}
+
+/* ---- files beside symbol files that are not symbol files ---------------------------------------- */
+
+/* Returns the length of the path's last component before `end`, and moves `end` to the first byte of this
+ * component. */
+static size_t last_component(const char *path, size_t *end)
+{
+	size_t to = *end, from;
+
+	while (to && path[to - 1] == '/')
+		to--;
+	for (from = to; from && path[from - 1] != '/';)
+		from--;
+	*end = from;
+	return to - from;
+}
+
+bool intake_leaves_out(const char *path)
+{
+	static const char end[] = ".dSYM";
+	size_t at = strlen(path), n = last_component(path, &at);
+
+	if (n != strlen("Info.plist") || strncmp(path + at, "Info.plist", n) != 0)
+		return false;
+	n = last_component(path, &at);
+	if (n != strlen("Contents") || strncmp(path + at, "Contents", n) != 0)
+		return false;
+	n = last_component(path, &at);
+	return n > strlen(end) && strncasecmp(path + at + n - strlen(end), end, strlen(end)) == 0;
+}
 
 /* ---- packed files ---------------------------------------------------------------------------- */
 
@@ -37,7 +102,7 @@ static int judge_head(struct unpacking *u, bool all)
 	r = obj_identify(&v, 0, &slice, &u->e);
 	if (r < 0 && r != -EAGAIN)
 		return r;
-	r = draft_new(&u->d, u->t->in->opts.store, &u->e);
+	r = draft_new(&u->d, u->t->opts->store, &u->e);
 	return r < 0 ? r : draft_write(u->d, 0, u->head, u->have);
 }
 
@@ -61,7 +126,7 @@ static uint64_t most_bytes(const struct unpacking *u)
 {
 	const struct part *p = u->packed;
 	uint64_t most = p->budget ? p->budget->bytes : unarchive_bytes_most(p->it.size);
-	uint64_t of_a_file = u->t->in->opts.max_file_size;
+	uint64_t of_a_file = u->t->opts->max_file_size;
 
 	return of_a_file ? MIN(most, of_a_file) : most;
 }
@@ -153,22 +218,6 @@ static int taking_packed(struct taking *t, const struct part *part, bool *is_pac
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-int intake_new(struct intake **out, const struct intake_opts *o)
-{
-	struct intake *in = calloc(1, sizeof(*in));
-
-	if (!in)
-		return -ENOMEM;
-	in->opts = *o;
-	*out = in;
-	return 0;
-}
-
-void intake_free(struct intake *in)
-{
-	free(in);
-}
-
 int taking_part(struct taking *t, const struct part *p)
 {
 	const char *why = NULL;
@@ -195,9 +244,9 @@ int taking_part(struct taking *t, const struct part *p)
 	return r < 0 ? taking_refuse(t, p, r, &e) : 0;
 }
 
-int intake_take(struct intake *in, const struct intake_item *it, intake_report_fn *report, void *ctx)
+int intake_take(const struct intake_opts *o, const struct intake_item *it, intake_report_fn *report, void *ctx)
 {
-	struct taking t = {.in = in, .report = report, .ctx = ctx};
+	struct taking t = {.opts = o, .report = report, .ctx = ctx};
 	struct part p = {.it = *it};
 
 	return taking_part(&t, &p);

@@ -11,12 +11,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct intake;
-
+/* How and where files are taken. */
 struct intake_opts {
 	struct store *store;
-	const char *source; /* the word that the store records as the source of a file: "add", "upload"; it must
-			       live as long as the intake */
+	const char *source; /* the word that the store records as the source of a file: "add", "upload" */
 	uint64_t max_file_size; /* of a stored file, in bytes; 0: no limit */
 	bool allow_unsandboxed; /* archives are unpacked also where no system-call filter can be set */
 	const char *worker; /* the program that unpacks archives; NULL: `unarchive` of libexec */
@@ -25,14 +23,6 @@ struct intake_opts {
 	void (*progress)(void *ctx, const char *shown);
 	void *ctx;
 };
-
-int intake_new(struct intake **out, const struct intake_opts *o); /* 0, -ENOMEM */
-void intake_free(struct intake *in); /* NULL is fine; after the last intake_take() has returned */
-#define _cleanup_intake_ __attribute__((cleanup(cleanup_intake)))
-static inline void cleanup_intake(struct intake **in)
-{
-	intake_free(*in);
-}
 
 /* The largest number of claims of one file: the candidates of a path (LAYOUT_CANDIDATES). */
 #define INTAKE_CLAIMS_MOST 8
@@ -97,7 +87,7 @@ typedef void intake_report_fn(void *ctx, const struct intake_report *r);
 /* Takes a file, and reports each part of it, on this thread. 0: every part was reported, also if it was refused.
  * -errno: the store or this machine is in trouble (intake_is_trouble()). Then the last report says why, parts
  * that were reported before stay stored, and the rest was not tried. */
-int intake_take(struct intake *in, const struct intake_item *it, intake_report_fn *report, void *ctx);
+int intake_take(const struct intake_opts *o, const struct intake_item *it, intake_report_fn *report, void *ctx);
 
 /* Whether a file that no client names is skipped without a report: "…/NAME.dSYM/Contents/Info.plist", which is
  * not a symbol file. */

@@ -5,10 +5,6 @@
 #include "intake/intake.h"
 #include "obj/obj.h"
 
-struct intake {
-	struct intake_opts opts;
-};
-
 #define INTAKE_HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
 /* The most archives around a file: a package in an archive of packages is usual; deeper nesting is an attack. */
 #define INTAKE_DEPTH_MOST 2
@@ -20,7 +16,7 @@ struct budget {
 
 /* One call of intake_take(). */
 struct taking {
-	const struct intake *in;
+	const struct intake_opts *opts;
 	intake_report_fn *report;
 	void *ctx;
 	uint64_t placed; /* parts that are stored */
@@ -40,8 +36,6 @@ struct part {
 /* Takes a part of any kind. 0: the parts of the file were reported; -errno: trouble, which was reported. */
 int taking_part(struct taking *t, const struct part *p);
 
-/* ---- report.c ---- */
-
 /* Reports a refusal, with the text of `e`. Returns `r` if it is trouble, else 0. */
 int taking_refuse(struct taking *t, const struct part *p, int r, const struct err *e);
 /* The text for an error of obj_identify() or of another function. */
@@ -60,9 +54,3 @@ int taking_slices(struct taking *t, const struct part *p, struct err *e);
 int taking_is_archive(const struct part *p, const char **why_not);
 /* Stores the members of an archive. Returns the same values as taking_part(). */
 int taking_archive(struct taking *t, const struct part *p);
-
-/* The names of the members of one archive, for intake_item.strict. */
-struct names {
-	uint64_t *table; /* a hash table of digests; 0: empty */
-	size_t room, n;
-};

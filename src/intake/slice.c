@@ -107,7 +107,7 @@ static int is_same(const struct placing *p, const struct key *k)
 {
 	char sha256[SHA256_TEXT];
 	struct blob *b = NULL;
-	int r = store_find(p->t->in->opts.store, k, &b);
+	int r = store_find(p->t->opts->store, k, &b);
 	bool same = r == 0 && blob_size(b) == p->s->size;
 
 	if (same && p->s->size == p->p->it.size) /* slices of a fat file are compared by size alone */
@@ -120,7 +120,7 @@ static int is_same(const struct placing *p, const struct key *k)
  * stored under the same id, adds the name to the key. */
 static bool is_here(const struct placing *p, struct key *k)
 {
-	struct store *store = p->t->in->opts.store;
+	struct store *store = p->t->opts->store;
 	char name[MODULE_PATH_MAX];
 	struct key named;
 
@@ -133,7 +133,7 @@ static bool is_here(const struct placing *p, struct key *k)
 /* Finds the keys for which the store has no file, or a worse file. Several PE files can have the same debug id. */
 static void find_new_keys(struct placing *p)
 {
-	struct store *store = p->t->in->opts.store;
+	struct store *store = p->t->opts->store;
 
 	p->l.n = 0;
 	p->improves = false;
@@ -170,7 +170,7 @@ static int of_store(int r)
 static int copy_slice(struct placing *p, struct draft **out, struct err *e)
 {
 	const struct intake_item *it = &p->p->it;
-	struct store *store = p->t->in->opts.store;
+	struct store *store = p->t->opts->store;
 	struct draft *d;
 	int r;
 
@@ -207,10 +207,10 @@ static int publish(struct placing *p, struct err *e)
 		draft_discard(d);
 		return r;
 	}
-	snprintf(facts.source, sizeof(facts.source), "%s", p->t->in->opts.source);
+	snprintf(facts.source, sizeof(facts.source), "%s", p->t->opts->source);
 	snprintf(facts.url, sizeof(facts.url), "%s", p->p->it.from);
 	facts.modified = p->p->it.time ? p->p->it.time : fstat(p->p->it.fd, &st) == 0 ? st.st_mtime : 0;
-	return of_store(store_publish_learned(p->t->in->opts.store, d, &p->l.keys[0], &facts, &p->l, NULL, e));
+	return of_store(store_publish_learned(p->t->opts->store, d, &p->l.keys[0], &facts, &p->l, NULL, e));
 }
 
 static void report(struct placing *p, enum intake_what what)
@@ -236,7 +236,7 @@ static void report(struct placing *p, enum intake_what what)
 static int hold_present(struct placing *p)
 {
 	for (unsigned i = 0; i < p->n_keys; i++) {
-		int r = store_hold(p->t->in->opts.store, &p->keys[i], &p->p->it.hold);
+		int r = store_hold(p->t->opts->store, &p->keys[i], &p->p->it.hold);
 
 		if (r < 0 && (i == 0 || r != -ENOENT))
 			return of_store(r);
@@ -272,7 +272,7 @@ static int store_slice(struct placing *p, struct err *e)
 
 static int check_size(const struct placing *p, struct err *e)
 {
-	uint64_t most = p->t->in->opts.max_file_size;
+	uint64_t most = p->t->opts->max_file_size;
 
 	return most && p->s->size > most
 		? err_set(e, -EFBIG, "has %llu bytes; the limit is %llu (max-file-size)",

@@ -55,7 +55,7 @@ struct job {
 struct assembly {
 	struct assembly_opts opts;
 	struct chunks *chunks;
-	struct intake *intake;
+	struct intake_opts taking;
 	struct workers *workers;
 	atomic_bool stopping;
 	pthread_mutex_t lock;
@@ -351,7 +351,7 @@ static int take_in(struct job *j, struct draft **d)
 		snprintf(j->why, sizeof(j->why), "%.200s", e.text);
 		return r;
 	}
-	r = intake_take(j->a->intake, &it, note, j);
+	r = intake_take(&j->a->taking, &it, note, j);
 	if (r == 0 && j->a->opts.bucket)
 		r = wait_list_run(&j->stored, j->a->opts.bucket, BUCKET_WAIT_MS, &j->a->stopping);
 	wait_list_release(&j->stored);
@@ -702,16 +702,16 @@ void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct 
 int assembly_new(struct assembly **out, const struct assembly_opts *o, struct err *e)
 {
 	struct assembly *a = calloc(1, sizeof(*a));
-	const struct intake_opts taking = {.store = o->store, .source = "upload", .max_file_size = o->file_most,
-		.allow_unsandboxed = o->allow_unsandboxed, .stop = a ? &a->stopping : NULL};
 	int r;
 
 	if (!a)
 		return err_set(e, -ENOMEM, "out of memory");
 	a->opts = *o;
+	a->taking = (struct intake_opts){.store = o->store, .source = "upload", .max_file_size = o->file_most,
+		.allow_unsandboxed = o->allow_unsandboxed, .stop = &a->stopping};
 	pthread_mutex_init(&a->lock, NULL);
 	r = chunks_open(&a->chunks, store_dir(o->store), 0, e);
-	if (r == 0 && ((r = intake_new(&a->intake, &taking)) < 0 || (r = workers_new(&a->workers, ASSEMBLERS)) < 0))
+	if (r == 0 && (r = workers_new(&a->workers, ASSEMBLERS)) < 0)
 		err_set(e, r, "%s", err_text(r));
 	if (r < 0) {
 		assembly_free(a);
@@ -734,7 +734,6 @@ void assembly_free(struct assembly *a)
 			a->jobs[i] = j->next;
 			job_free(j);
 		}
-	intake_free(a->intake);
 	chunks_close(a->chunks);
 	pthread_mutex_destroy(&a->lock);
 	free(a);

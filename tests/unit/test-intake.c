@@ -65,17 +65,17 @@ static int in_memory(const void *p, size_t n)
 	return fd;
 }
 
-static struct intake *intake_of(struct store *s, const char *worker)
+static struct intake_opts *intake_of(struct store *s, const char *worker)
 {
 	struct intake_opts o = {.store = s, .source = "upload", .worker = worker ? worker : unarchive_program()};
-	struct intake *in;
+	struct intake_opts *in = malloc(sizeof(*in));
 
-	ck_assert_int_eq(intake_new(&in, &o), 0);
+	*in = o;
 	return in;
 }
 
 /* Takes the descriptor, and closes it. */
-static int take_fd_as(struct intake *in, int fd, const struct intake_item *like, struct seen *out)
+static int take_fd_as(struct intake_opts *in, int fd, const struct intake_item *like, struct seen *out)
 {
 	struct intake_item it = *like;
 	struct stat st;
@@ -93,7 +93,7 @@ static int take_fd_as(struct intake *in, int fd, const struct intake_item *like,
 	return r;
 }
 
-static int take_text(struct intake *in, const char *text, const struct intake_item *like, struct seen *out)
+static int take_text(struct intake_opts *in, const char *text, const struct intake_item *like, struct seen *out)
 {
 	return take_fd_as(in, in_memory(text, strlen(text)), like, out);
 }
@@ -125,7 +125,7 @@ START_TEST(claims)
 	const char *text = SYM(ID, "a.so", LINES);
 	struct layout_hit *hit = calloc(1, sizeof(*hit));
 	struct intake_item it;
-	struct intake *in;
+	struct intake_opts *in;
 	struct store *s;
 	struct seen seen;
 
@@ -156,7 +156,7 @@ START_TEST(claims)
 	ck_assert_int_eq(take_fd_as(in, packed_text(text), &it, &seen), 0);
 	ck_assert_msg(seen.refused == 1 && strstr(seen.text, "does not fit its path"), "%s", seen.text);
 	ck_assert_int_eq(verify_quiet(s), 0);
-	intake_free(in);
+	free(in);
 	store_close(s);
 	free(hit);
 	scratch_end();
@@ -168,7 +168,7 @@ START_TEST(better_and_equal)
 	struct intake_item it = {.name = "a.so.sym", .compare = true, .hold = {.class = "try", .age = 1000}};
 	const char *poor = SYM(ID, "a.so", PUBLICS), *rich = SYM(ID, "a.so", LINES);
 	struct store_totals t;
-	struct intake *in;
+	struct intake_opts *in;
 	struct store *s;
 	struct seen seen;
 
@@ -193,7 +193,7 @@ START_TEST(better_and_equal)
 	ck_assert_int_eq(take_text(in, "", &it, &seen), 0);
 	ck_assert_msg(seen.refused == 1 && strstr(seen.text, "is empty"), "%s", seen.text);
 	ck_assert_int_eq(verify_quiet(s), 0);
-	intake_free(in);
+	free(in);
 	store_close(s);
 	scratch_end();
 }
@@ -220,7 +220,7 @@ START_TEST(beside_a_removal)
 	struct intake_item it = {.name = "a.so.sym", .compare = true, .hold = {.class = "try", .age = 1000}};
 	const char *text = SYM(ID, "a.so", PUBLICS);
 	struct purging p = {.stop = false};
-	struct intake *in;
+	struct intake_opts *in;
 	struct seen seen;
 	pthread_t thread;
 
@@ -236,7 +236,7 @@ START_TEST(beside_a_removal)
 	}
 	atomic_store(&p.stop, true);
 	pthread_join(thread, NULL);
-	intake_free(in);
+	free(in);
 	store_close(p.s);
 	scratch_end();
 }
@@ -246,7 +246,7 @@ END_TEST
 START_TEST(store_in_trouble)
 {
 	struct intake_item it = {.name = "a.so.sym", .compare = true};
-	struct intake *in;
+	struct intake_opts *in;
 	struct seen seen;
 	struct store *s;
 
@@ -260,7 +260,7 @@ START_TEST(store_in_trouble)
 	ck_assert_int_eq(unlink(in_scratch("blobs")), 0);
 	ck_assert_int_eq(take_text(in, SYM(ID, "a.so", PUBLICS), &it, &seen), 0);
 	ck_assert_uint_eq(seen.added, 1);
-	intake_free(in);
+	free(in);
 	store_close(s);
 	scratch_end();
 }
@@ -301,7 +301,7 @@ START_TEST(strict_names)
 {
 	struct intake_item it = {.shown = "u", .named = true, .strict = true};
 	const char *text = SYM(ID, "a.so", LINES);
-	struct intake *in;
+	struct intake_opts *in;
 	struct store *s;
 	struct seen seen;
 
@@ -323,7 +323,7 @@ START_TEST(strict_names)
 		NULL), &it, &seen), 0);
 	ck_assert_msg(seen.present == 2 && !seen.refused, "%s", seen.text);
 	ck_assert_int_eq(verify_quiet(s), 0);
-	intake_free(in);
+	free(in);
 	store_close(s);
 	scratch_end();
 }
@@ -333,20 +333,18 @@ START_TEST(limits_of_a_file)
 {
 	struct intake_opts o = {.source = "upload", .worker = unarchive_program(), .max_file_size = 60};
 	struct intake_item it = {.named = true};
-	struct intake *in;
+	struct intake_opts *in = &o;
 	struct seen seen;
 
 	scratch_dir();
 	o.store = open_scratch();
-	ck_assert_int_eq(intake_new(&in, &o), 0);
-	ck_assert_int_eq(take_text(in, SYM(ID, "a.so", LINES), &it, &seen), 0);
+		ck_assert_int_eq(take_text(in, SYM(ID, "a.so", LINES), &it, &seen), 0);
 	ck_assert_msg(seen.error == -EFBIG && strstr(seen.text, "the limit is 60"), "%s", seen.text);
 	ck_assert_int_eq(take_fd_as(in, packed_text(SYM(ID, "a.so", LINES)), &it, &seen), 0);
 	ck_assert_msg(seen.error == -EFBIG, "%d %s", seen.error, seen.text);
 	ck_assert_int_eq(take_fd_as(in, archive_of("tar", "xz", "a.sym", SYM(ID, "a.so", LINES), NULL), &it, &seen),
 		0);
 	ck_assert_msg(strstr(seen.text, "has more than 60 bytes (max-file-size)"), "%s", seen.text);
-	intake_free(in);
 	store_close(o.store);
 	scratch_end();
 }
@@ -358,7 +356,7 @@ END_TEST
 
 struct racer {
 	pthread_t thread;
-	struct intake *in;
+	struct intake_opts *in;
 	char text[256];
 	int r;
 	struct seen seen;
@@ -397,7 +395,7 @@ START_TEST(one_key_at_once)
 			added += all[i].seen.added;
 			present += all[i].seen.present;
 			improved += all[i].seen.improved;
-			intake_free(all[i].in);
+			free(all[i].in);
 		}
 	}
 	ck_assert_uint_eq(added + improved + present, 5 * THREADS);
@@ -433,7 +431,7 @@ START_TEST(broken_workers)
 		char text[256];
 		const char *path = in_scratch("worker");
 		struct store *s = open_scratch();
-		struct intake *in;
+		struct intake_opts *in;
 		struct seen seen;
 		int r;
 
@@ -445,7 +443,7 @@ START_TEST(broken_workers)
 		r = take_fd_as(in, archive_of("tar", "none", "a.sym", SYM(ID, "a.so", LINES), NULL), &it, &seen);
 		ck_assert_msg(r == (strstr(all[i].body, "127") ? -EIO : 0), "%s: %d", all[i].body, r);
 		ck_assert_msg(seen.refused == 1 && strstr(seen.text, all[i].words), "%s: %s", all[i].body, seen.text);
-		intake_free(in);
+		free(in);
 		store_close(s);
 	}
 	scratch_end();
@@ -585,7 +583,7 @@ START_TEST(changed_archives)
 	scratch_dir();
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct store *s = open_scratch();
-		struct intake *in = intake_of(s, NULL);
+		struct intake_opts *in = intake_of(s, NULL);
 		int fd = archive_of(kinds[i][0], kinds[i][1], "words", "some words\n", "a.sym",
 			SYM(ID, "a.so", LINES), "b.sym", SYM(OTHER, "b.so", PUBLICS), NULL);
 		off_t n = lseek(fd, 0, SEEK_END);
@@ -612,7 +610,7 @@ START_TEST(changed_archives)
 		ck_assert_int_eq(verify_quiet(s), 0);
 		free(p);
 		free(copy);
-		intake_free(in);
+		free(in);
 		store_close(s);
 	}
 	printf("# %u changed archives, %u members stored\n", tried, stored);

@@ -114,6 +114,7 @@ static int judge_head(struct exchange *x)
 	status = rights_judge(x);
 	if (status)
 		return status;
+	hours_look(x->space);
 	if (!hops_may_pass(x))
 		return 508;
 	if (x->upload)

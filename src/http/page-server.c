@@ -34,10 +34,18 @@ static void add_fact(struct html *out, const char *value, const char *name)
 	html_raw(out, "</div>\n");
 }
 
+/* Requests for files, and those that the cache answered. */
+static uint64_t count_asked(struct space *s, uint64_t *hits)
+{
+	struct fetch_stats *t = fetch_stats(s->fetch);
+
+	*hits = atomic_load(&t->hits);
+	return *hits + atomic_load(&t->flights);
+}
+
 static void add_facts(struct page *p)
 {
-	struct fetch_stats *t = fetch_stats(p->space->fetch);
-	uint64_t hits = atomic_load(&t->hits), asked = hits + atomic_load(&t->flights);
+	uint64_t hits, asked = count_asked(p->space, &hits);
 	int64_t up = MAX(clock_wall() - p->x->h->started, 0);
 	struct html *out = &p->html;
 	char text[64];
@@ -57,6 +65,73 @@ static void add_facts(struct page *p)
 		snprintf(text, sizeof(text), "%" PRId64 " days", up / 86400);
 	add_fact(out, text, "since the start");
 	html_raw(out, "</dl>\n");
+}
+
+/* ---- the last 24 hours --------------------------------------------------------------------- */
+
+void hours_look(struct space *s)
+{
+	struct hours *d = &s->hours;
+	int64_t now = clock_wall() / 3600, last = atomic_load(&d->hour);
+	uint64_t hits, asked;
+
+	if (now == last)
+		return;
+	pthread_mutex_lock(&d->lock);
+	last = atomic_load(&d->hour);
+	asked = count_asked(s, &hits);
+	/* After a jump of the clock, to either side, the day begins anew. */
+	for (int64_t h = now > last && now - last < HOURS ? last + 1 : now - HOURS + 1; h <= now; h++) {
+		d->asked[h % HOURS] = asked;
+		d->hits[h % HOURS] = hits;
+	}
+	atomic_store(&d->hour, now);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Of the highest bar, `most` requests, the picture has 40 units. */
+static void add_bar(struct html *out, unsigned i, uint64_t n, uint64_t most, const char *class)
+{
+	uint64_t height = most ? (n * 40 + most - 1) / most : 0;
+
+	if (height)
+		html_addf(out, "<rect class=\"%s\" x=\"%u\" y=\"%" PRIu64 "\" width=\"8\" height=\"%" PRIu64
+			"\"/>", class, i * 10 + 1, 40 - height, height);
+}
+
+/* A bar for each hour: the requests for files, and of these the ones that the cache answered. */
+static void add_day(struct page *p)
+{
+	struct html *out = &p->html;
+	struct hours *d = &p->space->hours;
+	uint64_t asked[HOURS + 1], hits[HOURS + 1], most = 0;
+	int64_t first;
+
+	pthread_mutex_lock(&d->lock);
+	first = atomic_load(&d->hour) - HOURS + 1;
+	for (int i = 0; i < HOURS; i++) {
+		asked[i] = d->asked[(first + i) % HOURS];
+		hits[i] = d->hits[(first + i) % HOURS];
+	}
+	pthread_mutex_unlock(&d->lock);
+	asked[HOURS] = count_asked(p->space, &hits[HOURS]);
+	for (unsigned i = 0; i < HOURS; i++)
+		most = MAX(most, asked[i + 1] - asked[i]);
+	html_raw(out, "<section id=\"day\" data-live>\n<h2>The last 24 hours</h2>\n");
+	html_addf(out, "<p>%" PRIu64 " requests for files, %" PRIu64 " answered from the cache; at most %" PRIu64
+		" in an hour</p>\n", asked[HOURS] - asked[0], hits[HOURS] - hits[0], most);
+	html_raw(out, "<svg class=\"day\" viewBox=\"0 0 240 40\" preserveAspectRatio=\"none\" role=\"img\" "
+		"aria-label=\"requests for files in each of the last 24 hours\">\n");
+	for (unsigned i = 0; i < HOURS; i++) {
+		uint64_t n = asked[i + 1] - asked[i], h = MIN(hits[i + 1] - hits[i], n);
+
+		html_addf(out, "<g><title>%02u:00 UTC: %" PRIu64 " requests, %" PRIu64 " from the cache</title>",
+			(unsigned)((first + i) % 24), n, h);
+		add_bar(out, i, n, most, "asked");
+		add_bar(out, i, h, most, "hits");
+		html_raw(out, "</g>\n");
+	}
+	html_raw(out, "</svg>\n</section>\n");
 }
 
 /* ---- sources ----------------------------------------------------------------------------- */
@@ -349,6 +424,7 @@ void page_server(struct page *p)
 {
 	html_raw(&p->html, "<h1>Server</h1>\n");
 	add_facts(p);
+	add_day(p);
 	add_sources(p);
 	add_downloads(p);
 	html_raw(&p->html, "<div class=\"grid\">\n");

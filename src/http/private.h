@@ -68,6 +68,19 @@ struct conn {
 
 /* One namespace: a store, and what works on it. It is constant once it is on the list, and freed with the server.
  * A request has one space: that of its token, else "public". */
+#define HOURS 24
+
+/* The counters of requests for files as they were at the first request of each of the last hours (page-server.c). */
+struct hours {
+	atomic_int_fast64_t hour; /* the last one, since 1970 */
+	pthread_mutex_t lock;
+	uint64_t asked[HOURS], hits[HOURS]; /* under the lock; of an hour, at its number modulo 24 */
+};
+
+/* Notes the counters if a new hour has begun. For each request, before it counts. Any thread. */
+struct space;
+void hours_look(struct space *s);
+
 struct space {
 	char name[AUTH_SPACE];
 	struct store *store;
@@ -79,6 +92,7 @@ struct space {
 	struct missed *missed;	 /* missed.c */
 	struct journal *journal; /* journal.c */
 	struct events *events; /* events.c */
+	struct hours hours;
 	struct http *http;	   /* set with `assembly` */
 	struct assembly *assembly; /* of Sentry's protocol (upload-sentry.c); NULL until the first request of it */
 	struct unknown {

@@ -19,6 +19,7 @@ int space_new(struct space **out, const char *name, struct fetch *f, const struc
 		return err_set(e, -ENOMEM, "out of memory");
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->fetch = f;
+	pthread_mutex_init(&s->hours.lock, NULL);
 	s->store = fetch_store(f);
 	r = derive_new(&s->derive, f);
 	if (r == 0)
@@ -54,6 +55,7 @@ void space_free(struct space *s)
 	missed_free(s->missed);
 	journal_free(s->journal);
 	events_free(s->events);
+	pthread_mutex_destroy(&s->hours.lock);
 	free(s);
 }
 

@@ -35,6 +35,10 @@ shows 'missing: no source has it' '<code>breakpad 111111111111111111111111111111
 dom /status
 shows '<h2>Sources</h2>' "$URL_up" '<h2>Running downloads</h2>' 'answered from the cache' '<h2>Cache</h2>' \
   '<h2>Errors of the last hour</h2>' http_requests
+# The chart has 24 bars, whose sum is the number beside it.
+sed -n 's/.*<p>\([0-9]*\) requests for files, .*/all \1/p; s/.*00 UTC: \([0-9]*\) requests, .*/bar \1/p' "$TMP/dom" |
+  awk '$1 == "all" { all = $2 } $1 == "bar" { bars++; sum += $2 } END { exit !(all > 0 && bars == 24 && sum == all) }' ||
+  fail "the last 24 hours: $(cat "$TMP/dom")"
 dom /uploads
 shows 'This server accepts no uploads' 'breakpad 111111111111111111111111111111110 a.so'
 # A module of a stack that no source has is missing, too.

@@ -74,12 +74,8 @@ bool page_not_found(struct exchange *x, enum MHD_Result *result)
 {
 	struct http *h = x->h;
 
-	if (!exchange_wants_page(x) || x->not_found || !may_see(x))
+	if (!exchange_wants_page(x) || x->not_found || !may_see(x) || !http_admit(&h->pages, HTTP_PAGES_MOST))
 		return false;
-	if (atomic_fetch_add(&h->pages, 1) >= HTTP_PAGES_MOST) {
-		atomic_fetch_sub(&h->pages, 1);
-		return false;
-	}
 	x->not_found = true;
 	if (!exchange_post(x, x->step, h->workers, write_not_found))
 		atomic_fetch_sub(&h->pages, 1);

@@ -399,7 +399,7 @@ static void add_errors(struct page *p)
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
-static int number_row(void *ctx, const char *name, const char *help, const char *type, uint64_t value)
+static void number_row(void *ctx, const char *name, const char *help, const char *type, uint64_t value)
 {
 	struct html *out = ctx;
 
@@ -408,7 +408,6 @@ static int number_row(void *ctx, const char *name, const char *help, const char 
 	html_addf(out, "<td class=\"number\">%" PRIu64 "</td>", value);
 	html_element(out, "td", help);
 	html_raw(out, "</tr>\n");
-	return out->out.r;
 }
 
 static void add_numbers(struct page *p)

@@ -150,14 +150,7 @@ static bool asks(const struct exchange *x)
  * decrements h->asking when the page has been written. */
 static bool may_ask(struct exchange *x)
 {
-	struct http *h = x->h;
-
-	if (atomic_load(&x->left) || atomic_load(&h->draining))
-		return false;
-	if (atomic_fetch_add(&h->asking, 1) < HTTP_ASKING_MOST)
-		return true;
-	atomic_fetch_sub(&h->asking, 1);
-	return false;
+	return !atomic_load(&x->left) && !atomic_load(&x->h->draining) && http_admit(&x->h->asking, HTTP_ASKING_MOST);
 }
 
 static void write_page(void *ctx)
@@ -226,10 +219,8 @@ enum MHD_Result page_status(struct exchange *x)
 		if (text && strlen(text) < ROUTE_PATH_MAX / 4 && !strpbrk(text, "\r\n\t"))
 			return redirect(x, text);
 	}
-	if (atomic_fetch_add(&h->pages, 1) >= HTTP_PAGES_MOST) {
-		atomic_fetch_sub(&h->pages, 1);
+	if (!http_admit(&h->pages, HTTP_PAGES_MOST))
 		return exchange_text(x, 503, PLAIN, "no-store", "too many pages are being written; try again\n");
-	}
 	if (!exchange_post(x, STEP_ANSWER, ask ? h->askers : h->workers, write_page))
 		atomic_fetch_sub(&h->pages, 1);
 	return MHD_YES;

@@ -40,11 +40,9 @@ enum MHD_Result page_list(struct exchange *x)
 
 	if (x->step == STEP_ANSWER)
 		return page(x, "text/csv; charset=utf-8", x->answer.r, &x->reply);
-	if (atomic_fetch_add(&h->lists, 1) >= HTTP_LISTS_MOST) {
-		atomic_fetch_sub(&h->lists, 1);
+	if (!http_admit(&h->lists, HTTP_LISTS_MOST))
 		return exchange_text(x, 503, "text/plain; charset=utf-8", "no-store",
 			"too many of these lists are being written; try again\n");
-	}
 	x->reply = BUF_UP_TO(PAGE_MOST);
 	if (!exchange_post(x, STEP_ANSWER, h->workers, write_list))
 		atomic_fetch_sub(&h->lists, 1);
@@ -76,79 +74,58 @@ static uint64_t number_at(const void *base, size_t offset)
 }
 
 /* The numbers of the team's bucket. */
-static int each_of_bucket(struct bucket *b, each_number *each, void *ctx)
+static void each_of_bucket(struct bucket *b, each_number *each, void *ctx)
 {
 	struct bucket_stats s;
-	int r = 0;
 
 	bucket_stats(b, &s);
-	const struct {
-		const char *name, *help, *type;
-		uint64_t value;
-	} rows[] = {
-		{"bucket_queued_files", "files that the bucket does not have yet", "gauge", s.queue.files},
-		{"bucket_queued_bytes", "bytes of these files", "gauge", s.queue.bytes},
-		{"bucket_queue_seconds", "age of the oldest of these files", "gauge",
-			s.queue.oldest ? (uint64_t)MAX(clock_wall() - s.queue.oldest, 0) : 0},
-		{"bucket_refused_files", "queued files that failed: the bucket refused them, or they cannot be read",
-			"gauge", s.queue.failed},
-		{"bucket_lost_files", "files that left the store before the bucket had them", "counter",
-			s.queue.lost},
-		{"bucket_files", "files uploaded into the bucket", "counter", s.files},
-		{"bucket_bytes", "bytes uploaded into the bucket", "counter", s.bytes},
-		{"bucket_requests", "requests for writing to the bucket", "counter", s.requests},
-		{"bucket_failures", "uploads into the bucket that failed, and are retried", "counter", s.failures},
-	};
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
-		r = each(ctx, rows[i].name, rows[i].help, rows[i].type, rows[i].value);
-	return r;
+	each(ctx, "bucket_queued_files", "files that the bucket does not have yet", "gauge", s.queue.files);
+	each(ctx, "bucket_queued_bytes", "bytes of these files", "gauge", s.queue.bytes);
+	each(ctx, "bucket_queue_seconds", "age of the oldest of these files", "gauge",
+		s.queue.oldest ? (uint64_t)MAX(clock_wall() - s.queue.oldest, 0) : 0);
+	each(ctx, "bucket_refused_files", "queued files that failed: the bucket refused them, or they cannot be read",
+		"gauge", s.queue.failed);
+	each(ctx, "bucket_lost_files", "files that left the store before the bucket had them", "counter",
+		s.queue.lost);
+	each(ctx, "bucket_files", "files uploaded into the bucket", "counter", s.files);
+	each(ctx, "bucket_bytes", "bytes uploaded into the bucket", "counter", s.bytes);
+	each(ctx, "bucket_requests", "requests for writing to the bucket", "counter", s.requests);
+	each(ctx, "bucket_failures", "uploads into the bucket that failed, and are retried", "counter", s.failures);
 }
 
-int numbers_each(struct http *h, const struct space *s, each_number *each, void *ctx)
+void numbers_each(struct http *h, const struct space *s, each_number *each, void *ctx)
 {
 	unsigned open, listeners = atomic_load(&h->listeners), waiting = atomic_load(&h->waiting);
-	int r = 0;
 
-	for (const struct fetch_stat_row *row = fetch_stat_rows; r == 0 && row->name; row++)
-		r = each(ctx, row->name, row->help, "counter",
-			number_at(fetch_stats(s->fetch), row->offset));
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++)
-		r = each(ctx, counters[i].name, counters[i].help, "counter",
-			number_at(&h->counters, counters[i].offset));
+	for (const struct fetch_stat_row *row = fetch_stat_rows; row->name; row++)
+		each(ctx, row->name, row->help, "counter", number_at(fetch_stats(s->fetch), row->offset));
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
+		each(ctx, counters[i].name, counters[i].help, "counter", number_at(&h->counters, counters[i].offset));
 	pthread_mutex_lock(&h->lock);
 	open = h->n_conns;
 	pthread_mutex_unlock(&h->lock);
-	if (r == 0)
-		r = each(ctx, "http_open", "connections open", "gauge", open);
-	if (r == 0)
-		r = each(ctx, "http_running", "requests that have not ended", "gauge", atomic_load(&h->running));
-	if (r == 0)
-		r = each(ctx, "http_queued", "requests that wait for a thread of the server", "gauge",
-			workers_queued(h->workers) + workers_queued(h->askers));
-	if (r == 0)
-		r = each(ctx, "store_queued", "jobs that wait for a thread that digests and stores files", "gauge",
-			fetch_queued(s->fetch));
-	if (r == 0)
-		r = each(ctx, "http_waiting", "requests that wait for a source", "gauge",
-			waiting > listeners ? waiting - listeners : 0);
-	if (r == 0)
-		r = each(ctx, "http_listeners", "clients that listen to events", "gauge", listeners);
-	if (r == 0 && h->uploads)
-		r = upload_numbers(h, s, each, ctx);
-	if (r == 0 && s->bucket)
-		r = each_of_bucket(s->bucket, each, ctx);
-	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)
-		r = each(ctx, row->name, row->help, "counter", symb_stat(s->symb, row));
-	return r < 0 ? r : each(ctx, "start_time_seconds", "when the server was started", "gauge",
-				   (uint64_t)h->started);
+	each(ctx, "http_open", "connections open", "gauge", open);
+	each(ctx, "http_running", "requests that have not ended", "gauge", atomic_load(&h->running));
+	each(ctx, "http_queued", "requests that wait for a thread of the server", "gauge",
+		workers_queued(h->workers) + workers_queued(h->askers));
+	each(ctx, "store_queued", "jobs that wait for a thread that digests and stores files", "gauge",
+		fetch_queued(s->fetch));
+	each(ctx, "http_waiting", "requests that wait for a source", "gauge",
+		waiting > listeners ? waiting - listeners : 0);
+	each(ctx, "http_listeners", "clients that listen to events", "gauge", listeners);
+	if (h->uploads)
+		upload_numbers(h, s, each, ctx);
+	if (s->bucket)
+		each_of_bucket(s->bucket, each, ctx);
+	for (const struct symb_stat_row *row = symb_stat_rows; row->name; row++)
+		each(ctx, row->name, row->help, "counter", symb_stat(s->symb, row));
+	each(ctx, "start_time_seconds", "when the server was started", "gauge", (uint64_t)h->started);
 }
 
-static int metric_lines(void *ctx, const char *name, const char *help, const char *type,
-	uint64_t value)
+static void metric_lines(void *ctx, const char *name, const char *help, const char *type, uint64_t value)
 {
-	return buf_addf(ctx, "# HELP symfs_%s %s\n# TYPE symfs_%s %s\nsymfs_%s %" PRIu64 "\n", name,
-		help, name, type, name, value);
+	buf_addf(ctx, "# HELP symfs_%s %s\n# TYPE symfs_%s %s\nsymfs_%s %" PRIu64 "\n", name, help, name, type, name,
+		value);
 }
 
 /* ---- latency of sources ----------------------------------------------------------------- */
@@ -207,10 +184,9 @@ static int add_latencies(struct fetch *f, struct buf *out)
 enum MHD_Result page_metrics(struct exchange *x)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
-	int r = numbers_each(x->h, x->space, metric_lines, &text);
+	int r;
 
-	if (r == 0)
-		r = add_latencies(x->space->fetch, &text);
-
-	return page(x, "text/plain; version=0.0.4; charset=utf-8", r, &text);
+	numbers_each(x->h, x->space, metric_lines, &text);
+	r = add_latencies(x->space->fetch, &text);
+	return page(x, "text/plain; version=0.0.4; charset=utf-8", text.r < 0 ? text.r : r, &text);
 }

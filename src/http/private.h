@@ -90,7 +90,7 @@ struct space {
 	struct symb *symb;
 	struct misses *misses;
 	struct missed *missed;	 /* missed.c */
-	struct journal *journal; /* journal.c */
+	struct journal *journal; /* audit.c */
 	struct events *events; /* events.c */
 	struct hours hours;
 	struct http *http;	   /* set with `assembly` */
@@ -130,7 +130,7 @@ struct http {
 	char **names, **origins; /* from server-names and allow-origins, ended by NULL; NULL: not configured */
 	bool anyone;
 	char where[LISTEN_TEXT];
-	char id[HTTP_ID_TEXT]; /* of this server, against loops (hops.c) */
+	char id[HTTP_ID_TEXT]; /* of this server, against loops (head.c) */
 	unsigned most; /* connections at the same time */
 	uint64_t idle_ms;
 	uint64_t body_most, bodies_most; /* the limits: bytes of one POST, and of all POSTs */
@@ -177,6 +177,16 @@ struct http {
 	uint64_t last_number;
 	struct exchange *parked; /* requests that wait and can be cancelled */
 };
+
+/* Counts one more of the things of which a server does `most` at the same time. False: it does as many already. The
+ * caller ends it by atomic_fetch_sub(). */
+static inline bool http_admit(atomic_uint *n, unsigned most)
+{
+	if (atomic_fetch_add(n, 1) < most)
+		return true;
+	atomic_fetch_sub(n, 1);
+	return false;
+}
 
 /* A copy of an answer of fetch/ or derive/. */
 struct answer {
@@ -227,7 +237,7 @@ struct exchange {
 	struct making *making;
 	bool made; /* the file was not found, and whether it can be made was decided (file.c) */
 	struct answer answer;
-	char via[8 * HTTP_ID_TEXT + 1]; /* ids of the servers that the request came through (hops.c) */
+	char via[8 * HTTP_ID_TEXT + 1]; /* ids of the servers that the request came through (head.c) */
 	struct module *where; /* STEP_LOCATE: the symbol file, if debug_id.set; else NULL */
 	char *checksum; /* the checksums that the client expects; NULL: none */
 	struct symb_flags flags;
@@ -400,6 +410,11 @@ bool head_varies(const struct http *h);
 /* Whether the client runs on this machine, and is not a web page that reached it by DNS rebinding. */
 bool head_is_neighbour(struct exchange *x);
 
+/* False: the request came through this server before, or through too many servers. Reads the ids that
+ * hops_pass_on() then gives to sources. */
+bool hops_may_pass(struct exchange *x);
+void hops_pass_on(struct exchange *x);
+
 /* ---- rights.c ----------------------------------------------------------------------- */
 
 /* Finds the token of the request, and with it the client's rights and space. 0; 401: a token is needed, and the
@@ -413,7 +428,7 @@ int exchange_may(struct exchange *x, enum auth_right right);
 /* The name of the client's token; "-": none. */
 const char *exchange_user(const struct exchange *x);
 
-/* ---- hold.c ------------------------------------------------------------------------- */
+/* ---- uploads.c ---------------------------------------------------------------------- */
 
 /* Reads how long an uploaded file is to stay: `class`, `expires` and `label` of the query. `try`: the protocol asks
  * for the class "try". Without a class it is "default", or "try" if the token may upload nothing else. 0; 400: a
@@ -434,13 +449,6 @@ int spaces_open(struct http *h, struct err *e);
 void spaces_stop(struct http *h);
 void spaces_free(struct http *h);
 void space_free(struct space *s); /* NULL is fine */
-
-/* ---- hops.c ------------------------------------------------------------------------- */
-
-/* False: the request came through this server before, or through too many servers. Reads the ids that
- * hops_pass_on() then gives to sources. */
-bool hops_may_pass(struct exchange *x);
-void hops_pass_on(struct exchange *x);
 
 /* ---- checksum.c --------------------------------------------------------------------- */
 
@@ -476,35 +484,24 @@ enum MHD_Result page_health(struct exchange *x);
 enum MHD_Result page_ready(struct exchange *x); /* drain.c */
 enum MHD_Result page_metrics(struct exchange *x);
 enum MHD_Result page_list(struct exchange *x); /* misses of all types, or of symbol files */
-typedef int each_number(void *ctx, const char *name, const char *help, const char *type, uint64_t value);
-/* Calls `each` with the counters and gauges of the server and of a space. Stops when `each` returns less than 0, and
- * returns that. */
-int upload_numbers(struct http *h, const struct space *s, each_number *each, void *ctx); /* uploads.c: its part */
-int numbers_each(struct http *h, const struct space *s, each_number *each, void *ctx);
-
-/* ---- events-page.c ------------------------------------------------------------------ */
-
-enum MHD_Result events_handle(struct exchange *x);
+typedef void each_number(void *ctx, const char *name, const char *help, const char *type, uint64_t value);
+/* Calls `each` with the counters and gauges of the server and of a space. */
+void upload_numbers(struct http *h, const struct space *s, each_number *each, void *ctx); /* uploads.c: its part */
+void numbers_each(struct http *h, const struct space *s, each_number *each, void *ctx);
 
 /* ---- events.c ----------------------------------------------------------------------- */
 
+enum MHD_Result events_handle(struct exchange *x);
 /* Watches the store for keys that arrive. `resume` is exchange_resume(). 0, -ENOMEM. */
 int events_new(struct events **out, struct store *s, void (*resume)(struct exchange *x));
 void events_free(struct events *ev); /* NULL is fine; call it when no client listens any more */
 /* Call it about once a second: keeps silent connections open, and ends those whose token has ended. */
 void events_tick(struct events *ev);
 void events_end(struct events *ev);  /* ends the response of each listener */
-/* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
-struct listener *listener_new(struct exchange *x);
-/* Copies text for the client. Returns the number of bytes; 0: no event waits now; -1: the stream has ended. */
-ssize_t listener_read(struct listener *l, char *out, size_t most);
 /* 0: the listener waits, and its request will be resumed once; 1: it has something to send. */
 int listener_wait(struct listener *l);
-/* Whether the token of the client must be checked again: true every few seconds. */
-bool listener_must_check(struct listener *l);
 void listener_cancel(struct listener *l); /* the client is gone: resumes the request if it waits */
-void listener_leave(struct listener *l); /* the response has ended */
-void listener_free(struct listener *l); /* NULL is fine; after listener_leave() */
+void listener_free(struct listener *l); /* NULL is fine; after the response has ended */
 
 /* ---- access.c ----------------------------------------------------------------------- */
 
@@ -514,8 +511,6 @@ int access_open(struct http *h, struct err *e);
 /* Writes the line of a request that has ended; `cut`: it ended before the whole response was sent. Any
  * thread. */
 void access_write(struct http *h, struct exchange *x, bool cut);
-
-/* ---- target.c ----------------------------------------------------------------------- */
 
 /* Adds the target of the request, without its secrets: the value of `key` in its query, which is a token, and the key
  * of an upload in its path. */
@@ -546,8 +541,6 @@ struct audit_line {
 	const char *why;
 };
 void audit_add(struct http *h, struct space *s, const struct audit_line *l); /* any thread */
-
-/* ---- journal.c ---------------------------------------------------------------------- */
 
 enum journal_kind {
 	JOURNAL_UPLOADS, /* files that came, were refused or were removed */

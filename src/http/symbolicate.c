@@ -130,11 +130,9 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 			&x->reply);
 	if (is_text(x) && is_packed(x))
 		return exchange_text(x, 415, TEXT_TYPE, "no-store", "send the text without Content-Encoding\n");
-	if (atomic_fetch_add(&h->jobs, 1) >= HTTP_JOBS_MOST) {
-		atomic_fetch_sub(&h->jobs, 1);
+	if (!http_admit(&h->jobs, HTTP_JOBS_MOST))
 		return exchange_text(x, 503, "application/json", "no-store",
 			"{\"title\": \"too many requests are waiting\"}");
-	}
 	if (!exchange_post(x, STEP_ANSWER, h->workers, symbolicate_work))
 		atomic_fetch_sub(&h->jobs, 1);
 	return MHD_YES;

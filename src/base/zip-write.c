@@ -56,7 +56,7 @@ int zip_write_head(struct buf *out, const struct zip_stored *m)
 	const struct field extra[] = {{1, 2}, {16, 2}, {after ? 0 : m->size, 8}, {after ? 0 : m->size, 8}, {0}};
 
 	if (n > UINT16_MAX)
-		return -EFBIG;
+		return out->r = -EFBIG; /* the buffer keeps it */
 	put_all(out, head);
 	buf_add(out, m->name, n);
 	if (large)
@@ -86,7 +86,7 @@ int zip_write_entry(struct buf *out, const struct zip_stored *m)
 		{0, 2}, {0100644u << 16, 4}, {far ? LARGE : m->at, 4}, {0}};
 
 	if (n > UINT16_MAX)
-		return -EFBIG;
+		return out->r = -EFBIG; /* the buffer keeps it */
 	put_all(out, entry);
 	buf_add(out, m->name, n);
 	if (extra)
@@ -109,7 +109,7 @@ int zip_write_end(struct buf *out, unsigned members, uint64_t at, uint64_t size)
 		{at >= LARGE ? LARGE : at, 4}, {0, 2}, {0}};
 
 	if (members >= UINT16_MAX || size >= LARGE)
-		return -EFBIG;
+		return out->r = -EFBIG; /* the buffer keeps it */
 	if (at >= LARGE)
 		put_all(out, large);
 	put_all(out, end);

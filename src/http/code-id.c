@@ -89,21 +89,13 @@ static enum MHD_Result reply_location(struct exchange *x, const struct buf *wher
  * debug id. */
 static enum MHD_Result code_id_begin(struct exchange *x)
 {
-	static const enum fetch_need whole = FETCH_WHOLE;
 	struct tree_hit *hit = &x->route->hit;
-	struct fetched f = {0};
-	int r;
 
 	if (hit->n < LAYOUT_CANDIDATES && program_of(x, &hit->files[hit->n]) == 0)
 		hit->n++;
 	if (hit->n == 0)
 		return exchange_missing(x);
-	hops_pass_on(x);
-	r = fetch_try(x->space->fetch, hit->files, hit->n, FETCH_WHOLE, &f);
-	if (r == -EAGAIN)
-		return exchange_wait(x, STEP_ANSWER, hit->files, hit->n, &whole);
-	exchange_answered(x, STEP_ANSWER, r, &f);
-	return code_id_handle(x);
+	return exchange_fetch(x, STEP_ANSWER, FETCH_WHOLE) ? code_id_handle(x) : MHD_YES;
 }
 
 /* ---- servers that look up code ids ----------------------------------------------------- */

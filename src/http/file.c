@@ -342,30 +342,19 @@ enum MHD_Result file_reply(struct exchange *x)
 
 /* ---- a file of the tree ------------------------------------------------------------- */
 
-static const enum fetch_need *need_of(struct exchange *x)
+static enum fetch_need need_of(struct exchange *x)
 {
-	static const enum fetch_need exists = FETCH_EXISTS, part = FETCH_OPEN, all = FETCH_STREAM,
-				     whole = FETCH_WHOLE;
-
 	if (exchange_is_head(x))
-		return &exists;
+		return FETCH_EXISTS;
 	if (x->checksum || x->route->what == ROUTE_MADE)
-		return &whole; /* a digest and a conversion read the whole file */
-	return exchange_header(x, "Range") ? &part : &all;
+		return FETCH_WHOLE; /* a digest and a conversion read the whole file */
+	return exchange_header(x, "Range") ? FETCH_OPEN : FETCH_STREAM;
 }
 
 /* Asks for the files of the path. */
 static enum MHD_Result fetch_files(struct exchange *x, enum step step)
 {
-	const struct tree_hit *hit = &x->route->hit;
-	const enum fetch_need *need = need_of(x);
-	struct fetched f = {0};
-	int r = fetch_try(x->space->fetch, hit->files, hit->n, *need, &f);
-
-	if (r == -EAGAIN)
-		return exchange_wait(x, step, hit->files, hit->n, need);
-	exchange_answered(x, step, r, &f);
-	return file_handle(x);
+	return exchange_fetch(x, step, need_of(x)) ? file_handle(x) : MHD_YES;
 }
 
 /* ---- GSYM of a file ----------------------------------------------------------------- */
@@ -397,7 +386,7 @@ static enum MHD_Result begin_made(struct exchange *x)
 	}
 	if (has_meanings(hit) || exchange_is_head(x))
 		return fetch_files(x, STEP_INPUT);
-	return exchange_wait(x, STEP_ANSWER, &a, 1, NULL);
+	return exchange_make(x, &a);
 }
 
 /* x->answer is the input, which exists: converts it to GSYM. HEAD only asks whether that is possible. */
@@ -415,7 +404,7 @@ static enum MHD_Result make_of_input(struct exchange *x)
 		return reply_exists(x, &x->answer);
 	answer_release(&x->answer);
 	if (r == -EAGAIN)
-		return exchange_wait(x, STEP_ANSWER, &a, 1, NULL);
+		return exchange_make(x, &a);
 	exchange_answered(x, STEP_ANSWER, r, &f);
 	return file_reply(x);
 }
@@ -451,7 +440,7 @@ static bool make_missing(struct exchange *x, enum MHD_Result *out)
 	r = derive_try(x->space->derive, &a, NULL, &f);
 	if (r == -EAGAIN) {
 		answer_release(&x->answer);
-		*out = exchange_wait(x, STEP_ANSWER, &a, 1, NULL);
+		*out = exchange_make(x, &a);
 		return true;
 	}
 	if (r == 0 && f.r == 0) {

@@ -218,6 +218,29 @@ bool head_varies(const struct http *h)
 	return !h->anyone && h->origins && *h->origins;
 }
 
+/* ---- the URL of this server as a client sees it ------------------------------------------------ */
+
+/* Letters of host names, addresses and ports. These are no letters of a shell, so a copied line is one command. */
+static bool is_plain(const char *host)
+{
+	static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
+
+	return *host && *host != '-' && strspn(host, chars) == strlen(host);
+}
+
+void exchange_address(struct exchange *x, char out[static ADDRESS_TEXT])
+{
+	const char *host = exchange_header(x, "Host"), *proto = exchange_header(x, "X-Forwarded-Proto");
+	char name[FIELD_HOST];
+
+	if (host && strlen(host) < FIELD_HOST && field_host(host, strlen(host), name) && *name && is_plain(host))
+		snprintf(out, ADDRESS_TEXT, "%s://%s", proto && strcasecmp(proto, "https") == 0 ? "https" : "http",
+			host);
+	else
+		snprintf(out, ADDRESS_TEXT, "%s", strncmp(x->h->where, "http", 4) == 0 ? x->h->where
+			: "http://localhost");
+}
+
 /* ---- loops ------------------------------------------------------------------------------- */
 
 /* Detects loops between symfs servers. When a server asks another server, it names itself in User-Agent,

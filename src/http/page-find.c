@@ -120,15 +120,15 @@ static unsigned search(struct space *s, const char *words, struct artifact *out)
 
 void page_add_form(struct page *p)
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 
-	html_raw(out, "<form class=\"find\" method=\"post\" action=\"/\">\n"
+	buf_adds(out, "<form class=\"find\" method=\"post\" action=\"/\">\n"
 		      "<label for=\"path\">A path, a URL, a build id, a debug id, or a whole stack or crash "
 		      "report</label>\n<textarea id=\"path\" name=\"path\" rows=\"3\" spellcheck=\"false\" "
 		      "autocapitalize=\"off\" "
 		      "autocomplete=\"off\">");
 	html_text(out, p->text);
-	html_raw(out, "</textarea>\n<button>Find</button>\n</form>\n");
+	buf_adds(out, "</textarea>\n<button>Find</button>\n</form>\n");
 }
 
 /* ---- one file ----------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static void fold(struct page *p, struct shown *s, enum page_state state)
 	if (s->n == 0)
 		s->first = state;
 	else if (!s->folded && state != s->first && (s->first <= PAGE_FOUND || state == PAGE_UNNAMED)) {
-		html_raw(&p->html, "<details class=\"others\"><summary>Other files that this can mean</summary>\n");
+		buf_adds(&p->html, "<details class=\"others\"><summary>Other files that this can mean</summary>\n");
 		s->folded = true;
 	}
 }
@@ -171,7 +171,7 @@ static void add_of_state(struct page *p, enum page_state state, struct page_answ
 
 static void add_none(struct page *p)
 {
-	html_raw(&p->html,
+	buf_adds(&p->html,
 		"<div class=\"note\" id=\"none\"><p>This is neither a path of any layout, a key nor an "
 		"identifier.</p>\n<p>A path names a build: <code>buildid/ID/debuginfo</code>, "
 		"<code>NAME.pdb/ID/NAME.pdb</code>. "
@@ -185,7 +185,7 @@ static void add_found(struct page *p, struct artifact *found, unsigned n)
 	struct shown shown = {0};
 
 	if (!list || !rows) {
-		p->html.out.r = -ENOMEM;
+		p->html.r = -ENOMEM;
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -198,7 +198,7 @@ static void add_found(struct page *p, struct artifact *found, unsigned n)
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		add_of_state(p, order[i], list, n, &shown);
 	if (shown.folded)
-		html_raw(&p->html, "</details>\n");
+		buf_adds(&p->html, "</details>\n");
 }
 
 static void add_one(struct page *p)
@@ -217,15 +217,13 @@ static void add_one(struct page *p)
 static void add_pasted(struct page *p, const struct pasted_id *id, struct artifact *found, struct fetch_attempt *rows)
 {
 	unsigned n = search_pasted(p->space, id, found), shown = 0;
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 
-	html_raw(out, "<tr>");
+	buf_adds(out, "<tr>");
 	html_element(out, "th scope=\"row\"", id->name[0] ? id->name : "no name");
-	html_raw(out, "<td data-name=\"identifier\"><a href=\"/?path=");
-	html_query(out, id->id);
-	html_raw(out, "\"><code>");
-	html_text(out, id->id);
-	html_raw(out, "</code></a></td><td data-name=\"files\">");
+	buf_adds(out, "<td data-name=\"identifier\">");
+	html_search(out, id->id);
+	buf_adds(out, "</td><td data-name=\"files\">");
 	for (unsigned i = 0; i < n; i++) {
 		struct page_answer a = {.a = found[i], .rows = rows};
 
@@ -235,12 +233,12 @@ static void add_pasted(struct page *p, const struct pasted_id *id, struct artifa
 		}
 		page_answer_release(&a);
 	}
-	html_raw(out, shown ? "</td></tr>\n" : FETCH_UNNAMED "</td></tr>\n");
+	buf_adds(out, shown ? "</td></tr>\n" : FETCH_UNNAMED "</td></tr>\n");
 }
 
 static void add_no_ids(struct page *p)
 {
-	html_raw(&p->html, "<div class=\"note\" id=\"none\"><p>This text has no build id, UUID or debug id. "
+	buf_adds(&p->html, "<div class=\"note\" id=\"none\"><p>This text has no build id, UUID or debug id. "
 		"Addresses and function names alone do not say which build they belong to.</p>\n<p>These print the "
 		"modules with their identifiers:</p></div>\n");
 	html_lines(&p->html, "identifiers of a crash",
@@ -253,11 +251,11 @@ static void add_text(struct page *p)
 	_cleanup_free_ struct pasted_id *ids = calloc(PASTED_MOST, sizeof(*ids));
 	_cleanup_free_ struct artifact *found = calloc(SEARCH_MOST, sizeof(*found));
 	_cleanup_free_ struct fetch_attempt *rows = calloc(PAGE_ROWS, sizeof(*rows));
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	unsigned n;
 
 	if (!ids || !found || !rows) {
-		p->html.out.r = -ENOMEM;
+		p->html.r = -ENOMEM;
 		return;
 	}
 	n = pasted_ids(p->text, ids, PASTED_MOST);
@@ -265,32 +263,111 @@ static void add_text(struct page *p)
 		add_no_ids(p);
 		return;
 	}
-	html_addf(out, "<p>%u %s in this text%s</p>\n", n, n == 1 ? "identifier" : "identifiers",
+	buf_addf(out, "<p>%u %s in this text%s</p>\n", n, n == 1 ? "identifier" : "identifiers",
 		n == PASTED_MOST ? ", and perhaps more" : "");
-	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">module</th><th "
+	buf_adds(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">module</th><th "
 		"scope=\"col\">identifier</th><th scope=\"col\">files</th></tr></thead>\n<tbody>\n");
 	for (unsigned i = 0; i < n && !atomic_load(&p->x->left); i++)
 		add_pasted(p, &ids[i], found, rows);
-	html_raw(out, "</tbody></table>\n");
+	buf_adds(out, "</tbody></table>\n");
+}
+
+/* ---- the lines that make debuggers and other tools use this very server --------------------- */
+
+#define LINES_MOST 4096
+
+/* `@@` stands for the URL of the server, without a slash at its end. */
+static const struct tool {
+	const char *name, *lines;
+	const char *with_token; /* for a server with tokens; NULL: the same lines */
+} tools[] = {
+	{"gdb (also elfutils, valgrind)",
+		"export DEBUGINFOD_URLS=\"@@/\"\n"
+		"gdb -iex 'set debuginfod enabled on' PROGRAM",
+		"echo 'Authorization: Bearer TOKEN' >~/.symfs-header\n"
+		"export DEBUGINFOD_HEADERS_FILE=~/.symfs-header\n"
+		"export DEBUGINFOD_URLS=\"@@/\"\n"
+		"gdb -iex 'set debuginfod enabled on' PROGRAM"},
+	{"LLDB 18 or later, in ~/.lldbinit",
+		"settings set symbols.enable-external-lookup true\n"
+		"settings set plugin.symbol-locator.debuginfod.server-urls @@/",
+		"# LLDB sends no token: mount the server, and use the mount\n"
+		"symfs mount --source @@/ ~/symbols   # the token is in symfs.conf\n"
+		"lldb -O 'settings set target.debug-file-search-paths ~/symbols/gdb' PROGRAM"},
+	{"WinDbg, Visual Studio",
+		".sympath srv*C:\\Symbols*@@\n"
+		".reload /f",
+		"* They send no token: let a proxy on this side add the header, or use a namespace without tokens\n"
+		".sympath srv*C:\\Symbols*@@\n"
+		".reload /f"},
+	{"perf",
+		"export DEBUGINFOD_URLS=\"@@/\"\n"
+		"perf report          # a perf that has debuginfod: perf version --build-options\n"
+		"# any other perf\n"
+		"symfs mount --source @@/ ~/symbols\n"
+		"perf --buildid-dir ~/symbols/perf report",
+		"echo 'Authorization: Bearer TOKEN' >~/.symfs-header\n"
+		"export DEBUGINFOD_HEADERS_FILE=~/.symfs-header\n"
+		"export DEBUGINFOD_URLS=\"@@/\"\n"
+		"perf report          # a perf that has debuginfod: perf version --build-options"},
+	{"curl",
+		"curl -fO @@/buildid/ID/debuginfo\n"
+		"curl -fO @@/NAME.pdb/ID/NAME.pdb\n"
+		"curl -fO @@/NAME.pdb/ID/NAME.sym",
+		"curl -fO -H 'Authorization: Bearer TOKEN' @@/buildid/ID/debuginfo\n"
+		"curl -fO -H 'Authorization: Bearer TOKEN' @@/NAME.pdb/ID/NAME.pdb\n"
+		"curl -fO -H 'Authorization: Bearer TOKEN' @@/NAME.pdb/ID/NAME.sym"},
+	{"symfs: a mount that every tool can use",
+		"symfs mount --source @@/ ~/symbols\n"
+		"gdb -iex 'set debug-file-directory ~/symbols/gdb' PROGRAM", NULL},
+};
+
+void page_add_lines(struct page *p, const char *title, const char *lines)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(LINES_MOST);
+
+	for (; *lines; lines++)
+		if (lines[0] == '@' && lines[1] == '@') {
+			buf_adds(&text, p->address);
+			lines++;
+		} else {
+			buf_add(&text, lines, 1);
+		}
+	if (text.r == 0)
+		html_lines(&p->html, title, buf_text(&text));
+}
+
+static void add_setup(struct page *p)
+{
+	bool token = p->x->h->auth;
+
+	buf_adds(&p->html, "<section id=\"setup\">\n<h2>Set up your tools</h2>\n<p>These lines are for this "
+		"server, ");
+	html_element(&p->html, "code", p->address);
+	buf_adds(&p->html, token ? ". In place of TOKEN goes your token.</p>\n<div class=\"grid\">\n"
+				 : ".</p>\n<div class=\"grid\">\n");
+	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
+		page_add_lines(p, tools[i].name, token && tools[i].with_token ? tools[i].with_token : tools[i].lines);
+	buf_adds(&p->html, "</div>\n</section>\n");
 }
 
 /* ---- the part ------------------------------------------------------------------------------- */
 
 void page_find(struct page *p)
 {
-	html_raw(&p->html, "<h1>Find a file</h1>\n");
+	buf_adds(&p->html, "<h1>Find a file</h1>\n");
 	page_add_form(p);
 	if (p->text[strspn(p->text, " \t\r\n")]) {
-		html_raw(&p->html, "<section id=\"found\" aria-label=\"Result\">\n<h2>Result</h2>\n");
+		buf_adds(&p->html, "<section id=\"found\" aria-label=\"Result\">\n<h2>Result</h2>\n");
 		if (p->busy)
-			html_raw(&p->html,
+			buf_adds(&p->html,
 				"<p class=\"note\">The sources were not asked: other pages are asking them, or the "
 				"server is stopping. Try again in half a minute.</p>\n");
 		if (pasted_is_long(p->text))
 			add_text(p);
 		else
 			add_one(p);
-		html_raw(&p->html, "</section>\n");
+		buf_adds(&p->html, "</section>\n");
 	}
-	page_setup(p);
+	add_setup(p);
 }

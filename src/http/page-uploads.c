@@ -44,20 +44,20 @@ static const char *why_not(struct page *p)
 static void add_how(struct page *p)
 {
 	const char *why = why_not(p);
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 
-	html_raw(out, "<section id=\"how\">\n<h2>How to upload</h2>\n");
+	buf_adds(out, "<section id=\"how\">\n<h2>How to upload</h2>\n");
 	if (why)
 		html_element(out, "p class=\"note\"", why);
 	if (!p->x->h->upload_most) {
-		html_raw(out, "</section>\n");
+		buf_adds(out, "</section>\n");
 		return;
 	}
-	html_raw(out, "<p>The server reads from the bytes what a file is. Every layout finds it at once.</p>\n"
+	buf_adds(out, "<p>The server reads from the bytes what a file is. Every layout finds it at once.</p>\n"
 		      "<div class=\"grid\">\n");
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 		page_add_lines(p, ways[i].name, p->x->h->auth ? ways[i].with : ways[i].without);
-	html_raw(out, "</div>\n</section>\n");
+	buf_adds(out, "</div>\n</section>\n");
 }
 
 /* ---- what came ------------------------------------------------------------------------------ */
@@ -73,59 +73,54 @@ static const struct {
 	{"refused", "bad", "refused"},
 };
 
-static void add_event(struct html *out, const char *event)
+static void add_event(struct buf *out, const char *event)
 {
 	size_t i = 0;
 
 	while (i + 1 < ARRAY_SIZE(events) && strcmp(events[i].event, event) != 0)
 		i++;
-	html_addf(out, "<span class=\"state %s\">%s</span>", events[i].class, events[i].words);
+	buf_addf(out, "<span class=\"state %s\">%s</span>", events[i].class, events[i].words);
 }
 
-static void add_upload(struct html *out, const struct journal_line *l)
+static void add_upload(struct buf *out, const struct journal_line *l)
 {
-	html_raw(out, "<tr>");
+	buf_adds(out, "<tr>");
 	html_element(out, "th scope=\"row\"", l->file[0] ? l->file : l->key);
-	html_raw(out, "<td data-name=\"result\">");
+	buf_adds(out, "<td data-name=\"result\">");
 	add_event(out, l->event);
 	if (l->why[0]) {
-		html_raw(out, " ");
+		buf_adds(out, " ");
 		html_text(out, l->why);
 	}
-	html_raw(out, "</td><td data-name=\"key\">");
-	if (l->key[0]) {
-		html_raw(out, "<a href=\"/?path=");
-		html_query(out, l->key);
-		html_raw(out, "\"><code>");
-		html_text(out, l->key);
-		html_raw(out, "</code></a>");
-	}
-	html_raw(out, "</td>");
+	buf_adds(out, "</td><td data-name=\"key\">");
+	if (l->key[0])
+		html_search(out, l->key);
+	buf_adds(out, "</td>");
 	html_element(out, "td data-name=\"by\"", strcmp(l->user, "-") == 0 ? "" : l->user);
-	html_raw(out, "<td data-name=\"at\">");
+	buf_adds(out, "<td data-name=\"at\">");
 	html_time(out, l->when);
-	html_raw(out, "</td></tr>\n");
+	buf_adds(out, "</td></tr>\n");
 }
 
 static void add_latest(struct page *p)
 {
 	_cleanup_free_ struct journal_line *lines = calloc(UPLOADS_SHOWN, sizeof(*lines));
 	unsigned n = lines ? journal_read(p->space->journal, JOURNAL_UPLOADS, 0, lines, UPLOADS_SHOWN) : 0;
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 
-	html_raw(out, "<section id=\"latest\" data-live>\n<h2>What came</h2>\n");
+	buf_adds(out, "<section id=\"latest\" data-live>\n<h2>What came</h2>\n");
 	if (n == 0) {
-		html_raw(out, "<p>No upload since the start of this server, ");
+		buf_adds(out, "<p>No upload since the start of this server, ");
 		html_time(out, p->x->h->started);
-		html_raw(out, ".</p></section>\n");
+		buf_adds(out, ".</p></section>\n");
 		return;
 	}
-	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">result</th>"
+	buf_adds(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">file</th><th scope=\"col\">result</th>"
 		      "<th scope=\"col\">key</th><th scope=\"col\">by</th><th "
 		      "scope=\"col\">at</th></tr></thead>\n<tbody>\n");
 	for (unsigned i = 0; i < n; i++)
 		add_upload(out, &lines[i]);
-	html_addf(out, "</tbody></table>\n<p><small>The last %d at most, since the start of this server. The audit "
+	buf_addf(out, "</tbody></table>\n<p><small>The last %d at most, since the start of this server. The audit "
 		"log has all.</small></p></section>\n", UPLOADS_SHOWN);
 }
 
@@ -148,48 +143,46 @@ static bool is_here(struct page *p, const struct key *k)
 
 static bool add_missed(struct page *p, const struct missed_row *row)
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	struct key k;
 
 	if (key_parse(&k, row->key) < 0 || is_here(p, &k))
 		return false;
-	html_raw(out, "<tr><th scope=\"row\">");
+	buf_adds(out, "<tr><th scope=\"row\">");
 	html_text(out, page_type_words(k.type));
-	html_raw(out, "</th><td data-name=\"key\"><a href=\"/?path=");
-	html_query(out, row->key);
-	html_raw(out, "\"><code>");
-	html_text(out, row->key);
-	html_addf(out, "</code></a></td><td class=\"number\" data-name=\"requests\">%" PRIu64 "</td></tr>\n",
+	buf_adds(out, "</th><td data-name=\"key\">");
+	html_search(out, row->key);
+	buf_addf(out, "</td><td class=\"number\" data-name=\"requests\">%" PRIu64 "</td></tr>\n",
 		row->asked);
 	return true;
 }
 
 static void add_day(struct page *p, struct missed_day *d)
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	unsigned shown = 0, i;
 	char when[24];
 
 	clock_print(d->when, when);
-	html_addf(out, "<h3>%.10s</h3>\n<table class=\"stack\"><thead><tr><th scope=\"col\">type</th>"
+	buf_addf(out, "<h3>%.10s</h3>\n<table class=\"stack\"><thead><tr><th scope=\"col\">type</th>"
 		       "<th scope=\"col\">key</th><th scope=\"col\" "
 		       "class=\"number\">requests</th></tr></thead>\n<tbody>\n", when);
 	for (i = 0; i < d->n && shown < MISSED_SHOWN; i++)
 		shown += add_missed(p, &d->rows[i]);
-	html_raw(out, "</tbody></table>\n");
+	buf_adds(out, "</tbody></table>\n");
 	if (shown == 0)
-		html_raw(out, "<p>All of them are here now.</p>\n");
+		buf_adds(out, "<p>All of them are here now.</p>\n");
 	if (i < d->n || d->others)
-		html_addf(out, "<p><small>and %u further files%s</small></p>\n", d->n - i,
+		buf_addf(out, "<p><small>and %u further files%s</small></p>\n", d->n - i,
 			d->others ? ", and more that were not counted alone" : "");
 }
 
 static void add_missing(struct page *p)
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	unsigned days = 0;
 
-	html_raw(out, "<section id=\"missing\" data-live>\n<h2>What is missing</h2>\n"
+	buf_adds(out, "<section id=\"missing\" data-live>\n<h2>What is missing</h2>\n"
 		      "<p>Requested files that no source has, by day (UTC), most requests first. All that is "
 		      "remembered: <a href=\"/missing.csv\">missing.csv</a>, "
 		      "<a href=\"/missingsymbols.csv\">missingsymbols.csv</a>.</p>\n");
@@ -201,13 +194,13 @@ static void add_missing(struct page *p)
 		missed_day_release(&d);
 	}
 	if (days == 0)
-		html_addf(out, "<p>Nothing was missing in the last %d days.</p>\n", MISSED_DAYS);
-	html_raw(out, "</section>\n");
+		buf_addf(out, "<p>Nothing was missing in the last %d days.</p>\n", MISSED_DAYS);
+	buf_adds(out, "</section>\n");
 }
 
 void page_uploads(struct page *p)
 {
-	html_raw(&p->html, "<h1>Uploads</h1>\n");
+	buf_adds(&p->html, "<h1>Uploads</h1>\n");
 	add_how(p);
 	add_latest(p);
 	add_missing(p);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "http/page.h"
+#include "source/url.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,78 +112,78 @@ static const char *verdict_class(const char *verdict)
 /* ---- the card --------------------------------------------------------------------------- */
 
 /* The HTTP status, unless the error begins with it: "HTTP 500, ask again in 3 s". */
-static void add_status(struct html *out, const struct fetch_attempt *row)
+static void add_status(struct buf *out, const struct fetch_attempt *row)
 {
 	char text[24];
 	size_t n = (size_t)snprintf(text, sizeof(text), "HTTP %d", row->status);
 
 	if (row->status && strncmp(row->error, text, n) != 0)
-		html_addf(out, ", %s", text);
+		buf_addf(out, ", %s", text);
 }
 
-static void add_attempt(struct html *out, const struct fetch_attempt *row)
+static void add_attempt(struct buf *out, const struct fetch_attempt *row)
 {
-	html_raw(out, "<tr>");
+	buf_adds(out, "<tr>");
 	html_element(out, "th scope=\"row\"", row->source);
-	html_raw(out, "<td data-name=\"asked for\"><code>");
+	buf_adds(out, "<td data-name=\"asked for\"><code>");
 	html_text(out, row->url);
-	html_raw(out, "</code>");
+	buf_adds(out, "</code>");
 	html_element(out, "small", row->spelling);
-	html_addf(out, "</td><td data-name=\"answer\"><span class=\"state %s\">", verdict_class(row->verdict));
+	buf_addf(out, "</td><td data-name=\"answer\"><span class=\"state %s\">", verdict_class(row->verdict));
 	html_text(out, row->verdict);
-	html_raw(out, "</span>");
+	buf_adds(out, "</span>");
 	add_status(out, row);
 	if (row->remembered_until) {
-		html_raw(out, ", remembered until ");
+		buf_adds(out, ", remembered until ");
 		html_time(out, row->remembered_until);
 	}
 	if (row->error[0]) {
-		html_raw(out, ": ");
+		buf_adds(out, ": ");
 		html_text(out, row->error);
 	}
-	html_raw(out, "</td></tr>\n");
+	buf_adds(out, "</td></tr>\n");
 }
 
 static void add_attempts(struct page *p, const struct page_answer *a)
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 
 	if (a->n == 0)
 		return;
-	html_addf(out, "<details%s><summary>%s %d %s</summary>\n", a->state == PAGE_STORED ? "" : " open",
+	buf_addf(out, "<details%s><summary>%s %d %s</summary>\n", a->state == PAGE_STORED ? "" : " open",
 		a->state == PAGE_STORED ? "What the sources would be asked:" : "What the sources were asked:", a->n,
 		a->n == 1 ? "request" : "requests");
-	html_raw(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">source</th><th scope=\"col\">asked "
+	buf_adds(out, "<table class=\"stack\"><thead><tr><th scope=\"col\">source</th><th scope=\"col\">asked "
 		"for</th><th scope=\"col\">answer</th></tr></thead>\n<tbody>\n");
 	for (int i = 0; i < a->n; i++)
 		add_attempt(out, &a->rows[i]);
-	html_raw(out, "</tbody></table></details>\n");
+	buf_adds(out, "</tbody></table></details>\n");
 }
 
 static void add_stored(struct page *p, const struct page_answer *a)
 {
 	const struct blob_facts *f = blob_facts(a->blob);
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	char worth[WORTH_TEXT];
 
-	html_raw(out, "<p>");
+	buf_adds(out, "<p>");
 	html_size(out, blob_size(a->blob));
-	html_raw(out, ", from ");
+	buf_adds(out, ", from ");
 	html_text(out, f->source);
 	if (f->fetched > 0) {
-		html_raw(out, ", ");
+		buf_adds(out, ", ");
 		html_time(out, f->fetched);
 	}
 	if (f->worth.known) {
-		html_raw(out, ", ");
+		buf_adds(out, ", ");
 		html_text(out, worth_text(&f->worth, worth));
 	}
-	html_raw(out, "</p>\n");
+	buf_adds(out, "</p>\n");
 	if (f->worth.known && !worth_suffices(&f->worth, a->key.type)) {
-		html_raw(out, "<p class=\"note\">");
-		html_raw(out, f->worth.made ? "Another symfs made it" : "It has no ");
+		buf_adds(out, "<p class=\"note\">");
+		buf_adds(out, f->worth.made ? "Another symfs made it" : "It has no ");
 		html_text(out, f->worth.made ? "" : worth_wanted(a->key.type));
-		html_raw(out, a->best ? "; no source has a better file.</p>\n"
+		buf_adds(out, a->best ? "; no source has a better file.</p>\n"
 				      : "; the next request asks the sources for a better file.</p>\n");
 	}
 }
@@ -194,11 +195,11 @@ static void add_ended(struct page *p, const struct page_answer *a)
 
 	if (a->blob || store_tomb(p->space->store, &a->key, &tomb) < 0)
 		return;
-	html_raw(&p->html, "<p class=\"note\">It was here until ");
+	buf_adds(&p->html, "<p class=\"note\">It was here until ");
 	html_time(&p->html, tomb.when);
-	html_raw(&p->html, ": ");
+	buf_adds(&p->html, ": ");
 	html_text(&p->html, tomb.why);
-	html_raw(&p->html, "</p>\n");
+	buf_adds(&p->html, "</p>\n");
 }
 
 static void add_ask(struct page *p, const struct page_answer *a)
@@ -207,57 +208,57 @@ static void add_ask(struct page *p, const struct page_answer *a)
 
 	if (p->ask || a->blob || a->n == 0)
 		return;
-	html_raw(&p->html, "<form method=\"post\" action=\"/\"><input type=\"hidden\" name=\"path\" value=\"");
+	buf_adds(&p->html, "<form method=\"post\" action=\"/\"><input type=\"hidden\" name=\"path\" value=\"");
 	html_text(&p->html, key_text(&a->key, room));
-	html_raw(&p->html, "\"><input type=\"hidden\" name=\"ask\" value=\"1\">"
+	buf_adds(&p->html, "\"><input type=\"hidden\" name=\"ask\" value=\"1\">"
 			   "<button class=\"small\">Ask the sources now</button></form>\n");
 }
 
 static void add_link(struct page *p, const struct page_answer *a)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(3 * MODULE_PATH_MAX);
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 
 	if (tree_path(&a->a, &path) < 0)
 		return;
-	html_raw(out, "<p class=\"link\"><a href=\"/");
-	html_path(out, buf_text(&path));
-	html_raw(out, "\">");
+	buf_adds(out, "<p class=\"link\"><a href=\"/");
+	url_add_strict(out, buf_text(&path));
+	buf_adds(out, "\">");
 	html_text(out, p->address);
-	html_raw(out, "/");
+	buf_adds(out, "/");
 	html_text(out, buf_text(&path));
-	html_raw(out, "</a></p>\n");
+	buf_adds(out, "</a></p>\n");
 }
 
 void page_add_answer(struct page *p, const struct page_answer *a)
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	char room[KEY_TEXT];
 
-	html_raw(out, "<article class=\"file\">\n<h3>");
+	buf_adds(out, "<article class=\"file\">\n<h3>");
 	html_text(out, page_type_words(a->key.type));
-	html_addf(out, " <span class=\"state %s\">%s</span></h3>\n", states[a->state].class,
+	buf_addf(out, " <span class=\"state %s\">%s</span></h3>\n", states[a->state].class,
 		a->unnamed ? a->unnamed : states[a->state].words);
-	html_raw(out, "<p class=\"key\"><code>");
+	buf_adds(out, "<p class=\"key\"><code>");
 	html_text(out, key_text(&a->key, room));
-	html_raw(out, "</code></p>\n");
+	buf_adds(out, "</code></p>\n");
 	if (a->blob)
 		add_stored(p, a);
 	add_ended(p, a);
 	add_link(p, a);
 	add_attempts(p, a);
 	add_ask(p, a);
-	html_raw(out, "</article>\n");
+	buf_adds(out, "</article>\n");
 }
 
 void page_add_chip(struct page *p, const struct page_answer *a)
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	char room[KEY_TEXT];
 
-	html_addf(out, "<a class=\"chip %s\" href=\"/?path=", states[a->state].class);
-	html_query(out, key_text(&a->key, room));
-	html_raw(out, "\">");
+	buf_addf(out, "<a class=\"chip %s\" href=\"/?path=", states[a->state].class);
+	url_add_value(out, key_text(&a->key, room));
+	buf_adds(out, "\">");
 	html_text(out, page_type_words(a->key.type));
-	html_addf(out, ": %s</a>\n", a->unnamed ? a->unnamed : states[a->state].chip);
+	buf_addf(out, ": %s</a>\n", a->unnamed ? a->unnamed : states[a->state].chip);
 }

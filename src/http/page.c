@@ -1,9 +1,12 @@
-/* The web page of the server: chooses the part, has a worker write it, and writes what is around each part. */
+/* The web page of the server: chooses the part, has a worker write it, and writes what is around each part. Also the
+ * page of a 404. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/page.h"
 #include "base/hash.h"
 #include "base/util.h"
 #include "config.h"
+#include "page-files.h"
+#include "source/url.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,50 +63,90 @@ static const struct part {
 	{"status", "Server", "Server", page_server},
 };
 
+/* ---- the stylesheet, the script and the icon, which are part of the program ------------------- */
+
+static const struct file {
+	const char *name, *type;
+	const unsigned char *p;
+	size_t n;
+} files[] = {
+	{"page.css", "text/css; charset=utf-8", page_css, sizeof(page_css)},
+	{"page.js", "text/javascript; charset=utf-8", page_js, sizeof(page_js)},
+	{"page.svg", "image/svg+xml", page_svg, sizeof(page_svg)},
+};
+
+static const struct file *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (strcmp(files[i].name, name) == 0)
+			return &files[i];
+	return &files[0];
+}
+
+/* The path of a file, with a number that changes with its content. */
+static const char *page_file_url(const char *name, char out[static 64])
+{
+	const struct file *f = find(name);
+
+	snprintf(out, 64, "/%s?v=%08x", f->name, (unsigned)(hash_mix(f->p, f->n) & 0xffffffff));
+	return out;
+}
+
+enum MHD_Result page_file(struct exchange *x)
+{
+	const struct file *f = find(x->route->path);
+	struct buf text = BUF_UP_TO(1 << 20);
+
+	if (buf_add(&text, f->p, f->n) < 0)
+		return MHD_NO;
+	return exchange_buf(x, 200, f->type, HTTP_FOREVER, &text);
+}
+
 /* ---- around each part ------------------------------------------------------------------ */
 
 static void add_link(struct page *p, const char *href, const char *text, bool current)
 {
-	html_addf(&p->html, "<a href=\"/%s\"%s>", href, current ? " aria-current=\"page\"" : "");
+	buf_addf(&p->html, "<a href=\"/%s\"%s>", href, current ? " aria-current=\"page\"" : "");
 	html_text(&p->html, text);
-	html_raw(&p->html, "</a>\n");
+	buf_adds(&p->html, "</a>\n");
 }
 
 static void add_user(struct page *p)
 {
 	if (!p->x->known)
 		return;
-	html_raw(&p->html, "<span class=\"user\">");
+	buf_adds(&p->html, "<span class=\"user\">");
 	html_text(&p->html, p->x->token.name);
 	if (strcmp(p->space->name, AUTH_PUBLIC) != 0) {
-		html_raw(&p->html, " in ");
+		buf_adds(&p->html, " in ");
 		html_text(&p->html, p->space->name);
 	}
-	html_raw(&p->html, "</span>\n");
+	buf_adds(&p->html, "</span>\n");
 }
 
-void page_frame(struct page *p, const char *title, const char *path, void (*body)(struct page *p))
+/* Writes a page around `body`: head, links to the parts, foot. `path`: the path of the part; "": none. */
+static void page_frame(struct page *p, const char *title, const char *path, void (*body)(struct page *p))
 {
-	struct html *out = &p->html;
+	struct buf *out = &p->html;
 	char url[64];
 
-	html_raw(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	buf_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		      "<meta name=\"color-scheme\" content=\"light dark\">\n");
 	html_element(out, "title", title);
-	html_addf(out, "\n<link rel=\"icon\" href=\"%s\" type=\"image/svg+xml\">\n", page_file_url("page.svg", url));
-	html_addf(out, "<link rel=\"stylesheet\" href=\"%s\">\n", page_file_url("page.css", url));
-	html_addf(out, "<script src=\"%s\" defer></script>\n</head>\n<body>\n", page_file_url("page.js", url));
-	html_raw(out, "<header>\n<a class=\"brand\" href=\"/\">symfs</a>\n<nav aria-label=\"Parts\">\n");
+	buf_addf(out, "\n<link rel=\"icon\" href=\"%s\" type=\"image/svg+xml\">\n", page_file_url("page.svg", url));
+	buf_addf(out, "<link rel=\"stylesheet\" href=\"%s\">\n", page_file_url("page.css", url));
+	buf_addf(out, "<script src=\"%s\" defer></script>\n</head>\n<body>\n", page_file_url("page.js", url));
+	buf_adds(out, "<header>\n<a class=\"brand\" href=\"/\">symfs</a>\n<nav aria-label=\"Parts\">\n");
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		add_link(p, parts[i].path, parts[i].link, strcmp(parts[i].path, path) == 0);
-	html_raw(out, "</nav>\n");
+	buf_adds(out, "</nav>\n");
 	add_user(p);
-	html_raw(out, "</header>\n<main>\n");
+	buf_adds(out, "</header>\n<main>\n");
 	body(p);
-	html_raw(out, "</main>\n<footer>symfs " PACKAGE_VERSION " at ");
+	buf_adds(out, "</main>\n<footer>symfs " PACKAGE_VERSION " at ");
 	html_text(out, p->address);
-	html_raw(out, "</footer>\n</body>\n</html>\n");
+	buf_adds(out, "</footer>\n</body>\n</html>\n");
 }
 
 /* ---- its request ------------------------------------------------------------------------ */
@@ -157,14 +200,14 @@ static void write_page(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http *h = x->h;
-	struct page p = {.x = x, .space = x->space, .html = {.out = BUF_UP_TO(HTML_MOST)}, .text = text_of(x)};
+	struct page p = {.x = x, .space = x->space, .html = BUF_UP_TO(HTML_MOST), .text = text_of(x)};
 	const struct part *part = p.text ? part_of(&p) : NULL;
 
 	if (asks(x)) {
 		p.ask = may_ask(x);
 		p.busy = !p.ask;
 	}
-	page_address(x, p.address);
+	exchange_address(x, p.address);
 	if (part) {
 		char title[64];
 
@@ -175,8 +218,8 @@ static void write_page(void *ctx)
 		atomic_fetch_sub(&h->asking, 1);
 	free(p.text);
 	exchange_drop_body(x);
-	x->answer.r = part ? p.html.out.r : -ENOMEM;
-	x->reply = p.html.out;
+	x->answer.r = part ? p.html.r : -ENOMEM;
+	x->reply = p.html;
 	atomic_fetch_sub(&h->pages, 1);
 	exchange_resume(x);
 }
@@ -184,18 +227,18 @@ static void write_page(void *ctx)
 /* Redirects a form with one short line to a URL that can be kept and sent to others. */
 static enum MHD_Result redirect(struct exchange *x, const char *text)
 {
-	struct html url = {.out = BUF_UP_TO(HTML_MOST)};
+	struct buf url = BUF_UP_TO(HTML_MOST);
 	struct MHD_Response *r = NULL;
 
-	html_raw(&url, "/?path=");
-	html_query(&url, text);
-	if (url.out.r == 0)
+	buf_adds(&url, "/?path=");
+	url_add_value(&url, text);
+	if (url.r == 0)
 		r = body_empty();
 	if (r) {
-		response_header(r, "Location", buf_text(&url.out));
+		response_header(r, "Location", buf_text(&url));
 		response_header(r, "Cache-Control", "no-store");
 	}
-	buf_release(&url.out);
+	buf_release(&url);
 	return exchange_reply(x, 303, r);
 }
 
@@ -224,4 +267,111 @@ enum MHD_Result page_status(struct exchange *x)
 	if (!exchange_post(x, STEP_ANSWER, ask ? h->askers : h->workers, write_page))
 		atomic_fetch_sub(&h->pages, 1);
 	return MHD_YES;
+}
+
+/* ---- answers without a file: other clients than browsers get plain text ---------------------- */
+
+#define ANSWERS_MOST 4
+
+/* The page names sources and earlier answers, so it needs the same rights as the other parts. A browser that opens a
+ * page sends no Origin; the script of another page does. */
+static bool may_see(struct exchange *x)
+{
+	if (exchange_header(x, "Origin"))
+		return false;
+	return x->h->auth ? x->known : head_is_neighbour(x);
+}
+
+static void add_files(struct page *p)
+{
+	const struct tree_hit *hit = &p->x->route->hit;
+	_cleanup_free_ struct fetch_attempt *rows = calloc(PAGE_ROWS, sizeof(*rows));
+
+	if (!rows) {
+		p->html.r = -ENOMEM;
+		return;
+	}
+	for (unsigned i = 0; i < MIN(hit->n, (unsigned)ANSWERS_MOST); i++) {
+		struct page_answer a = {.a = hit->files[i], .rows = rows};
+
+		if (page_explain(p, false, &a) == 0)
+			page_add_answer(p, &a);
+		page_answer_release(&a);
+	}
+}
+
+static void add_body(struct page *p)
+{
+	struct buf *out = &p->html;
+
+	buf_adds(out, "<h1>Not found</h1>\n<p>There is no file at <code>/");
+	html_text(out, p->x->route->path);
+	buf_adds(out, "</code>.</p>\n");
+	if (p->x->route->hit.n) {
+		buf_adds(out, "<section id=\"found\">\n<h2>What the path means, and why it is missing</h2>\n");
+		add_files(p);
+		buf_adds(out, "</section>\n");
+	} else {
+		buf_adds(out, "<p class=\"note\" id=\"none\">The path has no meaning in any layout: it names neither "
+			"a build nor a page of this server.</p>\n");
+	}
+	buf_adds(out, "<h2>Look for something else</h2>\n");
+	page_add_form(p);
+}
+
+/* Explaining reads the index, and may enter directories, so a worker does it. */
+static void write_not_found(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct page p = {.x = x, .space = x->space, .html = BUF_UP_TO(HTML_MOST), .text = x->route->path};
+
+	exchange_address(x, p.address);
+	page_frame(&p, "Not found - symfs", "404", add_body);
+	if (p.html.r < 0)
+		buf_clear(&p.html);
+	buf_release(&x->reply);
+	x->reply = p.html;
+	atomic_fetch_sub(&x->h->pages, 1);
+	exchange_resume(x);
+}
+
+bool page_not_found(struct exchange *x, enum MHD_Result *result)
+{
+	struct http *h = x->h;
+
+	if (!exchange_wants_page(x) || x->not_found || !may_see(x) || !http_admit(&h->pages, HTTP_PAGES_MOST))
+		return false;
+	x->not_found = true;
+	if (!exchange_post(x, x->step, h->workers, write_not_found))
+		atomic_fetch_sub(&h->pages, 1);
+	*result = MHD_YES;
+	return true;
+}
+
+static void add_error(struct page *p)
+{
+	buf_adds(&p->html, "<h1>No answer</h1>\n<section>\n");
+	html_element(&p->html, "p class=\"note\" id=\"error\"", p->text);
+	buf_adds(&p->html, "</section>\n");
+}
+
+enum MHD_Result page_error(struct exchange *x, int status, const char *text)
+{
+	struct page p = {.x = x, .space = x->space ? x->space : x->h->public, .html = BUF_UP_TO(HTML_MOST),
+		.text = (char *)(uintptr_t)text};
+	enum MHD_Result r;
+
+	exchange_address(x, p.address);
+	page_frame(&p, "No answer - symfs", "", add_error);
+	r = p.html.r == 0 ? exchange_buf(x, status, HTML_TYPE, "no-store", &p.html)
+			  : exchange_text(x, status, PLAIN, "no-store", text);
+	buf_release(&p.html);
+	return r;
+}
+
+/* A shared cache must not keep it, and give it to other clients. */
+enum MHD_Result page_send_not_found(struct exchange *x)
+{
+	return x->reply.n ? exchange_buf(x, 404, HTML_TYPE, "no-store", &x->reply)
+			  : exchange_text(x, 404, PLAIN, "no-store", "Not Found\n");
 }

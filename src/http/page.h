@@ -5,27 +5,18 @@
 #include "http/html.h"
 #include "http/private.h"
 
-#define PAGE_ADDRESS 320
-
 /* A page that is being written. */
 struct page {
 	struct exchange *x;
 	struct space *space;
-	struct html html;
-	char address[PAGE_ADDRESS]; /* page_address() */
+	struct buf html;
+	char address[ADDRESS_TEXT]; /* exchange_address() */
 	char *text;		    /* what to find; "": nothing */
 	bool ask;		    /* ask the sources now */
 	bool busy;		    /* the request wants that, but page.c does not allow it now */
 };
 
-/* ---- page-address.c ------------------------------------------------------------------- */
-
-/* Writes the URL of this server as the client sees it, without a slash at its end: from `Host` if that has the form
- * of a host name and a port, and from the front's `X-Forwarded-Proto`. Otherwise the address on which the server
- * listens. */
-void page_address(struct exchange *x, char out[static PAGE_ADDRESS]);
-
-/* ---- page-form.c ---------------------------------------------------------------------- */
+/* ---- page.c --------------------------------------------------------------------------- */
 
 /* The decoded value of a field of a form (application/x-www-form-urlencoded), which may have line ends. The caller
  * frees it. NULL: no such field, or out of memory. */
@@ -35,7 +26,6 @@ char *page_form_value(const char *form, size_t n, const char *name);
 
 void page_find(struct page *p);	   /* page-find.c */
 void page_add_form(struct page *p); /* its field, with the text */
-void page_setup(struct page *p);   /* page-setup.c: the lines that make tools use this server */
 void page_add_lines(struct page *p, const char *title, const char *lines); /* `@@` stands for the address */
 void page_uploads(struct page *p); /* page-uploads.c */
 void page_server(struct page *p);  /* page-server.c */
@@ -72,13 +62,3 @@ void page_add_answer(struct page *p, const struct page_answer *a);
 /* Writes a link to the file that shows its state; for lists. */
 void page_add_chip(struct page *p, const struct page_answer *a);
 const char *page_type_words(enum filetype t); /* "debug file (ELF)" */
-
-/* ---- page.c --------------------------------------------------------------------------- */
-
-/* Writes a page around `body`: head, links to the parts, foot. `path`: the path of the part; "": none. */
-void page_frame(struct page *p, const char *title, const char *path, void (*body)(struct page *p));
-
-/* ---- page-files.c --------------------------------------------------------------------- */
-
-/* The paths of the stylesheet, the script and the icon, with a number that changes with their content. */
-const char *page_file_url(const char *name, char out[static 64]);

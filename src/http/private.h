@@ -256,7 +256,7 @@ struct exchange {
 
 	bool stored; /* the answer was stored when the request came */
 
-	bool not_found; /* a worker writes the page of a 404 (page-404.c) */
+	bool not_found; /* a worker writes the page of a 404 (page.c) */
 	struct listener *listener; /* to events; NULL: none (events.c) */
 
 	/* for the log */
@@ -334,11 +334,12 @@ bool conn_sweep(struct http *h);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
-/* Suspends the connection until fetch/ has answered; if `need` is NULL, until derive/ has converted
- * cands[0]. Then the request is handled again: x->step is `step` and x->answer is filled in, or x->refuse
- * is set. */
-enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
-	const enum fetch_need *need);
+/* Asks fetch/ for the files of the path. True: x->step is `step` and x->answer is filled in. False: the connection is
+ * suspended until fetch/ has answered; then the request is handled again with both, or x->refuse is set. */
+bool exchange_fetch(struct exchange *x, enum step step, enum fetch_need need);
+/* Suspends the connection until derive/ has made the file; then the request is handled again: x->step is STEP_ANSWER
+ * and x->answer is filled in, or x->refuse is set. */
+enum MHD_Result exchange_make(struct exchange *x, const struct artifact *a);
 /* Call it in a content reader, which must then return 0. Suspends the connection until some of the n bytes
  * at `off` have arrived; n == 0: until the whole file was verified. If that will never happen, x->step
  * becomes STEP_CUT. */
@@ -407,6 +408,11 @@ int head_judge(struct exchange *x);
 const char *head_origin(struct exchange *x);
 /* Whether the result of head_origin() depends on `Origin`. */
 bool head_varies(const struct http *h);
+/* Writes the URL of this server as the client sees it, without a slash at its end: from `Host` if that has the form
+ * of a host name and a port, and from the front's `X-Forwarded-Proto`. Otherwise the address on which the server
+ * listens. */
+#define ADDRESS_TEXT 320
+void exchange_address(struct exchange *x, char out[static ADDRESS_TEXT]);
 /* Whether the client runs on this machine, and is not a web page that reached it by DNS rebinding. */
 bool head_is_neighbour(struct exchange *x);
 
@@ -462,9 +468,6 @@ enum MHD_Result checksum_check(struct exchange *x);
 /* ---- generated.c -------------------------------------------------------------------- */
 
 enum MHD_Result generated_handle(struct exchange *x);
-
-/* ---- dsym-zip.c --------------------------------------------------------------------- */
-
 enum MHD_Result dsym_zip_handle(struct exchange *x);
 
 /* ---- symbolicate.c ------------------------------------------------------------------ */
@@ -473,10 +476,17 @@ enum MHD_Result symbolicate_handle(struct exchange *x);
 /* Reads the options of a symbolication from the query and the head. */
 void symbolicate_flags(struct exchange *x, struct symb_flags *out);
 
-/* ---- page.c, page-files.c ------------------------------------------------------------ */
+/* ---- page.c -------------------------------------------------------------------------- */
 
 enum MHD_Result page_status(struct exchange *x);
 enum MHD_Result page_file(struct exchange *x);
+/* An answer without a file, as a page for a browser. */
+enum MHD_Result page_error(struct exchange *x, int status, const char *text);
+/* Has a worker write a page for a browser that gets 404: it says why. False: the client wants plain
+ * text, or may not see the page. */
+bool page_not_found(struct exchange *x, enum MHD_Result *result);
+/* Sends the page, once a worker has written it. */
+enum MHD_Result page_send_not_found(struct exchange *x);
 
 /* ---- pages.c ------------------------------------------------------------------------ */
 
@@ -583,13 +593,3 @@ void missed_save(struct missed *m); /* (waits) */
 /* Reads the day that was `ago` days ago. Returns the number of rows; missed_day_release() frees them. */
 unsigned missed_read(struct missed *m, unsigned ago, struct missed_day *out);
 void missed_day_release(struct missed_day *d);
-
-/* ---- page-404.c --------------------------------------------------------------------- */
-
-/* An answer without a file, as a page for a browser. */
-enum MHD_Result page_error(struct exchange *x, int status, const char *text);
-/* Has a worker write a page for a browser that gets 404: it says why. False: the client wants plain
- * text, or may not see the page. */
-bool page_not_found(struct exchange *x, enum MHD_Result *result);
-/* Sends the page, once a worker has written it. */
-enum MHD_Result page_send_not_found(struct exchange *x);

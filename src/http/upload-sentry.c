@@ -82,17 +82,9 @@ void upload_sweep_chunks(struct http *h, bool now)
 
 /* ---- the limits ------------------------------------------------------------------------- */
 
-/* The scheme by which the client reached a proxy in front of this server. */
-static const char *scheme_of(struct exchange *x)
-{
-	const char *proto = exchange_header(x, "X-Forwarded-Proto");
-
-	return proto && strcasecmp(proto, "https") == 0 ? "https" : "http";
-}
-
 static int limits_done(struct exchange *x)
 {
-	const char *host = exchange_header(x, "Host");
+	char address[ADDRESS_TEXT];
 	struct sentry_options o = {
 		.chunk = CHUNK_MOST,
 		.request = SENTRY_REQUEST_MOST,
@@ -103,7 +95,8 @@ static int limits_done(struct exchange *x)
 	};
 
 	/* sentry-cli sends its token to this URL, so it must be the one by which the client knows the server. */
-	snprintf(o.url, sizeof(o.url), "%s://%.300s/%.500s", scheme_of(x), host ? host : "localhost", x->route->path);
+	exchange_address(x, address);
+	snprintf(o.url, sizeof(o.url), "%s/%.500s", address, x->route->path);
 	x->reply = BUF_UP_TO(8192);
 	if (sentry_options_write(&x->reply, &o) < 0)
 		return upload_refuse_errno(x, -ENOMEM, NULL);

@@ -157,18 +157,9 @@ static int check_done(struct exchange *x)
 	return answer_json(x, sym_upload_status(&x->reply, found));
 }
 
-/* The client sends the file to this URL, through the same reverse proxy if there is one. */
-static int url_of(struct exchange *x, const char *key, struct buf *out)
-{
-	const char *host = exchange_header(x, "Host"), *scheme = exchange_header(x, "X-Forwarded-Proto");
-
-	return buf_addf(out, "%s://%s/v1/uploads/%s", scheme && strcasecmp(scheme, "https") == 0 ? "https" : "http",
-		host ? host : "localhost", key);
-}
-
 static int create_done(struct exchange *x)
 {
-	_cleanup_buf_ struct buf url = BUF_UP_TO(4096);
+	char address[ADDRESS_TEXT], url[ADDRESS_TEXT + SYM_UPLOAD_KEY + 16];
 	struct sym_uploads *s = table_of(x);
 	char key[SYM_UPLOAD_KEY];
 	struct pending *p;
@@ -178,9 +169,10 @@ static int create_done(struct exchange *x)
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return upload_refuse_errno(x, -EIO, NULL);
 	hex_print(bytes, sizeof(bytes), key);
-	r = url_of(x, key, &url);
-	if (r == 0)
-		r = sym_upload_created(&x->reply, buf_text(&url), key);
+	/* The client sends the file to this URL, through the same reverse proxy if there is one. */
+	exchange_address(x, address);
+	snprintf(url, sizeof(url), "%s/v1/uploads/%s", address, key);
+	r = sym_upload_created(&x->reply, url, key);
 	if (r < 0)
 		return upload_refuse_errno(x, r, NULL);
 	sym_uploads_sweep(s);

@@ -101,16 +101,30 @@ static void wait_ready(void *ctx, const struct fetched *f)
 	exchange_resume(x);
 }
 
-enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
-	const enum fetch_need *need)
+bool exchange_fetch(struct exchange *x, enum step step, enum fetch_need need)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	struct fetched f = {0};
+	int r;
+
+	hops_pass_on(x);
+	r = fetch_try(x->space->fetch, hit->files, hit->n, need, &f);
+	if (r != -EAGAIN) {
+		exchange_answered(x, step, r, &f);
+		return true;
+	}
+	x->step = step;
+	r = begin_wait(x) ? fetch_open(x->space->fetch, hit->files, hit->n, need, wait_ready, x, &x->ticket) : -EINTR;
+	end_begin(x, r);
+	return false;
+}
+
+enum MHD_Result exchange_make(struct exchange *x, const struct artifact *a)
 {
 	int r;
 
-	x->step = step;
-	r = !begin_wait(x) ? -EINTR
-		: need ? fetch_open(x->space->fetch, cands, n, *need, wait_ready, x, &x->ticket)
-		       : derive_open(x->space->derive, cands, wait_ready, x, &x->making);
-
+	x->step = STEP_ANSWER;
+	r = begin_wait(x) ? derive_open(x->space->derive, a, wait_ready, x, &x->making) : -EINTR;
 	end_begin(x, r);
 	return MHD_YES;
 }

@@ -38,9 +38,15 @@ verify system "$top/etc/systemd/system/symfs-serve.service.in" symfs-serve ||
 	{ echo "the server's unit is refused"; exit 1; }
 verify system "$top/etc/systemd/system/symfs-serve@.service.in" symfs-serve@8741 ||
 	{ echo "the unit of one of several servers is refused"; exit 1; }
-seen=$((seen + 3))
+verify system "$top/etc/systemd/system/symfs-warm.service.in" symfs-warm ||
+	{ echo "the unit of symfs warm is refused"; exit 1; }
+said=$(systemd-analyze verify --man=no "$top/etc/systemd/system/symfs-warm.timer" 2>&1 | grep -v 'symfs-warm.service') &&
+	{ echo "the timer is refused: $said"; exit 1; }
+systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' "$top/etc/systemd/system/symfs-warm.timer")" >/dev/null ||
+	{ echo "the timer has no time"; exit 1; }
+seen=$((seen + 4))
 if systemd-analyze --help | grep -q offline; then
-	for row in symfs-serve:14 symfs-serve@8741:14 symfs:35 symfs-mount:35; do # how exposed each may be, in tenths
+	for row in symfs-serve:14 symfs-serve@8741:14 symfs:35 symfs-mount:35 symfs-warm:40; do # how exposed each may be, in tenths
 		systemd-analyze security --no-pager --offline=true --threshold="${row#*:}" "$tmp/system/${row%:*}.service" >"$tmp/score" 2>&1 ||
 			{ tail -n 2 "$tmp/score"; echo "${row%:*}.service is more exposed than ${row#*:} tenths"
 			exit 1; }

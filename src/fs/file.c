@@ -1,4 +1,4 @@
-/* OPEN, READ and RELEASE of files. OPEN waits until the file was identified. READ waits for its bytes,
+/* Handles, and OPEN, READ and RELEASE of files. OPEN waits until the file was identified. READ waits for its bytes,
  * and fails only when no source can give them: debuggers map files, and an error is a SIGBUS. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
@@ -10,6 +10,42 @@
 static struct file *file_of(const struct fuse_file_info *fi)
 {
 	return (struct file *)(uintptr_t)fi->fh;
+}
+
+/* ---- handles ------------------------------------------------------------------------ */
+
+struct file *file_new(struct fs *fs)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	LOCK_SCOPE(&fs->files_lock);
+	file->next = fs->files;
+	if (file->next)
+		file->next->at = &file->next;
+	file->at = &fs->files;
+	fs->files = file;
+	return file;
+}
+
+void file_free(struct fs *fs, struct file *file)
+{
+	if (!file)
+		return;
+	pthread_mutex_lock(&fs->files_lock);
+	*file->at = file->next;
+	if (file->next)
+		file->next->at = file->at;
+	pthread_mutex_unlock(&fs->files_lock);
+	pass_close(fs, file);
+	if (file->part)
+		part_close(file->part);
+	part_unref(file->part);
+	blob_unref(file->blob);
+	listing_free(file->listing);
+	free(file->text);
+	free(file);
 }
 
 /* ---- OPEN --------------------------------------------------------------------------- */
@@ -73,19 +109,6 @@ static void open_answer(struct waiting *w, const struct fetched *f)
 	open_reply(w->fs, w->req, r, &w->fi);
 }
 
-static int open_gsym(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_file_info *fi)
-{
-	struct fetched f;
-	int r = gsym_stored(fs, n, &f);
-
-	if (r == -EAGAIN)
-		return gsym_make_leaf(fs, req, n, fi, open_answer);
-	f.r = r;
-	r = open_leaf(fs, n, &f, fi);
-	blob_unref(f.blob);
-	return r;
-}
-
 static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_file_info *fi)
 {
 	struct fetched f = {0};
@@ -93,16 +116,10 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 	int r;
 
 	node_artifact(n, &a);
-	if (filetype_is(a.type, TYPE_MADE))
-		return open_gsym(fs, req, n, fi);
-	r = fetch_try(fs->fetch, &a, 1, FETCH_OPEN, &f);
-	if (r == -EAGAIN) {
-		r = wait_start(fs, req, &a, 1, FETCH_OPEN, open_answer,
-			node_find(fs->nodes, node_ino(n)), fi);
-		return r < 0 ? r : FS_WAITS;
-	}
-	if (r < 0)
-		return r;
+	r = filetype_is(a.type, TYPE_MADE) ? leaf_stored(fs, n, &f) : fetch_try(fs->fetch, &a, 1, FETCH_OPEN, &f);
+	if (r == -EAGAIN)
+		return leaf_wait(fs, req, n, FETCH_OPEN, open_answer, fi);
+	f.r = r < 0 ? r : f.r;
 	r = open_leaf(fs, n, &f, fi);
 	blob_unref(f.blob);
 	return r;

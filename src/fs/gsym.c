@@ -112,21 +112,26 @@ bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file,
 
 /* ---- files -------------------------------------------------------------------------- */
 
-int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
-	wait_answer *answer)
+int leaf_stored(struct fs *fs, const struct node *n, struct fetched *f)
 {
 	struct artifact a;
-	int r;
 
 	node_artifact(n, &a);
-	r = wait_making(fs, req, &a, answer, node_find(fs->nodes, node_ino(n)), fi);
-	return r < 0 ? r : FS_WAITS;
+	if (!filetype_is(a.type, TYPE_MADE))
+		return fs_stored(fs, &a, 1, f);
+	*f = (struct fetched){.r = 0};
+	return gsym_try(fs, &a, NULL, f);
 }
 
-int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f)
+int leaf_wait(struct fs *fs, fuse_req_t req, const struct node *n, enum fetch_need need, wait_answer *answer,
+	const struct fuse_file_info *fi)
 {
+	struct waiting like = {.answer = answer, .node = node_find(fs->nodes, node_ino(n))};
 	struct artifact a;
 
 	node_artifact(n, &a);
-	return gsym_try(fs, &a, NULL, f);
+	if (fi)
+		like.fi = *fi;
+	return filetype_is(a.type, TYPE_MADE) ? wait_making(fs, req, &a, &like)
+					      : wait_start(fs, req, &a, 1, need, &like);
 }

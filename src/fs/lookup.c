@@ -32,7 +32,7 @@ static int entry_negative(struct fs *fs, double seconds, struct entry *out)
 	return seconds > 0 ? 0 : -ENOENT;
 }
 
-/* Ends a LOOKUP with its reply: called by op_lookup(), or by answer_with() if the request had to wait. */
+/* Ends a LOOKUP with its reply: called by op_lookup(), or by lookup_answer() if the request had to wait. */
 static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
 {
 	if (r == FS_WAITS)
@@ -126,30 +126,6 @@ static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, b
 	return 0;
 }
 
-static int gsym_entry(struct fs *fs, const struct artifact *cands, unsigned n,
-	const struct fetched *f, struct entry *out)
-{
-	return made_entry(fs, cands, n, false, f, out);
-}
-
-static int object_entry(struct fs *fs, const struct artifact *cands, unsigned n,
-	const struct fetched *f, struct entry *out)
-{
-	return made_entry(fs, cands, n, true, f, out);
-}
-
-static int link_entry(struct fs *fs, const struct artifact *cands, unsigned n,
-	const struct fetched *f, struct entry *out)
-{
-	return told_entry(fs, TOLD_LINK, cands, n, f, out);
-}
-
-static int plist_entry(struct fs *fs, const struct artifact *cands, unsigned n,
-	const struct fetched *f, struct entry *out)
-{
-	return told_entry(fs, TOLD_PLIST, cands, n, f, out);
-}
-
 /* ---- Breakpad files that no source has ---------------------------------------------- */
 
 /* The node of a derived file `a`. `f` has the file, or says why it cannot be made: then it is missing. */
@@ -190,10 +166,8 @@ static int synthesize(struct fs *fs, fuse_req_t req, const struct artifact *cand
 
 	if (r == 0)
 		r = derive_try(fs->derive, &a, NULL, &f);
-	if (r == -EAGAIN) {
-		r = wait_making(fs, req, &a, synthesized_answer, NULL, NULL);
-		return r < 0 ? r : FS_WAITS;
-	}
+	if (r == -EAGAIN)
+		return wait_making(fs, req, &a, &(struct waiting){.answer = synthesized_answer});
 	if (r == 0)
 		r = f.r < 0 ? -ENOENT : synthesized_entry(fs, &a, &f, out);
 	blob_unref(f.blob);
@@ -202,14 +176,21 @@ static int synthesize(struct fs *fs, fuse_req_t req, const struct artifact *cand
 
 /* ---- files that sources may have -------------------------------------------------- */
 
-typedef int make_entry(struct fs *fs, const struct artifact *cands, unsigned n,
-	const struct fetched *f, struct entry *out);
+static int entry_as(struct fs *fs, enum found_as as, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	if (as == AS_LEAF)
+		return leaf_entry(fs, cands, n, f, out);
+	if (as == AS_GSYM || as == AS_OBJECT)
+		return made_entry(fs, cands, n, as == AS_OBJECT, f, out);
+	return told_entry(fs, as == AS_LINK ? TOLD_LINK : TOLD_PLIST, cands, n, f, out);
+}
 
 /* Some paths are a file, or a directory if that file does not exist. `dir` is the node of the directory,
  * which node_of_path() has counted as known to the kernel; NULL: the path can only be a file. The kernel
  * must ask again soon, because the file may appear. */
 static int entry_or_dir(struct fs *fs, const struct artifact *cands, unsigned n, const struct fetched *f,
-	make_entry *make, const struct node *dir, struct entry *out)
+	enum found_as as, const struct node *dir, struct entry *out)
 {
 	if (dir && (f->r == -ENOENT || f->r == -EBADMSG)) {
 		entry_of_node(fs, node_find(fs->nodes, node_ino(dir)), out);
@@ -218,78 +199,49 @@ static int entry_or_dir(struct fs *fs, const struct artifact *cands, unsigned n,
 	}
 	if (dir)
 		node_forget(fs->nodes, node_ino(dir), 1);
-	return make(fs, cands, n, f, out);
+	return entry_as(fs, as, cands, n, f, out);
 }
 
-static void answer_with(struct waiting *w, const struct fetched *f, make_entry *make)
+static void lookup_answer(struct waiting *w, const struct fetched *f)
 {
 	struct entry e = {0};
-	int r = entry_or_dir(w->fs, w->cands, w->n, f, make, w->node, &e);
+	int r = -ENOENT;
 
+	if (w->as == AS_LEAF && f->r == -ENOENT && !w->node)
+		r = synthesize(w->fs, w->req, w->cands, w->n, &e);
+	if (r == -ENOENT)
+		r = entry_or_dir(w->fs, w->cands, w->n, f, w->as, w->node, &e);
 	entry_reply(w->fs, w->req, r, &e);
 }
 
-static void leaf_answer(struct waiting *w, const struct fetched *f)
-{
-	struct entry e = {0};
-	int r = f->r == -ENOENT && !w->node ? synthesize(w->fs, w->req, w->cands, w->n, &e) : -ENOENT;
-
-	if (r != -ENOENT)
-		entry_reply(w->fs, w->req, r, &e);
-	else
-		answer_with(w, f, leaf_entry);
-}
-
-static void link_answer(struct waiting *w, const struct fetched *f)
-{
-	answer_with(w, f, link_entry);
-}
-
-static void gsym_answer(struct waiting *w, const struct fetched *f)
-{
-	answer_with(w, f, gsym_entry);
-}
-
-static void object_answer(struct waiting *w, const struct fetched *f)
-{
-	answer_with(w, f, object_entry);
-}
-
-static void plist_answer(struct waiting *w, const struct fetched *f)
-{
-	answer_with(w, f, plist_entry);
-}
-
 /* Takes over the caller's reference to `dir`, which may be NULL. */
-static int lookup_file_or(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, make_entry *make,
-	wait_answer *answer, struct node *dir, struct entry *out)
+static int lookup_file_or(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, enum found_as as,
+	struct node *dir, struct entry *out)
 {
 	struct fetched f = {0};
 	int r;
 
 	r = fetch_try(fs->fetch, hit->files, hit->n, FETCH_EXISTS, &f);
-	if (r == -EAGAIN) {
-		r = wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS, answer, dir, NULL);
-		return r < 0 ? r : FS_WAITS;
-	}
-	if (r == 0 && f.r == -ENOENT && !dir && make == leaf_entry) {
+	if (r == -EAGAIN)
+		return wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS,
+			&(struct waiting){.answer = lookup_answer, .node = dir, .as = as});
+	if (r == 0 && f.r == -ENOENT && !dir && as == AS_LEAF) {
 		r = synthesize(fs, req, hit->files, hit->n, out);
 		if (r != -ENOENT)
 			return r;
 		r = 0;
 	}
 	if (r == 0) {
-		r = entry_or_dir(fs, hit->files, hit->n, &f, make, dir, out);
+		r = entry_or_dir(fs, hit->files, hit->n, &f, as, dir, out);
 		blob_unref(f.blob);
 	}
 	node_unref(fs->nodes, dir);
 	return r;
 }
 
-static int lookup_file(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, make_entry *make,
-	wait_answer *answer, struct entry *out)
+static int lookup_file(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, enum found_as as, struct entry *out)
 {
-	return lookup_file_or(fs, req, hit, make, answer, NULL, out);
+	return lookup_file_or(fs, req, hit, as, NULL, out);
 }
 
 static int lookup_leaf(struct fs *fs, fuse_req_t req, const char *path, const struct tree_hit *hit,
@@ -298,7 +250,7 @@ static int lookup_leaf(struct fs *fs, fuse_req_t req, const char *path, const st
 	struct node *dir = NULL;
 	int r = hit->else_dir ? node_of_path(fs->nodes, NODE_DIR, path, NULL, &dir) : 0;
 
-	return r < 0 ? r : lookup_file_or(fs, req, hit, leaf_entry, leaf_answer, dir, out);
+	return r < 0 ? r : lookup_file_or(fs, req, hit, AS_LEAF, dir, out);
 }
 
 /* .meta describes the content of a file, so it exists only when that file is stored. Asks no source. */
@@ -323,9 +275,9 @@ static int lookup_told(struct fs *fs, fuse_req_t req, const struct tree_hit *hit
 {
 	switch (hit->told) {
 	case TOLD_LINK:
-		return lookup_file(fs, req, hit, link_entry, link_answer, out);
+		return lookup_file(fs, req, hit, AS_LINK, out);
 	case TOLD_PLIST:
-		return lookup_file(fs, req, hit, plist_entry, plist_answer, out);
+		return lookup_file(fs, req, hit, AS_PLIST, out);
 	case TOLD_META:
 		return lookup_meta(fs, hit, out);
 	}
@@ -367,12 +319,10 @@ static int lookup(struct fs *fs, fuse_req_t req, const char *path, struct entry 
 	case TREE_EITHER:
 		if (!hit->file_like)
 			return lookup_path(fs, NODE_DIR, path, NULL, out);
-		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);
+		return lookup_file(fs, req, hit, AS_LEAF, out);
 	case TREE_LEAF:
-		if (hit->gsym == TREE_GSYM_OBJECT)
-			return lookup_file(fs, req, hit, object_entry, object_answer, out);
 		if (hit->gsym)
-			return lookup_file(fs, req, hit, gsym_entry, gsym_answer, out);
+			return lookup_file(fs, req, hit, hit->gsym == TREE_GSYM_OBJECT ? AS_OBJECT : AS_GSYM, out);
 		return lookup_leaf(fs, req, path, hit, out);
 	case TREE_TOLD:
 		return lookup_told(fs, req, hit, out);

@@ -119,8 +119,6 @@ static inline struct fs *fs_of(fuse_req_t req)
 
 extern const struct fuse_lowlevel_ops fs_ops;
 
-/* ---- attr.c ------------------------------------------------------------------------- */
-
 /* Marks the thread as inside a request until the end of the enclosing block. */
 #define FS_OP(fs, req) struct fs *fs _cleanup_(fs_op_end) = fs_op_begin(req)
 struct fs *fs_op_begin(fuse_req_t req);
@@ -143,8 +141,6 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
 void room_free(void *p); /* frees the buffer at the end of a thread */
-
-/* ---- handle.c ----------------------------------------------------------------------- */
 
 struct file *file_new(struct fs *fs); /* NULL: out of memory */
 void file_free(struct fs *fs, struct file *file);
@@ -176,12 +172,12 @@ struct gsym_listed {
  * entry. Asks no source and converts nothing. */
 bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file, char name[static NAME_MAX + 1],
 	mode_t *mode, uint64_t *ino);
-/* Looks for the stored GSYM file. 0: the caller owns f->blob; -EAGAIN: not converted yet; -ENOENT,
- * -EBADMSG: the input cannot be converted. */
-int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
-/* Fetches the input and converts it; then `answer` replies. FS_WAITS, -errno. */
-int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
-	wait_answer *answer);
+/* Looks for the stored file of a leaf. 0: the caller owns f->blob; -EAGAIN: it is not stored, or not made yet;
+ * -ENOENT, -EBADMSG: it cannot be made. Asks no source. */
+int leaf_stored(struct fs *fs, const struct node *n, struct fetched *f);
+/* Fetches the file of a leaf, or makes it; then `answer` replies. FS_WAITS, -errno. */
+int leaf_wait(struct fs *fs, fuse_req_t req, const struct node *n, enum fetch_need need, wait_answer *answer,
+	const struct fuse_file_info *fi);
 
 /* ---- listing.c ---------------------------------------------------------------------- */
 
@@ -212,6 +208,9 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
+/* What a LOOKUP shows of the file that it finds. */
+enum found_as { AS_LEAF, AS_GSYM, AS_OBJECT, AS_LINK, AS_PLIST };
+
 /* A request that waits for fetch/. */
 struct waiting {
 	/* constant once started */
@@ -237,19 +236,19 @@ struct waiting {
 	uint64_t look_at; /* clock_ms() of the next check for signals */
 	struct waiting *next, **at;
 	/* constant */
+	enum found_as as; /* only for a LOOKUP (lookup.c) */
 	unsigned n;
 	struct artifact cands[];
 };
 
-/* Starts to wait for the first candidate that is found. Takes over the reference `node` (may be NULL), also
- * on error. 0: `answer` will reply. -ENOMEM: the caller replies. */
+/* Starts to wait for the first candidate that is found. `like` has what the caller says of the request: answer, node,
+ * fi, as. Takes over the reference like->node (may be NULL), also on error. FS_WAITS: `answer` will reply; -errno:
+ * the caller replies. */
 int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
-	enum fetch_need need, wait_answer *answer, struct node *node,
-	const struct fuse_file_info *fi);
+	enum fetch_need need, const struct waiting *like);
 
 /* As wait_start(), but for a derived file (derive/derive.h): `a` is the file to make. */
-int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
-	struct node *node, const struct fuse_file_info *fi);
+int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, const struct waiting *like);
 /* Starts to wait for the missing bytes of a READ. 0: `answer` will reply, with f->r as the result and
  * `part`, `off` and `size` in its struct waiting; 1: the bytes have arrived by now; -ENOMEM. */
 int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
@@ -277,11 +276,7 @@ int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing)
 int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e);
 int point_mount_id(const char *point); /* of the uppermost mount there; -1: that is not a symfs mount */
 
-/* ---- fusermount.c ------------------------------------------------------------------- */
-
 /* Lets fusermount3 mount, which may take `ms` milliseconds. *comm: the socket whose end makes the program unmount,
  * for the option auto_unmount; else `comm` is NULL. Returns a descriptor of /dev/fuse; -ETIMEDOUT; other -errno: the
  * program did not start, or has printed its reason. */
 int fusermount_mount(const char *point, const char *options, unsigned ms, int *comm);
-/* 0; -EBUSY; other -errno: the program did not start, or did not end. */
-int fusermount_unmount(const char *point, bool lazy, struct err *e);

@@ -31,8 +31,7 @@ static const struct counter_row {
 		offsetof(struct fs_counters, interrupted)},
 };
 
-typedef int each_number(struct buf *out, const char *name, const char *help, const char *type,
-	uint64_t value);
+typedef void each_number(struct buf *out, const char *name, const char *help, const char *type, uint64_t value);
 
 static uint64_t counter_at(void *base, size_t offset)
 {
@@ -41,33 +40,24 @@ static uint64_t counter_at(void *base, size_t offset)
 
 static int numbers(struct fs *fs, struct buf *out, each_number *each)
 {
-	int r = 0;
-
-	for (const struct fetch_stat_row *row = fetch_stat_rows; r == 0 && row->name; row++)
-		r = each(out, row->name, row->help, "counter",
-			counter_at(fetch_stats(fs->fetch), row->offset));
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++)
-		r = each(out, counters[i].name, counters[i].help, "counter",
+	for (const struct fetch_stat_row *row = fetch_stat_rows; row->name; row++)
+		each(out, row->name, row->help, "counter", counter_at(fetch_stats(fs->fetch), row->offset));
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
+		each(out, counters[i].name, counters[i].help, "counter",
 			counter_at(&fs->counters, counters[i].offset));
-	if (r == 0)
-		r = each(out, "fs_nodes", "inodes that the kernel holds", "gauge",
-			nodes_count(fs->nodes));
-	if (r == 0)
-		r = each(out, "fs_waiting", "requests that wait for a source", "gauge",
-			atomic_load(&fs->waiting));
-	return r;
+	each(out, "fs_nodes", "inodes that the kernel holds", "gauge", nodes_count(fs->nodes));
+	each(out, "fs_waiting", "requests that wait for a source", "gauge", atomic_load(&fs->waiting));
+	return out->r;
 }
 
-static int stat_line(struct buf *out, const char *name, const char *help, const char *type,
-	uint64_t value)
+static void stat_line(struct buf *out, const char *name, const char *help, const char *type, uint64_t value)
 {
-	return buf_addf(out, "%s %" PRIu64 "\n", name, value);
+	buf_addf(out, "%s %" PRIu64 "\n", name, value);
 }
 
-static int metric_lines(struct buf *out, const char *name, const char *help, const char *type,
-	uint64_t value)
+static void metric_lines(struct buf *out, const char *name, const char *help, const char *type, uint64_t value)
 {
-	return buf_addf(out, "# HELP symfs_%s %s\n# TYPE symfs_%s %s\nsymfs_%s %" PRIu64 "\n", name,
+	buf_addf(out, "# HELP symfs_%s %s\n# TYPE symfs_%s %s\nsymfs_%s %" PRIu64 "\n", name,
 		help, name, type, name, value);
 }
 
@@ -85,12 +75,6 @@ static int text_config(struct fs *fs, struct buf *out)
 	return buf_adds(out, fs->config_text);
 }
 
-static int text_sources(struct fs *fs, struct buf *out)
-{
-	fetch_sources_text(fs->fetch, out);
-	return 0;
-}
-
 static int text_stats(struct fs *fs, struct buf *out)
 {
 	buf_addf(out, "pid %d\nmounted %" PRId64 "\n", (int)getpid(), fs->mounted);
@@ -102,38 +86,21 @@ static int text_metrics(struct fs *fs, struct buf *out)
 	return numbers(fs, out, metric_lines);
 }
 
-static int text_activity(struct fs *fs, struct buf *out)
-{
-	fetch_activity(fs->fetch, out);
-	return 0;
-}
-
-static int text_downloads(struct fs *fs, struct buf *out)
-{
-	fetch_downloads(fs->fetch, out);
-	return 0;
-}
-
-static int text_missing(struct fs *fs, struct buf *out)
-{
-	fetch_missing(fs->fetch, out);
-	return 0;
-}
-
 static const struct state_row {
 	const char *name;
-	int (*text)(struct fs *fs, struct buf *out); /* NULL: a directory */
+	int (*text)(struct fs *fs, struct buf *out);
+	void (*of_fetch)(struct fetch *f, struct buf *out); /* in place of `text`; both NULL: a directory */
 	bool owner_only; /* the text has names that users look for, or local paths */
 } rows[] = {
-	{"version", text_version, false},
-	{"config", text_config, true},
-	{"sources", text_sources, false},
-	{"stats", text_stats, false},
-	{"metrics", text_metrics, false},
-	{"activity", text_activity, true},
-	{"downloads", text_downloads, true},
-	{"missing", text_missing, true},
-	{"why", NULL, false},
+	{"version", text_version, NULL, false},
+	{"config", text_config, NULL, true},
+	{"sources", NULL, fetch_sources_text, false},
+	{"stats", text_stats, NULL, false},
+	{"metrics", text_metrics, NULL, false},
+	{"activity", NULL, fetch_activity, true},
+	{"downloads", NULL, fetch_downloads, true},
+	{"missing", NULL, fetch_missing, true},
+	{"why", NULL, NULL, false},
 };
 
 /* ---- why ---------------------------------------------------------------------------- */
@@ -218,6 +185,11 @@ static const struct state_row *row_find(const char *name)
 	return NULL;
 }
 
+static bool is_dir(const struct state_row *row)
+{
+	return !row->text && !row->of_fetch;
+}
+
 int state_kind(const char *rest, enum node_kind *kind)
 {
 	const struct state_row *row = row_find(rest);
@@ -226,7 +198,7 @@ int state_kind(const char *rest, enum node_kind *kind)
 		return why_kind(rest + 4, kind);
 	if (*rest && !row)
 		return -ENOENT;
-	*kind = row && row->text ? NODE_STATE : NODE_DIR;
+	*kind = row && !is_dir(row) ? NODE_STATE : NODE_DIR;
 	return 0;
 }
 
@@ -234,7 +206,7 @@ const char *state_entry(unsigned nth, enum node_kind *kind)
 {
 	if (nth >= ARRAY_SIZE(rows))
 		return NULL;
-	*kind = rows[nth].text ? NODE_STATE : NODE_DIR;
+	*kind = is_dir(&rows[nth]) ? NODE_DIR : NODE_STATE;
 	return rows[nth].name;
 }
 
@@ -266,5 +238,10 @@ int state_text(struct fs *fs, const char *rest, struct buf *out)
 
 	if (strncmp(rest, "why/", 4) == 0)
 		return why_text(fs, rest + 4, out);
-	return row && row->text ? row->text(fs, out) : -ENOENT;
+	if (!row || is_dir(row))
+		return -ENOENT;
+	if (row->text)
+		return row->text(fs, out);
+	row->of_fetch(fs->fetch, out);
+	return 0;
 }

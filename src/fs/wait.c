@@ -172,8 +172,9 @@ static void bytes_ready(void *ctx, int r)
 	wait_ready(ctx, &f);
 }
 
-static struct waiting *waiting_new(struct fs *fs, fuse_req_t req, const struct artifact *cands,
-	unsigned n)
+/* `like` has what the caller says of the request: answer, node, fi, as. NULL: out of memory. */
+static struct waiting *waiting_new(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
+	const struct waiting *like)
 {
 	struct waiting *w = calloc(1, sizeof(*w) + n * sizeof(*cands));
 
@@ -182,98 +183,80 @@ static struct waiting *waiting_new(struct fs *fs, fuse_req_t req, const struct a
 	w->fs = fs;
 	w->req = req;
 	w->pid = fuse_req_ctx(req)->pid;
+	w->answer = like->answer;
+	w->node = like->node;
+	w->fi = like->fi;
+	w->as = like->as;
 	w->n = n;
 	if (n)
 		memcpy(w->cands, cands, n * sizeof(*cands));
-	/* One reference for wait_start() and one for wait_ready(): either may end last. */
+	/* One reference for wait_begin() and one for wait_ready(): either may end last. */
 	atomic_init(&w->refs, 2);
-	return w;
-}
-
-/* The ticket exists, so the request can be cancelled from now on. */
-static void started(struct waiting *w)
-{
-	LOCK_SCOPE(&w->fs->watch_lock);
-
-	w->started = true;
-	if (w->on_list)
-		eventfd_write(w->fs->wake, 1);
-}
-
-/* Requests a file, or (`need` NULL) the conversion of a file to GSYM. */
-static int begin(struct waiting *w, const enum fetch_need *need)
-{
-	if (need)
-		return fetch_open(w->fs->fetch, w->cands, w->n, *need, wait_ready, w, &w->ticket);
-	return derive_open(w->fs->derive, w->cands, wait_ready, w, &w->making);
-}
-
-static int wait_for(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
-	const enum fetch_need *need, wait_answer *answer, struct node *node,
-	const struct fuse_file_info *fi)
-{
-	struct waiting *w = waiting_new(fs, req, cands, n);
-	int r;
-
-	if (!w) {
-		node_unref(fs->nodes, node);
-		return -ENOMEM;
-	}
-	w->answer = answer;
-	w->node = node;
-	if (fi)
-		w->fi = *fi;
 	atomic_fetch_add(&fs->waiting, 1);
 	/* Do this before the wait begins: from then on the request can be answered at any time. */
 	fuse_req_interrupt_func(req, interrupted, w);
-	r = begin(w, need);
-	if (r < 0) {
+	return w;
+}
+
+/* `r`: 0: the wait has begun, so the request can be cancelled from now on; else wait_ready() is not called. Returns
+ * `r`. */
+static int wait_begin(struct waiting *w, int r)
+{
+	if (r != 0) {
 		withdraw(w);
 		waiting_unref(w); /* the reference of wait_ready() */
 	} else {
-		if (w->ticket)
-			ticket_set_pid(w->ticket, w->pid);
-		started(w);
+		LOCK_SCOPE(&w->fs->watch_lock);
+
+		w->started = true;
+		if (w->on_list)
+			eventfd_write(w->fs->wake, 1);
 	}
 	waiting_unref(w);
 	return r;
 }
 
-int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
-	enum fetch_need need, wait_answer *answer, struct node *node,
-	const struct fuse_file_info *fi)
+static int no_memory(struct fs *fs, const struct waiting *like)
 {
-	return wait_for(fs, req, cands, n, &need, answer, node, fi);
+	node_unref(fs->nodes, like->node);
+	return -ENOMEM;
 }
 
-int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
-	struct node *node, const struct fuse_file_info *fi)
+int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
+	enum fetch_need need, const struct waiting *like)
 {
-	return wait_for(fs, req, a, 1, NULL, answer, node, fi);
+	struct waiting *w = waiting_new(fs, req, cands, n, like);
+	int r;
+
+	if (!w)
+		return no_memory(fs, like);
+	r = fetch_open(fs->fetch, w->cands, n, need, wait_ready, w, &w->ticket);
+	if (r == 0 && w->ticket)
+		ticket_set_pid(w->ticket, w->pid);
+	return wait_begin(w, r) < 0 ? r : FS_WAITS;
+}
+
+int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, const struct waiting *like)
+{
+	struct waiting *w = waiting_new(fs, req, a, 1, like);
+	int r = w ? wait_begin(w, derive_open(fs->derive, w->cands, wait_ready, w, &w->making)) : no_memory(fs, like);
+
+	return r < 0 ? r : FS_WAITS;
 }
 
 int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
 	wait_answer *answer)
 {
-	struct waiting *w = waiting_new(fs, req, NULL, 0);
+	struct waiting *w = waiting_new(fs, req, NULL, 0, &(struct waiting){.answer = answer});
 	int r;
 
 	if (!w)
 		return -ENOMEM;
-	w->answer = answer;
 	w->part = part_ref(p);
 	w->off = off;
 	w->size = size;
-	atomic_fetch_add(&fs->waiting, 1);
-	fuse_req_interrupt_func(req, interrupted, w);
 	r = part_wait(p, off, size, bytes_ready, w, &w->bytes);
-	if (r != 0) {
-		withdraw(w);
-		waiting_unref(w);
-	} else {
+	if (r == 0)
 		part_wait_set_pid(w->bytes, w->pid);
-		started(w);
-	}
-	waiting_unref(w);
-	return r;
+	return wait_begin(w, r);
 }

@@ -144,7 +144,7 @@ static int read_known(struct fs *fs, fuse_ino_t ino, struct known *t)
 	}
 	node_artifact(n, &t->a);
 	t->whole = node_facts(fs->nodes, n, &t->facts);
-	r = filetype_is(t->a.type, TYPE_MADE) ? gsym_stored(fs, n, &f) : fs_stored(fs, &t->a, 1, &f);
+	r = leaf_stored(fs, n, &f);
 	node_unref(fs->nodes, n);
 	if (r == 0) {
 		t->blob = f.blob;

@@ -19,5 +19,11 @@ int err_wrap(struct err *e, const char *what);
 /* "No such file or directory" for -ENOENT (the sign does not matter). Any thread. */
 const char *err_text(int code);
 
+/* The text of `e`, or that of `code` if no function has set one. */
+static inline const char *err_why(const struct err *e, int code)
+{
+	return e->text[0] ? e->text : err_text(code);
+}
+
 /* "ENOENT" for -ENOENT; "E?" for a number that has no name. */
 const char *err_name(int code);

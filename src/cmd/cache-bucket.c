@@ -43,10 +43,8 @@ int cache_clear_bucket(struct cache *c, struct sources *so)
 	struct err e = {0};
 	int r;
 
-	if (bucket_clear(so, c->dry_run, c->grace, show, c, &done, &e) < 0) {
-		fprintf(stderr, "symfs cache: the bucket: %s\n", e.text);
-		return app_exit(-EHOSTUNREACH);
-	}
+	if (bucket_clear(so, c->dry_run, c->grace, show, c, &done, &e) < 0)
+		return cmd_say(app_exit(-EHOSTUNREACH), "the bucket: %s", e.text);
 	if (c->json) {
 		r = show_json(&done);
 	} else {
@@ -57,11 +55,10 @@ int cache_clear_bucket(struct cache *c, struct sources *so)
 			c->dry_run ? "would remove" : "removed", done.removed, done.files, done.removed_bytes,
 			done.bytes,
 			done.references, done.young, done.saved, done.made, c->dry_run ? "would end" : "ended");
-		r = cache_flush();
+		r = cmd_flush(EXIT_DONE);
 	}
 	if (done.stuck)
-		fprintf(stderr, "symfs cache: the bucket: unfinished removals of keys: %" PRIu64 " left; check the "
-			"right to delete, "
-				"then run the command again\n", done.stuck);
+		cmd_say(0, "the bucket: unfinished removals of keys: %" PRIu64 " left; check the right to delete, "
+			"then run the command again", done.stuck);
 	return r == EXIT_DONE && done.stuck ? EXIT_UNASKED : r;
 }

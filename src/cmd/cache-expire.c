@@ -68,5 +68,5 @@ int cache_expire(struct cache *c, char **words, unsigned n)
 		printf("nothing to expire in %s\n", text_shown(store_dir(c->store), true, &c->room));
 	else if (!c->dry_run)
 		printf("removed %" PRIu64 " artifacts, %" PRIu64 " bytes\n", done.artifacts, done.bytes);
-	return cache_flush();
+	return cmd_flush(EXIT_DONE);
 }

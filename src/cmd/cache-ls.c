@@ -247,5 +247,5 @@ int cache_ls(struct cache *c, char **words, unsigned n)
 	if (r == 0 && c->json)
 		return json_print(&j);
 	json_release(&j);
-	return r < 0 ? cache_failed(c, "cannot be listed", r) : cache_flush();
+	return r < 0 ? cache_failed(c, "cannot be listed", r) : cmd_flush(EXIT_DONE);
 }

@@ -36,18 +36,11 @@ int cache_word_parse(struct cache *c, const char *word, struct cache_word *out)
 	r = what_named(&o, word, add_keys, &k, &e);
 	if (r == 0 && out->n)
 		return 0;
-	fprintf(stderr, "symfs cache: %s: %s\n", text_shown(word, true, &c->room),
-		r == 0 ? "no layout can mean this path" : e.text[0] ? e.text : err_text(r));
-	return r == 0 ? EXIT_NO : what_exit(r);
-}
-
-int cache_flush(void)
-{
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return r == 0 ? cmd_say(EXIT_NO, "%s: no layout can mean this path", word)
+		      : cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 }
 
 int cache_failed(struct cache *c, const char *what, int r)
 {
-	fprintf(stderr, "symfs cache: %s: %s: %s\n", store_dir(c->store), what, err_text(r));
-	return EXIT_LOCAL;
+	return cmd_say(EXIT_LOCAL, "%s: %s: %s", store_dir(c->store), what, err_text(r));
 }

@@ -28,8 +28,6 @@ struct cache_word {
  * printed. */
 int cache_word_parse(struct cache *c, const char *word, struct cache_word *out);
 
-/* Flushes stdout. Returns an exit status. */
-int cache_flush(void);
 /* Prints which action on the store failed (`what`), and the error `r`. Returns an exit status. */
 int cache_failed(struct cache *c, const char *what, int r);
 

@@ -76,7 +76,7 @@ static void add_refuse(struct adding *a, const char *shown, const char *why, boo
 static void add_stop(struct adding *a, const char *why)
 {
 	add_show_end(a);
-	fprintf(stderr, "symfs add: %s\n", why);
+	cmd_say(0, "%s", why);
 	a->status = EXIT_LOCAL;
 }
 
@@ -199,10 +199,9 @@ static void warn_of_quota(const struct adding *a)
 
 	if (a->quota == 0 || store_count(a->intake.store, &t) < 0 || t.pinned_bytes <= a->quota)
 		return;
-	fprintf(stderr, "symfs add: %s: pinned files take %" PRIu64 " bytes, the quota is %" PRIu64
-			": they stay, and each download is evicted by the next; raise the quota, or "
-			"release files with `symfs cache unpin` or `symfs cache rm`\n",
-		store_dir(a->intake.store), t.pinned_bytes, a->quota);
+	cmd_say(0, "%s: pinned files take %" PRIu64 " bytes, the quota is %" PRIu64 ": they stay, and each download "
+		"is evicted by the next; raise the quota, or release files with `symfs cache unpin` or `symfs cache "
+		"rm`", store_dir(a->intake.store), t.pinned_bytes, a->quota);
 }
 
 static int run_add(int argc, char **argv)
@@ -219,13 +218,11 @@ static int run_add(int argc, char **argv)
 	status = app_options(&args, &cmd_add, own, &argc, argv);
 	if (status >= 0)
 		return status;
-	if (argc < 2) {
-		fprintf(stderr, "symfs add: expected a file or directory; try: symfs add --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc < 2)
+		return cmd_usage("expected a file or directory");
 	r = app_open_store(&app, &args, &e);
 	if (r < 0)
-		fprintf(stderr, "symfs add: %s\n", e.text);
+		cmd_say(0, "%s", e.text);
 	a.intake = (struct intake_opts){.store = app.store, .source = "add",
 		.allow_unsandboxed = app.settings.allow_unsandboxed, .progress = add_show, .ctx = &a};
 	a.quota = app.settings.quota;
@@ -238,10 +235,7 @@ static int run_add(int argc, char **argv)
 		warn_of_quota(&a);
 	}
 	app_close(&app);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return a.status;
-	fprintf(stderr, "symfs add: stdout: %s\n", err_text(errno));
-	return EXIT_LOCAL;
+	return cmd_flush(a.status);
 }
 
 const struct cmd cmd_add = {

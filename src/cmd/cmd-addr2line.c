@@ -4,8 +4,6 @@
 #include "cmd/gsym-command.h"
 #include "cmd/what.h"
 
-#include <stdio.h>
-
 static int run_addr2line(int argc, char **argv)
 {
 	struct gsym_run run = {.file_first = true};
@@ -29,7 +27,6 @@ static int run_addr2line(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	gsym_called("addr2line");
 	if (file) { /* in argv[0], before the addresses */
 		argv[0] = (char *)(uintptr_t)file;
 		argv--;
@@ -37,11 +34,8 @@ static int run_addr2line(int argc, char **argv)
 	}
 	run.hex = file;
 	run.from_stdin |= argc == 2;
-	if (argc < 2 || what_type(type, &run.type, &e) < 0) {
-		fprintf(stderr, "symfs addr2line: %s; try: symfs addr2line --help\n",
-			e.text[0] ? e.text : "expected a file");
-		return EXIT_USAGE;
-	}
+	if (argc < 2 || what_type(type, &run.type, &e) < 0)
+		return cmd_usage("%s", e.text[0] ? e.text : "expected a file");
 	run.argc = argc - 1;
 	run.argv = argv + 1;
 	return gsym_look_up(&run);

@@ -145,15 +145,13 @@ static int one_module(struct wishes *w, const char *word)
 	unsigned bits = 0;
 	int r = m && c ? module_of(w->app.store, word, m, &bits, &e) : -ENOMEM, status;
 
-	if (r < 0) {
-		fprintf(stderr, "symfs best: %s: %s\n", word, e.text[0] ? e.text : err_text(r));
-		return what_exit(r);
-	}
+	if (r < 0)
+		return cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 	if (w->object != OBJECT_UNKNOWN)
 		m->object = w->object;
 	r = best_choose(w->app.fetch, m, w->purpose, bits, &stop, c);
 	if (r < 0 && r != -EINTR)
-		fprintf(stderr, "symfs best: %s: %s\n", word, err_text(r));
+		cmd_say(0, "%s: %s", word, err_text(r));
 	if (r == 0 && w->json)
 		add_json(w, word, m, c);
 	else if (r == 0)
@@ -165,24 +163,18 @@ static int one_module(struct wishes *w, const char *word)
 
 /* ---- the command -------------------------------------------------------------------- */
 
-static int best_usage(const char *text)
-{
-	fprintf(stderr, "symfs best: %s; try: symfs best --help\n", text);
-	return EXIT_USAGE;
-}
-
 static int take_words(struct wishes *w, const char *purpose, const char *object, int argc)
 {
 	int p = purpose ? best_purpose_find(purpose) : -EINVAL;
 
 	if (p < 0)
-		return best_usage(purpose ? "--for: expected symtab, debug or unwind"
+		return cmd_usage("%s", purpose ? "--for: expected symtab, debug or unwind"
 			: "expected --for debug (names and lines), symtab (names) or unwind");
 	w->purpose = (enum best_purpose)p;
 	w->object = object ? object_type_find(object) : OBJECT_UNKNOWN;
 	if (object && w->object == OBJECT_UNKNOWN)
-		return best_usage("--object-type: expected elf, macho, pe, pe_dotnet or wasm");
-	return argc < 2 ? best_usage("expected a MODULE") : EXIT_DONE;
+		return cmd_usage("--object-type: expected elf, macho, pe, pe_dotnet or wasm");
+	return argc < 2 ? cmd_usage("expected a MODULE") : EXIT_DONE;
 }
 
 static int all_modules(struct wishes *w, int argc, char **argv)
@@ -229,13 +221,11 @@ static int run_best(int argc, char **argv)
 		return status;
 	app_adopt_mount(&w->args, argv[1]);
 	status = app_open(&w->app, &w->args, &e);
-	if (status < 0)
-		fprintf(stderr, "symfs best: %s\n", e.text);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	status = status < 0 ? app_exit(status) : all_modules(w, argc, argv);
+	status = status < 0 ? cmd_say(app_exit(status), "%s", e.text) : all_modules(w, argc, argv);
 	app_close(&w->app);
-	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
+	return cmd_flush(status);
 }
 
 const struct cmd cmd_best = {

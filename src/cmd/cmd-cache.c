@@ -87,7 +87,7 @@ static int run_stats(struct cache *c, char **words, unsigned n)
 	print_size("pinned_bytes", t.pinned_bytes, false);
 	print_size("quota", c->settings->quota, true);
 	print_size("min_free", c->settings->min_free, false);
-	return cache_flush();
+	return cmd_flush(EXIT_DONE);
 }
 
 struct verifying {
@@ -129,7 +129,7 @@ static int run_verify(struct cache *c, char **words, unsigned n)
 	}
 	if (!c->json && count == 0 && store_count(c->store, &t) == 0)
 		printf("%" PRIu64 " artifacts, none is damaged\n", t.artifacts);
-	status = c->json ? json_print(&j) : cache_flush();
+	status = c->json ? json_print(&j) : cmd_flush(EXIT_DONE);
 	json_release(&j);
 	return status == EXIT_DONE && count ? EXIT_NO : status;
 }
@@ -167,7 +167,7 @@ static int gc_text(const struct store_totals *before, const struct store_totals 
 		       " bytes\n",
 			fewer(before->sparse, after->sparse), fewer(before->sparse_bytes, after->sparse_bytes),
 			after->sparse, after->sparse_bytes);
-	return cache_flush();
+	return cmd_flush(EXIT_DONE);
 }
 
 static int clear_bucket(struct cache *c)
@@ -177,10 +177,8 @@ static int clear_bucket(struct cache *c)
 	struct err e = {0};
 	int r = app_sources(c->app, &so, &e);
 
-	if (r < 0) {
-		fprintf(stderr, "symfs cache: %s\n", e.text);
-		return app_exit(r);
-	}
+	if (r < 0)
+		return cmd_say(app_exit(r), "%s", e.text);
 	if (grace)
 		c->grace = strtol(grace, NULL, 10);
 	r = cache_clear_bucket(c, so);
@@ -235,9 +233,7 @@ static int each_word(struct cache *c, char **words, unsigned n,
 
 		if (r < 0) {
 			status = r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
-			fprintf(stderr, "symfs cache: %s: %s\n",
-				text_shown(words[i], true, &c->room),
-				r == -ENOENT ? "is not stored" : err_text(r));
+			cmd_say(0, "%s: %s", words[i], r == -ENOENT ? "is not stored" : err_text(r));
 		}
 		if (r > 0)
 			printf("%s: %d file%s made of it %s removed, too\n", text_shown(words[i], true, &c->room), r,
@@ -287,7 +283,7 @@ static int forget_misses(struct cache *c, char **words, unsigned n)
 	if (r < 0)
 		return cache_failed(c, "misses cannot be forgotten", r);
 	printf("forgot %d misses\n", count);
-	return worst == EXIT_DONE ? cache_flush() : worst;
+	return worst == EXIT_DONE ? cmd_flush(EXIT_DONE) : worst;
 }
 
 /* Removes the file with all of its keys: otherwise a bad file would still be found by another key. */
@@ -363,16 +359,13 @@ static int run_cache(int argc, char **argv)
 		return status;
 	v = find_verb(argc > 1 ? argv[1] : NULL);
 	wrong = words_wrong(v, &c, argc > 2 ? (unsigned)argc - 2 : 0);
-	if (wrong || what_type(type, &c.type, &e) < 0) {
-		fprintf(stderr, "symfs cache: %s; try: symfs cache --help\n", wrong ? wrong : e.text);
-		return EXIT_USAGE;
-	}
+	if (wrong || what_type(type, &c.type, &e) < 0)
+		return cmd_usage("%s", wrong ? wrong : e.text);
 	if (argc > 2)
 		app_adopt_mount(&args, argv[2]);
 	status = app_open_store(&app, &args, &e);
 	if (status < 0) {
-		fprintf(stderr, "symfs cache: %s\n", e.text);
-		status = app_exit(status);
+		status = cmd_say(app_exit(status), "%s", e.text);
 	} else {
 		c.store = app.store;
 		c.settings = &app.settings;

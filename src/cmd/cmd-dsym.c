@@ -143,7 +143,7 @@ static int add_file(struct dsyms *d, const char *path)
 
 	if (r == -ENOMEM)
 		return r;
-	return r < 0 ? add_failed(d, d->word, e.text[0] ? e.text : err_text(r)) : 0;
+	return r < 0 ? add_failed(d, d->word, err_why(&e, r)) : 0;
 }
 
 /* Reads a word: a UUID, a Mach-O file, or a dSYM bundle. */
@@ -163,7 +163,7 @@ static int take_word(struct dsyms *d, const char *word)
 
 	r = bundle_open(&files, word, &e);
 	if (r < 0)
-		return r == -ENOMEM ? r : add_failed(d, word, e.text[0] ? e.text : err_text(r));
+		return r == -ENOMEM ? r : add_failed(d, word, err_why(&e, r));
 	for (unsigned i = 0; r == 0 && i < files.n; i++)
 		r = add_file(d, files.files[i]);
 	return r;
@@ -210,7 +210,7 @@ static int got_file(struct dsyms *d, struct dsym *one, const struct artifact *a,
 		read_arch(one, blob_fd(got->blob), blob_size(got->blob), a);
 		r = dsym_place(d->app.fetch, d->into, a, &found, debug ? &one->debug_path : &one->program_path, &e);
 		if (r < 0)
-			fprintf(stderr, "symfs dsym: %s\n", e.text);
+			cmd_say(0, "%s", e.text);
 	}
 	if (r < 0 && debug)
 		failed(one, r, e.text[0] ? e.text : got->why);
@@ -331,12 +331,6 @@ static int print_list(const struct dsyms *d)
 
 /* ---- the command --------------------------------------------------------------------- */
 
-static int failed_here(int r)
-{
-	fprintf(stderr, "symfs dsym: %s\n", err_text(r));
-	return EXIT_LOCAL;
-}
-
 /* The directory of the bundles, absolute: "STORE-dsym" if no option names one. */
 static int find_into(struct dsyms *d)
 {
@@ -358,10 +352,8 @@ static int answer(struct dsyms *d, const struct app_args *args, bool afresh)
 		find_in_mount(d);
 	} else {
 		r = app_open(&d->app, args, &e);
-		if (r < 0) {
-			fprintf(stderr, "symfs dsym: %s\n", e.text);
-			return app_exit(r);
-		}
+		if (r < 0)
+			return cmd_say(app_exit(r), "%s", e.text);
 		r = find_into(d);
 		if (r == 0 && afresh)
 			forget_misses(d);
@@ -372,7 +364,7 @@ static int answer(struct dsyms *d, const struct app_args *args, bool afresh)
 	}
 	if (r == 0)
 		r = print_list(d);
-	return r < 0 ? failed_here(r) : d->worst;
+	return r < 0 ? cmd_say(EXIT_LOCAL, "%s", err_text(r)) : d->worst;
 }
 
 static void release(struct dsyms *d)
@@ -403,14 +395,12 @@ static int run_dsym(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc < 2 || (d.mount && d.into)) {
-		fprintf(stderr, "symfs dsym: %s; try: symfs dsym --help\n",
-			argc < 2 ? "expected a UUID or a file" : "--mount and --into exclude each other");
-		return EXIT_USAGE;
-	}
+	if (argc < 2 || (d.mount && d.into))
+		return cmd_usage("%s", argc < 2 ? "expected a UUID or a file"
+			: "--mount and --into exclude each other");
 	for (int i = 1; r == 0 && i < argc; i++)
 		r = take_word(&d, argv[i]);
-	status = r < 0 ? failed_here(r) : answer(&d, &args, afresh);
+	status = r < 0 ? cmd_say(EXIT_LOCAL, "%s", err_text(r)) : answer(&d, &args, afresh);
 	release(&d);
 	return status;
 }

@@ -31,11 +31,8 @@ static int add_what(void *ctx, const struct what *w)
 	struct get *g = ctx;
 
 	if (w->hit && !tree_names_file(w->hit)) {
-		_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-
-		fprintf(stderr, "symfs get: %s: %s\n", text_shown(g->word, true, &room),
-			w->hit->n ? "the mount generates this file; there is nothing to get"
-				  : "no layout can mean this path");
+		cmd_say(0, "%s: %s", g->word, w->hit->n ? "the mount generates this file; there is nothing to get"
+			: "no layout can mean this path");
 		g->worst = MAX(g->worst, EXIT_NO);
 		return 0;
 	}
@@ -46,16 +43,12 @@ static int add_what(void *ctx, const struct what *w)
 
 static void take_word(struct get *g, const struct what_opts *o, const char *word)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	struct err e = {0};
 	int r, status;
 
 	g->word = word;
 	r = what_named(o, word, add_what, g, &e);
-	if (r >= 0)
-		return;
-	fprintf(stderr, "symfs get: %s: %s\n", text_shown(word, true, &room), e.text[0] ? e.text : err_text(r));
-	status = what_exit(r);
+	status = r < 0 ? cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r)) : EXIT_DONE;
 	g->worst = MAX(g->worst, status);
 }
 
@@ -96,12 +89,10 @@ static int copy_out(const struct blob *b, const char *path)
 
 static int say_failed(const struct download *one)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	const char *name = one->of ? one->of : one->cands[0].m.code_file;
 
-	fprintf(stderr, "symfs get: %s: %s%s%s\n",
-		text_shown(one->of ? one->of : one->cands[0].m.code_file, true, &room),
+	return cmd_say(app_exit(one->r), "%s: %s%s%s", name,
 		one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "", one->why);
-	return app_exit(one->r);
 }
 
 static int print_one(struct get *g, struct download *one)
@@ -118,12 +109,10 @@ static int print_one(struct get *g, struct download *one)
 	if (g->app.settings.keep_seconds) /* 0 would unpin the file */
 		store_keep(g->app.store, &one->key, g->app.settings.keep_seconds);
 	r = g->out_path ? copy_out(one->blob, g->out_path) : 0;
-	if (r < 0) {
-		fprintf(stderr, "symfs get: %s: %s\n", g->out_path, err_text(r));
-		return EXIT_LOCAL;
-	}
+	if (r < 0)
+		return cmd_say(EXIT_LOCAL, "%s: %s", g->out_path, err_text(r));
 	printf("%s\n", g->out_path ? g->out_path : blob_path(one->blob));
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return cmd_flush(EXIT_DONE);
 }
 
 static void got_one(void *ctx, struct download *one)
@@ -145,16 +134,14 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 	downloads_init(&g->all, g->app.fetch);
 	for (int i = 1; i < argc; i++)
 		take_word(g, &o, argv[i]);
-	if (g->out_path && g->all.n > 1) {
-		fprintf(stderr, "symfs get: %s: it names %u files, and -o takes one\n", argv[1], g->all.n);
-		return EXIT_USAGE;
-	}
+	if (g->out_path && g->all.n > 1)
+		return cmd_say(EXIT_USAGE, "%s: it names %u files, and -o takes one", argv[1], g->all.n);
 	if (downloads_run(&g->all, got_one, g))
 		return EXIT_INTERRUPTED;
 	if (g->missing)
 		no_source_hint(args->sources, args->n_sources, "get");
 	if (g->unnamed) {
-		fprintf(stderr, "symfs get: `symfs sources` lists the sources in use; to add one:\n");
+		cmd_say(0, "`symfs sources` lists the sources in use; to add one:");
 		app_stop_fetching(&g->app); /* a mount is asked by a forked process, so there must be no threads */
 		no_source_advise(stderr, "get", g->app.settings.cache_dir);
 	}
@@ -193,25 +180,18 @@ static int run_get(int argc, char **argv)
 		return status;
 	if (argc > 1 && names_directory(argv[argc - 1]))
 		return cmd_warm.run(n, words);
-	if (argc < 2 || (g.out_path && (argc > 2 || g.copy))) {
-		fprintf(stderr, "symfs get: %s; try: symfs get --help\n",
-			argc < 2 ? "expected a path, an identifier, a key or a file" :
-			g.copy	 ? "-o and --copy name two places for the file; give one of them"
-				 : "-o takes one WHAT");
-		return EXIT_USAGE;
-	}
-	if (what_type(type_word, &type, &e) < 0) {
-		fprintf(stderr, "symfs get: %s\n", e.text);
-		return EXIT_USAGE;
-	}
+	if (argc < 2 || (g.out_path && (argc > 2 || g.copy)))
+		return cmd_usage("%s", argc < 2 ? "expected a path, an identifier, a key or a file"
+			: g.copy ? "-o and --copy name two places for the file; give one of them"
+			: "-o takes one WHAT");
+	if (what_type(type_word, &type, &e) < 0)
+		return cmd_say(EXIT_USAGE, "%s", e.text);
 	app_adopt_mount(&args, argv[1]);
 	r = app_open(&g.app, &args, &e);
-	if (r < 0)
-		fprintf(stderr, "symfs get: %s\n", e.text);
-	status = r < 0 ? app_exit(r) : get_all(&g, &args, type, argc, argv);
+	status = r < 0 ? cmd_say(app_exit(r), "%s", e.text) : get_all(&g, &args, type, argc, argv);
 	app_close(&g.app); /* from here on no callback reaches a download */
 	downloads_release(&g.all);
-	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
+	return cmd_flush(status);
 }
 
 const struct cmd cmd_get = {

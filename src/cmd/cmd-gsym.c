@@ -1,5 +1,6 @@
 /* symfs gsym: the command, and its subcommands dump and stats. These two need no mount, store or source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/map.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/gsym-command.h"
@@ -196,7 +197,7 @@ static int compare(struct gsym *ours, struct gsym *theirs, const char *path)
 		for (uint32_t i = 0; c.r == 0 && i < g->count; i++)
 			compare_function(&c, g, i);
 	}
-	status = c.r < 0 ? gsym_fail(path, &c.e) : c.differ ? EXIT_NO : EXIT_DONE;
+	status = c.r < 0 ? cmd_fail(path, &c.e) : c.differ ? EXIT_NO : EXIT_DONE;
 	if (c.r == 0)
 		printf("%" PRIu64 " addresses compared, %" PRIu64 " differ\n", c.asked, c.differ);
 	buf_release(&c.a);
@@ -218,10 +219,25 @@ static int verify_against(const struct gsym_run *run, struct gsym *g, const char
 	if (r == 0)
 		r = gsym_open(&theirs, (struct span){(const uint8_t *)bytes.p, bytes.n}, &e);
 	if (r < 0)
-		return gsym_fail(run->against, &e);
+		return cmd_fail(run->against, &e);
 	status = compare(g, &theirs, path);
 	gsym_release(&theirs);
 	return status;
+}
+
+/* Opens the GSYM file that is the only operand. -1: the file is open; otherwise an exit status, and a message was
+ * printed. */
+static int open_operand(struct gsym_file *o, const struct gsym_run *run)
+{
+	struct err e = {0};
+	int r;
+
+	if (run->argc != 1)
+		return cmd_usage(run->argc ? "expected only one file" : "expected a file");
+	r = map_file(&o->file, run->argv[0], &e);
+	if (r == 0)
+		r = gsym_open(&o->g, o->file, &e);
+	return r < 0 ? cmd_fail(run->argv[0], &e) : -1;
 }
 
 static int gsym_verify(struct gsym_run *run)
@@ -230,15 +246,15 @@ static int gsym_verify(struct gsym_run *run)
 	struct err e = {0};
 	int status;
 
-	status = gsym_file_open(&o, run);
+	status = open_operand(&o, run);
 	if (status >= 0)
 		return status;
 	if (gsym_check(&o.g, &e) < 0)
-		return gsym_fail(run->argv[0], &e);
+		return cmd_fail(run->argv[0], &e);
 	if (run->against)
-		return gsym_flushed(verify_against(run, &o.g, run->argv[0]));
+		return cmd_flush(verify_against(run, &o.g, run->argv[0]));
 	printf("%" PRIu32 " functions, all whole\n", o.g.count);
-	return gsym_flushed(EXIT_DONE);
+	return cmd_flush(EXIT_DONE);
 }
 
 /* ---- dump, stats --------------------------------------------------------------------- */
@@ -250,14 +266,14 @@ static int gsym_show(
 	struct err e = {0};
 	int status;
 
-	status = gsym_file_open(&o, run);
+	status = open_operand(&o, run);
 	if (status >= 0)
 		return status;
 	if (print(run, &o.g, &e) < 0) {
 		fflush(stdout);
-		return gsym_fail(run->argv[0], &e);
+		return cmd_fail(run->argv[0], &e);
 	}
-	return gsym_flushed(EXIT_DONE);
+	return cmd_flush(EXIT_DONE);
 }
 
 static int print_dump(const struct gsym_run *run, const struct gsym *g, struct err *e)
@@ -306,7 +322,7 @@ static int run_bare(struct gsym_run *run)
 			run->format = "object";
 		return gsym_create(run);
 	}
-	return gsym_usage(run->argc ? "no such command" : "expected create, dump, lookup, verify or stats");
+	return cmd_usage(run->argc ? "no such command" : "expected create, dump, lookup, verify or stats");
 }
 
 /* Rejects options for sources and the store. Only look-ups use these options, for words that do not name local
@@ -316,7 +332,7 @@ static int check_sources_unused(const struct gsym_run *run)
 	const struct app_args *a = &run->args;
 
 	if (a->config || a->cache || a->offline || a->no_default_sources || a->n_sources || a->n_set || run->type)
-		return gsym_usage("only lookup uses sources, the cache and --type");
+		return cmd_usage("only lookup uses sources, the cache and --type");
 	return -1;
 }
 
@@ -351,10 +367,10 @@ static int run_gsym(int argc, char **argv)
 	if (run.threads) {
 		run.n_threads = (unsigned)strtoul(run.threads, NULL, 10);
 		if (run.n_threads < 1 || run.n_threads > 8 || strlen(run.threads) != 1)
-			return gsym_usage("--threads takes a number from 1 to 8");
+			return cmd_usage("--threads takes a number from 1 to 8");
 	}
 	if (what_type(type, &run.type, &e) < 0)
-		return gsym_usage(e.text);
+		return cmd_usage(e.text);
 	run.argc = argc - 1;
 	run.argv = argv + 1;
 	for (unsigned i = 0; argc > 1 && i < ARRAY_SIZE(subcommands); i++) {

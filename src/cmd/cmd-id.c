@@ -148,15 +148,12 @@ static void report_slice(struct run *run, const char *path, unsigned index, cons
 
 static void report_failure(struct run *run, const char *path, unsigned index, int status, const char *why)
 {
-	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
-
 	/* The status for an unreadable file takes precedence over the status for an unidentified file. */
 	run->status = MAX(run->status, status);
 	if (run->json)
 		add_json(run, path, index, NULL, why);
 	else
-		fprintf(stderr, "symfs id: %s: %s\n", text_shown(path, true, &name),
-			text_shown(why, true, &text));
+		cmd_say(0, "%s: %s", path, why);
 }
 
 /* Computes the checksum of a Portable PDB from its bytes. For a program, obj/ has read the checksum of its
@@ -213,13 +210,13 @@ static void id_file(struct run *run, const char *path)
 		if (r < 0) {
 			report_failure(run, path, i,
 				r == -ENOMSG || r == -EBADMSG ? EXIT_NO : EXIT_LOCAL,
-				e.text[0] ? e.text : err_text(r));
+				err_why(&e, r));
 			return;
 		}
 		obj_take_uuid(&s, path_base(path));
 		r = take_checksum(&s, &v, &e);
 		if (r < 0) {
-			report_failure(run, path, i, EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
+			report_failure(run, path, i, EXIT_LOCAL, err_why(&e, r));
 			return;
 		}
 		report_slice(run, path, i, &s);
@@ -233,7 +230,7 @@ static void id_word(struct run *run, const char *word)
 	int r = bundle_open(&b, word, &e);
 
 	if (r < 0)
-		report_failure(run, word, 0, r == -ENOENT ? EXIT_NO : EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
+		report_failure(run, word, 0, r == -ENOENT ? EXIT_NO : EXIT_LOCAL, err_why(&e, r));
 	for (unsigned i = 0; r == 0 && i < b.n; i++)
 		id_file(run, b.files[i]);
 }
@@ -249,10 +246,8 @@ static int run_id(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc < 2) {
-		fprintf(stderr, "symfs id: expected a file; try: symfs id --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc < 2)
+		return cmd_usage("expected a file");
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
 	run.json = args.json ? &j : NULL;
@@ -262,11 +257,7 @@ static int run_id(int argc, char **argv)
 	if (args.json && json_print(&j) != EXIT_DONE)
 		return EXIT_LOCAL;
 	json_release(&j);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		fprintf(stderr, "symfs id: %s\n", err_text(errno));
-		return EXIT_LOCAL;
-	}
-	return run.status;
+	return cmd_flush(run.status);
 }
 
 const struct cmd cmd_id = {

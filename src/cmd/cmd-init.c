@@ -184,7 +184,7 @@ static int write_first(const char *path, struct err *e)
 		r = save(path, &text, e);
 	}
 	if (r == 0) {
-		fprintf(stderr, "symfs init: wrote %s\n", path);
+		cmd_say(0, "wrote %s", path);
 		fputs(buf_text(&shown), stdout);
 	}
 	conf_free(in.conf);
@@ -206,25 +206,17 @@ static char *target_of(const char *word)
 
 static int init_file(const char *word, bool force)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	_cleanup_free_ char *path = target_of(word);
 	struct err e = {0};
 	struct stat st;
 
-	if (!path) {
-		fprintf(stderr, "symfs init: neither XDG_CONFIG_HOME nor HOME is set; name a file with -o\n");
-		return EXIT_USAGE;
-	}
-	if (!force && lstat(path, &st) == 0) {
-		fprintf(stderr, "symfs init: %s exists; --force replaces it, -o FILE writes another file\n",
-			text_shown(path, true, &room));
-		return EXIT_NO;
-	}
-	if (write_first(path, &e) < 0) {
-		fprintf(stderr, "symfs init: %s\n", text_shown(e.text[0] ? e.text : err_text(e.code), true, &room));
-		return EXIT_LOCAL;
-	}
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	if (!path)
+		return cmd_say(EXIT_USAGE, "neither XDG_CONFIG_HOME nor HOME is set; name a file with -o");
+	if (!force && lstat(path, &st) == 0)
+		return cmd_say(EXIT_NO, "%s exists; --force replaces it, -o FILE writes another file", path);
+	if (write_first(path, &e) < 0)
+		return cmd_say(EXIT_LOCAL, "%s", err_why(&e, e.code));
+	return cmd_flush(EXIT_DONE);
 }
 
 static int run_init(int argc, char **argv)
@@ -239,10 +231,8 @@ static int run_init(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc != 1 + old || (old && strcmp(argv[1], "init") != 0)) {
-		fprintf(stderr, "symfs init: expected options only; try: symfs init --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc != 1 + old || (old && strcmp(argv[1], "init") != 0))
+		return cmd_usage("expected options only");
 	return init_file(path, force);
 }
 

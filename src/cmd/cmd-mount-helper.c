@@ -100,11 +100,8 @@ static int run_mount_helper(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	if (argc != 2 || !listen_at) {
-		fprintf(stderr, "symfs mount-helper: expected --listen and one directory; try: symfs mount-helper "
-			"--help\n");
-		return EXIT_USAGE;
-	}
+	if (argc != 2 || !listen_at)
+		return cmd_usage("expected --listen and one directory");
 	r = fs_point(argv[1], &point);
 	if (r < 0)
 		err_set(&e, r, "%s: %s", argv[1], err_text(r));
@@ -113,7 +110,7 @@ static int run_mount_helper(int argc, char **argv)
 	if (r == 0)
 		r = help(listen_at, &m, &e);
 	if (r < 0)
-		fprintf(stderr, "symfs mount-helper: %s\n", e.text);
+		cmd_say(0, "%s", e.text);
 	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
 }
 

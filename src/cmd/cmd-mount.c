@@ -174,10 +174,9 @@ static int give_up(pid_t pid, const char *point, unsigned ms)
 {
 	int status;
 
-	fprintf(stderr, "symfs mount: %s: the daemon, process %d, did not mount within %u s and was ended; "
-		"-f shows its messages\n", point, (int)pid, ms / 1000);
 	process_wait(pid, 0, &status);
-	return EXIT_LOCAL;
+	return cmd_say(EXIT_LOCAL, "%s: the daemon, process %d, did not mount within %u s and was ended; -f shows "
+		"its messages", point, (int)pid, ms / 1000);
 }
 
 /* Waits for the daemon. The daemon writes a byte when the mount answers, and stat() confirms it. If the pipe ends
@@ -196,18 +195,15 @@ static int wait_for_daemon(pid_t pid, int from, const char *point, unsigned ms)
 	if (ready <= 0)
 		return give_up(pid, point, ms);
 	n = read(from, &c, 1);
-	if (n == 1 && stat(point, &st) < 0) {
-		fprintf(stderr, "symfs mount: %s: %s\n", point, err_text(errno));
-		return EXIT_LOCAL;
-	}
+	if (n == 1 && stat(point, &st) < 0)
+		return cmd_say(EXIT_LOCAL, "%s: %s", point, err_text(errno));
 	if (n == 1)
 		return EXIT_DONE;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_LOCAL;
-	fprintf(stderr, "symfs mount: the daemon ended by signal %d\n", WTERMSIG(status));
-	return EXIT_LOCAL;
+	return cmd_say(EXIT_LOCAL, "the daemon ended by signal %d", WTERMSIG(status));
 }
 
 /* Closes the inherited descriptors except for the standard streams. A descriptor of a file in this mount would
@@ -227,10 +223,8 @@ static int run_background(struct mounting *m)
 	int ends[2];
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = process_fork()) < 0) {
-		fprintf(stderr, "symfs mount: %s\n", err_text(errno));
-		return EXIT_LOCAL;
-	}
+	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = process_fork()) < 0)
+		return cmd_say(EXIT_LOCAL, "%s", err_text(errno));
 	if (pid > 0) {
 		close(ends[1]);
 		return wait_for_daemon(pid, ends[0], m->fs_opts.mountpoint, ms);
@@ -298,10 +292,8 @@ static int mount_run(struct mounting *m, int argc, char **argv, char *list)
 
 	if (r == 0)
 		r = mount_take_words(m, argc, argv, &point, &e);
-	if (r < 0) {
-		fprintf(stderr, "symfs mount: %s\n", e.text);
-		return r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
-	}
+	if (r < 0)
+		return cmd_say(r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL, "%s", e.text);
 	m->log_path = m->log_word ? path_absolute(m->log_word) : NULL;
 	if (m->log_word && !m->log_path)
 		return EXIT_LOCAL;
@@ -340,10 +332,8 @@ static int run_mount(int argc, char **argv)
 	};
 	int r;
 
-	if (mount_options_collect(&argc, argv, &list) < 0) {
-		fprintf(stderr, "symfs mount: -o is too long\n");
-		return EXIT_USAGE;
-	}
+	if (mount_options_collect(&argc, argv, &list) < 0)
+		return cmd_say(EXIT_USAGE, "-o is too long");
 	r = app_options(&m.args, &cmd_mount, own, &argc, argv);
 	if (r >= 0)
 		return r;

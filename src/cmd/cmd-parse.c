@@ -54,10 +54,8 @@ static int parse(const struct layout *l, const char *path)
 	struct json j;
 	int status;
 
-	if (!hit) {
-		fprintf(stderr, "symfs parse: %s\n", err_text(-ENOMEM));
-		return EXIT_LOCAL;
-	}
+	if (!hit)
+		return cmd_say(EXIT_LOCAL, "%s", err_text(-ENOMEM));
 	layout_parse(l, path, hit);
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
@@ -76,16 +74,11 @@ static int run_parse(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc != 3) {
-		fprintf(stderr,
-			"symfs parse: expected LAYOUT PATH; try: symfs parse --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc != 3)
+		return cmd_usage("expected LAYOUT PATH");
 	l = layout_find(argv[1]);
-	if (!l) {
-		fprintf(stderr, "symfs parse: no such layout: %s\n", argv[1]);
-		return EXIT_USAGE;
-	}
+	if (!l)
+		return cmd_say(EXIT_USAGE, "no such layout: %s", argv[1]);
 	return parse(l, argv[2]);
 }
 

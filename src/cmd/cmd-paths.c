@@ -69,24 +69,11 @@ static int print_artifact(struct run *run, const struct artifact *a)
 	return r;
 }
 
-static int complain(const char *what, const char *why)
-{
-	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
-
-	fprintf(stderr, "symfs paths: %s: %s\n", text_shown(what, true, &name),
-		text_shown(why, true, &text));
-	return EXIT_LOCAL;
-}
-
 /* ---- from identifiers --------------------------------------------------------------- */
 
 static int wrong(const char *option, const char *value)
 {
-	char what[64];
-
-	snprintf(what, sizeof(what), "--%s", option);
-	complain(what, value);
-	return EXIT_USAGE;
+	return cmd_say(EXIT_USAGE, "--%s: %s", option, value);
 }
 
 static int take_name(const char *option, const char *path, char out[static MODULE_NAME_MAX])
@@ -143,7 +130,7 @@ static int paths_of_words(struct run *run, const struct words *w)
 		return status;
 	r = print_artifact(run, &a);
 	if (r < 0)
-		return complain(w->type, err_text(r));
+		return cmd_say(EXIT_LOCAL, "%s: %s", w->type, err_text(r));
 	return run->printed ? EXIT_DONE : EXIT_NO;
 }
 
@@ -179,10 +166,8 @@ static int paths_of_view(struct run *run, const char *path, struct view *v)
 			r = print_slice(run, &s);
 		}
 	}
-	if (r == 0)
-		return EXIT_DONE;
-	complain(path, e.text[0] ? e.text : err_text(r));
-	return r == -ENOMSG || r == -EBADMSG ? EXIT_NO : EXIT_LOCAL;
+	return r == 0 ? EXIT_DONE
+		: cmd_say(r == -ENOMSG || r == -EBADMSG ? EXIT_NO : EXIT_LOCAL, "%s: %s", path, err_why(&e, r));
 }
 
 static int paths_of_file(struct run *run, const char *path)
@@ -195,7 +180,7 @@ static int paths_of_file(struct run *run, const char *path)
 	int status;
 
 	if (path_open_file(path, &fd, &size, &e) < 0)
-		return complain(path, e.text);
+		return cmd_say(EXIT_LOCAL, "%s: %s", path, e.text);
 	v = view_of_fd(fd, size);
 	status = paths_of_view(run, path, &v);
 	return status == EXIT_DONE && run->printed == before ? EXIT_NO : status;
@@ -208,10 +193,8 @@ static int paths_of_word(struct run *run, const char *word)
 	struct err e = {0};
 
 	r = bundle_open(&b, word, &e);
-	if (r < 0) {
-		complain(word, e.text[0] ? e.text : err_text(r));
-		return r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
-	}
+	if (r < 0)
+		return cmd_say(r == -ENOENT ? EXIT_NO : EXIT_LOCAL, "%s: %s", word, err_why(&e, r));
 	for (unsigned i = 0; i < b.n; i++) {
 		int one = paths_of_file(run, b.files[i]);
 
@@ -232,7 +215,7 @@ static int take_layouts(const struct words *w, struct run *run)
 	for (unsigned i = 0; i < w->layouts.n; i++) {
 		run->layouts[i] = layout_find(w->layouts.word[i]);
 		if (!run->layouts[i])
-			return complain(w->layouts.word[i], "no such layout"), EXIT_USAGE;
+			return cmd_say(EXIT_USAGE, "%s: no such layout", w->layouts.word[i]);
 	}
 	run->n_layouts = w->layouts.n;
 	for (unsigned i = 0; !w->layouts.n && layout_at(i) && i < ARRAY_SIZE(run->layouts); i++)
@@ -251,9 +234,7 @@ static int print_all(struct run *run, const struct words *w, int argc, char **ar
 		/* The status for an unreadable file takes precedence over the status for an unidentified file. */
 		status = MAX(status, r);
 	}
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return complain("stdout", err_text(errno));
-	return status;
+	return cmd_flush(status);
 }
 
 static int run_paths(int argc, char **argv)
@@ -280,11 +261,8 @@ static int run_paths(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if ((argc > 1) == (w.type != NULL) || (!w.type && has_identifiers(&w))) {
-		fprintf(stderr, "symfs paths: expected either files, or --type and identifiers; try: symfs "
-				"paths --help\n");
-		return EXIT_USAGE;
-	}
+	if ((argc > 1) == (w.type != NULL) || (!w.type && has_identifiers(&w)))
+		return cmd_usage("expected either files, or --type and identifiers");
 	status = take_layouts(&w, &run);
 	return status == EXIT_DONE ? print_all(&run, &w, argc, argv) : status;
 }

@@ -208,21 +208,6 @@ struct run {
 	uint64_t number, address; /* the values of --module and --lines */
 };
 
-static int fail(const char *path, const struct err *e)
-{
-	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
-
-	fprintf(stderr, "symfs pdb: %s: %s\n", text_shown(path, true, &name),
-		text_shown(e->text[0] ? e->text : err_text(e->code), true, &text));
-	return e->code == -ENOMSG || e->code == -ENODATA || e->code == -ENOTSUP ? EXIT_NO : EXIT_LOCAL;
-}
-
-static int usage(const char *what)
-{
-	fprintf(stderr, "symfs pdb: %s; try: symfs pdb --help\n", what);
-	return EXIT_USAGE;
-}
-
 /* ---- the summary --------------------------------------------------------------------- */
 
 static void print_text(const char *what, const char *text, struct pdb_dump *d)
@@ -325,11 +310,7 @@ static int print_file(const struct run *run, const char *path)
 	if (r == 0 && d.json)
 		return json_print(&j);
 	json_release(&j);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		fprintf(stderr, "symfs pdb: %s\n", err_text(errno));
-		return EXIT_LOCAL;
-	}
-	return r < 0 ? fail(path, &e) : EXIT_DONE;
+	return cmd_flush(EXIT_DONE) != EXIT_DONE ? EXIT_LOCAL : r < 0 ? cmd_fail(path, &e) : EXIT_DONE;
 }
 
 static int run_pdb(int argc, char **argv)
@@ -348,13 +329,13 @@ static int run_pdb(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc != 2)
-		return usage(argc < 2 ? "expected a file" : "expected only one file");
+		return cmd_usage("%s", argc < 2 ? "expected a file" : "expected only one file");
 	if (run.streams + run.modules + run.publics + !!run.module + !!run.lines > 1)
-		return usage("--streams, --modules, --module, --lines and --publics exclude each other");
+		return cmd_usage("--streams, --modules, --module, --lines and --publics exclude each other");
 	if (run.module && !gsym_address_of(run.module, &run.number))
-		return usage("--module takes a number");
+		return cmd_usage("--module takes a number");
 	if (run.lines && !gsym_address_of(run.lines, &run.address))
-		return usage("--lines takes an address");
+		return cmd_usage("--lines takes an address");
 	return print_file(&run, argv[1]);
 }
 

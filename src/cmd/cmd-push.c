@@ -56,7 +56,7 @@ static int take_source(struct push *p, const struct app_args *args, const char *
 	if (so)
 		sources_unref(so);
 	app_close(&app);
-	return r < 0 ? push_fail(p, EXIT_USAGE, e.text[0] ? e.text : err_text(r)) : 0;
+	return r < 0 ? push_fail(p, EXIT_USAGE, err_why(&e, r)) : 0;
 }
 
 /* A URL of http or https, "unix:PATH", or the name of a source. */
@@ -211,11 +211,8 @@ static int run_push(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc < 3) {
-		fprintf(stderr, "symfs push: expected a URL or a source, and a file or directory; try: symfs push "
-			"--help\n");
-		return EXIT_USAGE;
-	}
+	if (argc < 3)
+		return cmd_usage("expected a URL or a source, and a file or directory");
 	if (take_url(&p, &args, argv[1]) == 0 && take_words(&p, &w, &query) == 0) {
 		if (ca) {
 			free(p.way.ca_file);
@@ -229,10 +226,7 @@ static int run_push(int argc, char **argv)
 	free(p.base);
 	free(p.unix_path);
 	free(p.header);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return p.status;
-	fprintf(stderr, "symfs push: stdout: %s\n", err_text(errno));
-	return EXIT_LOCAL;
+	return cmd_flush(p.status);
 }
 
 const struct cmd cmd_push = {

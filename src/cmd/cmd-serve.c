@@ -119,7 +119,7 @@ static int start(struct server *s, const struct app_args *args, struct err *e)
 	if (r == 0)
 		r = serving_start(&s->serving, &s->app, &s->http, e);
 	if (r == 0 && log_fd >= 0) {
-		fprintf(stderr, "symfs serve: logs to %s\n", s->log_path);
+		cmd_say(0, "logs to %s", s->log_path);
 		log_to_file(log_fd);
 	}
 	return r;
@@ -139,7 +139,7 @@ static int run_server(struct server *s, const struct app_args *args)
 	if (r == 0)
 		serve(s, &signals);
 	else
-		fprintf(stderr, "symfs serve: %s\n", e.text);
+		cmd_say(0, "%s", e.text);
 	/* Answers waiting requests first, then closes the store and the sources. */
 	http_stop(s->http);
 	serving_end(&s->serving);
@@ -175,10 +175,8 @@ static int run_serve(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc != 1) {
-		fprintf(stderr, "symfs serve: expected options only; try: symfs serve --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc != 1)
+		return cmd_usage("expected options only");
 	log_open("symfs serve", false);
 	serving_prepare(s, &args);
 	return run_server(&server, &args);

@@ -130,9 +130,9 @@ static int find_places(struct setup *s, const char *mount, bool undo)
 	int n;
 
 	if (!s->system && (!home || home[0] != '/'))
-		return fprintf(stderr, "symfs setup: HOME is not set\n"), -EINVAL;
+		return cmd_say(-EINVAL, "HOME is not set");
 	if (!s->system && !mount && !undo && (!run || run[0] != '/'))
-		return fprintf(stderr, "symfs setup: XDG_RUNTIME_DIR is not set; use --mount DIR\n"), -EINVAL;
+		return cmd_say(-EINVAL, "XDG_RUNTIME_DIR is not set; use --mount DIR");
 	s->home = strdup(home ? home : "/");
 	s->config = xdg("XDG_CONFIG_HOME", s->home, ".config");
 	s->cache = xdg("XDG_CACHE_HOME", s->home, ".cache");
@@ -148,13 +148,11 @@ static int find_places(struct setup *s, const char *mount, bool undo)
 	else if (asprintf(&s->mount, "%s/symfs", run ? run : "") < 0)
 		s->mount = NULL;
 	if (!s->home || !s->config || !s->cache || !state || !s->record || !s->mount)
-		return fprintf(stderr, "symfs setup: out of memory\n"), -ENOMEM;
+		return cmd_say(-ENOMEM, "out of memory");
 	/* The path becomes part of shell lines, gdb's commands and URLs. */
-	if (s->mount[strspn(s->mount, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+")]) {
-		fprintf(stderr, "symfs setup: %s: a mount for other programs has only letters, digits and /._-+ "
-				"in its path\n", s->mount);
-		return -EINVAL;
-	}
+	if (s->mount[strspn(s->mount, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+")])
+		return cmd_say(-EINVAL, "%s: a mount for other programs has only letters, digits and /._-+ in its "
+			"path", s->mount);
 	return 0;
 }
 
@@ -212,17 +210,12 @@ static int run_setup(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if ((user && s.system) || check + undo > 1 || argc > 1 + check) {
-		fprintf(stderr, "symfs setup: %s; try: symfs setup --help\n",
-			user && s.system ? "--user or --system, not both"
+	if ((user && s.system) || check + undo > 1 || argc > 1 + check)
+		return cmd_usage("%s", user && s.system ? "--user or --system, not both"
 			: check + undo > 1 ? "--check or --undo, not both" : "too many words");
-		return EXIT_USAGE;
-	}
 	s.system |= !user && getuid() == 0;
-	if (s.system && !check && !s.dry && getuid() != 0) {
-		fprintf(stderr, "symfs setup: --system needs root: sudo symfs setup --system\n");
-		return EXIT_USAGE;
-	}
+	if (s.system && !check && !s.dry && getuid() != 0)
+		return cmd_say(EXIT_USAGE, "--system needs root: sudo symfs setup --system");
 	r = find_places(&s, mount, undo);
 	if (r == 0 && check) {
 		status = setup_check(&s, argv[1]);

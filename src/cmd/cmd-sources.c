@@ -78,7 +78,7 @@ static int print_text(const struct sources *so)
 	}
 	if (so->n == 0)
 		printf("no source is configured; to add one:\n%s", no_source_help);
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return cmd_flush(EXIT_DONE);
 }
 
 /* ---- check -------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static int print_check_text(const struct sources *so, const struct check_row *ro
 			row->two_tier == 1 ? " two-tier" : "", row->text[0] ? " " : "",
 			text_shown(row->text, true, &room));
 	}
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return cmd_flush(EXIT_DONE);
 }
 
 /* Asks each source once. Records neither misses nor hosts that are down. */
@@ -157,17 +157,15 @@ static int run_check(const struct app *app, const struct sources *so)
 	struct err e = {0};
 	int status;
 
-	if (!rows || check_sources(so, app->settings.lookup_deadline_ms, rows, &e) < 0) {
-		fprintf(stderr, "symfs sources: %s\n", rows ? e.text : "out of memory");
-		return EXIT_LOCAL;
-	}
+	if (!rows || check_sources(so, app->settings.lookup_deadline_ms, rows, &e) < 0)
+		return cmd_say(EXIT_LOCAL, "%s", rows ? e.text : "out of memory");
 	for (unsigned i = 0; i < so->n; i++)
 		if (rows[i].good && !rows[i].text[0])
 			fetch_scan_saved(app->settings.cache_dir, so->list[i], rows[i].text);
 	status = app->args.json ? print_check_json(so, rows) : print_check_text(so, rows);
 	for (unsigned i = 0; !app->args.json && i < so->n; i++)
 		if (strcmp(rows[i].state, "refused") == 0) {
-			fprintf(stderr, "symfs sources: " NO_SOURCE_REFUSED "\n");
+			cmd_say(0, NO_SOURCE_REFUSED);
 			break;
 		}
 	for (unsigned i = 0; status == EXIT_DONE && i < so->n; i++)
@@ -232,8 +230,8 @@ static int print_presets(const struct conf *c, bool as_json)
 		return json_print(&j);
 	json_release(&j);
 	if (!n)
-		fprintf(stderr, "symfs sources: no preset is installed\n");
-	return fflush(stdout) != 0 ? EXIT_LOCAL : n ? EXIT_DONE : EXIT_NO;
+		cmd_say(0, "no preset is installed");
+	return cmd_flush(n ? EXIT_DONE : EXIT_NO);
 }
 
 static int run_sources(int argc, char **argv)
@@ -248,17 +246,13 @@ static int run_sources(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	presets = argc == 2 && strcmp(argv[1], "presets") == 0;
-	if (argc > 2 || (argc == 2 && !presets && strcmp(argv[1], "check") != 0)) {
-		fprintf(stderr,
-			"symfs sources: expected check, presets, or no word; try: symfs sources --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc > 2 || (argc == 2 && !presets && strcmp(argv[1], "check") != 0))
+		return cmd_usage("expected check, presets, or no word");
 	r = app_configure(&app, &args, &e);
 	if (r == 0 && !presets)
 		r = app_sources(&app, &so, &e);
 	if (r < 0) {
-		fprintf(stderr, "symfs sources: %s\n", e.text);
-		status = app_exit(r);
+		status = cmd_say(app_exit(r), "%s", e.text);
 	} else if (presets) {
 		status = print_presets(app.conf, args.json);
 	} else {

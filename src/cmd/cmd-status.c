@@ -461,17 +461,13 @@ static void show_mount(struct statuses *s, struct mount *m)
 		return;
 	s->seen++;
 	if (!m->ask.over) {
-		fprintf(stderr,
-			"symfs status: %s: no answer in %d s; its daemon is stopped or hangs; "
-			"`symfs umount` detaches it\n",
-			shown, ASK_MS / 1000);
-		s->status = EXIT_LOCAL;
+		s->status = cmd_say(EXIT_LOCAL, "%s: no answer in %d s; its daemon is stopped or hangs; "
+			"`symfs umount` detaches it", shown, ASK_MS / 1000);
 	} else if (is_denied(m)) {
-		fprintf(stderr, "symfs status: %s: only its owner may read it; mount with -o allow_other for other "
-			"users\n", shown);
-		s->status = EXIT_UNASKED;
+		s->status = cmd_say(EXIT_UNASKED, "%s: only its owner may read it; mount with -o allow_other for "
+			"other users", shown);
 	} else if (!split_texts(&m->ask.text, texts)) {
-		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n", shown);
+		cmd_say(0, "%s does not answer: is its daemon gone?", shown);
 		if (s->status == EXIT_DONE)
 			s->status = EXIT_UNASKED;
 	} else if (s->json) {
@@ -522,13 +518,10 @@ static int ask_all(struct statuses *s)
 
 static int show_all(struct statuses *s)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(POINTS_MOST);
 	int r = ask_all(s);
 
-	if (r < 0) {
-		fprintf(stderr, "symfs status: cannot ask all mounts: %s\n", err_text(r));
-		s->status = EXIT_LOCAL;
-	}
+	if (r < 0)
+		s->status = cmd_say(EXIT_LOCAL, "cannot ask all mounts: %s", err_text(r));
 	wait_all(s);
 	for (unsigned i = 0; i < s->n; i++) {
 		show_mount(s, &s->mounts[i]);
@@ -536,12 +529,10 @@ static int show_all(struct statuses *s)
 		free(s->mounts[i].point);
 	}
 	if (s->more)
-		fprintf(stderr, "symfs status: %u more mounts; name one to ask it\n", s->more);
-	if (s->seen == 0 && s->status == EXIT_DONE) {
-		fprintf(stderr, "symfs status: %s%s\n", s->only ? text_shown(s->only, true, &room) : "",
+		cmd_say(0, "%u more mounts; name one to ask it", s->more);
+	if (s->seen == 0 && s->status == EXIT_DONE)
+		s->status = cmd_say(EXIT_NO, "%s%s", s->only ? s->only : "",
 			s->only ? ": no symfs is mounted there" : "no symfs is mounted");
-		s->status = EXIT_NO;
-	}
 	return s->status;
 }
 
@@ -579,16 +570,11 @@ static int run_status(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc > 2 || (watch && args.json)) {
-		fprintf(stderr, "symfs status: %s; try: symfs status --help\n",
-			argc > 2 ? "expected at most one DIR" : "--watch prints no JSON");
-		return EXIT_USAGE;
-	}
+	if (argc > 2 || (watch && args.json))
+		return cmd_usage("%s", argc > 2 ? "expected at most one DIR" : "--watch prints no JSON");
 	only = argc == 2 ? path_absolute(argv[1]) : NULL;
-	if (!s || (argc == 2 && !only)) {
-		fprintf(stderr, "symfs status: out of memory\n");
-		return EXIT_LOCAL;
-	}
+	if (!s || (argc == 2 && !only))
+		return cmd_say(EXIT_LOCAL, "out of memory");
 	s->only = only;
 	s->verbose = verbose;
 	if (watch)

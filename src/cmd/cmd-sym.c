@@ -39,21 +39,6 @@ struct run {
 	unsigned n;
 };
 
-static int fail(const char *path, const struct err *e)
-{
-	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
-
-	fprintf(stderr, "symfs sym: %s: %s\n", text_shown(path, true, &name),
-		text_shown(e->text[0] ? e->text : err_text(e->code), true, &text));
-	return e->code == -ENOMSG || e->code == -ENODATA || e->code == -ENOTSUP ? EXIT_NO : EXIT_LOCAL;
-}
-
-static int usage(const char *what)
-{
-	fprintf(stderr, "symfs sym: %s; try: symfs sym --help\n", what);
-	return EXIT_USAGE;
-}
-
 /* ---- the files of the command line ------------------------------------------------------ */
 
 static int open_input(struct run *run, const char *path, struct err *e)
@@ -88,11 +73,11 @@ static int open_word(struct run *run, const char *word)
 	int r = bundle_open(&bundle, word, &e);
 
 	if (r < 0)
-		return fail(word, &e);
+		return cmd_fail(word, &e);
 	for (unsigned i = 0; i < bundle.n; i++) {
 		r = open_input(run, bundle.files[i], &e);
 		if (r < 0)
-			return fail(bundle.files[i], &e);
+			return cmd_fail(bundle.files[i], &e);
 	}
 	return -1;
 }
@@ -146,18 +131,12 @@ static int find_file(void *ctx, const struct gsym_want *want, struct span *out)
 
 static void report_left_out(const char *path, const struct gsym_made *made)
 {
-	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10);
-
-	text_shown(path, true, &name);
 	if (made->broken)
-		fprintf(stderr, "symfs sym: %s: broken units of debug information: %zu\n", buf_text(&name),
-			made->broken);
+		cmd_say(0, "%s: broken units of debug information: %zu", path, made->broken);
 	if (made->split)
-		fprintf(stderr, "symfs sym: %s: units whose debug information is in other files, not found: %zu\n",
-			buf_text(&name), made->split);
+		cmd_say(0, "%s: units whose debug information is in other files, not found: %zu", path, made->split);
 	if (made->no_alt)
-		fprintf(stderr, "symfs sym: %s: the file with the parts that dwz moved was not found\n",
-			buf_text(&name));
+		cmd_say(0, "%s: the file with the parts that dwz moved was not found", path);
 }
 
 /* A descriptor of the program: of the file, or of a copy of one slice of a fat file. */
@@ -382,11 +361,11 @@ static int make_module(struct run *run, unsigned module)
 	if (r == 0)
 		r = read_rules(run, module, &rules, &e);
 	if (r < 0)
-		return fail(best->path, &e);
+		return cmd_fail(best->path, &e);
 	h.no_rules = rules < 0;
 	out.rules = rules;
 	r = write_output(&out);
-	return r < 0 ? fail(best->path, &e) : EXIT_DONE;
+	return r < 0 ? cmd_fail(best->path, &e) : EXIT_DONE;
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
@@ -403,7 +382,7 @@ static int make_all(struct run *run, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (modules > 1 && (!run->store || run->name))
-		return usage(run->name ? "--name is for the files of one module"
+		return cmd_usage("%s", run->name ? "--name is for the files of one module"
 			: "the files are of several modules: "
 			"name a directory with --store");
 	for (unsigned i = 0; i < run->n; i++)
@@ -431,14 +410,12 @@ static int run_sym(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 2)
-		return usage("expected a file");
+		return cmd_usage("expected a file");
 	if (run.out && run.store)
-		return usage("--output and --store exclude each other");
+		return cmd_usage("--output and --store exclude each other");
 	run.inputs = calloc(INPUTS_MOST + 1, sizeof(*run.inputs));
-	if (!run.inputs) {
-		fprintf(stderr, "symfs sym: %s\n", err_text(-ENOMEM));
-		return EXIT_LOCAL;
-	}
+	if (!run.inputs)
+		return cmd_say(EXIT_LOCAL, "%s", err_text(-ENOMEM));
 	status = make_all(&run, argc, argv);
 	release_inputs(&run);
 	return status;

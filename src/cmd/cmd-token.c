@@ -21,8 +21,8 @@ struct token_command {
 
 static int failed(const struct err *e, int r)
 {
-	fprintf(stderr, "symfs token: %s\n", e->text);
-	return r == -EINVAL || r == -EEXIST || r == -E2BIG ? EXIT_USAGE : r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
+	return cmd_say(r == -EINVAL || r == -EEXIST || r == -E2BIG ? EXIT_USAGE
+		: r == -ENOENT ? EXIT_NO : EXIT_LOCAL, "%s", e->text);
 }
 
 /* ---- add ----------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 	if (r < 0)
 		return failed(&e, r);
 	printf("%s\n", secret);
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return cmd_flush(EXIT_DONE);
 }
 
 /* ---- ls ------------------------------------------------------------------------------ */
@@ -121,7 +121,7 @@ static int run_ls(struct token_command *c, char **words, unsigned n)
 	if (!c->json) {
 		auth_each(a, show_text, NULL);
 		auth_close(a);
-		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+		return cmd_flush(EXIT_DONE);
 	}
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
@@ -217,16 +217,12 @@ static int run_token(int argc, char **argv)
 	c.json = args.json;
 	v = find_verb(argc > 1 ? argv[1] : NULL);
 	wrong = words_wrong(&c, v, n);
-	if (wrong) {
-		fprintf(stderr, "symfs token: %s; try: symfs token --help\n", wrong);
-		return EXIT_USAGE;
-	}
+	if (wrong)
+		return cmd_usage("%s", wrong);
 	if (!c.file)
 		c.file = usual = usual_file();
-	if (!c.file) {
-		fprintf(stderr, "symfs token: there is no home directory: use --file FILE\n");
-		return EXIT_USAGE;
-	}
+	if (!c.file)
+		return cmd_say(EXIT_USAGE, "there is no home directory: use --file FILE");
 	return v->run(&c, argv + 2, n);
 }
 

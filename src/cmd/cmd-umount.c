@@ -114,18 +114,12 @@ static int unmount(const char *point, bool lazy)
 		if (r == 0)
 			return EXIT_DONE; /* the daemon ends when no process uses the mount any more */
 	}
-	if (r < 0) {
-		fprintf(stderr, "symfs umount: %s%s\n", e.text,
+	if (r < 0)
+		return cmd_say(r == -EBUSY ? EXIT_NO : EXIT_LOCAL, "%s%s", e.text,
 			r == -EBUSY ? "; -l detaches it anyway" : "");
-		return r == -EBUSY ? EXIT_NO : EXIT_LOCAL;
-	}
-	if (pidfd >= 0 && wait_end(pidfd, until) < 0) {
-		fprintf(stderr,
-			"symfs umount: %s is unmounted, but its daemon (pid %d) has not ended "
-			"yet; a program in another mount namespace may hold a copy of it\n",
-			point, (int)pid);
-		return EXIT_LOCAL;
-	}
+	if (pidfd >= 0 && wait_end(pidfd, until) < 0)
+		return cmd_say(EXIT_LOCAL, "%s is unmounted, but its daemon (pid %d) has not ended yet; a program "
+			"in another mount namespace may hold a copy of it", point, (int)pid);
 	return EXIT_DONE;
 }
 
@@ -142,16 +136,11 @@ static int run_umount(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	if (argc != 2) {
-		fprintf(stderr, "symfs umount: expected one directory; try: symfs umount --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc != 2)
+		return cmd_usage("expected one directory");
 	r = fs_point(argv[1], &point);
-	if (r < 0 || !fs_is_mounted(point)) {
-		fprintf(stderr, "symfs umount: %s: %s\n", argv[1],
-			r < 0 ? err_text(r) : "no symfs is mounted there");
-		return EXIT_NO;
-	}
+	if (r < 0 || !fs_is_mounted(point))
+		return cmd_say(EXIT_NO, "%s: %s", argv[1], r < 0 ? err_text(r) : "no symfs is mounted there");
 	return unmount(point, lazy);
 }
 

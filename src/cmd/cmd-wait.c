@@ -249,7 +249,7 @@ static int wait_for(void *ctx, const struct what *what)
 	int r;
 
 	if (what->hit && !tree_names_file(what->hit)) {
-		fprintf(stderr, "symfs wait: %s: the path means no file that can arrive\n", what->path);
+		cmd_say(0, "%s: the path means no file that can arrive", what->path);
 		w->worst = MAX(w->worst, EXIT_NO);
 		return 0;
 	}
@@ -267,8 +267,7 @@ static int wait_for(void *ctx, const struct what *what)
 		printf("%s\n", key_text(&w->key, room));
 		return fflush(stdout) == 0 ? 0 : -EIO;
 	}
-	fprintf(stderr, "symfs wait: %s%s%s\n", r == -ENOENT ? "not there in time" : err_text(r),
-		w->why[0] ? ": " : "", w->why);
+	cmd_say(0, "%s%s%s", r == -ENOENT ? "not there in time" : err_text(r), w->why[0] ? ": " : "", w->why);
 	w->worst = MAX(w->worst, app_exit(r));
 	return 0;
 }
@@ -276,13 +275,12 @@ static int wait_for(void *ctx, const struct what *what)
 static void wait_for_word(struct wait *w, enum filetype type, const char *word)
 {
 	struct what_opts o = {.store = w->app.store, .type = type};
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	struct err e = {0};
 	int r = what_named(&o, word, wait_for, w, &e);
 
 	if (r >= 0)
 		return;
-	fprintf(stderr, "symfs wait: %s: %s\n", text_shown(word, true, &room), e.text[0] ? e.text : err_text(r));
+	cmd_say(0, "%s: %s", word, err_why(&e, r));
 	w->worst = MAX(w->worst, what_exit(r));
 }
 
@@ -299,7 +297,7 @@ static int read_timeout(const char *word, uint64_t *until)
 	if (r == 0 && word)
 		r = conf_fill(&s, fields, &ms, &e);
 	if (r < 0)
-		fprintf(stderr, "symfs wait: --timeout %s: expected a time, such as 30s or 10m\n", word);
+		cmd_say(0, "--timeout %s: expected a time, such as 30s or 10m", word);
 	*until = word ? clock_ms() + ms : 0;
 	while (s.entries) {
 		struct conf_entry *next = s.entries->next;
@@ -328,21 +326,16 @@ static int run_wait(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc < 2) {
-		fprintf(stderr, "symfs wait: expected a path, an identifier, a key or a file; try: symfs wait "
-			"--help\n");
-		return EXIT_USAGE;
-	}
-	if (what_type(type_word, &type, &e) < 0) {
-		fprintf(stderr, "symfs wait: %s\n", e.text);
-		return EXIT_USAGE;
-	}
+	if (argc < 2)
+		return cmd_usage("expected a path, an identifier, a key or a file");
+	if (what_type(type_word, &type, &e) < 0)
+		return cmd_say(EXIT_USAGE, "%s", e.text);
 	if (read_timeout(timeout, &w.until) < 0)
 		return EXIT_USAGE;
 	app_adopt_mount(&args, argv[1]);
 	r = app_open(&w.app, &args, &e);
 	if (r < 0)
-		fprintf(stderr, "symfs wait: %s\n", e.text);
+		cmd_say(0, "%s", e.text);
 	pthread_mutex_init(&w.lock, NULL);
 	pthread_condattr_init(&by_clock);
 	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);

@@ -154,9 +154,7 @@ static int want_file(struct warm *w, const char *path, struct err *e)
 
 static void dir_fault(struct warm *w, const char *path, int r, const char *why)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-
-	fprintf(stderr, "symfs warm: %s: %s\n", text_shown(path, true, &room), why[0] ? why : err_text(r));
+	cmd_say(0, "%s: %s", path, why[0] ? why : err_text(r));
 	w->dir_r = r;
 }
 
@@ -381,8 +379,7 @@ static void print_troubles(const struct warm *w)
 	}
 	for (k = 0; k < n; k++) {
 		buf_clear(&shown);
-		fprintf(stderr, "symfs warm: %u file%s failed: %s\n", all[k].files, all[k].files == 1 ? "" : "s",
-			text_shown(all[k].why, true, &shown));
+		cmd_say(0, "%u file%s failed: %s", all[k].files, all[k].files == 1 ? "" : "s", all[k].why);
 	}
 }
 
@@ -453,8 +450,7 @@ static int warm_words(struct warm *w, int argc, char **argv)
 		if (r >= 0)
 			continue;
 		buf_clear(&room);
-		fprintf(stderr, "symfs warm: %s: %s\n", text_shown(argv[i], true, &room),
-			e.text[0] ? e.text : err_text(r));
+		cmd_say(0, "%s: %s", argv[i], err_why(&e, r));
 		/* A truncated dump still lists the modules before its end. */
 		status = r == -ENOMEM ? EXIT_LOCAL : EXIT_NO;
 	}
@@ -503,24 +499,17 @@ static int run_warm(int argc, char **argv)
 	w.keep = installed || running;
 	w.only_breakpad = strcmp(as, "sym") == 0;
 	w.breakpad |= w.only_breakpad;
-	if (strcmp(as, "sym") != 0 && strcmp(as, "whole") != 0) {
-		fprintf(stderr, "symfs warm: --as %s: expected whole or sym\n", as);
-		return EXIT_USAGE;
-	}
-	if (argc < 2 && !w.keep) {
-		fprintf(stderr, "symfs warm: expected a core file, minidump, program, directory or process id; "
-			"try: symfs warm --help\n");
-		return EXIT_USAGE;
-	}
+	if (strcmp(as, "sym") != 0 && strcmp(as, "whole") != 0)
+		return cmd_say(EXIT_USAGE, "--as %s: expected whole or sym", as);
+	if (argc < 2 && !w.keep)
+		return cmd_usage("expected a core file, minidump, program, directory or process id");
 	if (argc > 1)
 		app_adopt_mount(&args, argv[1]);
 	r = app_open(&w.app, &args, &e);
-	if (r < 0)
-		fprintf(stderr, "symfs warm: %s\n", e.text);
-	status = r < 0 ? app_exit(r) : warm_all(&w, &args, installed, running, argc, argv);
+	status = r < 0 ? cmd_say(app_exit(r), "%s", e.text) : warm_all(&w, &args, installed, running, argc, argv);
 	app_close(&w.app); /* from here on no callback reaches a download */
 	warm_release(&w);
-	return fflush(stdout) == 0 ? status : EXIT_LOCAL;
+	return cmd_flush(status);
 }
 
 const struct cmd cmd_warm = {

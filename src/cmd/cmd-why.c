@@ -221,14 +221,14 @@ static int print_text(const struct answer *a, const char *cache_dir)
 		no_source_advise(stdout, "why", cache_dir);
 	}
 	if (is_enough(a))
-		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+		return cmd_flush(EXIT_DONE);
 	for (unsigned i = 0; i < a->n_mounts; i++)
 		print_mount(&a->mounts[i], &room);
 	if (any_verdict(a, "refused"))
 		printf(NO_SOURCE_REFUSED "\n");
 	if (any_verdict(a, "not asked"))
 		printf("symfs why --ask WHAT asks each source now\n");
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return cmd_flush(EXIT_DONE);
 }
 
 /* ---- mounts that use the same store ---------------------------------------------------- */
@@ -378,7 +378,6 @@ static int why_what(void *ctx, const struct what *w)
 
 static int why_word(struct app *app, const struct what_opts *o, const char *word, bool ask, bool json)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	_cleanup_(cleanup_answer) struct answer *a = calloc(1, sizeof(*a));
 	struct json j;
 	struct why y = {app, a, ask, json ? &j : NULL, false};
@@ -391,15 +390,12 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 		json_end(&j);
 		status = json_print(&j);
 	}
-	if (r < 0 && r != -ENOENT) {
-		fprintf(stderr, "symfs why: %s: %s\n", text_shown(word, true, &room),
-			e.text[0] ? e.text : err_text(r));
-		return what_exit(r);
-	}
+	if (r < 0 && r != -ENOENT)
+		return cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 	if (y.dump && !ask)
 		fprintf(stderr, "symfs why --ask WHAT asks each source now\n");
 	if (y.dump)
-		return fflush(stdout) == 0 ? status : EXIT_LOCAL;
+		return cmd_flush(status);
 	app_stop_fetching(app); /* a mount is asked by a forked process, so there must be no threads */
 	if (a->tree && !ask)
 		mounts_of_store(app->settings.cache_dir, ask_mount, a);
@@ -427,17 +423,12 @@ static int run_why(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc != 2 || what_type(type, &o.type, &e) < 0) {
-		fprintf(stderr, "symfs why: %s; try: symfs why --help\n",
-			argc != 2 ? "expected one path, identifier, key or file" : e.text);
-		return EXIT_USAGE;
-	}
+	if (argc != 2 || what_type(type, &o.type, &e) < 0)
+		return cmd_usage("%s", argc != 2 ? "expected one path, identifier, key or file" : e.text);
 	app_adopt_mount(&args, argv[1]);
 	status = app_open(&app, &args, &e);
 	o.store = app.store;
-	if (status < 0)
-		fprintf(stderr, "symfs why: %s\n", e.text);
-	status = status < 0 ? app_exit(status) : why_word(&app, &o, argv[1], ask, args.json);
+	status = status < 0 ? cmd_say(app_exit(status), "%s", e.text) : why_word(&app, &o, argv[1], ask, args.json);
 	app_close(&app);
 	return status;
 }

@@ -1,6 +1,8 @@
-/* The subcommands. Each is a file that ends in a const struct cmd, and a row in main.c. */
+/* The subcommands. Each is a file that ends in a const struct cmd, and a row in commands.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/err.h"
+
 #include <stdbool.h>
 
 /* Exit statuses of commands. */
@@ -22,6 +24,19 @@ struct cmd {
 	bool (*offer)(const char *noun, const char *typed);
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit status */
 };
+
+/* Messages on stderr. They begin with "symfs NAME: ", with the name of the command whose options were read last
+ * (app_options() calls cmd_called()), and are made safe to show (base/shown.h). */
+void cmd_called(const char *name);
+/* Prints a message. Returns `status`. */
+int cmd_say(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Prints a message about wrong words of the command line, and how to get help. Returns EXIT_USAGE. */
+int cmd_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Prints why a file cannot be read, or made of another one. Returns EXIT_NO if it is a sound file of another kind, or
+ * has not what is wanted, else EXIT_LOCAL. */
+int cmd_fail(const char *path, const struct err *e);
+/* Flushes stdout. Returns `status`; if stdout cannot be written, prints that and returns EXIT_LOCAL. */
+int cmd_flush(int status);
 
 extern const struct cmd cmd_add, cmd_addr2line, cmd_help, cmd_init, cmd_version,
 	cmd_mount, cmd_mount_helper, cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status, cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core,

@@ -223,10 +223,8 @@ static int run_help(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc > (dump ? 1 : 2)) {
-		fprintf(stderr, "symfs help: expected one COMMAND; try: symfs help\n");
-		return EXIT_USAGE;
-	}
+	if (argc > (dump ? 1 : 2))
+		return cmd_say(EXIT_USAGE, "expected one COMMAND; try: symfs help");
 	if (dump)
 		dump_help();
 	else if (argc == 2 && strcmp(argv[1], "options") == 0)
@@ -237,7 +235,7 @@ static int run_help(int argc, char **argv)
 		commands_print(stdout);
 	if (all && argc == 1)
 		print_others();
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return cmd_flush(EXIT_DONE);
 }
 
 static bool offer_help(const char *noun, const char *typed)
@@ -265,12 +263,10 @@ static int run_version(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc > 1) {
-		fprintf(stderr, "symfs version: expected no words; try: symfs version --help\n");
-		return EXIT_USAGE;
-	}
+	if (argc > 1)
+		return cmd_usage("expected no words");
 	printf("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return cmd_flush(EXIT_DONE);
 }
 
 const struct cmd cmd_version = {

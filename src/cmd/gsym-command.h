@@ -27,14 +27,6 @@ int gsym_look_up(struct gsym_run *run); /* gsym-lookup.c */
 int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writer **out,
 	struct gsym_made *made, struct err *e);
 
-/* gsym-command.c. Messages begin with this name from now on: of the command that the user called. */
-void gsym_called(const char *name);
-/* gsym-command.c. These print a message and return an exit status. `path` may be NULL. */
-int gsym_fail(const char *path, const struct err *e);
-int gsym_usage(const char *what);
-/* Flushes stdout. Returns `status`; if stdout cannot be written, prints a message and returns another status. */
-int gsym_flushed(int status);
-
 /* A file that is mapped and opened. */
 struct gsym_file {
 	struct span file;
@@ -44,12 +36,9 @@ struct gsym_file {
 	struct gsym g;
 };
 
-/* Opens the GSYM file that is the only operand. -1: the file is open; otherwise an exit status, and a message
- * was printed. */
-int gsym_file_open(struct gsym_file *o, const struct gsym_run *run);
-/* gsym-word.c. Opens the file that a word names by the rules of what_named(). A file of another format is
- * converted to GSYM. For a program without debug information, the debug file is fetched and converted. Returns
- * the same values as gsym_file_open(). */
+/* gsym-word.c. Opens the file that a word names by the rules of what_named(). A file of another format is converted
+ * to GSYM. For a program without debug information, the debug file is fetched and converted. -1: the file is open;
+ * otherwise an exit status, and a message was printed. */
 int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word);
 void gsym_file_release(struct gsym_file *o);
 #define _cleanup_gsym_file_ __attribute__((cleanup(gsym_file_release)))

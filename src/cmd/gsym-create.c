@@ -99,23 +99,15 @@ static int save_output(const char *path, const struct buf *b, mode_t mode, struc
 
 static void report_left_out(const char *path, const struct gsym_made *made)
 {
-	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10);
-
 	if (made->left_out)
-		fprintf(stderr, "symfs gsym: %s: bad lines left out: %" PRIu64
-			", the first is line %" PRIu64 "\n", text_shown(path, true, &name),
+		cmd_say(0, "%s: bad lines left out: %" PRIu64 ", the first is line %" PRIu64, path,
 			made->left_out, made->first_left_out);
 	if (made->broken)
-		fprintf(stderr, "symfs gsym: %s: broken units of debug information: %zu\n",
-			text_shown(path, true, &name), made->broken);
+		cmd_say(0, "%s: broken units of debug information: %zu", path, made->broken);
 	if (made->split)
-		fprintf(stderr,
-			"symfs gsym: %s: units whose debug information is in other files, not found: "
-			"%zu\n",
-			text_shown(path, true, &name), made->split);
+		cmd_say(0, "%s: units whose debug information is in other files, not found: %zu", path, made->split);
 	if (made->no_alt)
-		fprintf(stderr, "symfs gsym: %s: the file with the parts that dwz moved was not found\n",
-			text_shown(path, true, &name));
+		cmd_say(0, "%s: the file with the parts that dwz moved was not found", path);
 }
 
 static bool is_object(const struct gsym_run *run)
@@ -146,13 +138,13 @@ static int render(const struct gsym_run *run, const char *path, struct gsym_writ
 static int check_form(struct gsym_run *run)
 {
 	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
-		return gsym_usage("--format: expected v1 or object");
+		return cmd_usage("--format: expected v1 or object");
 	if (run->shorten && run->full)
-		return gsym_usage("--shorten-cpp and --full-names exclude each other");
+		return cmd_usage("--shorten-cpp and --full-names exclude each other");
 	if (run->embed && run->format && strcmp(run->format, "v1") == 0)
-		return gsym_usage("--embed always writes the form of objects; omit --format v1");
+		return cmd_usage("--embed always writes the form of objects; omit --format v1");
 	if (run->embed && !run->out)
-		return gsym_usage("--embed needs -o: it does not write to the file itself");
+		return cmd_usage("--embed needs -o: it does not write to the file itself");
 	run->shorten = run->shorten || (is_object(run) && !run->full);
 	return -1;
 }
@@ -198,7 +190,7 @@ int gsym_create(struct gsym_run *run)
 	int r;
 
 	if (run->argc != 1)
-		return gsym_usage(path ? "expected only one file" : "expected a file");
+		return cmd_usage(path ? "expected only one file" : "expected a file");
 	r = check_form(run);
 	if (r >= 0)
 		return r;
@@ -206,18 +198,18 @@ int gsym_create(struct gsym_run *run)
 		to = default_output(run, path, &name);
 	r = open_bundle(&bundle, path, &e);
 	if (r < 0)
-		return gsym_fail(path, &e);
+		return cmd_fail(path, &e);
 	path = bundle.files[0];
 	r = gsym_run_make(run, path, &w, &made, &e);
 	if (r < 0)
-		return gsym_fail(path, &e);
+		return cmd_fail(path, &e);
 	report_left_out(path, &made);
 	r = render(run, path, w, &made, &bytes, &e);
 	if (r < 0)
-		return gsym_fail(path, &e);
+		return cmd_fail(path, &e);
 	if (strcmp(to, "-") == 0)
-		return gsym_flushed(
+		return cmd_flush(
 			fwrite(bytes.p, 1, bytes.n, stdout) == bytes.n ? EXIT_DONE : EXIT_LOCAL);
 	r = save_output(to, &bytes, mode_of(run, path), &e);
-	return r < 0 ? gsym_fail(to, &e) : EXIT_DONE;
+	return r < 0 ? cmd_fail(to, &e) : EXIT_DONE;
 }

@@ -199,11 +199,7 @@ static bool find_address(struct lookup *l, const char *word, uint64_t *out)
 
 static int not_an_address(const char *word)
 {
-	struct err e = {.code = -EINVAL};
-
-	snprintf(e.text, sizeof(e.text), "neither an address nor a function with symbols: %.100s", word);
-	gsym_fail(NULL, &e);
-	return EXIT_USAGE;
+	return cmd_say(EXIT_USAGE, "neither an address nor a function with symbols: %.100s", word);
 }
 
 static void change_names(struct lookup *l, struct gsym_hit *hit)
@@ -252,7 +248,7 @@ static void look_up(struct lookup *l, uint64_t addr)
 		fwrite(l->line.p, 1, l->line.n, stdout);
 	}
 	if (r < 0)
-		l->status = gsym_fail(l->path, &e);
+		l->status = cmd_fail(l->path, &e);
 }
 
 static int look_up_lines(struct lookup *l)
@@ -324,7 +320,7 @@ static int open_for(struct lookup *l, struct gsym_file *o, struct gsym_run *run,
 	else if (run->from_stdin || n >= MANY)
 		r = gsym_prepare(&o->g, &e);
 	l->shift = o->shift;
-	return r < 0 ? gsym_fail(l->path, &e) : -1;
+	return r < 0 ? cmd_fail(l->path, &e) : -1;
 }
 
 static int look_up_all(struct lookup *l, const struct gsym_run *run)
@@ -340,7 +336,7 @@ static int look_up_all(struct lookup *l, const struct gsym_run *run)
 	if (l->json && status != EXIT_USAGE && json_print(&j) != EXIT_DONE)
 		status = EXIT_LOCAL;
 	json_release(&j);
-	return gsym_flushed(status);
+	return cmd_flush(status);
 }
 
 int gsym_look_up(struct gsym_run *run)
@@ -352,9 +348,9 @@ int gsym_look_up(struct gsym_run *run)
 	int status;
 
 	if (!run->argc)
-		return gsym_usage("expected a file");
+		return cmd_usage("expected a file");
 	if (run->from_stdin ? n > 0 : n == 0)
-		return gsym_usage(n ? "--stdin excludes other addresses" : "expected an address");
+		return cmd_usage(n ? "--stdin excludes other addresses" : "expected an address");
 	l.path = run->argv[run->file_first ? 0 : run->argc - 1];
 	status = open_for(&l, &o, run, n);
 	if (status < 0)

@@ -194,8 +194,8 @@ static void say_missing(const char *word, const struct artifact *pdb, const stru
 
 	if (pdb->m.debug_file[0])
 		buf_addf(&file, " %s (%s)", pdb->m.debug_file, module_debug_text(&pdb->m, id));
-	fprintf(stderr, "symfs gsym: %s has no debug information, and its debug file%s cannot be had (%s): %s\n",
-		text_shown(word, true, &name), buf_text(&file), text_shown(e->text, true, &why), so);
+	cmd_say(0, "%s has no debug information, and its debug file%s cannot be had (%s): %s", word,
+		buf_text(&file), e->text, so);
 }
 
 /* Makes and opens GSYM of a local file. -1: the GSYM is open; otherwise the exit status. */
@@ -203,7 +203,7 @@ static int open_made(struct gsym_run *run, struct gsym_file *o, const char *word
 {
 	struct err e = {0};
 
-	return make_here(run, o, word, &e) < 0 ? gsym_fail(word, &e) : -1;
+	return make_here(run, o, word, &e) < 0 ? cmd_fail(word, &e) : -1;
 }
 
 /* Opens GSYM of the symbols that a program has itself. Returns as open_made(). */
@@ -231,13 +231,20 @@ int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word)
 	int r = file ? open_as_is(o, word, &e) : -ENOMSG, status = EXIT_LOCAL;
 
 	if (r != -ENOMSG)
-		return r < 0 ? gsym_fail(word, &e) : -1;
+		return r < 0 ? cmd_fail(word, &e) : -1;
 	if (file && !lacks_debug(word, &pdb))
 		return open_made(run, o, word);
 	if (open_beside(o, word, &pdb) == 0 || open_fetched(run, o, word, &status, &e) == 0)
 		return -1;
 	if (file && e.code != -EINTR)
 		return open_own(run, o, word, &pdb, &e, status);
-	gsym_fail(word, &e);
+	cmd_fail(word, &e);
 	return status;
+}
+
+void gsym_file_release(struct gsym_file *o)
+{
+	gsym_release(&o->g);
+	map_release(&o->file);
+	buf_release(&o->made);
 }

@@ -134,8 +134,6 @@ int json_print(struct json *j)
 
 	if (r == 0 && (fwrite(j->text.p, 1, j->text.n, stdout) != j->text.n || fflush(stdout) != 0))
 		r = -errno;
-	if (r < 0)
-		fprintf(stderr, "symfs: stdout: %s\n", err_text(r));
 	json_release(j);
-	return r < 0 ? EXIT_LOCAL : EXIT_DONE;
+	return r < 0 ? cmd_say(EXIT_LOCAL, "stdout: %s", err_text(r)) : EXIT_DONE;
 }

@@ -31,7 +31,7 @@ static void mount_is_up(void *ctx)
 /* Prints where messages go from now on, while the caller still sees stderr. */
 static void print_log_place(const struct mounting *m, const char *to, const char *more)
 {
-	fprintf(stderr, "symfs mount: %s: %s%s\n", m->fs_opts.mountpoint, to, more);
+	cmd_say(0, "%s: %s%s", m->fs_opts.mountpoint, to, more);
 }
 
 static void start_log(struct mounting *m)
@@ -259,7 +259,7 @@ int mount_daemon(struct mounting *m)
 	if (r == 0)
 		r = daemon_serve(m, &e);
 	if (r < 0)
-		fprintf(stderr, "symfs mount: %s\n", e.text);
+		cmd_say(0, "%s", e.text);
 	/* Answers waiting callers first, then ends the mount, then closes the helper, the store and the sources. */
 	http_stop(m->http);
 	serving_end(&m->serving);

@@ -70,14 +70,6 @@ static const struct opt *find_letter(const struct opt *rows, char letter)
 	return NULL;
 }
 
-static int option_wrong(const struct cmd *c, const char *fmt, const char *what)
-{
-	fprintf(stderr, "symfs %s: ", c->name);
-	fprintf(stderr, fmt, what);
-	fprintf(stderr, "; try: symfs %s --help\n", c->name);
-	return EXIT_USAGE;
-}
-
 int app_set(struct app_args *a, const char *key, const char *value, struct err *e)
 {
 	const struct conf_field *f;
@@ -131,14 +123,14 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 
 	if (!o->arg) {
 		*(bool *)o->into = true;
-		return inside ? option_wrong(p->c, "--%s takes no value", o->name) : -1;
+		return inside ? cmd_usage("--%s takes no value", o->name) : -1;
 	}
 	value = argument(p, inside);
 	if (!value)
-		return option_wrong(p->c, "--%s needs a value", o->name);
+		return cmd_usage("--%s needs a value", o->name);
 	if (o->words) {
 		if (o->words->n == ARRAY_SIZE(o->words->word))
-			return option_wrong(p->c, "too many options --%s", o->name);
+			return cmd_usage("too many options --%s", o->name);
 		o->words->word[o->words->n++] = value;
 		return -1;
 	}
@@ -147,7 +139,7 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 		return -1;
 	}
 	if (p->a->n_sources == APP_SOURCES_MOST)
-		return option_wrong(p->c, "more than 64 options --%s", "source");
+		return cmd_usage("more than 64 options --source");
 	p->a->sources[p->a->n_sources++] = value;
 	return -1;
 }
@@ -165,17 +157,16 @@ static int no_such_option(const struct parsing *p, const char *name)
 	for (const struct conf_field *f = settings_fields; p->c->configured && f->name; f++)
 		nearest_try(&n, f->name);
 	if (!n.best)
-		return option_wrong(p->c, "no such option: --%s", name);
-	fprintf(stderr, "symfs %s: no such option: --%s; did you mean --%s?\n", p->c->name, name, n.best);
-	return EXIT_USAGE;
+		return cmd_usage("no such option: --%s", name);
+	return cmd_say(EXIT_USAGE, "no such option: --%s; did you mean --%s?", name, n.best);
 }
 
 static int refuse_option(struct parsing *p, const char *name)
 {
 	if (strcmp(name, "json") == 0)
-		return option_wrong(p->c, "--%s: this command has no JSON output", name);
+		return cmd_usage("--%s: this command has no JSON output", name);
 	if (find_long(p->common, name, strlen(name)) || conf_field_find(settings_fields, name))
-		return option_wrong(p->c, "--%s: this command uses no sources, no cache and no configuration", name);
+		return cmd_usage("--%s: this command uses no sources, no cache and no configuration", name);
 	return no_such_option(p, name);
 }
 
@@ -185,8 +176,8 @@ static int take_setting(struct parsing *p, const char *key, const char *inside)
 	struct err e;
 
 	if (!value)
-		return option_wrong(p->c, "--%s needs a value", key);
-	return app_set(p->a, key, value, &e) < 0 ? option_wrong(p->c, "%s", e.text) : -1;
+		return cmd_usage("--%s needs a value", key);
+	return app_set(p->a, key, value, &e) < 0 ? cmd_usage("%s", e.text) : -1;
 }
 
 static int take_long(struct parsing *p, const char *word)
@@ -217,7 +208,7 @@ static int take_letters(struct parsing *p, const char *letters)
 		int r;
 
 		if (!o)
-			return option_wrong(p->c, "no such option: -%s", word);
+			return cmd_usage("no such option: -%s", word);
 		if (o->arg)
 			return take_option(p, o, letters[1] ? letters + 1 : NULL);
 		r = take_option(p, o, NULL);
@@ -300,6 +291,7 @@ int app_options(
 	int r;
 
 	memset(a, 0, sizeof(*a));
+	cmd_called(c->name);
 	r = take_words(&p);
 	if (r >= 0)
 		return r;

@@ -449,7 +449,7 @@ static int ask_batch(struct batch *b, struct sender *s, const char *url)
 			&e);
 		if (r < 0) {
 			snprintf(text, sizeof(text), "%s: the answer %s", buf_text(&b->p->where),
-				e.text[0] ? e.text : err_text(r));
+				err_why(&e, r));
 			r = push_fail(b->p, r == -ENOMEM ? EXIT_LOCAL : EXIT_UNASKED, text);
 		}
 	}

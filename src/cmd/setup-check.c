@@ -174,10 +174,8 @@ static int check_file(const struct setup *s, struct check *c, const char *file)
 		r = path_read(AT_FDCWD, file, FILE_MOST, &bytes, &n);
 	if (r == 0)
 		r = buf_add(&c->bytes, bytes, n);
-	if (r < 0 || asprintf(&urls, "file://%s/debuginfod", s->mount) < 0) {
-		fprintf(stderr, "symfs setup: %s: %s\n", file, e.text[0] ? e.text : err_text(r));
-		return EXIT_NO;
-	}
+	if (r < 0 || asprintf(&urls, "file://%s/debuginfod", s->mount) < 0)
+		return cmd_say(EXIT_NO, "%s: %s", file, err_why(&e, r));
 	/* As in a new login, and without what debuginfod's client remembers. */
 	setenv("DEBUGINFOD_URLS", urls, 1);
 	setenv("DEBUGINFOD_CACHE_PATH", c->dir, 1);
@@ -195,20 +193,17 @@ int setup_check(const struct setup *s, const char *file)
 	_cleanup_free_ char *found = NULL;
 	int status = EXIT_NO;
 
-	if (!mkdtemp(c.dir)) {
-		fprintf(stderr, "symfs setup: /tmp: %s\n", err_text(-errno));
-		return EXIT_LOCAL;
-	}
+	if (!mkdtemp(c.dir))
+		return cmd_say(EXIT_LOCAL, "/tmp: %s", err_text(-errno));
 	snprintf(c.copy, sizeof(c.copy), "%s/copy", c.dir);
 	if (!file)
 		file = found = find_library(&c, s);
 	if (file)
 		status = check_file(s, &c, file);
 	else
-		fprintf(stderr,
-			"symfs setup: %s has the debug file of none of this program's libraries; name a program that "
-			"your sources know: symfs setup --check FILE; `symfs status %s` shows the sources\n",
-			s->mount, s->mount);
+		cmd_say(0, "%s has the debug file of none of this program's libraries; name a program that your "
+			"sources know: symfs setup --check FILE; `symfs status %s` shows the sources", s->mount,
+			s->mount);
 	nftw(c.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	buf_release(&c.bytes);
 	return status;

@@ -1,7 +1,7 @@
 /* What all commands do alike: messages on stderr, exit statuses, the end of the output. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
-#include "base/shown.h"
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <stdarg.h>

@@ -71,7 +71,7 @@ static bool print_name(printer *print, const char *name, struct buf *out)
 	return false;
 }
 
-bool demangle(const char *name, struct buf *out)
+static bool demangle_bare(const char *name, struct buf *out)
 {
 	bool rust;
 
@@ -87,4 +87,17 @@ bool demangle(const char *name, struct buf *out)
 	/* Rust's older names are C++'s with a hash at their end. */
 	return print_name(rust_demangle_callback, name, out) ||
 	       print_name(cplus_demangle_v3_callback, name, out);
+}
+
+/* An entry of the table of imported functions has the function's name and "@plt". */
+bool demangle(const char *name, struct buf *out)
+{
+	size_t n = strnlen(name, NAME_MOST);
+	char bare[NAME_MOST];
+
+	if (n < 5 || n == NAME_MOST || name[0] != '_' || strcmp(name + n - 4, "@plt") != 0)
+		return demangle_bare(name, out);
+	memcpy(bare, name, n - 4);
+	bare[n - 4] = '\0';
+	return demangle_bare(bare, out) && buf_adds(out, "@plt") == 0;
 }

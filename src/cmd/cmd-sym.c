@@ -250,7 +250,7 @@ static int print_module(const struct input *best, const struct sym_head *h, int 
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	struct gsym_files files = {.path = best->path};
-	struct gsym_make_opts o = {.find = find_file, .ctx = &files, .map = best->map};
+	struct gsym_make_opts o = {.find = find_file, .ctx = &files, .map = best->map, .sym = true};
 	struct sym_counts counts;
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);

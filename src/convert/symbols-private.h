@@ -3,6 +3,7 @@
 #pragma once
 #include "base/buf.h"
 #include "convert/from-symbols.h"
+#include "obj/plt.h"
 
 struct symbol {
 	uint64_t addr, size;
@@ -37,6 +38,8 @@ struct symbols {
 	struct image_section opd;
 	const struct strays *strays;
 	struct buf debugdata; /* what .gnu_debugdata unpacks to */
+	bool imports;
+	struct plt plt; /* if `imports` */
 	char *names;	      /* copies of names that have no NUL in the file */
 };
 

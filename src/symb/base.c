@@ -1,5 +1,5 @@
-/* Finds at which address a module was linked, from its program. A Breakpad file or a PDB has offsets only, and a
- * frame may have an address in the file. */
+/* Finds in programs what their debug files lack: at which address a module was linked, because a Breakpad file or a
+ * PDB has offsets only, and a frame may have an address in the file; and the table of imported functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/obj.h"
@@ -33,11 +33,35 @@ static bool is_needed(const struct wanted *w)
 	return w->linked && !w->has_base && w->file && w->file->form != LOADED_IMAGE;
 }
 
+/* Marks the modules of ELF in which a frame is in no function: it may be in the table of imported functions. */
+static void find_nameless(struct request *q, const struct asked_job *job, struct gsym_hit *hit)
+{
+	for (size_t k = 0; k < job->n_stacks; k++) {
+		const struct asked_stack *s = &q->stacks[job->stacks + k];
+
+		for (const struct asked_frame *f = q->frames + s->first, *end = f + s->n; f < end; f++) {
+			struct wanted *w = f->module == NO_MODULE
+						   ? NULL
+						   : &q->wanted[q->refs[job->modules + f->module]];
+			uint64_t addr = f->offset;
+
+			if (!w || w->nameless || !w->file || w->file->form != LOADED_IMAGE || f->minus || f->big)
+				continue;
+			addr += f->linked ? 0 : w->file->g.base;
+			w->nameless = best_object(&w->m) == OBJECT_ELF &&
+				      gsym_lookup(&w->file->g, addr, hit, NULL) < 0;
+		}
+	}
+}
+
 static void take_program(struct wanted *w, struct blob *b)
 {
 	struct view v = view_of_fd(blob_fd(b), blob_size(b));
 
-	w->has_base = obj_link_base(&v, &w->base) == 0;
+	if (w->nameless)
+		plt_read(&w->plt, &v);
+	else
+		w->has_base = obj_link_base(&v, &w->base) == 0;
 }
 
 /* Takes the address from a program that is here. 0, -EAGAIN. */
@@ -68,13 +92,17 @@ int base_find(struct symb *s, struct request *q, struct waits *waits, const stru
 {
 	_cleanup_free_ struct question **asked = calloc(q->n_wanted + 1, sizeof(struct question *));
 	_cleanup_free_ struct artifact *cands = calloc(2, sizeof(*cands));
+	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
 	struct question *done = NULL;
-	int r = asked && cands ? 0 : -ENOMEM;
+	int r = asked && cands && hit ? 0 : -ENOMEM;
 
+	for (size_t i = 0; r == 0 && i < q->n_jobs; i++)
+		find_nameless(q, &q->jobs[i], hit);
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++) {
 		struct wanted *w = &q->wanted[i];
-		unsigned n = is_needed(w) ? programs_of(w, cands) : 0;
+		unsigned n = is_needed(w) || w->nameless ? programs_of(w, cands) : 0;
 
+		n = w->nameless ? MIN(n, 1) : n; /* the debug file has no instructions */
 		if (n)
 			r = now ? take_now(s, w, cands, n) : ask_program(s, w, cands, n, waits, &asked[i]);
 	}

@@ -6,6 +6,7 @@
 #include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "gsym/gsym.h"
+#include "obj/plt.h"
 #include "symb/symb.h"
 
 #include <stdatomic.h>
@@ -47,6 +48,8 @@ struct wanted {
 	unsigned jobs;	    /* number of jobs that list the module */
 	/* results, for the answer */
 	struct loaded *file; /* the file for look-ups; NULL: not found */
+	bool nameless; /* ELF: a frame is in no function of `file` */
+	struct plt plt; /* of the program, if nameless */
 	struct loaded *names; /* .NET: the file with the names of methods; NULL: not found */
 	bool asked;	     /* the module was looked for */
 	bool hit;	     /* the file was already in the store */
@@ -167,8 +170,9 @@ bool partial_ask_breakpad(struct symb *s, const struct request *q, const struct 
 struct waits;
 
 /* Finds at which address modules were linked, from their programs, where frames have addresses in the file and the
- * mapped file has offsets only. A program that is not found is no error. `w` must have no pending question. (waits,
- * unless `now`) 0; -EINTR, -ENOMEM, -EAGAIN as load_modules(). */
+ * mapped file has offsets only; and their tables of imported functions, where frames are in no function. A program
+ * that is not found is no error. `w` must have no pending question. (waits, unless `now`) 0; -EINTR, -ENOMEM, -EAGAIN
+ * as load_modules(). */
 int base_find(struct symb *s, struct request *q, struct waits *w, const struct symb_flags *flags, bool now);
 
 /* ---- load.c ------------------------------------------------------------------------- */

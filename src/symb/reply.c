@@ -66,6 +66,20 @@ static void look_up_method(struct writing *w, const struct wanted *module, const
 	a->function = eliot_name(w->method.frame[0].name, &a->more);
 }
 
+/* Looks up an entry of the table of imported functions: NAME@plt. */
+static bool look_up_import(struct writing *w, const struct wanted *module, uint64_t addr)
+{
+	const struct plt_entry *e = plt_find(&module->plt, addr);
+
+	if (!e)
+		return false;
+	w->hit.start = e->addr;
+	w->hit.size = (uint32_t)(e[1].addr - e->addr);
+	w->hit.n = 1;
+	w->hit.frame[0] = (struct gsym_frame){.name = plt_name(&module->plt, e), .dir = "", .base = ""};
+	return true;
+}
+
 static void look_up(struct writing *w, struct wanted *module, const struct asked_frame *f, struct answer *a)
 {
 	const struct loaded *l = module ? module->file : NULL;
@@ -73,7 +87,8 @@ static void look_up(struct writing *w, struct wanted *module, const struct asked
 
 	*a = (struct answer){.module = module};
 	w->frames++;
-	if (!l || !address_of(module, f, &addr) || gsym_lookup(&l->g, addr, &w->hit, NULL) < 0)
+	if (!l || !address_of(module, f, &addr) ||
+		(gsym_lookup(&l->g, addr, &w->hit, NULL) < 0 && !look_up_import(w, module, addr)))
 		return;
 	a->found = true;
 	a->function = w->hit.frame[w->hit.n - 1].name;

@@ -1,6 +1,7 @@
 /* Fuzzes obj/ with any bytes as an ELF file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
+#include "obj/plt.h"
 
 FUZZ_TARGET("elf", p, n)
 {
@@ -9,6 +10,7 @@ FUZZ_TARGET("elf", p, n)
 	struct view v = view_of_mem(p, n);
 	struct obj_walk w;
 	struct obj_span section;
+	struct plt plt;
 	struct err e = {0};
 	uint64_t heads[100], base;
 
@@ -18,5 +20,13 @@ FUZZ_TARGET("elf", p, n)
 	fuzz_must(obj_link_base(&v, &base) <= 0, "a base without its address");
 	fuzz_must(obj_section(&v, ".text", &section, &e) < 0 ||
 			(section.n && section.n <= n && section.off <= n - section.n), "a section outside the file");
+	plt_read(&plt, &v);
+	for (size_t i = 0; i < plt.n; i++) {
+		const struct plt_entry *found = plt_find(&plt, plt.entry[i].addr);
+
+		fuzz_must(plt.entry[i].of < plt.names.n && (!found || (found->addr == plt.entry[i].addr &&
+			found + 1 < plt.entry + plt.n)), "an entry outside the table");
+	}
+	plt_release(&plt);
 	return 0;
 }

@@ -41,6 +41,12 @@ struct run {
 
 /* ---- the files of the command line ------------------------------------------------------ */
 
+/* A program for Windows can have no debug id. */
+static bool same_module(const struct module *a, const struct module *b)
+{
+	return debug_id_equal(&a->debug_id, &b->debug_id) && (a->debug_id.set || strcmp(a->code_id, b->code_id) == 0);
+}
+
 static int open_input(struct run *run, const char *path, struct err *e)
 {
 	struct input *in = &run->inputs[run->n];
@@ -61,7 +67,7 @@ static int open_input(struct run *run, const char *path, struct err *e)
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < in->module; i++)
-		if (debug_id_equal(&run->inputs[i].s.module.debug_id, &in->s.module.debug_id))
+		if (same_module(&run->inputs[i].s.module, &in->s.module))
 			in->module = run->inputs[i].module;
 	return 0;
 }
@@ -269,7 +275,8 @@ static int print_module(const struct input *best, const struct sym_head *h, int 
 	return r < 0 ? err_set(e, r, "cannot be written: %s", err_text(r)) : append(rules, fd, e);
 }
 
-/* Writes the path DIR/NAME/ID/NAME.sym, and creates its directories. */
+/* Writes the path DIR/NAME/ID/NAME.sym, and creates its directories. Without a debug id it is
+ * DIR/prog.dll/CODEID/prog.sym, where readers look for a program by its code id. */
 static int path_in_store(const char *dir, const struct input *best, const struct sym_head *h, struct buf *path,
 	struct err *e)
 {
@@ -279,7 +286,10 @@ static int path_in_store(const char *dir, const struct input *best, const struct
 
 	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "%s", h->name);
 	a.m.path[0] = '\0';
-	r = layout_path(layout_find("breakpad"), &a, CASING_DEFAULT, 0, &below);
+	if (a.m.debug_id.set)
+		r = layout_path(layout_find("breakpad"), &a, CASING_DEFAULT, 0, &below);
+	else
+		r = buf_addf(&below, "%s/%s/%.*s.sym", h->name, h->code_id, (int)strcspn(h->name, "."), h->name);
 	if (r < 0)
 		return err_set(e, r, "has no path in a symbol directory");
 	r = buf_addf(path, "%s/%s", dir, buf_text(&below));

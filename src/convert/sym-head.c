@@ -107,9 +107,10 @@ int sym_head_of(struct sym_head *out, struct span file, const char *path, struct
 
 	if (r < 0)
 		return r;
-	if (!s.module.debug_id.set)
+	if (!s.module.debug_id.set && (s.module.object != OBJECT_PE || !s.module.code_id[0]))
 		return err_set(e, -ENOMSG, "has no debug id");
 	*out = (struct sym_head){.os = os_of(s.module.object), .cpu = s.arch};
+	s.module.debug_id.set = true; /* a program for Windows without a CodeView record has zeros */
 	debug_id_breakpad(&s.module.debug_id, out->id);
 	set_code_id(out, s.module.code_id);
 	set_code_file(out, &s, path);

@@ -17,8 +17,9 @@ struct sym_head {
 };
 
 /* Reads the head from a file: a program or a debug file, or one slice of a fat Mach-O file. `path`: its path or name;
- * the base name is used if the file does not contain the name of its module. 0; -ENOMSG: the file has no debug id;
- * -EBADMSG: it is broken. */
+ * the base name is used if the file does not contain the name of its module. The id of a program for Windows without
+ * a debug id is zeros, because its code id identifies it. 0; -ENOMSG: another file without a debug id; -EBADMSG: it
+ * is broken. */
 int sym_head_of(struct sym_head *out, struct span file, const char *path, struct err *e);
 /* Adds what only the program `code` has, if it is of the same build: the code id of a PDB's program, and the name in
  * a program whose debug file is `out`. False: it is of another build. */

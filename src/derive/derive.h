@@ -26,7 +26,8 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 
 /* *out: the Breakpad file that would be made if no source has the file `sym`. 0. -ENOENT: none is made, because `sym`
- * is not a Breakpad file, has no debug id, or the option `synthesize` is off. (waits for the store's index) */
+ * is not a Breakpad file, has no debug id (nor the object type, code id and name of a PE file), or the option
+ * `synthesize` is off. (waits for the store's index) */
 int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifact *out);
 
 /* Why the Breakpad file `a` of derive_breakpad() is missing, after derive_open() could not find its inputs. */

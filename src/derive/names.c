@@ -179,9 +179,13 @@ int derive_breakpad(struct derive *d, const struct artifact *sym, struct artifac
 	bool windows = is_windows(&a.m), macho = a.m.object == OBJECT_MACHO;
 	struct key k;
 
-	if (sym->type != FILETYPE_BREAKPAD || !fetch_opts(d->fetch)->synthesize || !sym->m.debug_id.set ||
-		debug_id_is_nil(&sym->m.debug_id))
+	if (sym->type != FILETYPE_BREAKPAD || !fetch_opts(d->fetch)->synthesize)
 		return -ENOENT;
+	if (debug_id_is_nil(&a.m.debug_id)) { /* a program for Windows without a PDB has its code id and name */
+		if (!windows || !a.m.code_id[0] || !a.m.code_file[0])
+			return -ENOENT;
+		a.m.debug_id = (struct debug_id){0};
+	}
 	a.m.path[0] = '\0';
 	a.type = windows ? FILETYPE_PDB : FILETYPE_ELF_DEBUG;
 	a.m.object = windows ? OBJECT_PE : macho ? OBJECT_MACHO : OBJECT_UNKNOWN;

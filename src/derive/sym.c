@@ -62,7 +62,8 @@ static bool describe_code(const struct conversion *c, struct pe_code *out)
 	if (!b || (c->of != FILETYPE_PE && c->of != FILETYPE_PDB))
 		return b;
 	v = view_of_fd(blob_fd(b), blob_size(b));
-	if (obj_identify(&v, 0, &s, NULL) < 0 || !debug_id_equal(&s.module.debug_id, &c->a.m.debug_id))
+	if (obj_identify(&v, 0, &s, NULL) < 0 ||
+		(c->a.m.debug_id.set && !debug_id_equal(&s.module.debug_id, &c->a.m.debug_id)))
 		return false;
 	if (!blob_sha256(b)[0])
 		obj_take_name(&s, path_base(blob_path(b)));

@@ -37,7 +37,12 @@ static int ask(struct asking *a, struct waits *w, const struct walk_source *from
 	if (!want)
 		return -ENOMEM;
 	a->q = NULL;
-	if (!artifact_of(&a->m->m, &want[0]) || (make && derive_breakpad(from->derive, &want[0], &want[1]) < 0))
+	/* No source has the file of a program without a debug id: it is made by the code id. */
+	if (!artifact_of(&a->m->m, &want[0])) {
+		want[0].m.object = a->m->m.object;
+		make = true;
+	}
+	if (make && derive_breakpad(from->derive, &want[0], &want[1]) < 0)
 		return 0;
 	a->q = question_new(w);
 	if (!a->q)

@@ -86,34 +86,27 @@ static int editing_open(struct editing *ed, const char *path, struct err *e)
 	return r;
 }
 
-/* The new file gets the owner and mode of the old one: the server may run as another user. */
-static int write_like(struct editing *ed, int fd, const struct buf *text)
-{
-	int r = 0;
+struct writing {
+	const struct editing *ed;
+	const struct buf *text;
+};
 
-	if (fchmod(fd, ed->is_new ? 0600 : ed->st.st_mode & 07777) < 0)
-		r = -errno;
-	if (r == 0 && !ed->is_new && fchown(fd, ed->st.st_uid, ed->st.st_gid) < 0)
-		r = -errno;
+static int fill_new(void *ctx, int fd)
+{
+	const struct writing *w = ctx;
+	int r = w->ed->is_new || fchown(fd, w->ed->st.st_uid, w->ed->st.st_gid) == 0 ? 0 : -errno;
+
 	if (r == 0)
-		r = write_all(fd, text->p, text->n);
+		r = write_all(fd, w->text->p, w->text->n);
 	return r == 0 && fsync(fd) < 0 ? -errno : r;
 }
 
+/* The new file gets the owner and mode of the old one: the server may run as another user. */
 static int editing_write(struct editing *ed, const struct buf *text, struct err *e)
 {
-	_cleanup_close_ int fd = -1;
-	char temporary[64];
-	int r;
+	mode_t mode = ed->is_new ? 0600 : ed->st.st_mode & 07777;
+	int r = path_replace(ed->path, mode, fill_new, &(struct writing){ed, text});
 
-	snprintf(temporary, sizeof(temporary), ".symfs-tokens-%ld", (long)getpid());
-	unlinkat(ed->dirfd, temporary, 0);
-	fd = openat(ed->dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	r = fd < 0 ? -errno : write_like(ed, fd, text);
-	if (r == 0 && renameat(ed->dirfd, temporary, ed->dirfd, ed->name) < 0)
-		r = -errno;
-	if (r < 0 && fd >= 0)
-		unlinkat(ed->dirfd, temporary, 0);
 	if (r == 0 && fsync(ed->dirfd) < 0)
 		r = -errno;
 	return r < 0 ? err_set(e, r, "%s: cannot be written: %s", ed->path, err_text(r)) : 0;

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "cmd/commands.h"
+#include "cmd/cmd.h"
 #include "cmd/complete.h"
 #include "cmd/secrets.h"
 

@@ -1,7 +1,6 @@
 /* Builds settings, sources, store and fetch from options and configuration; prints the configuration. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/app.h"
-#include "cmd/aws.h"
 #include "base/log.h"
 #include "base/mounts.h"
 #include "base/path.h"

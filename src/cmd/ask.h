@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct mount_row;
+
 struct ask {
 	struct buf text; /* the bytes that the child wrote; the caller sets the limit of their number */
 	bool over;	 /* the child has ended its answer, or exceeded the limit; false: the deadline came first */
@@ -26,3 +28,18 @@ int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx)
 void ask_wait(struct ask *list, unsigned n, uint64_t until);
 /* As ask_wait(), but also stops soon after stop() returns true. */
 void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void));
+
+/* ---- the .symfs files of mounts ---- */
+
+/* Whether the mount belongs to the caller or to root. The daemon of another user can send wrong answers, or
+ * none. */
+bool mount_is_trusted(const struct mount_row *m);
+
+/* Reads MOUNT/.symfs/NAME in a child process, because a process that waits for a hung daemon can only be killed.
+ * 0: the caller frees *text; -ETIMEDOUT: no answer in time; -EIO: only a part of it was read; -ENOMEM; other -errno:
+ * it cannot be opened. */
+int mount_state(const char *mount, const char *name, char **text);
+
+/* Calls `each` for every symfs mount of the caller or of root whose .symfs/config names the store `dir`. Skips
+ * a mount that does not answer. */
+void mounts_of_store(const char *dir, void (*each)(void *ctx, const char *mount), void *ctx);

@@ -1,9 +1,11 @@
-/* Finds the debug files of a dSYM bundle that a word of the command line names. */
+/* Finds the files that a word of the command line names: those in a directory, or the debug files of a bundle. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/bundle.h"
+#include "base/buf.h"
 #include "base/util.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,8 @@
 #include <sys/stat.h>
 
 #define INSIDE "Contents/Resources/DWARF"
+#define DEPTH_MOST 64 /* directories in directories */
+#define PATH_MOST (64 << 10)
 
 static bool is_dir(const char *path)
 {
@@ -80,4 +84,70 @@ void bundle_release(struct bundle *b)
 		free(b->files[i]);
 	free(b->files);
 	*b = (struct bundle){.n = 0};
+}
+
+/* ---- directories --------------------------------------------------------------------- */
+
+struct walk {
+	walk_each *each;
+	void *ctx;
+};
+
+static int refuse(const struct walk *w, const char *path, bool named, int r, const char *why)
+{
+	return w->each(w->ctx, &(struct walk_file){.path = path, .named = named, .fd = -1, .r = r, .why = why});
+}
+
+static int visit(const struct walk *w, const char *path, unsigned depth);
+
+static int visit_dir(const struct walk *w, const char *path, unsigned depth)
+{
+	struct dirent **names;
+	int n = scandir(path, &names, NULL, alphasort), r = 0;
+
+	if (n < 0)
+		return refuse(w, path, depth == 0, -errno, err_text(errno));
+	for (int i = 0; i < n; i++) {
+		_cleanup_buf_ struct buf sub = BUF_UP_TO(PATH_MOST);
+		const char *name = names[i]->d_name;
+
+		if (r == 0 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
+			r = buf_addf(&sub, "%s/%s", path, name);
+			r = r == 0 ? visit(w, buf_text(&sub), depth + 1) : r;
+		}
+		free(names[i]);
+	}
+	free(names);
+	return r;
+}
+
+static int visit(const struct walk *w, const char *path, unsigned depth)
+{
+	_cleanup_close_ int fd = -1;
+	bool named = depth == 0;
+	struct stat st;
+
+	if ((named ? stat(path, &st) : lstat(path, &st)) < 0)
+		return refuse(w, path, named, -errno, err_text(errno));
+	if (S_ISDIR(st.st_mode))
+		return depth < DEPTH_MOST ? visit_dir(w, path, depth) : refuse(w, path, false, -ELOOP, "too deep");
+	if (!S_ISREG(st.st_mode))
+		return named ? refuse(w, path, true, -EINVAL, "not a file") : 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (named ? 0 : O_NOFOLLOW));
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return refuse(w, path, named, -errno, err_text(errno));
+	if (!S_ISREG(st.st_mode)) /* another file has taken its place */
+		return 0;
+	return w->each(w->ctx, &(struct walk_file){.path = path, .named = named, .fd = fd,
+		.size = (uint64_t)st.st_size});
+}
+
+int walk_files(const char *path, walk_each *each, void *ctx)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	size_t n = strlen(path);
+
+	while (copy && n > 1 && copy[n - 1] == '/')
+		copy[--n] = '\0';
+	return copy ? visit(&(struct walk){each, ctx}, copy, 0) : -ENOMEM;
 }

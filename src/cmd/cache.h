@@ -1,5 +1,5 @@
-/* Shared by the files of `symfs cache`: cmd-cache.c has the command and its verbs,
- * cache-ls.c lists, cache-word.c reads the words. */
+/* Shared by the files of `symfs cache`: cmd-cache.c has the command and its verbs, cache-ls.c lists, and reads the
+ * words. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "cmd/app.h"
@@ -9,8 +9,8 @@
 struct cache {
 	struct store *store;
 	const struct settings *settings;
-	bool json, misses, dry_run, bucket; /* --json, --misses, --dry-run, --bucket */
-	int64_t grace; /* of --bucket: seconds */
+	struct json *json; /* the document, which cmd-cache.c prints at the end; NULL: text */
+	bool misses, dry_run, bucket; /* --misses, --dry-run, --bucket */
 	struct app *app;
 	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
 	struct buf room; /* for text_shown() */
@@ -28,13 +28,10 @@ struct cache_word {
  * printed. */
 int cache_word_parse(struct cache *c, const char *word, struct cache_word *out);
 
-/* Prints which action on the store failed (`what`), and the error `r`. Returns an exit status. */
+/* Prints which action on the store failed (`what`), and the error `r`. Empties the document. Returns an exit
+ * status. */
 int cache_failed(struct cache *c, const char *what, int r);
 
-/* Runs `symfs cache gc --bucket`. Returns an exit status. */
-int cache_clear_bucket(struct cache *c, struct sources *so);
-/* Runs `symfs cache expire`. Returns an exit status. */
-int cache_expire(struct cache *c, char **words, unsigned n);
-
-/* Runs `symfs cache ls`. Returns an exit status. */
+/* These run the verbs, and return an exit status. */
 int cache_ls(struct cache *c, char **words, unsigned n);
+int cache_expire(struct cache *c, char **words, unsigned n);

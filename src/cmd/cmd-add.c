@@ -4,18 +4,14 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/bundle.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "intake/intake.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define DEPTH_MOST 64
 
 /* The numbers of files of one format. */
 struct tally {
@@ -106,78 +102,22 @@ static void add_report(void *ctx, const struct intake_report *r)
 		add_refuse(a, r->shown, r->why, a->named && !r->member);
 }
 
-/* ---- files and directories ------------------------------------------------------------ */
-
-static int add_file(struct adding *a, int fd, uint64_t size, const char *path, bool named)
+static int add_file(void *ctx, const struct walk_file *f)
 {
-	_cleanup_free_ char *full = path_absolute(path);
-	struct intake_item it = {.fd = fd,
-		.size = size,
-		.shown = path,
-		.name = path_base(path),
-		.from = full ? full : path,
-		.named = named};
+	_cleanup_free_ char *full = path_absolute(f->path);
+	struct intake_item it = {.fd = f->fd,
+		.size = f->size,
+		.shown = f->path,
+		.name = path_base(f->path),
+		.from = full ? full : f->path,
+		.named = f->named};
+	struct adding *a = ctx;
 
-	a->named = named;
-	a->dir = (size_t)(path_base(path) - path);
-	return intake_take(&a->intake, &it, add_report, a);
-}
-
-static int add_path(struct adding *a, const char *path, bool named, unsigned depth);
-
-static int add_entry(struct adding *a, const char *dir, const char *name, unsigned depth)
-{
-	_cleanup_buf_ struct buf path = BUF_UP_TO(64 << 10);
-
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return 0;
-	buf_addf(&path, "%s/%s", dir, name);
-	return add_path(a, buf_text(&path), false, depth + 1);
-}
-
-static int add_dir(struct adding *a, const char *path, unsigned depth)
-{
-	struct dirent **names;
-	int n = scandir(path, &names, NULL, alphasort), r = 0;
-
-	if (n < 0) {
-		add_refuse(a, path, err_text(errno), depth == 0);
-		return 0;
-	}
-	for (int i = 0; i < n; i++) {
-		if (r == 0)
-			r = add_entry(a, path, names[i]->d_name, depth);
-		free(names[i]);
-	}
-	free(names);
-	return r;
-}
-
-/* Follows links that are named on the command line. Links in directories are not followed, because they can form
- * loops. */
-static int add_path(struct adding *a, const char *path, bool named, unsigned depth)
-{
-	_cleanup_close_ int fd =
-		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (named ? 0 : O_NOFOLLOW));
-	struct stat st;
-
-	if (fd < 0 && !named && (errno == ELOOP || errno == ENXIO))
-		return 0; /* not a regular file: a link, a socket, a pipe, a device */
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		add_refuse(a, path, err_text(errno), named);
-		return 0;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		if (depth >= DEPTH_MOST)
-			add_refuse(a, path, "too deep", false);
-		else
-			return add_dir(a, path, depth);
-		return 0;
-	}
-	if (S_ISREG(st.st_mode))
-		return add_file(a, fd, (uint64_t)st.st_size, path, named);
-	if (named)
-		add_refuse(a, path, "not a file", true);
+	a->named = f->named;
+	a->dir = (size_t)(path_base(f->path) - f->path);
+	if (f->fd >= 0)
+		return intake_take(&a->intake, &it, add_report, a);
+	add_refuse(a, f->path, f->why, f->named);
 	return 0;
 }
 
@@ -228,7 +168,9 @@ static int run_add(int argc, char **argv)
 	a.quota = app.settings.quota;
 	a.status = app_exit(r);
 	for (int i = 1; r == 0 && i < argc; i++)
-		r = add_path(&a, argv[i], true, 0);
+		r = walk_files(argv[i], add_file, &a);
+	if (r == -ENOMEM)
+		a.status = EXIT_LOCAL;
 	add_show_end(&a);
 	if (a.intake.store) {
 		print_summary(&a);

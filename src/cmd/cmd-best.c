@@ -190,14 +190,7 @@ static int all_modules(struct wishes *w, int argc, char **argv)
 
 		worst = MAX(worst, one);
 	}
-	json_end(&j);
-	if (w->json) {
-		int status = json_print(&j);
-
-		worst = MAX(worst, status);
-	}
-	json_release(&j);
-	return worst;
+	return json_finish(&j, w->args.json, worst);
 }
 
 static int run_best(int argc, char **argv)
@@ -225,7 +218,7 @@ static int run_best(int argc, char **argv)
 	sigaction(SIGTERM, &act, NULL);
 	status = status < 0 ? cmd_say(app_exit(status), "%s", e.text) : all_modules(w, argc, argv);
 	app_close(&w->app);
-	return cmd_flush(status);
+	return status;
 }
 
 const struct cmd cmd_best = {

@@ -4,7 +4,6 @@
 #include "bucket/clear.h"
 #include "cmd/cache.h"
 #include "cmd/cmd.h"
-#include "cmd/paint.h"
 #include "cmd/what.h"
 #include "store/store.h"
 
@@ -14,142 +13,113 @@
 
 /* ---- stats, verify, gc -------------------------------------------------------------- */
 
-static int stats_json(struct cache *c, const struct store_totals *t)
-{
-	struct json j;
+/* A number of `symfs cache stats`. */
+struct fact {
+	const char *name;
+	uint64_t n;
+	enum { COUNT, BYTES, LIMIT } of; /* LIMIT: bytes, or 0: there is none */
+};
 
-	json_init(&j, false);
-	json_begin_object(&j, NULL);
-	json_text(&j, "directory", store_dir(c->store));
-	json_text(&j, "id", store_id(c->store));
-	json_number(&j, "artifacts", (long long)t->artifacts);
-	json_number(&j, "keys", (long long)t->keys);
-	json_number(&j, "bytes", (long long)t->bytes);
-	json_number(&j, "misses", (long long)t->misses);
-	json_number(&j, "drafts", (long long)t->drafts);
-	json_number(&j, "sparse", (long long)t->sparse);
-	json_number(&j, "sparse_bytes", (long long)t->sparse_bytes);
-	json_number(&j, "pinned", (long long)t->pinned);
-	json_number(&j, "pinned_bytes", (long long)t->pinned_bytes);
-	json_number_or_null(&j, "quota", (long long)c->settings->quota);
-	json_number(&j, "min_free", (long long)c->settings->min_free);
-	json_end(&j);
-	return json_print(&j);
+/* "NAME VALUE", in columns on a terminal. */
+static void show_text(struct cache *c, const char *name, const char *value)
+{
+	if (c->json)
+		json_text(c->json, name, value);
+	else
+		printf("%-*s %s\n", paint_terminal() ? 12 : 0, name, text_shown(value, true, &c->room));
 }
 
-/* Prints "NAME VALUE", in columns on a terminal. */
-static void print_fact(const char *name, const char *value)
+/* Bytes are in MB or GB on a terminal. */
+static void show_fact(struct cache *c, const struct fact *f)
 {
-	printf("%-*s %s\n", paint_terminal() ? 12 : 0, name, value);
-}
-
-static void print_number(const char *name, uint64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, n);
-	print_fact(name, text);
-}
-
-/* Prints bytes, on a terminal in MB or GB. `limit`: 0 means that there is none. */
-static void print_size(const char *name, uint64_t bytes, bool limit)
-{
+	bool large = f->n >= 1000000000;
 	char text[32];
-	bool large = bytes >= 1000000000;
 
-	if (!paint_terminal()) {
-		print_number(name, bytes);
+	if (c->json && !(f->of == LIMIT && f->n == 0)) {
+		json_number(c->json, f->name, (long long)f->n);
 		return;
 	}
-	snprintf(text, sizeof(text), "%.1f %s", (double)bytes / (large ? 1e9 : 1e6), large ? "GB" : "MB");
-	print_fact(name, limit && bytes == 0 ? "none" : text);
+	if (f->of == COUNT || !paint_terminal())
+		snprintf(text, sizeof(text), "%" PRIu64, f->n);
+	else if (f->of == LIMIT && f->n == 0)
+		snprintf(text, sizeof(text), "none");
+	else
+		snprintf(text, sizeof(text), "%.1f %s", (double)f->n / (large ? 1e9 : 1e6), large ? "GB" : "MB");
+	show_text(c, f->name, c->json ? NULL : text);
 }
 
 static int run_stats(struct cache *c, char **words, unsigned n)
 {
-	struct store_totals t;
+	struct store_totals t = {0};
 	int r = store_count(c->store, &t);
+	const struct fact facts[] = {
+		{"artifacts", t.artifacts, COUNT},
+		{"keys", t.keys, COUNT},
+		{"bytes", t.bytes, BYTES},
+		{"misses", t.misses, COUNT},
+		{"drafts", t.drafts, COUNT},
+		{"sparse", t.sparse, COUNT},
+		{"sparse_bytes", t.sparse_bytes, BYTES},
+		{"pinned", t.pinned, COUNT},
+		{"pinned_bytes", t.pinned_bytes, BYTES},
+		{"quota", c->settings->quota, LIMIT},
+		{"min_free", c->settings->min_free, BYTES},
+	};
 
 	if (r < 0)
 		return cache_failed(c, "cannot be counted", r);
 	if (c->json)
-		return stats_json(c, &t);
-	print_fact("directory", text_shown(store_dir(c->store), true, &c->room));
-	print_fact("id", store_id(c->store));
-	print_number("artifacts", t.artifacts);
-	print_number("keys", t.keys);
-	print_size("bytes", t.bytes, false);
-	print_number("misses", t.misses);
-	print_number("drafts", t.drafts);
-	print_number("sparse", t.sparse);
-	print_size("sparse_bytes", t.sparse_bytes, false);
-	print_number("pinned", t.pinned);
-	print_size("pinned_bytes", t.pinned_bytes, false);
-	print_size("quota", c->settings->quota, true);
-	print_size("min_free", c->settings->min_free, false);
-	return cmd_flush(EXIT_DONE);
+		json_begin_object(c->json, NULL);
+	show_text(c, "directory", store_dir(c->store));
+	show_text(c, "id", store_id(c->store));
+	for (unsigned i = 0; i < ARRAY_SIZE(facts); i++)
+		show_fact(c, &facts[i]);
+	return EXIT_DONE;
 }
-
-struct verifying {
-	struct cache *c;
-	struct json *json; /* NULL: text */
-};
 
 static void show_damage(void *ctx, const struct key *k, const char *path, const char *what)
 {
-	struct verifying *v = ctx;
+	struct cache *c = ctx;
 	char room[KEY_TEXT];
 
-	if (v->json) {
-		json_begin_object(v->json, NULL);
-		json_text(v->json, "key", k ? key_text(k, room) : NULL);
-		json_text(v->json, "path", path);
-		json_text(v->json, "what", what);
-		json_end(v->json);
+	if (c->json) {
+		json_begin_object(c->json, NULL);
+		json_text(c->json, "key", k ? key_text(k, room) : NULL);
+		json_text(c->json, "path", path);
+		json_text(c->json, "what", what);
+		json_end(c->json);
 		return;
 	}
-	printf("%s\t%s", what, k ? text_shown(key_text(k, room), true, &v->c->room) : "-");
-	printf("\t%s\n", text_shown(path, true, &v->c->room));
+	printf("%s\t%s", what, k ? text_shown(key_text(k, room), true, &c->room) : "-");
+	printf("\t%s\n", text_shown(path, true, &c->room));
 }
 
 static int run_verify(struct cache *c, char **words, unsigned n)
 {
-	struct json j;
-	struct verifying v = {.c = c, .json = c->json ? &j : NULL};
 	struct store_totals t = {0};
-	int count, status;
+	int count;
 
-	json_init(&j, false);
-	json_begin_array(&j, NULL);
-	count = store_verify(c->store, show_damage, &v);
-	json_end(&j);
-	if (count < 0) {
-		json_release(&j);
+	if (c->json)
+		json_begin_array(c->json, NULL);
+	count = store_verify(c->store, show_damage, c);
+	if (count < 0)
 		return cache_failed(c, "cannot be verified", count);
-	}
 	if (!c->json && count == 0 && store_count(c->store, &t) == 0)
 		printf("%" PRIu64 " artifacts, none is damaged\n", t.artifacts);
-	status = c->json ? json_print(&j) : cmd_flush(EXIT_DONE);
-	json_release(&j);
-	return status == EXIT_DONE && count ? EXIT_NO : status;
+	return count ? EXIT_NO : EXIT_DONE;
 }
 
-static int gc_json(const struct store_totals *before, const struct store_totals *after)
+static void gc_json(struct json *j, const struct store_totals *before, const struct store_totals *after)
 {
-	struct json j;
-
-	json_init(&j, false);
-	json_begin_object(&j, NULL);
-	json_number(&j, "artifacts_before", (long long)before->artifacts);
-	json_number(&j, "artifacts", (long long)after->artifacts);
-	json_number(&j, "bytes_before", (long long)before->bytes);
-	json_number(&j, "bytes", (long long)after->bytes);
-	json_number(&j, "sparse_before", (long long)before->sparse);
-	json_number(&j, "sparse", (long long)after->sparse);
-	json_number(&j, "sparse_bytes_before", (long long)before->sparse_bytes);
-	json_number(&j, "sparse_bytes", (long long)after->sparse_bytes);
-	json_end(&j);
-	return json_print(&j);
+	json_begin_object(j, NULL);
+	json_number(j, "artifacts_before", (long long)before->artifacts);
+	json_number(j, "artifacts", (long long)after->artifacts);
+	json_number(j, "bytes_before", (long long)before->bytes);
+	json_number(j, "bytes", (long long)after->bytes);
+	json_number(j, "sparse_before", (long long)before->sparse);
+	json_number(j, "sparse", (long long)after->sparse);
+	json_number(j, "sparse_bytes_before", (long long)before->sparse_bytes);
+	json_number(j, "sparse_bytes", (long long)after->sparse_bytes);
 }
 
 static uint64_t fewer(uint64_t before, uint64_t after)
@@ -157,7 +127,7 @@ static uint64_t fewer(uint64_t before, uint64_t after)
 	return before - MIN(after, before);
 }
 
-static int gc_text(const struct store_totals *before, const struct store_totals *after)
+static void gc_text(const struct store_totals *before, const struct store_totals *after)
 {
 	printf("removed %" PRIu64 " artifacts, %" PRIu64 " bytes; left %" PRIu64 " artifacts, %" PRIu64 " bytes\n",
 		fewer(before->artifacts, after->artifacts), fewer(before->bytes, after->bytes), after->artifacts,
@@ -167,23 +137,61 @@ static int gc_text(const struct store_totals *before, const struct store_totals 
 		       " bytes\n",
 			fewer(before->sparse, after->sparse), fewer(before->sparse_bytes, after->sparse_bytes),
 			after->sparse, after->sparse_bytes);
-	return cmd_flush(EXIT_DONE);
 }
 
+static void show_cleared(void *ctx, const char *sha256, uint64_t size)
+{
+	const struct cache *c = ctx;
+
+	if (!c->json)
+		printf("%s%s\t%" PRIu64 "\n", c->dry_run ? "would remove " : "removed ", sha256, size);
+}
+
+static void clear_json(struct json *j, const struct cleared *r)
+{
+	json_begin_object(j, NULL);
+	json_number(j, "files", (long long)r->files);
+	json_number(j, "bytes", (long long)r->bytes);
+	json_number(j, "references", (long long)r->references);
+	json_number(j, "removed", (long long)r->removed);
+	json_number(j, "removed_bytes", (long long)r->removed_bytes);
+	json_number(j, "young", (long long)r->young);
+	json_number(j, "put_back", (long long)r->saved);
+	json_number(j, "made_removed", (long long)r->made);
+	json_number(j, "probes_removed", (long long)r->probes);
+	json_number(j, "removals_stuck", (long long)r->stuck);
+	json_number(j, "requests", (long long)r->requests);
+}
+
+/* Removes files from the team's bucket that no key refers to any more. */
 static int clear_bucket(struct cache *c)
 {
 	const char *grace = getenv("SYMFS_TEST_GRACE"); /* seconds; only tests set it */
+	struct cleared done;
 	struct sources *so;
 	struct err e = {0};
 	int r = app_sources(c->app, &so, &e);
 
 	if (r < 0)
 		return cmd_say(app_exit(r), "%s", e.text);
-	if (grace)
-		c->grace = strtol(grace, NULL, 10);
-	r = cache_clear_bucket(c, so);
+	r = bucket_clear(so, c->dry_run, grace ? strtol(grace, NULL, 10) : CLEAR_GRACE, show_cleared, c, &done, &e);
 	sources_unref(so);
-	return r;
+	if (r < 0)
+		return cmd_say(EXIT_UNASKED, "the bucket: %s", e.text);
+	if (c->json)
+		clear_json(c->json, &done);
+	else
+		printf("%s %" PRIu64 " of %" PRIu64 " files, %" PRIu64 " of %" PRIu64 " bytes; %" PRIu64
+		       " references, %" PRIu64 " unused files are younger than a day, %" PRIu64
+		       " were put back, %" PRIu64 " GSYM files of removed files %s\n",
+			c->dry_run ? "would remove" : "removed", done.removed, done.files, done.removed_bytes,
+			done.bytes, done.references, done.young, done.saved, done.made,
+			c->dry_run ? "would end" : "ended");
+	if (!done.stuck)
+		return EXIT_DONE;
+	fflush(stdout); /* before the message about it */
+	return cmd_say(EXIT_UNASKED, "the bucket: unfinished removals of keys: %" PRIu64 " left; check the right to "
+		"delete, then run the command again", done.stuck);
 }
 
 static int run_gc(struct cache *c, char **words, unsigned n)
@@ -199,7 +207,11 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 		r = store_count(c->store, &after);
 	if (r < 0)
 		return cache_failed(c, "cannot be cleaned", r);
-	return c->json ? gc_json(&before, &after) : gc_text(&before, &after);
+	if (c->json)
+		gc_json(c->json, &before, &after);
+	else
+		gc_text(&before, &after);
+	return EXIT_DONE;
 }
 
 /* ---- pin, unpin, rm ----------------------------------------------------------------- */
@@ -253,16 +265,6 @@ static int keep_default(struct store *s, const struct key *k)
 	return store_keep(s, k, 0);
 }
 
-static int run_pin(struct cache *c, char **words, unsigned n)
-{
-	return each_word(c, words, n, keep_always);
-}
-
-static int run_unpin(struct cache *c, char **words, unsigned n)
-{
-	return each_word(c, words, n, keep_default);
-}
-
 /* Forgets the misses of every key that a word can mean. */
 static int forget_misses(struct cache *c, char **words, unsigned n)
 {
@@ -283,7 +285,7 @@ static int forget_misses(struct cache *c, char **words, unsigned n)
 	if (r < 0)
 		return cache_failed(c, "misses cannot be forgotten", r);
 	printf("forgot %d misses\n", count);
-	return worst == EXIT_DONE ? cmd_flush(EXIT_DONE) : worst;
+	return worst;
 }
 
 /* Removes the file with all of its keys: otherwise a bad file would still be found by another key. */
@@ -298,20 +300,19 @@ enum wants { WANTS_NONE, WANTS_ANY, WANTS_SOME };
 
 static const struct verb {
 	const char *name;
-	int (*run)(struct cache *c, char **words, unsigned n);
+	int (*run)(struct cache *c, char **words, unsigned n); /* NULL: `change` is for each word */
+	int (*change)(struct store *s, const struct key *k);
 	enum wants paths;
-	bool misses; /* takes --misses */
-	bool dry_run; /* takes --dry-run */
-	bool bucket;  /* takes --bucket */
+	bool misses, dry_run, bucket; /* takes the option of this name */
 } verbs[] = {
-	{"ls", cache_ls, WANTS_ANY, true, false},
-	{"stats", run_stats, WANTS_NONE, false, false},
-	{"verify", run_verify, WANTS_NONE, false, false},
-	{"gc", run_gc, WANTS_NONE, false, false, true},
-	{"expire", cache_expire, WANTS_NONE, false, true},
-	{"pin", run_pin, WANTS_SOME, false, false},
-	{"unpin", run_unpin, WANTS_SOME, false, false},
-	{"rm", run_rm, WANTS_SOME, true, false},
+	{"ls", cache_ls, NULL, WANTS_ANY, .misses = true},
+	{"stats", run_stats, NULL, WANTS_NONE},
+	{"verify", run_verify, NULL, WANTS_NONE},
+	{"gc", run_gc, NULL, WANTS_NONE, .bucket = true},
+	{"expire", cache_expire, NULL, WANTS_NONE, .dry_run = true},
+	{"pin", NULL, keep_always, WANTS_SOME},
+	{"unpin", NULL, keep_default, WANTS_SOME},
+	{"rm", run_rm, NULL, WANTS_SOME, .misses = true},
 };
 
 static const struct verb *find_verb(const char *name)
@@ -353,6 +354,7 @@ static int run_cache(int argc, char **argv)
 	struct app_args args;
 	struct app app;
 	struct err e = {0};
+	struct json j;
 	int status = app_options(&args, &cmd_cache, own, &argc, argv);
 
 	if (status >= 0)
@@ -363,20 +365,21 @@ static int run_cache(int argc, char **argv)
 		return cmd_usage("%s", wrong ? wrong : e.text);
 	if (argc > 2)
 		app_adopt_mount(&args, argv[2]);
+	json_init(&j, false);
 	status = app_open_store(&app, &args, &e);
 	if (status < 0) {
 		status = cmd_say(app_exit(status), "%s", e.text);
 	} else {
 		c.store = app.store;
 		c.settings = &app.settings;
-		c.json = args.json;
+		c.json = args.json ? &j : NULL;
 		c.app = &app;
-		c.grace = CLEAR_GRACE;
-		status = v->run(&c, argv + 2, (unsigned)argc - 2);
+		status = v->run ? v->run(&c, argv + 2, (unsigned)argc - 2)
+				: each_word(&c, argv + 2, (unsigned)argc - 2, v->change);
 	}
 	buf_release(&c.room);
 	app_close(&app);
-	return status;
+	return json_finish(&j, j.text.n > 0, status);
 }
 
 const struct cmd cmd_cache = {

@@ -1,5 +1,6 @@
 /* symfs dsym: prints where the debug files of Mach-O UUIDs are, as dsymForUUID does on macOS. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
@@ -11,6 +12,7 @@
 #include "cmd/what.h"
 #include "fetch/bundle.h"
 #include "obj/obj.h"
+#include "store/search.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -38,6 +40,7 @@ struct dsyms {
 	struct dsym *of; /* the entry that a callback fills */
 	const char *word;
 	struct dsym **list;
+	size_t room;
 	unsigned n;
 	int worst;
 };
@@ -46,14 +49,11 @@ struct dsyms {
 
 static struct dsym *entry_new(struct dsyms *d)
 {
-	struct dsym **more, *one;
+	struct dsym *one;
 
-	if (d->n == MODULES_MOST)
+	if (d->n == MODULES_MOST || grow(&d->list, &d->room, d->n, sizeof(struct dsym *)) < 0)
 		return NULL;
-	more = reallocarray(d->list, d->n + 1, sizeof(struct dsym *));
-	one = more ? calloc(1, sizeof(*one)) : NULL;
-	if (more)
-		d->list = more;
+	one = calloc(1, sizeof(*one));
 	if (one)
 		d->list[d->n++] = one;
 	return one;
@@ -114,21 +114,6 @@ static int add_module(struct dsyms *d, const struct module *m)
 	return 0;
 }
 
-static bool read_uuid(const char *word, char digits[static 33])
-{
-	unsigned n = 0;
-
-	for (; *word; word++) {
-		if (*word == '-')
-			continue;
-		if (!isxdigit((unsigned char)*word) || n == 32)
-			return false;
-		digits[n++] = *word;
-	}
-	digits[n] = '\0';
-	return n == 32;
-}
-
 static int add_slice(void *ctx, const struct what *w)
 {
 	return add_module(ctx, &w->m);
@@ -150,12 +135,12 @@ static int add_file(struct dsyms *d, const char *path)
 static int take_word(struct dsyms *d, const char *word)
 {
 	struct module m = {.object = OBJECT_MACHO};
-	char digits[33];
+	char digits[MODULE_ID_TEXT];
 	struct err e = {0};
 	int r;
 
 	d->word = word;
-	if (read_uuid(word, digits)) {
+	if (search_digits(word, digits) && strlen(digits) == 32) {
 		r = module_set_code_id(&m, digits, 32);
 		return r < 0 ? r : add_module(d, &m);
 	}

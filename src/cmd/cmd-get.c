@@ -1,6 +1,7 @@
 /* symfs get: downloads whole artifacts and prints the paths of the files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
+#include "base/path.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/downloads.h"
@@ -73,13 +74,9 @@ static int copy_out(const struct blob *b, const char *path)
 
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
-		for (ssize_t done = 0; done < n;) {
-			ssize_t w = write(fd, chunk + done, (size_t)(n - done));
-
-			if (w < 0 && errno != EINTR)
-				return -errno;
-			done += MAX(w, 0);
-		}
+		r = write_all(fd, chunk, (size_t)n);
+		if (r < 0)
+			return r;
 		off += n;
 	}
 	if (close(take_fd(&fd)) < 0)
@@ -148,13 +145,6 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 	return g->worst;
 }
 
-static bool names_directory(const char *word)
-{
-	struct stat st;
-
-	return what_is_file(word) && stat(word, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static int run_get(int argc, char **argv)
 {
 	_cleanup_free_ char **words = calloc((size_t)argc + 1, sizeof(*words));
@@ -178,7 +168,7 @@ static int run_get(int argc, char **argv)
 	status = app_options(&args, &cmd_get, own, &argc, argv);
 	if (status >= 0)
 		return status;
-	if (argc > 1 && names_directory(argv[argc - 1]))
+	if (argc > 1 && what_is_dir(argv[argc - 1]))
 		return cmd_warm.run(n, words);
 	if (argc < 2 || (g.out_path && (argc > 2 || g.copy)))
 		return cmd_usage("%s", argc < 2 ? "expected a path, an identifier, a key or a file"

@@ -18,16 +18,24 @@ struct counts {
 	uint64_t functions, with_lines, with_inlines, without_size, overlapping;
 	uint64_t rows, inlines, deepest, covered;
 	uint64_t line_bytes, inline_bytes;
+	uint64_t end; /* of the functions so far */
 };
 
-static const char *count_function(const struct gsym *g, const struct gsym_func *f, struct counts *c)
+static const char *count_function(void *ctx, const struct gsym *g, uint32_t i, const struct gsym_func *f)
 {
+	struct counts *c = ctx;
 	struct gsym_rows rows;
 	struct gsym_nodes nodes;
 	struct gsym_node node;
 	struct gsym_row row;
 	int r = gsym_rows_begin(&rows, f);
 
+	c->functions++;
+	c->overlapping += f->addr < c->end;
+	if (f->addr + f->size > c->end) {
+		c->covered += f->addr + f->size - MAX(c->end, f->addr);
+		c->end = f->addr + f->size;
+	}
 	c->with_lines += f->lines.n > 0;
 	c->with_inlines += f->inlines.n > 0;
 	c->without_size += !f->size;
@@ -45,66 +53,14 @@ static const char *count_function(const struct gsym *g, const struct gsym_func *
 	return r < 0 ? nodes.bad : NULL;
 }
 
-static int count_all(const struct gsym *g, struct counts *c, struct err *e)
-{
-	uint64_t end = 0;
-
-	for (uint32_t i = 0; i < g->count; i++) {
-		struct gsym_func f;
-		const char *bad;
-		int r = gsym_func_at(g, i, &f, e);
-
-		if (r < 0)
-			return r;
-		bad = count_function(g, &f, c);
-		if (bad)
-			return gsym_bad_function(i, bad, e);
-		c->functions++;
-		c->overlapping += f.addr < end;
-		if (f.addr + f.size > end) {
-			c->covered += f.addr + f.size - MAX(end, f.addr);
-			end = f.addr + f.size;
-		}
-	}
-	return 0;
-}
-
-struct stats_row {
-	const char *name;
-	uint64_t n;
-};
-
-static int stats_json(const struct gsym *g, const struct stats_row *rows, size_t n)
-{
-	struct json j;
-
-	json_init(&j, false);
-	json_begin_object(&j, NULL);
-	gsym_add_head(&j, g);
-	for (size_t i = 0; i < n; i++)
-		json_number(&j, rows[i].name, (long long)rows[i].n);
-	json_end(&j);
-	json_print(&j);
-	return 0;
-}
-
-static int stats_text(const struct gsym *g, const struct stats_row *rows, size_t n)
-{
-	char room[64];
-
-	printf("form %s\nbyte_order %s\nbase 0x%" PRIx64 "\naddress_bytes %u\nid %s\n",
-		gsym_form_name(g->form), g->big ? "big" : "little", g->base, g->off_size,
-		g->id.n ? gsym_id_text(g, room) : "-");
-	for (size_t i = 0; i < n; i++)
-		printf("%s %" PRIu64 "\n", rows[i].name, rows[i].n);
-	return 0;
-}
-
 static int gsym_stats(const struct gsym *g, bool json, struct err *e)
 {
 	struct counts c = {0};
-	int r = count_all(g, &c, e);
-	const struct stats_row rows[] = {
+	int r = gsym_each_function(g, count_function, &c, e);
+	const struct {
+		const char *name;
+		uint64_t n;
+	} rows[] = {
 		{"functions", c.functions},
 		{"with_lines", c.with_lines},
 		{"with_inlines", c.with_inlines},
@@ -120,11 +76,26 @@ static int gsym_stats(const struct gsym *g, bool json, struct err *e)
 		{"inline_bytes", c.inline_bytes},
 	};
 
+	struct json j;
+	char room[64];
+
 	if (r < 0)
 		return r;
+	json_init(&j, false);
+	json_begin_object(&j, NULL);
 	if (json)
-		return stats_json(g, rows, ARRAY_SIZE(rows));
-	return stats_text(g, rows, ARRAY_SIZE(rows));
+		gsym_add_head(&j, g);
+	else
+		printf("form %s\nbyte_order %s\nbase 0x%" PRIx64 "\naddress_bytes %u\nid %s\n",
+			gsym_form_name(g->form), g->big ? "big" : "little", g->base, g->off_size,
+			g->id.n ? gsym_id_text(g, room) : "-");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (json)
+			json_number(&j, rows[i].name, (long long)rows[i].n);
+		else
+			printf("%s %" PRIu64 "\n", rows[i].name, rows[i].n);
+	json_finish(&j, json, EXIT_DONE);
+	return 0;
 }
 
 /* symfs gsym verify: checks whether a GSYM file is whole, and whether it agrees with its debug file. */
@@ -259,54 +230,33 @@ static int gsym_verify(struct gsym_run *run)
 
 /* ---- dump, stats --------------------------------------------------------------------- */
 
-static int gsym_show(
-	struct gsym_run *run, int (*print)(const struct gsym_run *run, const struct gsym *g, struct err *e))
+static int gsym_show(struct gsym_run *run, int (*print)(const struct gsym *g, bool json, struct err *e))
 {
 	_cleanup_gsym_file_ struct gsym_file o = {0};
 	struct err e = {0};
-	int status;
+	int status = open_operand(&o, run);
 
-	status = open_operand(&o, run);
 	if (status >= 0)
 		return status;
-	if (print(run, &o.g, &e) < 0) {
+	if (print(&o.g, run->args.json, &e) < 0) {
 		fflush(stdout);
 		return cmd_fail(run->argv[0], &e);
 	}
 	return cmd_flush(EXIT_DONE);
 }
 
-static int print_dump(const struct gsym_run *run, const struct gsym *g, struct err *e)
-{
-	return run->args.json ? gsym_dump_json(g, e) : gsym_dump_text(g, e);
-}
-
-static int print_stats(const struct gsym_run *run, const struct gsym *g, struct err *e)
-{
-	return gsym_stats(g, run->args.json, e);
-}
-
-static int gsym_dump(struct gsym_run *run)
-{
-	return gsym_show(run, print_dump);
-}
-
-static int gsym_print_stats(struct gsym_run *run)
-{
-	return gsym_show(run, print_stats);
-}
-
 /* ---- the command --------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
-	int (*run)(struct gsym_run *run);
+	int (*run)(struct gsym_run *run); /* NULL: `print` is for the operand */
+	int (*print)(const struct gsym *g, bool json, struct err *e);
 } subcommands[] = {
-	{"create", gsym_create},
-	{"dump", gsym_dump},
-	{"lookup", gsym_look_up},
-	{"verify", gsym_verify},
-	{"stats", gsym_print_stats},
+	{"create", gsym_create, NULL},
+	{"dump", NULL, gsym_dump},
+	{"lookup", gsym_look_up, NULL},
+	{"verify", gsym_verify, NULL},
+	{"stats", NULL, gsym_stats},
 };
 
 /* Runs a command line without a subcommand: `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`. The
@@ -314,7 +264,7 @@ static const struct {
 static int run_bare(struct gsym_run *run)
 {
 	if (run->dump)
-		return gsym_dump(run);
+		return gsym_show(run, gsym_dump);
 	if (run->addresses.n)
 		return gsym_look_up(run);
 	if (run->out) {
@@ -379,7 +329,9 @@ static int run_gsym(int argc, char **argv)
 		run.argc--;
 		run.argv++;
 		status = subcommands[i].run == gsym_look_up ? -1 : check_sources_unused(&run);
-		return status >= 0 ? status : subcommands[i].run(&run);
+		if (status >= 0)
+			return status;
+		return subcommands[i].run ? subcommands[i].run(&run) : gsym_show(&run, subcommands[i].print);
 	}
 	return run_bare(&run);
 }

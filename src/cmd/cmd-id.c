@@ -8,7 +8,6 @@
 #include "base/util.h"
 #include "cmd/bundle.h"
 #include "cmd/json.h"
-#include "cmd/paint.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
 #include "obj/ppdb.h"
@@ -253,11 +252,7 @@ static int run_id(int argc, char **argv)
 	run.json = args.json ? &j : NULL;
 	for (int i = 1; i < argc; i++)
 		id_word(&run, argv[i]);
-	json_end(&j);
-	if (args.json && json_print(&j) != EXIT_DONE)
-		return EXIT_LOCAL;
-	json_release(&j);
-	return cmd_flush(run.status);
+	return json_finish(&j, args.json, run.status);
 }
 
 const struct cmd cmd_id = {

@@ -73,14 +73,6 @@ struct init {
 	unsigned n;		/* the number of sources */
 };
 
-static bool has_source(const struct conf *c, const char *name)
-{
-	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));)
-		if (strcmp(s->name, name) == 0)
-			return true;
-	return false;
-}
-
 static bool is_same_url(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b);
@@ -103,7 +95,7 @@ static void add_distribution(struct init *in, struct buf *out)
 		return;
 	in->n++;
 	buf_addf(out, "\n# The debuginfod server of %s (/etc/os-release).\n[source \"%s\"]\n", name, d->preset);
-	if (!has_source(in->conf, d->preset))
+	if (!conf_find(in->conf, "source", d->preset))
 		buf_addf(out, "url = %s\nlayout = debuginfod\n", d->url);
 	buf_adds(out, "enabled = yes\n");
 }

@@ -7,7 +7,6 @@
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/mounting.h"
-#include "cmd/notify.h"
 #include "source/source.h"
 
 #include <fcntl.h>

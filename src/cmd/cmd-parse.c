@@ -52,7 +52,6 @@ static int parse(const struct layout *l, const char *path)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
 	struct json j;
-	int status;
 
 	if (!hit)
 		return cmd_say(EXIT_LOCAL, "%s", err_text(-ENOMEM));
@@ -61,9 +60,7 @@ static int parse(const struct layout *l, const char *path)
 	json_begin_array(&j, NULL);
 	for (unsigned i = 0; i < hit->n; i++)
 		add_candidate(&j, &hit->files[i], path);
-	json_end(&j);
-	status = json_print(&j);
-	return status != EXIT_DONE ? status : hit->n ? EXIT_DONE : EXIT_NO;
+	return json_finish(&j, true, hit->n ? EXIT_DONE : EXIT_NO);
 }
 
 static int run_parse(int argc, char **argv)

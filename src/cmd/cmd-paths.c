@@ -71,17 +71,12 @@ static int print_artifact(struct run *run, const struct artifact *a)
 
 /* ---- from identifiers --------------------------------------------------------------- */
 
-static int wrong(const char *option, const char *value)
-{
-	return cmd_say(EXIT_USAGE, "--%s: %s", option, value);
-}
-
 static int take_name(const char *option, const char *path, char out[static MODULE_NAME_MAX])
 {
 	const char *name = path ? path_base(path) : "";
 
 	if (strlen(name) >= MODULE_NAME_MAX)
-		return wrong(option, "the name is too long");
+		return cmd_say(EXIT_USAGE, "--%s: the name is too long", option);
 	snprintf(out, MODULE_NAME_MAX, "%s", name);
 	return EXIT_DONE;
 }
@@ -94,11 +89,11 @@ static bool has_identifiers(const struct words *w)
 static int take_ids(const struct words *w, struct module *m)
 {
 	if (w->code_id && module_set_code_id(m, w->code_id, strlen(w->code_id)) < 0)
-		return wrong("code-id", "expected up to 128 hexadecimal digits");
+		return cmd_say(EXIT_USAGE, "--code-id: expected up to 128 hexadecimal digits");
 	if (m->object == OBJECT_PE || m->object == OBJECT_PE_DOTNET)
 		pe_id_trim(m->code_id);
 	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
-		return wrong("debug-id", "expected a GUID, optionally with an age");
+		return cmd_say(EXIT_USAGE, "--debug-id: expected a GUID, optionally with an age");
 	/* The command line can omit a debug id that is derived from the code id. */
 	if (!m->debug_id.set)
 		module_debug_id(m, w->big_endian, &m->debug_id);
@@ -112,9 +107,9 @@ static int take_words(const struct words *w, struct artifact *a)
 	a->type = filetype_find(w->type);
 	a->m.object = w->object ? object_type_find(w->object) : OBJECT_UNKNOWN;
 	if (a->type == FILETYPE_NONE)
-		return wrong("type", "no such type");
+		return cmd_say(EXIT_USAGE, "--type: no such type");
 	if (w->object && a->m.object == OBJECT_UNKNOWN && strcmp(w->object, "unknown") != 0)
-		return wrong("object-type", "expected elf, macho, pe, pe_dotnet, wasm or unknown");
+		return cmd_say(EXIT_USAGE, "--object-type: expected elf, macho, pe, pe_dotnet, wasm or unknown");
 	status = take_name("code-file", w->code_file, a->m.code_file);
 	if (status == EXIT_DONE)
 		status = take_name("debug-file", w->debug_file, a->m.debug_file);
@@ -210,7 +205,7 @@ static int take_layouts(const struct words *w, struct run *run)
 	int c = w->casing ? casing_find(w->casing) : CASING_DEFAULT;
 
 	if (c < 0)
-		return wrong("casing", "expected default, lowercase or uppercase");
+		return cmd_say(EXIT_USAGE, "--casing: expected default, lowercase or uppercase");
 	run->casing = (enum casing)c;
 	for (unsigned i = 0; i < w->layouts.n; i++) {
 		run->layouts[i] = layout_find(w->layouts.word[i]);

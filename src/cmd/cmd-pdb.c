@@ -71,12 +71,10 @@ static int print_frames(struct pdb_dump *d, const struct pdb_code *c, const stru
 static int print_piece(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_func *f,
 	const struct pdb_pieces_of *cut, const struct pdb_piece *p, const char *own)
 {
-	char address[16] = "-";
-	uint32_t rva;
+	char address[16], place[24];
 	int r;
 
-	if (pdb_address(&d->pdb, f->section, p->from, &rva))
-		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
+	pdb_dump_place(&d->pdb, f->section, p->from, address, place);
 	if (!d->json) {
 		printf("  %s %" PRIu32, address, p->to - p->from);
 		r = print_frames(d, c, cut, p, own);
@@ -114,15 +112,12 @@ static int print_pieces(struct pdb_dump *d, const struct pdb_code *c, const stru
 static int print_func(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_func *f)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
-	char address[16] = "-", place[24];
-	uint32_t rva;
+	char address[16], place[24];
 	int r = pdb_func_name(&d->names, c, f->name ? f->name : "", f->type, &name);
 
 	if (r < 0)
 		return r;
-	if (pdb_address(&d->pdb, f->section, f->off, &rva))
-		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
-	snprintf(place, sizeof(place), "%u:%08" PRIx32, f->section, f->off);
+	pdb_dump_place(&d->pdb, f->section, f->off, address, place);
 	if (!d->json) {
 		printf("%s %s %" PRIu32 " %s %s\n", address, place, f->size, kinds[f->kind],
 			pdb_dump_shown(d, buf_text(&name)));
@@ -155,8 +150,6 @@ static int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e)
 		json_begin_array(d->json, NULL);
 	for (size_t i = 0; r == 0 && i < c.n_funcs; i++)
 		r = print_func(d, &c, &c.funcs[i]);
-	if (d->json)
-		json_end(d->json);
 	pdb_code_release(&c);
 	return r;
 }
@@ -256,8 +249,6 @@ static int dump_summary(struct pdb_dump *d, struct err *e)
 	print_number("sections", p->n_sections, d);
 	print_number("types", p->types.end - p->types.begin, d);
 	print_number("ids", p->ids.end - p->ids.begin, d);
-	if (d->json)
-		json_end(d->json);
 	return 0;
 }
 

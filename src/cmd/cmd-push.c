@@ -1,9 +1,11 @@
 /* symfs push: uploads debug files to a server that accepts uploads; sends only what the server lacks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/json.h"
 #include "cmd/push.h"
 #include "net/request.h"
 #include "source/sources.h"
@@ -12,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,15 +23,53 @@
 #define BATCH_BYTES (4ull << 30) /* a batch has no more than these bytes, or one file */
 #define WORD_MOST 200
 
-/* ---- the command line ----------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------- */
 
-static int usage(struct push *p, const char *fmt, const char *word)
+void push_show(struct push *p, const char *what)
 {
-	char text[512];
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	uint64_t now = clock_ms(), done = p->added + p->present + p->refused;
 
-	snprintf(text, sizeof(text), fmt, word);
-	return push_fail(p, EXIT_USAGE, text);
+	if (!p->progress || now - p->shown < 200)
+		return;
+	p->shown = now;
+	fprintf(stderr, "\r\033[K%" PRIu64 " of %zu files, %.1f of %.1f MB sent: %.60s", done, p->n_files,
+		(double)atomic_load(&p->sent) / 1e6, (double)p->to_send / 1e6, text_shown(what, true, &room));
 }
+
+void push_show_end(struct push *p)
+{
+	if (p->shown)
+		fprintf(stderr, "\r\033[K");
+	p->shown = 0;
+}
+
+void push_refuse(struct push *p, const struct push_file *f, const char *why)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), text = BUF_UP_TO(4 << 10);
+
+	push_show_end(p);
+	printf("%s: refused: %s\n", text_shown(f->path, true, &room), text_shown(why, true, &text));
+	p->refused++;
+	if (p->status == EXIT_DONE)
+		p->status = EXIT_NO;
+}
+
+int push_fail(struct push *p, int status, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list args;
+
+	push_show_end(p);
+	va_start(args, fmt);
+	if (p->status < EXIT_USAGE && vasprintf(&text, fmt, args) >= 0)
+		cmd_say(0, "%s", text);
+	va_end(args);
+	p->status = MAX(p->status, status);
+	return -1;
+}
+
+/* ---- the command line ----------------------------------------------------------------------- */
 
 /* Takes the certificates, headers and other ways of the configured source that the word names, or that is at the
  * server of the URL. Writes the URL of a source that is named; free() it. 0, -1. */
@@ -56,7 +97,7 @@ static int take_source(struct push *p, const struct app_args *args, const char *
 	if (so)
 		sources_unref(so);
 	app_close(&app);
-	return r < 0 ? push_fail(p, EXIT_USAGE, err_why(&e, r)) : 0;
+	return r < 0 ? push_fail(p, EXIT_USAGE, "%s", err_why(&e, r)) : 0;
 }
 
 /* A URL of http or https, "unix:PATH", or the name of a source. */
@@ -72,8 +113,9 @@ static int take_url(struct push *p, const struct app_args *args, const char *wor
 	if (!local && take_source(p, args, word, origin, &url) < 0)
 		return -1;
 	if (!local && !url && !origin[0])
-		return usage(p, "%.200s: expected the URL of a server, such as https://symbols.example, unix:PATH, "
-			"or the name of a source, as `symfs sources` lists them", word);
+		return push_fail(p, EXIT_USAGE, "%.200s: expected the URL of a server, such as "
+			"https://symbols.example, unix:PATH, or the name of a source, as `symfs sources` lists them",
+			word);
 	p->unix_path = local ? strdup(word + 5) : NULL;
 	p->base = url ? take(url) : strdup(local ? "http://localhost" : word);
 	if (!p->base || (local && !p->unix_path))
@@ -88,20 +130,16 @@ static int take_url(struct push *p, const struct app_args *args, const char *wor
 static int take_token(struct push *p, const char *file)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t n = 0;
+	size_t n = 0, good = 0;
 	int r = path_read(AT_FDCWD, file, TOKEN_MOST, &text, &n);
-	char what[512];
 
-	if (r < 0) {
-		snprintf(what, sizeof(what), "--token-file %.300s: %s", file, err_text(r));
-		return push_fail(p, EXIT_USAGE, what);
-	}
+	if (r < 0)
+		return push_fail(p, EXIT_USAGE, "--token-file %.300s: %s", file, err_text(r));
 	text[strcspn(text, "\r\n")] = '\0';
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-		if (*c <= ' ' || *c >= 0x7f)
-			return usage(p, "--token-file %.300s: expected a token in the first line", file);
-	if (!*text)
-		return usage(p, "--token-file %.300s: expected a token in the first line", file);
+	while (text[good] > ' ' && text[good] < 0x7f)
+		good++;
+	if (!good || text[good])
+		return push_fail(p, EXIT_USAGE, "--token-file %.300s: expected a token in the first line", file);
 	return asprintf(&p->header, "Authorization: Bearer %s", text) < 0 ? push_fail(p, EXIT_LOCAL, "out of memory")
 		: 0;
 }
@@ -123,14 +161,14 @@ static int take_words(struct push *p, const struct words *w, struct buf *query)
 	int r = 0;
 
 	if (w->class && (!*w->class || strlen(w->class) > WORD_MOST))
-		return usage(p, "--class %.100s: expected the name of a class", w->class);
+		return push_fail(p, EXIT_USAGE, "--class %.100s: expected the name of a class", w->class);
 	if (w->class)
 		r = add_query(query, "class", w->class);
 	if (r == 0 && w->expires)
 		r = add_query(query, "expires", w->expires);
 	for (unsigned i = 0; r == 0 && i < w->labels.n; i++) {
 		if (w->labels.word[i][0] == '=' || !strchr(w->labels.word[i], '='))
-			return usage(p, "--label %.100s: expected NAME=VALUE", w->labels.word[i]);
+			return push_fail(p, EXIT_USAGE, "--label %.100s: expected NAME=VALUE", w->labels.word[i]);
 		r = add_query(query, "label", w->labels.word[i]);
 	}
 	if (r < 0)

@@ -6,7 +6,6 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/no-source.h"
-#include "cmd/notify.h"
 #include "cmd/serving.h"
 #include "http/http.h"
 #include "priv/worker.h"
@@ -89,23 +88,16 @@ static void serve(struct server *s, const sigset_t *signals)
 	drain(s, signals);
 }
 
-static int read_seconds(const char *name, const char *text, unsigned usual, unsigned *ms, struct err *e)
-{
-	size_t n = text ? strlen(text) : 0;
-	unsigned long seconds = text ? strtoul(text, NULL, 10) : usual;
-
-	*ms = (unsigned)seconds * 1000;
-	return !text || (n && n < 6 && strspn(text, "0123456789") == n && seconds <= 86400) ? 0 :
-		err_set(e, -EINVAL, "--%s %s: expected a number from 0 to 86400", name, text);
-}
-
 static int start(struct server *s, const struct app_args *args, struct err *e)
 {
 	_cleanup_close_ int log_fd = -1;
-	int r = read_seconds("drain-seconds", s->drain_seconds, 10, &s->drain_ms, e);
+	unsigned drain = 10, grace = 0;
+	int r = serving_number("drain-seconds", s->drain_seconds, 0, 86400, &drain, e);
 
 	if (r == 0)
-		r = read_seconds("drain-grace", s->drain_grace, 0, &s->grace_ms, e);
+		r = serving_number("drain-grace", s->drain_grace, 0, 86400, &grace, e);
+	s->drain_ms = drain * 1000;
+	s->grace_ms = grace * 1000;
 	if (r == 0 && s->log_path)
 		r = log_open_file(s->log_path, &log_fd, e);
 	if (r == 0)

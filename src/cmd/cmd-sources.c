@@ -6,7 +6,6 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "cmd/no-source.h"
-#include "cmd/paint.h"
 #include "fetch/fetch.h"
 #include "id/filetype.h"
 
@@ -27,28 +26,19 @@ static void add_types(struct json *j, const struct source *s)
 	json_end(j);
 }
 
-static int print_json(const struct sources *so)
+static void add_source(struct json *j, const struct source *s)
 {
 	static const char *const casings[] = {"default", "lowercase", "uppercase"};
-	struct json j;
 
-	json_init(&j, false);
-	json_begin_array(&j, NULL);
-	for (unsigned i = 0; i < so->n; i++) {
-		const struct source *s = so->list[i];
-
-		json_begin_object(&j, NULL);
-		json_text(&j, "name", s->name);
-		json_text(&j, "type", s->kind->name);
-		json_text(&j, "layout", s->layout->name);
-		json_text(&j, "casing", casings[s->casing]);
-		json_text(&j, s->kind->local ? "path" : "url", s->shown);
-		add_types(&j, s);
-		json_number(&j, "miss_lifetime", s->o.miss_seconds);
-		json_end(&j);
-	}
-	json_end(&j);
-	return json_print(&j);
+	json_begin_object(j, NULL);
+	json_text(j, "name", s->name);
+	json_text(j, "type", s->kind->name);
+	json_text(j, "layout", s->layout->name);
+	json_text(j, "casing", casings[s->casing]);
+	json_text(j, s->kind->local ? "path" : "url", s->shown);
+	add_types(j, s);
+	json_number(j, "miss_lifetime", s->o.miss_seconds);
+	json_end(j);
 }
 
 /* The width of a column with the names. */
@@ -61,24 +51,30 @@ static int name_width(const struct sources *so)
 	return (int)width;
 }
 
-static int print_text(const struct sources *so)
+static int print_list(const struct sources *so, bool as_json)
 {
-	int width = name_width(so);
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	int width = name_width(so);
+	struct json j;
 
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
 	/* The output for scripts has only lines of sources. */
-	if (so->n && paint_terminal())
+	if (!as_json && so->n && paint_terminal())
 		printf("    %s%-*s %-10s %-16s %s%s\n", paint_head(), width, "NAME", "TYPE", "LAYOUT", "WHERE",
 			paint_end());
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
 
-		printf("%2u. %-*s %-10s %-16s %s\n", i + 1, width, s->name, s->kind->name,
-			s->layout->name, text_shown(s->shown, true, &room));
+		if (as_json)
+			add_source(&j, s);
+		else
+			printf("%2u. %-*s %-10s %-16s %s\n", i + 1, width, s->name, s->kind->name,
+				s->layout->name, text_shown(s->shown, true, &room));
 	}
-	if (so->n == 0)
+	if (!as_json && so->n == 0)
 		printf("no source is configured; to add one:\n%s", no_source_help);
-	return cmd_flush(EXIT_DONE);
+	return json_finish(&j, as_json, EXIT_DONE);
 }
 
 /* ---- check -------------------------------------------------------------------------- */
@@ -91,63 +87,54 @@ static void add_answer(struct json *j, const char *name, int answer)
 		json_boolean(j, name, answer);
 }
 
-static int print_check_json(const struct sources *so, const struct check_row *rows)
+static void add_check(struct json *j, const struct source *s, const struct check_row *row)
 {
+	json_begin_object(j, NULL);
+	json_text(j, "name", s->name);
+	json_text(j, "type", s->kind->name);
+	json_text(j, s->kind->local ? "path" : "url", s->shown);
+	json_text(j, "state", row->state);
+	json_number_or_null(j, "status", row->status);
+	json_number_or_null(j, "http", row->http);
+	if (row->status)
+		json_number(j, "ms", row->ms);
+	else
+		json_null(j, "ms");
+	add_answer(j, "ranges", row->ranges);
+	add_answer(j, "two_tier", row->two_tier);
+	json_text(j, "text", row->text);
+	json_end(j);
+}
+
+static void print_check(unsigned nth, int width, const struct source *s, const struct check_row *row)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	char http[40] = "";
+
+	if (row->status && (row->http == 20 || row->http == 30))
+		snprintf(http, sizeof(http), "HTTP/%d, %u ms", row->http / 10, row->ms);
+	else if (row->status)
+		snprintf(http, sizeof(http), "HTTP/%d.%d, %u ms", row->http / 10, row->http % 10, row->ms);
+	printf("%2u. %-*s %s%-12s%s %-17s%s%s%s%s\n", nth, width, s->name, paint_word(row->state), row->state,
+		paint_end(), http, row->ranges == 1 ? " ranges" : "", row->two_tier == 1 ? " two-tier" : "",
+		row->text[0] ? " " : "", text_shown(row->text, true, &room));
+}
+
+static int print_checks(const struct sources *so, const struct check_row *rows, bool as_json)
+{
+	int width = name_width(so);
 	struct json j;
 
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
-	for (unsigned i = 0; i < so->n; i++) {
-		const struct source *s = so->list[i];
-
-		json_begin_object(&j, NULL);
-		json_text(&j, "name", s->name);
-		json_text(&j, "type", s->kind->name);
-		json_text(&j, s->kind->local ? "path" : "url", s->shown);
-		json_text(&j, "state", rows[i].state);
-		json_number_or_null(&j, "status", rows[i].status);
-		json_number_or_null(&j, "http", rows[i].http);
-		if (rows[i].status)
-			json_number(&j, "ms", rows[i].ms);
-		else
-			json_null(&j, "ms");
-		add_answer(&j, "ranges", rows[i].ranges);
-		add_answer(&j, "two_tier", rows[i].two_tier);
-		json_text(&j, "text", rows[i].text);
-		json_end(&j);
-	}
-	json_end(&j);
-	return json_print(&j);
-}
-
-static void http_text(const struct check_row *row, char out[static 40])
-{
-	if (!row->status)
-		out[0] = '\0';
-	else if (row->http == 20 || row->http == 30)
-		snprintf(out, 40, "HTTP/%d, %u ms", row->http / 10, row->ms);
-	else
-		snprintf(out, 40, "HTTP/%d.%d, %u ms", row->http / 10, row->http % 10, row->ms);
-}
-
-static int print_check_text(const struct sources *so, const struct check_row *rows)
-{
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-	int width = name_width(so);
-
-	if (so->n && paint_terminal())
+	if (!as_json && so->n && paint_terminal())
 		printf("    %s%-*s %-12s %s%s\n", paint_head(), width, "NAME", "STATE", "ANSWER", paint_end());
-	for (unsigned i = 0; i < so->n; i++) {
-		const struct check_row *row = &rows[i];
-		char http[40];
-
-		http_text(row, http);
-		printf("%2u. %-*s %s%-12s%s %-17s%s%s%s%s\n", i + 1, width, so->list[i]->name,
-			paint_word(row->state), row->state, paint_end(), http, row->ranges == 1 ? " ranges" : "",
-			row->two_tier == 1 ? " two-tier" : "", row->text[0] ? " " : "",
-			text_shown(row->text, true, &room));
-	}
-	return cmd_flush(EXIT_DONE);
+	for (unsigned i = 0; i < so->n; i++)
+		if (as_json)
+			add_check(&j, so->list[i], &rows[i]);
+		else
+			print_check(i + 1, width, so->list[i], &rows[i]);
+	return json_finish(&j, as_json, EXIT_DONE);
 }
 
 /* Asks each source once. Records neither misses nor hosts that are down. */
@@ -162,7 +149,7 @@ static int run_check(const struct app *app, const struct sources *so)
 	for (unsigned i = 0; i < so->n; i++)
 		if (rows[i].good && !rows[i].text[0])
 			fetch_scan_saved(app->settings.cache_dir, so->list[i], rows[i].text);
-	status = app->args.json ? print_check_json(so, rows) : print_check_text(so, rows);
+	status = print_checks(so, rows, app->args.json);
 	for (unsigned i = 0; !app->args.json && i < so->n; i++)
 		if (strcmp(rows[i].state, "refused") == 0) {
 			cmd_say(0, NO_SOURCE_REFUSED);
@@ -181,16 +168,6 @@ static bool is_off(const struct conf_section *s)
 	const char *enabled = conf_get(s, "enabled");
 
 	return enabled && strcasecmp(enabled, "no") == 0;
-}
-
-/* The section in use with the given name: the first section of a name replaces later ones. */
-static const struct conf_section *first_of(const struct conf *c, const char *name)
-{
-	const struct conf_section *x = conf_next(c, "source", NULL);
-
-	while (x && strcmp(x->name, name) != 0)
-		x = conf_next(c, "source", x);
-	return x;
 }
 
 static void add_preset(struct json *j, const struct conf_section *s, const char *where, bool enabled)
@@ -213,9 +190,10 @@ static int print_presets(const struct conf *c, bool as_json)
 	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));) {
 		_cleanup_buf_ struct buf where = BUF_UP_TO(8192), room = BUF_UP_TO(64 << 10);
 		const char *url = conf_get(s, "url");
-		bool enabled = !is_off(first_of(c, s->name));
+		const struct conf_section *used = conf_find(c, "source", s->name); /* the first one of a name */
+		bool enabled = !is_off(used);
 
-		if (!s->preset && (!is_off(s) || first_of(c, s->name) != s))
+		if (!s->preset && (!is_off(s) || used != s))
 			continue;
 		url_without_credentials(url ? url : conf_get(s, "path") ? conf_get(s, "path") : "", &where);
 		n++;
@@ -225,13 +203,9 @@ static int print_presets(const struct conf *c, bool as_json)
 			printf("%-14s %s%s\n", s->name, text_shown(buf_text(&where), true, &room),
 				enabled ? "  (enabled)" : "");
 	}
-	json_end(&j);
-	if (as_json)
-		return json_print(&j);
-	json_release(&j);
-	if (!n)
+	if (!n && !as_json)
 		cmd_say(0, "no preset is installed");
-	return cmd_flush(n ? EXIT_DONE : EXIT_NO);
+	return json_finish(&j, as_json, n || as_json ? EXIT_DONE : EXIT_NO);
 }
 
 static int run_sources(int argc, char **argv)
@@ -256,9 +230,7 @@ static int run_sources(int argc, char **argv)
 	} else if (presets) {
 		status = print_presets(app.conf, args.json);
 	} else {
-		status = argc == 2   ? run_check(&app, so)
-			 : args.json ? print_json(so)
-				     : print_text(so);
+		status = argc == 2 ? run_check(&app, so) : print_list(so, args.json);
 		sources_unref(so);
 	}
 	app_close(&app);

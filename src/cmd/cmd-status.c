@@ -8,9 +8,7 @@
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
-#include "cmd/mount-state.h"
 #include "cmd/no-source.h"
-#include "cmd/paint.h"
 #include "fs/fs.h"
 
 #include <fcntl.h>
@@ -38,7 +36,6 @@ static const char *const names[FILES] = {"version", "stats", "downloads", "sourc
 struct mount {
 	char *point;
 	int id;
-	struct ask ask;
 };
 
 struct statuses {
@@ -48,6 +45,7 @@ struct statuses {
 	unsigned n, more; /* the mounts that are asked; the number of further mounts, beyond MOUNTS_MOST */
 	unsigned seen;	  /* the number of mounts that the caller may read */
 	struct mount mounts[MOUNTS_MOST];
+	struct ask asks[MOUNTS_MOST]; /* the answers of `mounts` */
 	int status;
 };
 
@@ -93,13 +91,7 @@ static void child_write_files(void *ctx, int to)
 	for (int i = 0; root >= 0 && i < FILES; i++)
 		if (add_file(root, names[i], &out) < 0)
 			break;
-	for (size_t done = 0; done < out.n;) {
-		ssize_t n = write(to, out.p + done, out.n - done);
-
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
+	write_all(to, out.p, out.n);
 }
 
 static int ask_mount(void *ctx, const struct mount_row *m)
@@ -118,25 +110,14 @@ static int ask_mount(void *ctx, const struct mount_row *m)
 	to = &s->mounts[s->n];
 	to->id = m->id;
 	to->point = strdup(m->point);
-	to->ask = (struct ask){.text = BUF_UP_TO(FILES * (FILE_MOST + 2) + 1)};
-	r = to->point ? ask_start(&to->ask, child_write_files, to) : -ENOMEM;
+	s->asks[s->n] = (struct ask){.text = BUF_UP_TO(FILES * (FILE_MOST + 2) + 1)};
+	r = to->point ? ask_start(&s->asks[s->n], child_write_files, to) : -ENOMEM;
 	if (r < 0) {
 		free(to->point);
 		return r;
 	}
 	s->n++;
 	return 0;
-}
-
-static void wait_all(struct statuses *s)
-{
-	struct ask list[MOUNTS_MOST];
-
-	for (unsigned i = 0; i < s->n; i++)
-		list[i] = s->mounts[i].ask;
-	ask_wait(list, s->n, clock_ms() + ASK_MS);
-	for (unsigned i = 0; i < s->n; i++)
-		s->mounts[i].ask = list[i];
 }
 
 /* ---- printing ---------------------------------------------------------------------------- */
@@ -422,17 +403,6 @@ static void print_text(const struct statuses *s, const char *shown, char *texts[
 	print_counters(texts[STATS]);
 }
 
-/* Whether the kernel denied access: only the owner may enter a mount without allow_other. */
-static bool is_denied(const struct mount *m)
-{
-	return m->ask.text.n && m->ask.text.p[0] == DENIED;
-}
-
-static bool is_hidden(const struct mount *m)
-{
-	return m->ask.text.n && m->ask.text.p[0] == HIDDEN;
-}
-
 /* Splits the answer into texts that point into the buffer. The text of DOWNLOADS may be NULL. False: the answer
  * is incomplete. */
 static bool split_texts(struct buf *text, char *texts[FILES])
@@ -451,22 +421,23 @@ static bool split_texts(struct buf *text, char *texts[FILES])
 	return true;
 }
 
-static void show_mount(struct statuses *s, struct mount *m)
+static void show_mount(struct statuses *s, const struct mount *m, struct ask *a)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(POINTS_MOST);
 	const char *shown = text_shown(m->point, true, &room);
+	bool denied = a->text.n && a->text.p[0] == DENIED; /* only the owner may enter a mount without allow_other */
 	char *texts[FILES];
 
-	if ((is_denied(m) && !s->only) || is_hidden(m))
+	if ((denied && !s->only) || (a->text.n && a->text.p[0] == HIDDEN))
 		return;
 	s->seen++;
-	if (!m->ask.over) {
+	if (!a->over) {
 		s->status = cmd_say(EXIT_LOCAL, "%s: no answer in %d s; its daemon is stopped or hangs; "
 			"`symfs umount` detaches it", shown, ASK_MS / 1000);
-	} else if (is_denied(m)) {
+	} else if (denied) {
 		s->status = cmd_say(EXIT_UNASKED, "%s: only its owner may read it; mount with -o allow_other for "
 			"other users", shown);
-	} else if (!split_texts(&m->ask.text, texts)) {
+	} else if (!split_texts(&a->text, texts)) {
 		cmd_say(0, "%s does not answer: is its daemon gone?", shown);
 		if (s->status == EXIT_DONE)
 			s->status = EXIT_UNASKED;
@@ -522,10 +493,10 @@ static int show_all(struct statuses *s)
 
 	if (r < 0)
 		s->status = cmd_say(EXIT_LOCAL, "cannot ask all mounts: %s", err_text(r));
-	wait_all(s);
+	ask_wait(s->asks, s->n, clock_ms() + ASK_MS);
 	for (unsigned i = 0; i < s->n; i++) {
-		show_mount(s, &s->mounts[i]);
-		buf_release(&s->mounts[i].ask.text);
+		show_mount(s, &s->mounts[i], &s->asks[i]);
+		buf_release(&s->asks[i].text);
 		free(s->mounts[i].point);
 	}
 	if (s->more)
@@ -583,11 +554,7 @@ static int run_status(int argc, char **argv)
 	json_begin_array(&j, NULL);
 	s->json = args.json ? &j : NULL;
 	status = show_all(s);
-	json_end(&j);
-	if (s->json && json_print(&j) != EXIT_DONE)
-		status = EXIT_LOCAL;
-	json_release(&j);
-	return status;
+	return json_finish(&j, args.json, status);
 }
 
 const struct cmd cmd_status = {

@@ -130,21 +130,6 @@ static int head_of(struct run *run, const struct input *best, struct sym_head *o
 
 /* ---- one module ------------------------------------------------------------------------- */
 
-static int find_file(void *ctx, const struct gsym_want *want, struct span *out)
-{
-	return gsym_files_find(ctx, want, out);
-}
-
-static void report_left_out(const char *path, const struct gsym_made *made)
-{
-	if (made->broken)
-		cmd_say(0, "%s: broken units of debug information: %zu", path, made->broken);
-	if (made->split)
-		cmd_say(0, "%s: units whose debug information is in other files, not found: %zu", path, made->split);
-	if (made->no_alt)
-		cmd_say(0, "%s: the file with the parts that dwz moved was not found", path);
-}
-
 /* A descriptor of the program: of the file, or of a copy of one slice of a fat file. */
 static int open_code(const struct input *in)
 {
@@ -256,7 +241,8 @@ static int print_module(const struct input *best, const struct sym_head *h, int 
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	struct gsym_files files = {.path = best->path};
-	struct gsym_make_opts o = {.find = find_file, .ctx = &files, .map = best->map, .sym = true};
+	struct gsym_make_opts o = {.find = gsym_files_find, .ctx = &files, .map = best->map,
+		.sym = true};
 	struct sym_counts counts;
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
@@ -268,7 +254,7 @@ static int print_module(const struct input *best, const struct sym_head *h, int 
 		return r;
 	if (strcmp(made.from, "breakpad") == 0 || strcmp(made.from, "gsym") == 0)
 		return err_set(e, -ENOTSUP, "is not a program or debug file");
-	report_left_out(best->path, &made);
+	gsym_files_report(best->path, &made);
 	r = sym_write(h, w, fd, &counts);
 	if (r == 0 && rules < 0 && !counts.funcs && !counts.publics)
 		return err_set(e, -ENODATA, "has no functions");
@@ -293,11 +279,12 @@ static int path_in_store(const char *dir, const struct input *best, const struct
 	if (r < 0)
 		return err_set(e, r, "has no path in a symbol directory");
 	r = buf_addf(path, "%s/%s", dir, buf_text(&below));
-	for (char *p = r == 0 ? strchr(path->p + strlen(dir), '/') : NULL; r == 0 && p; p = strchr(p + 1, '/')) {
-		*p = '\0';
-		if (mkdir(path->p, 0777) < 0 && errno != EEXIST)
-			r = -errno;
-		*p = '/';
+	if (r == 0) {
+		char *slash = strrchr(path->p, '/');
+
+		*slash = '\0';
+		r = path_mkdirs(path->p, 0777);
+		*slash = '/';
 	}
 	return r < 0 ? err_set(e, r, "%s: %s", buf_text(path), err_text(r)) : 0;
 }

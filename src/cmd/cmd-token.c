@@ -80,30 +80,26 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 
 /* ---- ls ------------------------------------------------------------------------------ */
 
-static int show_json(void *ctx, const struct auth_token *t)
+/* `ctx`: the document; NULL: text. */
+static int show_token(void *ctx, const struct auth_token *t)
 {
-	struct json *j = ctx;
 	char rights[AUTH_RIGHTS_TEXT], until[24] = "";
+	struct json *j = ctx;
 
 	if (t->until)
 		clock_print(t->until, until);
+	auth_rights_text(t->rights, rights);
+	if (!j) {
+		printf("%s\t%s\t%s\t%s%s\n", t->name, rights, until[0] ? until : "-", t->space,
+			t->until && t->until <= clock_wall() ? "\texpired" : "");
+		return 0;
+	}
 	json_begin_object(j, NULL);
 	json_text(j, "name", t->name);
-	json_text(j, "rights", auth_rights_text(t->rights, rights));
+	json_text(j, "rights", rights);
 	json_text(j, "expires", until);
 	json_text(j, "namespace", t->space);
 	json_end(j);
-	return 0;
-}
-
-static int show_text(void *ctx, const struct auth_token *t)
-{
-	char rights[AUTH_RIGHTS_TEXT], until[24] = "-";
-
-	if (t->until)
-		clock_print(t->until, until);
-	printf("%s\t%s\t%s\t%s%s\n", t->name, auth_rights_text(t->rights, rights), until, t->space,
-		t->until && t->until <= clock_wall() ? "\texpired" : "");
 	return 0;
 }
 
@@ -118,17 +114,11 @@ static int run_ls(struct token_command *c, char **words, unsigned n)
 		err_set(&e, r, "%.300s: %s; `symfs token add NAME` makes the file", c->file, err_text(errno));
 	if (r < 0)
 		return failed(&e, r);
-	if (!c->json) {
-		auth_each(a, show_text, NULL);
-		auth_close(a);
-		return cmd_flush(EXIT_DONE);
-	}
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
-	auth_each(a, show_json, &j);
+	auth_each(a, show_token, c->json ? &j : NULL);
 	auth_close(a);
-	json_end(&j);
-	return json_print(&j);
+	return json_finish(&j, c->json, EXIT_DONE);
 }
 
 /* ---- rm ------------------------------------------------------------------------------ */

@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define ASK_MS 3000
 #define ALL_MS 9000 /* for the whole command: the manual promises 10 s */
 #define BUSY_MS 1000 /* how long a mount may be in use before the command gives up */
 
@@ -23,46 +22,15 @@
 #define NO_DAEMON (-1) /* the daemon is dead or stopped */
 #define UNKNOWN 0      /* the daemon lives, but its files are not readable: another user's mount */
 
-/* Writes the beginning of .symfs/stats, with its line `pid N`, to the pipe; `errno N` if it cannot be read. */
-static void ask_pid(void *ctx, int to)
-{
-	const char *point = ctx;
-	_cleanup_buf_ struct buf name = BUF_UP_TO(8192);
-	char text[64];
-	ssize_t n, w;
-	int fd;
-
-	if (buf_addf(&name, "%s/.symfs/stats", point) < 0)
-		return;
-	fd = open(buf_text(&name), O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
-	if (n < 0)
-		n = snprintf(text, sizeof(text), "errno %d", errno);
-	w = write(to, text, (size_t)n);
-	(void)w;
-}
-
-static pid_t read_pid(const char *text)
-{
-	if (strncmp(text, "pid ", 4) == 0)
-		return (pid_t)strtol(text + 4, NULL, 10);
-	if (strncmp(text, "errno ", 6) == 0 && strtol(text + 6, NULL, 10) != ENOTCONN)
-		return UNKNOWN;
-	return NO_DAEMON;
-}
-
-/* Returns the daemon's pid, NO_DAEMON or UNKNOWN. */
+/* Returns the daemon's pid, from the line `pid N` of .symfs/stats, NO_DAEMON or UNKNOWN. */
 static pid_t daemon_of(const char *point)
 {
-	struct ask a = {.text = BUF_UP_TO(128)};
-	pid_t pid = UNKNOWN;
+	_cleanup_free_ char *stats = NULL;
+	int r = mount_state(point, "stats", &stats);
 
-	if (ask_start(&a, ask_pid, (void *)(uintptr_t)point) == 0) {
-		ask_wait(&a, 1, clock_ms() + ASK_MS);
-		pid = read_pid(buf_text(&a.text));
-	}
-	buf_release(&a.text);
-	return pid;
+	if (r < 0)
+		return r == -ETIMEDOUT || r == -ENOTCONN ? NO_DAEMON : UNKNOWN;
+	return strncmp(stats, "pid ", 4) == 0 ? (pid_t)strtol(stats + 4, NULL, 10) : NO_DAEMON;
 }
 
 /* Waits until the daemon has ended (0), or until clock_ms() is `until` (-ETIMEDOUT). */

@@ -288,27 +288,13 @@ static void wait_for_word(struct wait *w, enum filetype type, const char *word)
 
 static int read_timeout(const char *word, uint64_t *until)
 {
-	static const struct conf_field fields[] = {{"timeout", CONF_MS, 0, NULL, "how long to wait"}, {0}};
-	struct conf_section s = {.kind = (char *)"", .name = (char *)"", .file = (char *)"--timeout"};
+	static const struct conf_field field = {"timeout", CONF_MS, 0, NULL, NULL};
 	struct err e = {0};
 	unsigned ms = 0;
-	int r = word ? conf_set(&s, "timeout", word, 0) : 0;
+	int r = word ? conf_value(&field, word, &ms, "--timeout", &e) : 0;
 
-	if (r == 0 && word)
-		r = conf_fill(&s, fields, &ms, &e);
-	if (r < 0)
-		cmd_say(0, "--timeout %s: expected a time, such as 30s or 10m", word);
 	*until = word ? clock_ms() + ms : 0;
-	while (s.entries) {
-		struct conf_entry *next = s.entries->next;
-
-		free(s.entries->name);
-		free(s.entries->value);
-		free(s.entries->file);
-		free(s.entries);
-		s.entries = next;
-	}
-	return r;
+	return r < 0 ? cmd_say(r, "--timeout %s: expected a time, such as 30s or 10m", word) : 0;
 }
 
 static int run_wait(int argc, char **argv)

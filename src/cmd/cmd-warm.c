@@ -1,14 +1,15 @@
 /* symfs warm: downloads the files of all modules of a crash, a process or a program, so that a debugger does not
  * wait for them later. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/bundle.h"
 #include "cmd/cmd.h"
 #include "cmd/downloads.h"
 #include "cmd/json.h"
 #include "cmd/no-source.h"
-#include "cmd/paint.h"
 #include "cmd/symbolicate.h"
 #include "cmd/what.h"
 #include "dump/dump.h"
@@ -17,10 +18,8 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define LINE_MOST 8192
-#define DEPTH_MOST 64
 
 struct named {
 	char *name, *id;
@@ -35,7 +34,8 @@ struct warm {
 	unsigned dir_files;   /* dumps and programs that were found in the directory */
 	int dir_r;	      /* the last error of a file there */
 	struct named *modules;
-	unsigned n_modules, modules_room;
+	unsigned n_modules;
+	size_t modules_room;
 	struct downloads all; /* download.of is the number of the module in `modules` */
 	const char *word;     /* the word that is being read */
 };
@@ -44,15 +44,8 @@ struct warm {
 
 static int module_add(struct warm *w, const char *name, const char *id)
 {
-	if (w->n_modules == w->modules_room) {
-		unsigned room = w->modules_room ? w->modules_room * 2 : 64;
-		struct named *more = reallocarray(w->modules, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		w->modules = more;
-		w->modules_room = room;
-	}
+	if (grow(&w->modules, &w->modules_room, w->n_modules, sizeof(*w->modules)) < 0)
+		return -ENOMEM;
 	w->modules[w->n_modules] = (struct named){strdup(name), strdup(id)};
 	return w->modules[w->n_modules].name && w->modules[w->n_modules++].id ? 0 : -ENOMEM;
 }
@@ -141,76 +134,35 @@ static int want_line(struct warm *w, const char *line, struct err *e)
 	return what_named(&o, line, want_what, w, e);
 }
 
-static int want_file(struct warm *w, const char *path, struct err *e)
-{
-	const struct what_opts o = {.dumps = true, .nameless = true};
-
-	w->word = path;
-	return what_file(&o, path, want_what, w, e);
-}
-
-
 /* ---- directories -------------------------------------------------------------------- */
 
-static void dir_fault(struct warm *w, const char *path, int r, const char *why)
-{
-	cmd_say(0, "%s: %s", path, why[0] ? why : err_text(r));
-	w->dir_r = r;
-}
-
 /* Files of other kinds are left out without a message. -ENOMEM; other faults do not end the walk. */
-static int want_in_dir(struct warm *w, const char *path)
+static int want_in_dir(void *ctx, const struct walk_file *f)
 {
+	const struct what_opts o = {.dumps = true, .nameless = true};
+	struct warm *w = ctx;
 	struct err e = {0};
-	int r = want_file(w, path, &e);
+	int r = f->r;
 
+	w->word = f->path;
+	if (f->fd >= 0)
+		r = what_file(&o, f->path, want_what, w, &e);
 	if (r == -ENOMSG)
 		return 0;
-	w->dir_files++;
+	w->dir_files += f->fd >= 0;
 	if (r < 0)
-		dir_fault(w, path, r, e.text);
+		w->dir_r = cmd_say(r, "%s: %s", f->path, f->fd < 0 ? f->why : err_why(&e, r));
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Links are not followed, because they can form loops. */
-static int want_dir(struct warm *w, const char *path, unsigned depth)
+static int want_tree(struct warm *w, const char *path, struct err *e)
 {
-	struct dirent **names;
-	int n = depth < DEPTH_MOST ? scandir(path, &names, NULL, alphasort) : -1, r = 0;
-
-	if (n < 0)
-		dir_fault(w, path, -errno, depth < DEPTH_MOST ? "" : "too deep");
-	for (int i = 0; i < n; i++) {
-		const char *name = names[i]->d_name;
-		_cleanup_buf_ struct buf sub = BUF_UP_TO(64 << 10);
-		struct stat st;
-
-		if (r == 0 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
-			r = buf_addf(&sub, "%s/%s", path, name);
-		if (r == 0 && sub.n && lstat(buf_text(&sub), &st) == 0)
-			r = S_ISDIR(st.st_mode) ? want_dir(w, buf_text(&sub), depth + 1)
-				: S_ISREG(st.st_mode) ? want_in_dir(w, buf_text(&sub)) : 0;
-		free(names[i]);
-	}
-	if (n >= 0)
-		free(names);
-	return r;
-}
-
-static int want_tree(struct warm *w, const char *word, struct err *e)
-{
-	_cleanup_free_ char *path = strdup(word);
-	size_t n = strlen(word);
 	int r;
 
-	if (!path)
-		return -ENOMEM;
-	while (n > 1 && path[n - 1] == '/')
-		path[--n] = '\0';
 	w->in_dir = true;
 	w->dir_files = 0;
 	w->dir_r = 0;
-	r = want_dir(w, path, 0);
+	r = walk_files(path, want_in_dir, w);
 	w->in_dir = false;
 	if (r == 0 && w->dir_r < 0)
 		return err_set(e, w->dir_r, "some of its files cannot be read");
@@ -275,14 +227,11 @@ static int want_list(struct warm *w, FILE *from, struct err *e)
 
 static int want_word(struct warm *w, const char *word, struct err *e)
 {
-	struct stat st;
-
 	if (strcmp(word, "-") == 0)
 		return want_list(w, stdin, e);
 	if (symbolicate_process(word) && strlen(word) < 10) /* identifiers are longer, or have letters */
 		return dump_process(symbolicate_process(word), each_module, w, e);
-	return what_is_file(word) && stat(word, &st) == 0 && S_ISDIR(st.st_mode) ? want_tree(w, word, e)
-		: want_line(w, word, e);
+	return what_is_dir(word) ? want_tree(w, word, e) : want_line(w, word, e);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
@@ -383,40 +332,38 @@ static void print_troubles(const struct warm *w)
 	}
 }
 
-/* Of --installed and --running: how many modules have symbols. */
-static void print_coverage(const struct warm *w)
+/* What became of the files. */
+struct tally {
+	unsigned have, missing, failed;
+	uint64_t bytes;
+	int status; /* the worst one */
+};
+
+static struct tally count_files(const struct warm *w)
 {
-	unsigned have = 0, failed = 0;
-	uint64_t bytes = 0;
+	struct tally t = {.status = w->all.n ? EXIT_DONE : EXIT_NO};
 
 	for (unsigned i = 0; i < w->all.n; i++) {
 		const struct download *one = w->all.list[i];
+		int status = one->r < 0 && one->r != -ENOENT ? app_exit(one->r) : EXIT_DONE;
 
-		have += one->begun && one->r == 0;
-		failed += one->begun && one->r < 0 && one->r != -ENOENT;
-		bytes += one->begun && one->r == 0 ? one->size : 0;
+		t.status = MAX(t.status, status);
+		if (!one->begun)
+			continue;
+		t.have += one->r == 0;
+		t.missing += one->r == -ENOENT;
+		t.failed += status != EXIT_DONE;
+		t.bytes += one->r == 0 ? one->size : 0;
 	}
+	return t;
+}
+
+/* Of --installed and --running: how many modules have symbols. */
+static void print_coverage(const struct warm *w, const struct tally *t)
+{
 	printf("%u programs and libraries: %u have symbols (%.1f MB, kept), %u have none, %u have no identifier, "
-	       "%u failed\n", w->n_modules, have, (double)bytes / 1e6, w->all.n - have - failed,
-		w->n_modules - MIN(w->n_modules, w->all.n), failed);
-}
-
-static bool any_missing(const struct warm *w)
-{
-	for (unsigned i = 0; i < w->all.n; i++)
-		if (w->all.list[i]->begun && w->all.list[i]->r == -ENOENT)
-			return true;
-	return false;
-}
-
-static int worst_of(const struct warm *w)
-{
-	int status = w->all.n ? EXIT_DONE : EXIT_NO;
-
-	for (unsigned i = 0; i < w->all.n; i++)
-		if (w->all.list[i]->r < 0 && w->all.list[i]->r != -ENOENT)
-			status = MAX(status, app_exit(w->all.list[i]->r));
-	return status;
+	       "%u failed\n", w->n_modules, t->have, (double)t->bytes / 1e6, w->all.n - t->have - t->failed,
+		w->n_modules - MIN(w->n_modules, w->all.n), t->failed);
 }
 
 static void warm_release(struct warm *w)
@@ -460,8 +407,9 @@ static int warm_words(struct warm *w, int argc, char **argv)
 static int warm_all(struct warm *w, const struct app_args *args, bool installed, bool running, int argc,
 	char **argv)
 {
-	int status, worst;
+	struct tally tally;
 	bool interrupted;
+	int status;
 
 	downloads_init(&w->all, w->app.fetch);
 	w->all.total = true;
@@ -469,16 +417,16 @@ static int warm_all(struct warm *w, const struct app_args *args, bool installed,
 	if (w->keep && ((installed && want_installed(w) < 0) || (running && want_running(w) < 0)))
 		status = EXIT_LOCAL;
 	interrupted = downloads_run(&w->all, warm_one, w);
+	tally = count_files(w);
 	if (w->keep)
-		print_coverage(w);
+		print_coverage(w, &tally);
 	else
 		print_table(w);
 	fflush(stdout); /* before the messages about it */
 	print_troubles(w);
-	if (any_missing(w))
+	if (tally.missing)
 		no_source_hint(args->sources, args->n_sources, "warm");
-	worst = worst_of(w);
-	return interrupted ? EXIT_INTERRUPTED : MAX(status, worst);
+	return interrupted ? EXIT_INTERRUPTED : MAX(status, tally.status);
 }
 
 static int run_warm(int argc, char **argv)

@@ -3,11 +3,10 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
-#include "cmd/mount-state.h"
 #include "cmd/no-source.h"
-#include "cmd/paint.h"
 #include "cmd/what.h"
 #include "derive/derive.h"
 #include "fetch/fetch.h"
@@ -386,10 +385,8 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 
 	json_init(&j, false);
 	r = a ? what_named(o, word, why_what, &y, &e) : -ENOMEM;
-	if (y.dump && json) {
-		json_end(&j);
+	if (y.dump && json)
 		status = json_print(&j);
-	}
 	if (r < 0 && r != -ENOENT)
 		return cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 	if (y.dump && !ask)

@@ -1,4 +1,5 @@
-/* What all commands do alike: messages on stderr, exit statuses, the end of the output. */
+/* What all commands do alike: messages on stderr, the end and the colours of the output, and the word that a mistyped
+ * one means. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "base/utf8.h"
@@ -6,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *called = ""; /* the command in messages */
 
@@ -58,4 +60,145 @@ int cmd_flush(int status)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	return cmd_say(EXIT_LOCAL, "stdout: %s", err_text(errno));
+}
+
+/* ---- colours ------------------------------------------------------------------------ */
+
+bool paint_terminal(void)
+{
+	return isatty(STDOUT_FILENO);
+}
+
+static bool has_colours(void)
+{
+	const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return paint_terminal() && !(none && *none) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+static const char *colour(const char *sequence)
+{
+	return has_colours() ? sequence : "";
+}
+
+const char *paint_head(void)
+{
+	return colour("\033[1m");
+}
+
+const char *paint_good(void)
+{
+	return colour("\033[32m");
+}
+
+const char *paint_warn(void)
+{
+	return colour("\033[33m");
+}
+
+/* red */
+static const char *paint_bad(void)
+{
+	return colour("\033[31m");
+}
+
+const char *paint_end(void)
+{
+	return colour("\033[0m");
+}
+
+const char *paint_word(const char *word)
+{
+	static const struct {
+		const char *word;
+		const char *(*paint)(void);
+	} words[] = {
+		{"ok", paint_good},
+		{"reachable", paint_good},
+		{"there", paint_good},
+		{"found", paint_good},
+		{"missing", paint_warn},
+		{"skipped", paint_warn},
+		{"silent", paint_warn},
+		{"refused", paint_bad},
+		{"failed", paint_bad},
+		{"failing", paint_bad},
+		{"mismatch", paint_bad},
+		{"not there", paint_bad},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+		size_t n = strlen(words[i].word);
+
+		if (strncmp(word, words[i].word, n) == 0 && !((word[n] | 32) >= 'a' && (word[n] | 32) <= 'z'))
+			return words[i].paint();
+	}
+	return "";
+}
+
+/* ---- mistyped words -------------------------------------------------------------------- */
+
+#define LENGTH_MOST 31u
+#define WRONG_MOST 2u
+#define ALIKE_LEAST 5u
+
+/* Options of other programs, and the option of symfs that does the same. */
+static const char *const meant[][2] = {{"address", "listen"}, {"bind", "listen"},
+	{"port", "listen"}, {"server", "source"}, {"url", "source"}};
+
+static bool is_meant(const char *word, const char *candidate)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(meant); i++)
+		if (strcmp(word, meant[i][0]) == 0 && strcmp(candidate, meant[i][1]) == 0)
+			return true;
+	return false;
+}
+
+/* The number of letters to insert, remove, replace or swap with their neighbour to change `a` into `b`. */
+static unsigned distance_of(const char *a, size_t n, const char *b, size_t m)
+{
+	unsigned row[LENGTH_MOST + 2][LENGTH_MOST + 2];
+
+	for (size_t i = 0; i <= n; i++)
+		row[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= m; j++)
+		row[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++)
+		for (size_t j = 1; j <= m; j++) {
+			unsigned same = row[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			unsigned one = MIN(row[i - 1][j], row[i][j - 1]) + 1;
+
+			row[i][j] = MIN(same, one);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[i][j] = MIN(row[i][j], row[i - 2][j - 2] + 1);
+		}
+	return row[n][m];
+}
+
+/* Whether both words begin with the same ALIKE_LEAST letters, like "symbolize" and "symbolicate". */
+static bool begins_alike(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n >= ALIKE_LEAST;
+}
+
+void nearest_try(struct nearest *n, const char *candidate)
+{
+	size_t a = strlen(n->word), b = strlen(candidate);
+	unsigned d;
+
+	if (a < 2 || a > LENGTH_MOST || b > LENGTH_MOST)
+		return;
+	d = a > 2 && strncmp(n->word, candidate, a) == 0 ? 0 : distance_of(n->word, a, candidate, b);
+	if (begins_alike(n->word, candidate))
+		d = MIN(d, WRONG_MOST);
+	if (is_meant(n->word, candidate))
+		d = 0;
+	if (d > WRONG_MOST || d * 2 > MAX(a, b) || (n->best && d >= n->distance))
+		return;
+	n->best = candidate;
+	n->distance = d;
 }

@@ -4,6 +4,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Exit statuses of commands. */
 enum {
@@ -37,6 +38,53 @@ int cmd_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cmd_fail(const char *path, const struct err *e);
 /* Flushes stdout. Returns `status`; if stdout cannot be written, prints that and returns EXIT_LOCAL. */
 int cmd_flush(int status);
+
+/* Colours of the text that a command prints on a terminal. A pipe or a file gets none, and neither does a terminal
+ * with NO_COLOR in the environment (https://no-color.org) or with TERM=dumb. */
+
+/* Whether stdout is a terminal for a person: lines may have heads, and columns are aligned. */
+bool paint_terminal(void);
+
+/* The sequence that begins a colour; "" where there are no colours. Static strings. */
+const char *paint_head(void); /* bold: what the lines below are about */
+const char *paint_good(void); /* green */
+const char *paint_warn(void); /* yellow */
+const char *paint_end(void);  /* ends any colour */
+
+/* The colour for the state of a source, or for the verdict on a request. `word` may be followed by other text
+ * ("failing, retry in 8 s"). "": the word has no colour. */
+const char *paint_word(const char *word);
+
+/* The nearest word to a mistyped word, for "did you mean". */
+struct nearest {
+	const char *word; /* the mistyped word, borrowed; if it has more than 31 bytes, no word is near */
+	const char *best; /* NULL: no word is near enough */
+	unsigned distance;
+};
+
+/* Compares one more word, which must stay valid. A candidate is near if at most two letters, and at most half of
+ * its letters, are wrong, missing, added or swapped. A candidate is also near if it begins with the mistyped word,
+ * or with the first five letters of that word, or if other programs have the mistyped word for it. */
+void nearest_try(struct nearest *n, const char *candidate);
+
+/* ---- commands.c ---- */
+
+/* Finds a command by its name, or by another name that users know from other tools. NULL: no such command. */
+const struct cmd *command_find(const char *name);
+
+/* Runs the command, or the one that an option makes of it, as `why --for` is `best`. Returns the exit status. */
+int command_run(const struct cmd *c, int argc, char **argv);
+
+/* Prints one line for each command. */
+void commands_print(FILE *to);
+
+/* For the completions of shells (complete.h): completes the last line of `words`, which has all words after `symfs`.
+ * Returns an exit status. */
+int commands_complete(const char *words);
+
+/* Prints to stderr that there is no such command, and which command the user probably meant. Returns
+ * EXIT_USAGE. */
+int command_unknown(const char *word);
 
 extern const struct cmd cmd_add, cmd_addr2line, cmd_help, cmd_init, cmd_version,
 	cmd_mount, cmd_mount_helper, cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status, cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core,

@@ -1,10 +1,9 @@
 /* Lists the commands, finds them by name, and runs help and version. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cmd/commands.h"
+#include "cmd/cmd.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/complete.h"
-#include "cmd/nearest.h"
 #include "config.h"
 #include "source/source.h"
 

@@ -38,8 +38,8 @@ struct downloads {
 	struct download **list;
 	unsigned n;
 	/* private */
-	/* entries allocated for `list`; downloads that began; downloads for which `over` was called */
-	unsigned room, begun, told;
+	size_t room; /* entries allocated for `list` */
+	unsigned begun, told; /* downloads that began; downloads for which `over` was called */
 	struct derive *derive; /* NULL: no Breakpad file is among the files */
 	struct progress progress;
 	pthread_mutex_t lock;

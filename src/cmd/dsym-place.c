@@ -25,17 +25,14 @@ static int copy_rest(int from, int to)
 {
 	char chunk[64 << 10];
 	ssize_t n;
+	int r = 0;
 
-	while ((n = read(from, chunk, sizeof(chunk))) != 0) {
+	while (r == 0 && (n = read(from, chunk, sizeof(chunk))) != 0) {
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		for (ssize_t done = 0, w; done < n; done += MAX(w, 0)) {
-			w = write(to, chunk + done, (size_t)(n - done));
-			if (w < 0 && errno != EINTR)
-				return -errno;
-		}
+		r = n > 0 ? write_all(to, chunk, (size_t)n) : 0;
 	}
-	return 0;
+	return r;
 }
 
 /* Copies a whole file. The kernel shares blocks where it can. */
@@ -70,9 +67,8 @@ static int fill_blob(void *ctx, int fd)
 static int fill_text(void *ctx, int fd)
 {
 	struct buf *text = ctx;
-	ssize_t n = write(fd, text->p, text->n);
 
-	return n == (ssize_t)text->n ? 0 : n < 0 ? -errno : -ENOSPC;
+	return write_all(fd, text->p, text->n);
 }
 
 /* ---- bundles ------------------------------------------------------------------------- */

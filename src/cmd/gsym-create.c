@@ -12,7 +12,6 @@
 #include "convert/object.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,19 +94,6 @@ static int save_output(const char *path, const struct buf *b, mode_t mode, struc
 		r = -errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
-}
-
-static void report_left_out(const char *path, const struct gsym_made *made)
-{
-	if (made->left_out)
-		cmd_say(0, "%s: bad lines left out: %" PRIu64 ", the first is line %" PRIu64, path,
-			made->left_out, made->first_left_out);
-	if (made->broken)
-		cmd_say(0, "%s: broken units of debug information: %zu", path, made->broken);
-	if (made->split)
-		cmd_say(0, "%s: units whose debug information is in other files, not found: %zu", path, made->split);
-	if (made->no_alt)
-		cmd_say(0, "%s: the file with the parts that dwz moved was not found", path);
 }
 
 static bool is_object(const struct gsym_run *run)
@@ -203,7 +189,7 @@ int gsym_create(struct gsym_run *run)
 	r = gsym_run_make(run, path, &w, &made, &e);
 	if (r < 0)
 		return cmd_fail(path, &e);
-	report_left_out(path, &made);
+	gsym_files_report(path, &made);
 	r = render(run, path, w, &made, &bytes, &e);
 	if (r < 0)
 		return cmd_fail(path, &e);

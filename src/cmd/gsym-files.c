@@ -5,9 +5,11 @@
 #include "base/map.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "cmd/cmd.h"
 #include "image/image.h"
 #include "obj/obj.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define PATH_ROOM (16u << 10)
@@ -159,4 +161,17 @@ void gsym_files_release(struct gsym_files *f)
 		map_release(&f->maps[i]);
 	free(f->maps);
 	memset(f, 0, sizeof(*f));
+}
+
+void gsym_files_report(const char *path, const struct gsym_made *made)
+{
+	if (made->left_out)
+		cmd_say(0, "%s: bad lines left out: %" PRIu64 ", the first is line %" PRIu64, path,
+			made->left_out, made->first_left_out);
+	if (made->broken)
+		cmd_say(0, "%s: broken units of debug information: %zu", path, made->broken);
+	if (made->split)
+		cmd_say(0, "%s: units whose debug information is in other files, not found: %zu", path, made->split);
+	if (made->no_alt)
+		cmd_say(0, "%s: the file with the parts that dwz moved was not found", path);
 }

@@ -19,4 +19,7 @@ struct gsym_files {
  * was found. */
 int gsym_files_find(void *ctx, const struct gsym_want *want, struct span *out);
 void gsym_files_release(struct gsym_files *f);
+
+/* Prints what of a converted file is left out, and why. */
+void gsym_files_report(const char *path, const struct gsym_made *made);
 #define _cleanup_gsym_files_ __attribute__((cleanup(gsym_files_release)))

@@ -10,6 +10,7 @@
 #include "gsym/writer.h"
 #include "pdb/find.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -218,6 +219,34 @@ static void change_names(struct lookup *l, struct gsym_hit *hit)
 		hit->frame[i].name = l->names.p + at[i];
 }
 
+static void add_frame(struct json *j, const struct gsym_frame *f, bool inlined)
+{
+	char room[8192];
+
+	json_begin_object(j, NULL);
+	json_text(j, "name", f->name);
+	json_text(j, "file", gsym_path_text(f->dir, f->base, room, sizeof(room)));
+	json_number_or_null(j, "line", f->line);
+	json_number(j, "offset", (long long)f->offset);
+	json_boolean(j, "inlined", inlined);
+	json_end(j);
+}
+
+/* Adds an object with the address and a list of frames, which may be empty. */
+static void add_hit(const struct gsym_hit *hit, uint64_t addr, struct json *j)
+{
+	char address[24];
+
+	json_begin_object(j, NULL);
+	snprintf(address, sizeof(address), "0x%" PRIx64, addr);
+	json_string(j, "address", address);
+	json_begin_array(j, "frames");
+	for (unsigned i = 0; i < hit->n; i++)
+		add_frame(j, &hit->frame[i], i + 1 < hit->n);
+	json_end(j);
+	json_end(j);
+}
+
 static void look_up(struct lookup *l, uint64_t addr)
 {
 	struct gsym_hit hit;
@@ -232,7 +261,7 @@ static void look_up(struct lookup *l, uint64_t addr)
 		change_names(l, &hit);
 	if (l->json) {
 		if (r == 0)
-			gsym_hit_json(&hit, addr, l->json);
+			add_hit(&hit, addr, l->json);
 	} else {
 		buf_clear(&l->line);
 		gsym_address_text(addr, &l->line);
@@ -332,11 +361,7 @@ static int look_up_all(struct lookup *l, const struct gsym_run *run)
 	json_begin_array(&j, NULL);
 	l->json = run->args.json ? &j : NULL;
 	status = run->from_stdin ? look_up_lines(l) : look_up_words(l, run);
-	json_end(&j);
-	if (l->json && status != EXIT_USAGE && json_print(&j) != EXIT_DONE)
-		status = EXIT_LOCAL;
-	json_release(&j);
-	return cmd_flush(status);
+	return json_finish(&j, l->json && status != EXIT_USAGE, status);
 }
 
 int gsym_look_up(struct gsym_run *run)

@@ -6,10 +6,13 @@
 #include "cmd/json.h"
 #include "gsym/gsym.h"
 
-/* These print to stdout, function by function. 0; -EBADMSG: a function is broken, and the functions before it
- * were printed. */
-int gsym_dump_text(const struct gsym *g, struct err *e);
-int gsym_dump_json(const struct gsym *g, struct err *e);
+/* Calls `each` for all functions, in order. It returns what is wrong with the function, or NULL. 0; -EBADMSG: a
+ * function is broken, and `each` was called for the functions before it. */
+typedef const char *gsym_function(void *ctx, const struct gsym *g, uint32_t i, const struct gsym_func *f);
+int gsym_each_function(const struct gsym *g, gsym_function *each, void *ctx, struct err *e);
+
+/* Prints to stdout, function by function. Returns the same values. */
+int gsym_dump(const struct gsym *g, bool json, struct err *e);
 
 /* Appends "name@dir/base:line < outer@…", or "-" for no frames. A frame without a file is "name", or with
  * `fields` "name@:0". 0, -ENOMEM, -EFBIG. */
@@ -24,11 +27,6 @@ bool gsym_address_of(const char *word, uint64_t *out);
 /* Appends an address such as "0x1f". 0, -ENOMEM, -EFBIG. */
 int gsym_address_text(uint64_t addr, struct buf *out);
 
-/* Adds an object with the address and a list of frames, which may be empty. */
-void gsym_hit_json(const struct gsym_hit *hit, uint64_t addr, struct json *j);
-
 /* Helpers of the files gsym-*.c. */
 void gsym_add_head(struct json *j, const struct gsym *g); /* adds the form, the byte order, the base, the id, ... */
 const char *gsym_id_text(const struct gsym *g, char room[static 64]); /* hexadecimal; "": the file has no id */
-void gsym_file_text(const struct gsym *g, uint64_t index, char *room, size_t n); /* writes "" for no such file */
-int gsym_bad_function(uint32_t i, const char *why, struct err *e); /* sets `e`; returns -EBADMSG */

@@ -130,10 +130,21 @@ void json_boolean(struct json *j, const char *name, bool value)
 
 int json_print(struct json *j)
 {
-	int r = buf_add(&j->text, "\n", 1);
+	int r;
 
+	while (j->depth)
+		json_end(j);
+	r = buf_add(&j->text, "\n", 1);
 	if (r == 0 && (fwrite(j->text.p, 1, j->text.n, stdout) != j->text.n || fflush(stdout) != 0))
 		r = -errno;
 	json_release(j);
 	return r < 0 ? cmd_say(EXIT_LOCAL, "stdout: %s", err_text(r)) : EXIT_DONE;
+}
+
+int json_finish(struct json *j, bool wanted, int status)
+{
+	int r = wanted ? json_print(j) : cmd_flush(EXIT_DONE);
+
+	json_release(j);
+	return r == EXIT_DONE ? status : r;
 }

@@ -34,5 +34,9 @@ void json_number_or_null(struct json *j, const char *name, long long n); /* writ
 void json_boolean(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 
-/* Prints the document and a newline to stdout, and releases the document. Returns an exit status. */
+/* Closes what is open, prints the document and a newline to stdout, and releases the document. Returns an exit
+ * status. */
 int json_print(struct json *j);
+/* Ends the output of a command: prints the document if it is `wanted`, else flushes stdout. Releases the document.
+ * Returns `status`; EXIT_LOCAL if stdout cannot be written. */
+int json_finish(struct json *j, bool wanted, int status);

@@ -5,7 +5,6 @@
 #include "cmd/cmd.h"
 #include "cmd/mounting.h"
 #include "cmd/no-source.h"
-#include "cmd/notify.h"
 #include "fs/helper.h"
 #include "http/http.h"
 #include "priv/worker.h"
@@ -28,15 +27,10 @@ static void mount_is_up(void *ctx)
 		kill(getpid(), SIGTERM);
 }
 
-/* Prints where messages go from now on, while the caller still sees stderr. */
-static void print_log_place(const struct mounting *m, const char *to, const char *more)
-{
-	cmd_say(0, "%s: %s%s", m->fs_opts.mountpoint, to, more);
-}
-
+/* Messages go to the file from now on. Prints so while the caller still sees stderr. */
 static void start_log(struct mounting *m)
 {
-	print_log_place(m, "logs to ", m->log_path);
+	cmd_say(0, "%s: logs to %s", m->fs_opts.mountpoint, m->log_path);
 	log_to_file(m->log_fd);
 	close(take_fd(&m->log_fd));
 }
@@ -44,10 +38,10 @@ static void start_log(struct mounting *m)
 static void start_syslog(const struct mounting *m, int null)
 {
 	if (log_to_syslog())
-		print_log_place(m, "logs to syslog", "");
+		cmd_say(0, "%s: logs to syslog", m->fs_opts.mountpoint);
 	else
-		print_log_place(m, "logs nothing: no syslog listens at /dev/log",
-			"; --log-file FILE keeps the messages");
+		cmd_say(0, "%s: logs nothing: no syslog listens at /dev/log; --log-file FILE keeps the messages",
+			m->fs_opts.mountpoint);
 	dup2(null, STDERR_FILENO);
 }
 

@@ -6,7 +6,6 @@
 #include "base/util.h"
 #include "cmd/ask.h"
 #include "cmd/json.h"
-#include "cmd/mount-state.h"
 #include "cmd/places.h"
 #include "source/kinds.h"
 #include "source/sources.h"

@@ -6,7 +6,6 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/complete.h"
-#include "cmd/nearest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,6 +14,17 @@ const char *pdb_dump_shown(struct pdb_dump *d, const char *text)
 	return text_shown(text, true, &d->shown);
 }
 
+void pdb_dump_place(const struct pdb *p, unsigned section, uint32_t off, char address[static 16],
+	char place[static 24])
+{
+	uint32_t rva;
+
+	snprintf(address, 16, "-");
+	if (pdb_address(p, section, off, &rva))
+		snprintf(address, 16, "0x%" PRIx32, rva);
+	snprintf(place, 24, "%u:%08" PRIx32, section, off);
+}
+
 /* ---- streams ------------------------------------------------------------------------- */
 
 /* The use of each stream. */
@@ -81,8 +92,6 @@ int pdb_dump_streams(struct pdb_dump *d, struct err *e)
 		printf("stream       size  use\n");
 	for (uint32_t i = 0; r == 0 && i < u.n; i++)
 		print_stream(d, i, u.use[i]);
-	if (d->json)
-		json_end(d->json);
 	for (uint32_t i = 0; i < u.n && u.use; i++)
 		free(u.use[i]);
 	free(u.use);
@@ -133,8 +142,6 @@ int pdb_dump_modules(struct pdb_dump *d, struct err *e)
 		printf("module stream   symbols     lines      code  name\n");
 	for (uint32_t i = 0; i < p->n_modules; i++)
 		print_module(d, i, code[i]);
-	if (d->json)
-		json_end(d->json);
 	return 0;
 }
 
@@ -142,12 +149,9 @@ int pdb_dump_modules(struct pdb_dump *d, struct err *e)
 
 static void print_public(struct pdb_dump *d, const struct pdb_public *s)
 {
-	char address[16] = "-", place[24];
-	uint32_t rva;
+	char address[16], place[24];
 
-	if (pdb_address(&d->pdb, s->section, s->off, &rva))
-		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
-	snprintf(place, sizeof(place), "%u:%08" PRIx32, s->section, s->off);
+	pdb_dump_place(&d->pdb, s->section, s->off, address, place);
 	if (!d->json) {
 		printf("%s %s %s %s\n", address, place, s->function ? "function" : "code",
 			pdb_dump_shown(d, s->name));
@@ -170,8 +174,6 @@ int pdb_dump_publics(struct pdb_dump *d, struct err *e)
 		json_begin_array(d->json, NULL);
 	for (size_t i = 0; r == 0 && i < all.n; i++)
 		print_public(d, &all.at[i]);
-	if (d->json)
-		json_end(d->json);
 	pdb_publics_release(&all);
 	return r;
 }

@@ -18,5 +18,9 @@ int pdb_dump_streams(struct pdb_dump *d, struct err *e);
 int pdb_dump_modules(struct pdb_dump *d, struct err *e);
 int pdb_dump_publics(struct pdb_dump *d, struct err *e);
 
+/* Writes an address of the image, or "-", and "SECTION:OFFSET". */
+void pdb_dump_place(const struct pdb *p, unsigned section, uint32_t off, char address[static 16],
+	char place[static 24]);
+
 /* Returns `text` in a form that is safe to show. The result is valid until the next call. */
 const char *pdb_dump_shown(struct pdb_dump *d, const char *text);

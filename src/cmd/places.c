@@ -162,14 +162,6 @@ int place_add(struct conf *c, bool first, const char *layout, const char *where,
 	return r;
 }
 
-static const struct conf_section *find_preset(const struct conf *c, const char *name)
-{
-	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));)
-		if (strcmp(s->name, name) == 0)
-			return s;
-	return NULL;
-}
-
 static int unknown_preset(const struct conf *c, const char *name, struct err *e)
 {
 	_cleanup_buf_ struct buf known = BUF_UP_TO(300), shown = BUF_UP_TO(8192);
@@ -184,7 +176,7 @@ static int unknown_preset(const struct conf *c, const char *name, struct err *e)
 /* Moves the section of a configured source to the front, and enables it. */
 static int add_preset(struct conf *c, const char *name, struct err *e)
 {
-	const struct conf_section *preset = find_preset(c, name);
+	const struct conf_section *preset = conf_find(c, "source", name);
 	struct conf_section *s;
 	int r = 0;
 

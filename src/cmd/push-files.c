@@ -4,17 +4,15 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "base/workers.h"
+#include "cmd/bundle.h"
 #include "cmd/cmd.h"
 #include "cmd/push.h"
 #include "obj/obj.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define DEPTH_MOST 64
 #define SLICES_MOST 64
 #define HASHERS 4u
 #define READ_ROOM (256u << 10)
@@ -64,69 +62,29 @@ static int is_debug_file(int fd, uint64_t size, const char *path, struct err *e)
 }
 
 /* The server judges a file that the command line names. In a directory only debug files count. */
-static int take_file(struct push *p, const char *path, int fd, uint64_t size, bool named)
+static int take_file(void *ctx, const struct walk_file *f)
 {
 	struct err e = {0};
-	int r = named ? 1 : is_debug_file(fd, size, path, &e);
+	struct push *p = ctx;
+	int r = f->named || f->fd < 0 ? 1 : is_debug_file(f->fd, f->size, f->path, &e);
 
+	push_show(p, f->path);
+	if (atomic_load(&p->stop))
+		return 1;
+	if (f->fd < 0)
+		return file_refuse(p, f->path, f->named, f->why);
 	if (r == 0)
 		p->skipped++;
 	if (r < 0)
-		return file_refuse(p, path, false, e.text);
-	return r == 0 ? 0 : file_add(p, path, size, named);
-}
-
-static int take_path(struct push *p, const char *path, bool named, unsigned depth);
-
-static int take_dir(struct push *p, const char *path, unsigned depth)
-{
-	struct dirent **names;
-	int n = scandir(path, &names, NULL, alphasort), r = 0;
-
-	if (n < 0)
-		return file_refuse(p, path, depth == 0, err_text(errno));
-	for (int i = 0; i < n; i++) {
-		const char *name = names[i]->d_name;
-		_cleanup_buf_ struct buf sub = BUF_UP_TO(64 << 10);
-
-		if (r == 0 && !atomic_load(&p->stop) && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-			buf_addf(&sub, "%s/%s", path, name);
-			r = take_path(p, buf_text(&sub), false, depth + 1);
-		}
-		free(names[i]);
-	}
-	free(names);
-	return r;
-}
-
-/* Links that the command line names are followed. Links in directories are not, because they can form loops. */
-static int take_path(struct push *p, const char *path, bool named, unsigned depth)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (named ? 0 : O_NOFOLLOW));
-	struct stat st;
-
-	push_show(p, path);
-	if (fd < 0 && !named && (errno == ELOOP || errno == ENXIO))
-		return 0;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return file_refuse(p, path, named, err_text(errno));
-	if (S_ISDIR(st.st_mode))
-		return depth >= DEPTH_MOST ? file_refuse(p, path, false, "too deep") : take_dir(p, path, depth);
-	if (S_ISREG(st.st_mode))
-		return take_file(p, path, fd, (uint64_t)st.st_size, named);
-	return named ? file_refuse(p, path, true, "not a file") : 0;
+		return file_refuse(p, f->path, false, e.text);
+	return r == 0 ? 0 : file_add(p, f->path, f->size, f->named);
 }
 
 int push_find(struct push *p, const char *word)
 {
-	size_t n = strlen(word);
-	_cleanup_free_ char *path = strdup(word);
+	int r = walk_files(word, take_file, p);
 
-	if (!path)
-		return no_memory(p);
-	while (n > 1 && path[n - 1] == '/')
-		path[--n] = '\0';
-	return take_path(p, path, true, 0);
+	return r == -ENOMEM ? no_memory(p) : MIN(r, 0);
 }
 
 void push_files_release(struct push *p)

@@ -109,7 +109,7 @@ static int push_trouble(struct push *p, int r, const struct send_reply *a)
 	if (r == -EINTR || atomic_load(&p->stop))
 		return push_fail(p, EXIT_INTERRUPTED, "interrupted");
 	why_not(p, r, a, text, sizeof(text));
-	return push_fail(p, r == -ENOMEM ? EXIT_LOCAL : EXIT_UNASKED, text);
+	return push_fail(p, r == -ENOMEM ? EXIT_LOCAL : EXIT_UNASKED, "%s", text);
 }
 
 int push_ask(struct push *p)
@@ -117,7 +117,7 @@ int push_ask(struct push *p)
 	struct send_reply a = {.body = BUF_UP_TO(1 << 20)};
 	struct sender *s = NULL;
 	struct err e = {0};
-	char url[2048], text[1024];
+	char url[2048];
 	int r = push_sender(p, &s);
 
 	snprintf(url, sizeof(url), "%s/api/0/organizations/symfs/chunk-upload/", p->base);
@@ -127,11 +127,9 @@ int push_ask(struct push *p)
 		r = push_trouble(p, r, &a);
 	} else {
 		r = sentry_options_read(&p->server, (struct span){(const uint8_t *)buf_text(&a.body), a.body.n}, &e);
-		if (r < 0) {
-			snprintf(text, sizeof(text), "%s: the answer %s: no server of this protocol",
+		if (r < 0)
+			r = push_fail(p, EXIT_UNASKED, "%s: the answer %s: no server of this protocol",
 				buf_text(&p->where), e.text);
-			r = push_fail(p, EXIT_UNASKED, text);
-		}
 	}
 	buf_release(&a.body);
 	sender_free(s);
@@ -433,7 +431,6 @@ static int ask_batch(struct batch *b, struct sender *s, const char *url)
 	struct send_reply a = {.body = BUF_UP_TO(ANSWER_MOST)};
 	struct send_req q = {.url = url, .type = "application/json"};
 	struct err e = {0};
-	char text[1024];
 	int r = write_request(b, &body);
 
 	b->waiting = 0;
@@ -447,11 +444,9 @@ static int ask_batch(struct batch *b, struct sender *s, const char *url)
 	} else {
 		r = sentry_answers_read((struct span){(const uint8_t *)buf_text(&a.body), a.body.n}, each_answer, b,
 			&e);
-		if (r < 0) {
-			snprintf(text, sizeof(text), "%s: the answer %s", buf_text(&b->p->where),
-				err_why(&e, r));
-			r = push_fail(b->p, r == -ENOMEM ? EXIT_LOCAL : EXIT_UNASKED, text);
-		}
+		if (r < 0)
+			r = push_fail(b->p, r == -ENOMEM ? EXIT_LOCAL : EXIT_UNASKED, "%s: the answer %s",
+				buf_text(&b->p->where), err_why(&e, r));
 	}
 	buf_release(&a.body);
 	return r;

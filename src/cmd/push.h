@@ -1,5 +1,5 @@
 /* Shared by the files of `symfs push`: cmd-push.c reads options, push-files.c finds and hashes files, push-send.c
- * sends them, push-show.c prints. One thread; push-send.c starts further ones, which only send chunks. */
+ * sends them. One thread; push-send.c starts further ones, which only send chunks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "net/send.h"
@@ -49,14 +49,14 @@ struct push {
 	atomic_bool stop; /* the user has interrupted the command */
 };
 
-/* ---- push-show.c ---- */
+/* ---- cmd-push.c ---- */
 
 void push_show(struct push *p, const char *what); /* prints progress, at most every 200 ms */
 void push_show_end(struct push *p); /* erases the progress line */
 /* Prints why a file was not pushed, and counts it. */
 void push_refuse(struct push *p, const struct push_file *f, const char *why);
-/* Prints `text` once, and sets the exit status. Returns -1. */
-int push_fail(struct push *p, int status, const char *text);
+/* Prints a message once, and sets the exit status. Returns -1. */
+int push_fail(struct push *p, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- push-files.c ---- */
 

@@ -118,11 +118,15 @@ int rights_choose(struct rights *r, const struct settings *s, bool helped, struc
  * loader. */
 static const char *const private[] = {"root", "home", "boot", "dev", "lost+found"};
 
-static bool is_private(const char *name)
+/* Whether a path is one of the private directories, or lies in one. */
+static bool is_below_private(const char *path)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(private); i++)
-		if (strcmp(private[i], name) == 0)
+	for (unsigned i = 0; path[0] == '/' && i < ARRAY_SIZE(private); i++) {
+		size_t n = strlen(private[i]);
+
+		if (strncmp(path + 1, private[i], n) == 0 && (path[n + 1] == '/' || !path[n + 1]))
 			return true;
+	}
 	return false;
 }
 
@@ -151,24 +155,11 @@ static int allow_tree(struct landlock *l)
 		return -errno;
 	while (r == 0 && (entry = readdir(d))) {
 		snprintf(path, sizeof(path), "/%s", entry->d_name);
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			!is_private(entry->d_name))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !is_below_private(path))
 			r = landlock_allow(l, path, LANDLOCK_READ);
 	}
 	closedir(d);
 	return r;
-}
-
-/* Whether a path lies in one of the private directories. */
-static bool is_below_private(const char *path)
-{
-	for (unsigned i = 0; path[0] == '/' && i < ARRAY_SIZE(private); i++) {
-		size_t n = strlen(private[i]);
-
-		if (strncmp(path + 1, private[i], n) == 0 && (path[n + 1] == '/' || !path[n + 1]))
-			return true;
-	}
-	return false;
 }
 
 /* The state of a search for the mount that contains a path. The search only compares names, and does not access the

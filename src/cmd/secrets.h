@@ -1,4 +1,5 @@
-/* Keeps credentials from other users: in files, and in the process list. */
+/* The secrets of a configuration: keeps them from other users, in files and in the process list, and takes those of
+ * AWS. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -12,3 +13,10 @@ int secrets_check(const struct conf *c, struct err *e);
  * list. Each changed word is first copied, and argv then points to the copy. The caller frees `room`, which
  * holds the copies. 0, -ENOMEM. */
 int secrets_cover(int argc, char **argv, char **room);
+
+/* Adds missing keys to the section of each s3 source, from the places that AWS's own tools use: the variables
+ * AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE, AWS_REGION, AWS_DEFAULT_REGION,
+ * AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, and the files ~/.aws/credentials and ~/.aws/config, or those that
+ * AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name. With `warn`, logs each source without credentials. 0,
+ * -ENOMEM. */
+int aws_fill(struct conf *c, bool warn, struct err *e);

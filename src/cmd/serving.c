@@ -1,4 +1,4 @@
-/* Starts the HTTP server of symfs serve and of symfs mount --serve: options, signals, socket. */
+/* Starts the HTTP server of symfs serve and of symfs mount --serve: options, signals, socket, messages to systemd. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
 #include "auth/tokens.h"
@@ -10,13 +10,18 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 
 /* Reads the classes of uploaded files, and after which age without a use their files expire. */
 
@@ -232,15 +237,16 @@ void serving_prepare(struct serving *s, struct app_args *a)
 	a->agent = s->agent;
 }
 
-static int read_number(const char *name, const char *text, unsigned most, unsigned *out, struct err *e)
+int serving_number(const char *name, const char *text, unsigned least, unsigned most, unsigned *out, struct err *e)
 {
 	size_t n = text ? strlen(text) : 0;
+	unsigned value = n && n < 8 && strspn(text, "0123456789") == n ? (unsigned)strtoul(text, NULL, 10) : UINT_MAX;
 
 	if (!text)
 		return 0;
-	*out = n && n < 8 && strspn(text, "0123456789") == n ? (unsigned)strtoul(text, NULL, 10) : 0;
-	return *out && *out <= most ? 0 :
-		err_set(e, -EINVAL, "--%s %s: expected a number from 1 to %u", name, text, most);
+	*out = value;
+	return value >= least && value <= most ? 0 :
+		err_set(e, -EINVAL, "--%s %s: expected a number from %u to %u", name, text, least, most);
 }
 
 int serving_open(struct serving *s, struct err *e)
@@ -267,10 +273,10 @@ int serving_start(struct serving *s, struct app *app, struct http **out, struct 
 		.bucket = app->bucket, .id = s->id[0] ? s->id : NULL, .limits = &app->limits,
 		.names = app->settings.server_names, .origins = app->settings.allow_origins};
 	unsigned seconds = 0;
-	int r = read_number("connections", s->connections, 100000, &o.connections, e);
+	int r = serving_number("connections", s->connections, 1, 100000, &o.connections, e);
 
 	if (r == 0)
-		r = read_number("idle-seconds", s->idle_seconds, 86400, &seconds, e);
+		r = serving_number("idle-seconds", s->idle_seconds, 1, 86400, &seconds, e);
 	o.idle_ms = seconds * 1000;
 	if (r == 0)
 		r = classes_read(app->conf, s->classes, &o.n_classes, e);
@@ -365,4 +371,50 @@ bool serving_hup_ends(void)
 	struct sigaction was;
 
 	return isatty(STDIN_FILENO) && (sigaction(SIGHUP, NULL, &was) < 0 || was.sa_handler != SIG_IGN);
+}
+
+/* Sends datagrams to systemd by the protocol of sd_notify(3), which is too small to need a library. */
+
+int notify_open(const char *socket_name)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	_cleanup_close_ int fd = -1;
+	size_t n = socket_name ? strlen(socket_name) : 0;
+
+	if (n < 2 || n >= sizeof(to.sun_path) || (socket_name[0] != '/' && socket_name[0] != '@'))
+		return -1;
+	memcpy(to.sun_path, socket_name, n);
+	if (to.sun_path[0] == '@')
+		to.sun_path[0] = '\0'; /* the abstract namespace */
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
+		return -1;
+	return take_fd(&fd);
+}
+
+void notify_send(int fd, const char *text)
+{
+	if (fd >= 0 && send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+		return;
+}
+
+void notify_reloading(int fd)
+{
+	struct timespec t;
+	char text[96];
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		(uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	notify_send(fd, text);
+}
+
+unsigned notify_watchdog_ms(const char *usec, const char *pid)
+{
+	unsigned long long n = usec ? strtoull(usec, NULL, 10) : 0;
+
+	if (pid && *pid && strtol(pid, NULL, 10) != (long)getpid())
+		return 0;
+	return n ? (unsigned)MAX(MIN(n / 2000, 3600000ull), 1ull) : 0;
 }

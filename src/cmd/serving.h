@@ -29,6 +29,9 @@ struct serving {
  * own requests. */
 void serving_prepare(struct serving *s, struct app_args *a);
 
+/* Reads the value of the option `name`, a number from `least` to `most`. NULL: *out stays. 0; -EINVAL. */
+int serving_number(const char *name, const char *text, unsigned least, unsigned most, unsigned *out, struct err *e);
+
 /* Opens the socket early, for a process that later gives up the right to open sockets. 0; -EINVAL: bad options;
  * other -errno. */
 int serving_open(struct serving *s, struct err *e);
@@ -56,3 +59,18 @@ void serving_signals(sigset_t *taken);
 /* Whether SIGHUP ends the daemon: a closing terminal sends it. Without a terminal, and where the caller ignores
  * SIGHUP as nohup does, SIGHUP reloads the configuration. */
 bool serving_hup_ends(void);
+
+/* ---- the service manager that started a daemon; any thread ---- */
+
+/* Connects to the value of NOTIFY_SOCKET. Returns a descriptor; -1: no value is set, or no process listens. */
+int notify_open(const char *socket);
+
+/* Sends a message such as "READY=1". Does nothing if `fd` is -1. A message that cannot be delivered is dropped. */
+void notify_send(int fd, const char *text);
+
+/* Sends "RELOADING=1" with the time stamp that systemd requires. */
+void notify_reloading(int fd);
+
+/* The interval for WATCHDOG=1 in milliseconds: half of WATCHDOG_USEC. 0: send no WATCHDOG=1, because `usec` is
+ * not set, or `pid` (WATCHDOG_PID) names another process. Either argument may be NULL. */
+unsigned notify_watchdog_ms(const char *usec, const char *pid);

@@ -1,4 +1,4 @@
-/* The parts of `symfs setup`: the files that it writes, and its questions to the installed clients. One thread. */
+/* The files that `symfs setup` writes: setup-files.c. One thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -29,7 +29,3 @@ void setup_add_record(struct setup *s, const char *kind, const char *sum, const 
 void setup_record_file(struct setup *s, const char *path);
 /* Makes a directory and its parents, and records those that were not there. 0, -errno. */
 int setup_make_dirs(struct setup *s, const char *path);
-
-/* Asks each installed client for the debug file of `file` and for one that does not exist, and prints a table. `file`
- * NULL: a library of this program whose debug file the mount has. Returns an exit status. */
-int setup_check(const struct setup *s, const char *file);

@@ -323,6 +323,13 @@ bool what_is_file(const char *word)
 	return r == 0 && w.kind == WHAT_FILE;
 }
 
+bool what_is_dir(const char *word)
+{
+	struct stat st;
+
+	return what_is_file(word) && stat(word, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int what_named(const struct what_opts *o, const char *word, what_each *each, void *ctx, struct err *e)
 {
 	struct reading w = {.path = NULL};
@@ -342,15 +349,7 @@ int what_named(const struct what_opts *o, const char *word, what_each *each, voi
 
 int what_exit(int error)
 {
-	switch (error) {
-	case -ENOENT:
-	case -EINVAL:
-	case -ENOMSG:
-	case -EBADMSG:
-		return EXIT_NO;
-	default:
-		return EXIT_LOCAL;
-	}
+	return error == -ENOENT || error == -EINVAL || error == -ENOMSG || error == -EBADMSG ? EXIT_NO : EXIT_LOCAL;
 }
 
 int what_type(const char *word, enum filetype *out, struct err *e)

@@ -51,8 +51,9 @@ int what_named(const struct what_opts *o, const char *word, what_each *each, voi
 /* what_named() for the path of a local file. -ENOMSG: the file is of another kind. */
 int what_file(const struct what_opts *o, const char *path, what_each *each, void *ctx, struct err *e);
 
-/* Whether what_named() would take the word for a local file. */
+/* Whether what_named() would take the word for a local file, or for a directory. */
 bool what_is_file(const char *word);
+bool what_is_dir(const char *word);
 
 /* The exit status for an error of what_named(): EXIT_NO, unless the error is a problem of this machine. */
 int what_exit(int error);

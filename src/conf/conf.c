@@ -193,6 +193,15 @@ const struct conf_section *conf_next(const struct conf *c, const char *kind,
 	return s;
 }
 
+const struct conf_section *conf_find(const struct conf *c, const char *kind, const char *name)
+{
+	const struct conf_section *s = conf_next(c, kind, NULL);
+
+	while (s && strcmp(s->name, name) != 0)
+		s = conf_next(c, kind, s);
+	return s;
+}
+
 const char *conf_get(const struct conf_section *s, const char *name)
 {
 	const char *value = NULL;

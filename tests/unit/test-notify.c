@@ -1,6 +1,6 @@
 /* Tests cmd/notify: the datagrams that systemd gets. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cmd/notify.h"
+#include "cmd/serving.h"
 #include "unit.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * exist. check-help.sh compares the help with the manual. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "cmd/commands.h"
+#include "cmd/cmd.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -110,6 +110,42 @@ uint64_t hash_mix(const void *p, size_t n)
 	return h ^ h >> 32;
 }
 
+/* The set must have a free slot. */
+static int put(struct hash_set *s, uint64_t hash)
+{
+	size_t i = (size_t)hash & (s->room - 1);
+
+	for (; s->slots[i]; i = (i + 1) & (s->room - 1))
+		if (s->slots[i] == hash)
+			return -EEXIST;
+	s->slots[i] = hash;
+	s->n++;
+	return 0;
+}
+
+int hash_set_add(struct hash_set *s, uint64_t hash)
+{
+	if (2 * (s->n + 1) > s->room) {
+		struct hash_set more = {.room = s->room ? 2 * s->room : 64};
+
+		more.slots = calloc(more.room, sizeof(*more.slots));
+		if (!more.slots)
+			return -ENOMEM;
+		for (size_t i = 0; i < s->room; i++)
+			if (s->slots[i])
+				put(&more, s->slots[i]);
+		free(s->slots);
+		*s = more;
+	}
+	return put(s, hash);
+}
+
+void hash_set_release(struct hash_set *s)
+{
+	free(s->slots);
+	*s = (struct hash_set){.n = 0};
+}
+
 void hex_print(const uint8_t *p, size_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -26,6 +26,14 @@ uint32_t crc32c(const void *p, size_t n); /* detects damage by a disk, not by an
 
 uint64_t hash_mix(const void *p, size_t n); /* FNV-1a: for tables in memory only */
 
+/* A set of hashes, none of which is 0. Zeroed: empty. */
+struct hash_set {
+	uint64_t *slots; /* 0: free */
+	size_t n, room;
+};
+int hash_set_add(struct hash_set *s, uint64_t hash); /* 0; -EEXIST: the set has it; -ENOMEM */
+void hash_set_release(struct hash_set *s);
+
 void hex_print(const uint8_t *p, size_t n, char *out); /* 2n digits, lower case, and NUL */
 int hex_value(char c);				       /* 0..15; -1: not a digit */
 bool hex_only(const char *p, size_t n);		       /* whether all n characters are digits, in either case */

@@ -87,36 +87,6 @@ static void find_program(struct misses *m, const struct key *k, struct program *
 
 /* ---- Mozilla's columns --------------------------------------------------------------- */
 
-/* Keys that were printed already: each source has its own row for a miss. */
-struct seen {
-	uint64_t *slot;
-	size_t n, room;
-};
-
-static bool is_new(struct seen *s, uint64_t key)
-{
-	size_t at;
-
-	if (2 * s->n >= s->room) {
-		struct seen more = {calloc(MAX(2 * s->room, (size_t)1024), sizeof(uint64_t)), 0,
-			MAX(2 * s->room, (size_t)1024)};
-
-		if (!more.slot)
-			return false;
-		for (size_t i = 0; i < s->room; i++)
-			if (s->slot[i])
-				is_new(&more, s->slot[i]);
-		free(s->slot);
-		*s = more;
-	}
-	for (at = key % s->room; s->slot[at]; at = (at + 1) % s->room)
-		if (s->slot[at] == key)
-			return false;
-	s->slot[at] = key;
-	s->n++;
-	return true;
-}
-
 /* Writes a field as Python's csv module does: in quotes where they are needed. */
 static int add_field(struct buf *out, const char *text, const char *end)
 {
@@ -156,7 +126,7 @@ static int add_line(struct space *s, const struct key *k, struct buf *out)
 }
 
 /* Adds the files that requests of the last days did not get: a directory source leaves no remembered miss. */
-static int add_missed(struct space *s, bool all, struct seen *seen, struct buf *out)
+static int add_missed(struct space *s, bool all, struct hash_set *seen, struct buf *out)
 {
 	struct store_miss_row row = {.source = ""};
 	int r = 0;
@@ -167,7 +137,7 @@ static int add_missed(struct space *s, bool all, struct seen *seen, struct buf *
 		missed_read(s->missed, ago, &d);
 		row.since = d.when;
 		for (unsigned i = 0; r == 0 && i < d.n; i++) {
-			if (key_parse(&row.key, d.rows[i].key) < 0 || !is_new(seen, hash_of(&row.key)) ||
+			if (key_parse(&row.key, d.rows[i].key) < 0 || hash_set_add(seen, hash_of(&row.key)) < 0 ||
 				store_has(s->store, &row.key, NULL))
 				continue;
 			if (all)
@@ -184,7 +154,7 @@ int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *
 {
 	_cleanup_free_ struct store_miss_row *rows = calloc(PAGE, sizeof(*rows));
 	struct store *st = s->store;
-	struct seen seen = {0};
+	struct hash_set seen = {0}; /* printed keys: each source has its own row for a miss */
 	int64_t after = 0;
 	int n, r = rows ? 0 : -ENOMEM;
 
@@ -197,12 +167,12 @@ int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *
 			const struct key *k = &rows[i].key;
 
 			/* A file that one source did not have may be stored, from another source. */
-			if (is_new(&seen, hash_of(k)) && !all && k->type == FILETYPE_BREAKPAD && k->name[0] &&
+			if (hash_set_add(&seen, hash_of(k)) == 0 && !all && k->type == FILETYPE_BREAKPAD && k->name[0] &&
 				!store_has(st, k, NULL))
 				r = add_line(s, k, out);
 		}
 	if (r == 0)
 		r = add_missed(s, all, &seen, out);
-	free(seen.slot);
+	hash_set_release(&seen);
 	return r;
 }

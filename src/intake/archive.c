@@ -2,6 +2,7 @@
  * file. A member's name is reported, and can become a name in a key. The name is never used as a path. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/util.h"
 #include "intake/private.h"
 #include "layout/layout.h"
@@ -16,18 +17,6 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The names of the members of one archive, for intake_item.strict. */
-struct names {
-	uint64_t *table; /* a hash table of digests; 0: empty */
-	size_t room, n;
-};
-
-static void names_release(struct names *s)
-{
-	free(s->table);
-	*s = (struct names){.table = NULL};
-}
-
 static uint64_t digest_of(const char *name)
 {
 	uint8_t sum[32];
@@ -36,49 +25,6 @@ static uint64_t digest_of(const char *name)
 	sha256_of(name, strlen(name), sum);
 	memcpy(&d, sum, sizeof(d));
 	return d ? d : 1;
-}
-
-/* 0; -EEXIST: the table has the digest. The table must have an empty place. */
-static int put(uint64_t *table, size_t room, uint64_t d)
-{
-	size_t i = (size_t)d & (room - 1);
-
-	while (table[i] && table[i] != d)
-		i = (i + 1) & (room - 1);
-	if (table[i])
-		return -EEXIST;
-	table[i] = d;
-	return 0;
-}
-
-static int make_room(struct names *s)
-{
-	size_t room = s->room ? 2 * s->room : 64;
-	uint64_t *table;
-
-	if (2 * (s->n + 1) <= s->room)
-		return 0;
-	table = calloc(room, sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->room; i++)
-		if (s->table[i])
-			put(table, room, s->table[i]);
-	free(s->table);
-	s->table = table;
-	s->room = room;
-	return 0;
-}
-
-/* Remembers a name. 0; -EEXIST: an earlier member has the same name; -ENOMEM. */
-static int remember(struct names *s, const char *name)
-{
-	int r = make_room(s);
-
-	if (r == 0)
-		r = put(s->table, s->room, digest_of(name));
-	s->n += r == 0;
-	return r;
 }
 
 /* Whether a component of the name is `..`. Names from Windows have backslashes. */
@@ -96,7 +42,7 @@ static bool leads_out(const char *name)
 
 /* Checks the name of a member. 0; -EBADMSG: it leads out of the archive; or, with `strict`, it is absolute, or the
  * name of an earlier member; -ENOMEM. */
-static int names_check(struct names *s, const char *name, bool strict, struct err *e)
+static int names_check(struct hash_set *earlier, const char *name, bool strict, struct err *e)
 {
 	int r;
 
@@ -106,7 +52,7 @@ static int names_check(struct names *s, const char *name, bool strict, struct er
 		return 0;
 	if (name[0] == '/' || name[0] == '\\')
 		return err_set(e, -EBADMSG, "has an absolute name");
-	r = remember(s, name);
+	r = hash_set_add(earlier, digest_of(name));
 	return r == -EEXIST ? err_set(e, -EBADMSG, "has the name of an earlier member") : r;
 }
 
@@ -144,7 +90,7 @@ struct unpacking {
 	struct budget *budget;
 	struct unarchive *from;
 	struct unarchive_member m; /* the present member */
-	struct names names;
+	struct hash_set names; /* of the earlier members, for intake_item.strict */
 	bool raw; /* the archive is a compressed file, and has no members */
 	struct artifact claims[INTAKE_CLAIMS_MOST]; /* of the present member */
 	uint8_t inside[INTAKE_HEAD_MOST]; /* the unpacked head of a member that is itself compressed */
@@ -401,6 +347,6 @@ int taking_archive(struct taking *t, const struct part *p)
 	else if (done == 0 && p->it.named && !u->raw && t->placed == placed)
 		done = taking_refuse(t, p, err_set(&e, -ENOENT, "an archive without a file that can be placed"), &e);
 	unarchive_close(u->from);
-	names_release(&u->names);
+	hash_set_release(&u->names);
 	return done;
 }

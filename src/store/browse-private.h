@@ -1,4 +1,4 @@
-/* The state of a listing call, and the functions that browse*.c share. */
+/* The state of a listing call, and what browse-find.c does for browse.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/browse.h"
@@ -28,7 +28,7 @@ struct browse {
 	struct browse_stream *stream; /* one stream for each class of the range */
 };
 
-/* ---- printing (browse-print.c) ------------------------------------------------------- */
+/* ---- printing ----------------------------------------------------------------------- */
 
 /* Prints one key: finds the entries of the directory that lead to the key, by the rows of a part. */
 struct browse_print {
@@ -47,10 +47,8 @@ struct browse_print {
 int browse_print_key(struct browse_print *p);
 /* The key of a row, with its name in the spelling that listings show. 0, -EUCLEAN. */
 int browse_key_of_row(const struct browse *b, const struct index_row *row, struct key *out);
-/* An `each` that copies the first entry to its ctx, and stops. */
-int browse_take_first(void *ctx, const struct browse_entry *e, unsigned row, unsigned nth);
 
-/* ---- whether there is an entry (browse-find.c): 1 and the entry, 0, -errno ------------- */
+/* ---- whether there is an entry: 1 and the entry, 0, -errno ----------------------------- */
 
 /* Sets `out` to a text that sorts directly after all ids of the range. */
 void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX + 1]);
@@ -67,6 +65,7 @@ int browse_print_name(struct browse *b, const struct listing_part *part, unsigne
 /* Finds an entry of the part for the file names in a first-tier directory. */
 int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out);
+/* Whether the part has an entry of this name. */
 int browse_part_has(struct browse *b, const struct listing_part *part, const char *name);
 
 bool browse_is_full(const struct browse *b);
@@ -74,7 +73,7 @@ bool browse_is_full(const struct browse *b);
  * -errno. */
 int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place);
 
-/* ---- streams (browse-streams.c) ------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------- */
 
 /* A place in one of the orders of the index. */
 struct browse_place {

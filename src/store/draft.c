@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 
 #define PARTIAL_NAME 32	     /* "draft-", 16 hex digits and NUL */
 #define NAME_HEAD "draft-"
@@ -53,40 +52,6 @@ static int lock_whole(int fd)
 	return fcntl(fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
 }
 
-/* 0; -EAGAIN: another process removed the file between the open and the lock, or made the directory. */
-static int try_new(int dirfd, char name[static PARTIAL_NAME], int *out)
-{
-	_cleanup_close_ int fd = -1;
-	uint8_t raw[8];
-	char hex[17], rel[64];
-	struct stat st;
-
-	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
-		return -EIO;
-	hex_print(raw, sizeof(raw), hex);
-	snprintf(name, PARTIAL_NAME, NAME_HEAD "%s", hex);
-	snprintf(rel, sizeof(rel), "partial/%s", name);
-	fd = openat(dirfd, rel, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 && errno == ENOENT && mkdirat(dirfd, "partial", 0700) == 0)
-		return -EAGAIN;
-	if (fd < 0) /* EEXIST of mkdirat(), too */
-		return errno == EEXIST ? -EAGAIN : -errno;
-	if (lock_whole(fd) < 0 || fstat(fd, &st) < 0 || st.st_nlink != 1)
-		return -EAGAIN;
-	*out = take_fd(&fd);
-	return 0;
-}
-
-/* Makes a new empty file in partial/, locked by this process. 0, -errno. */
-static int partial_new(int dirfd, char name[static PARTIAL_NAME], int *fd)
-{
-	int r = -EAGAIN;
-
-	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
-		r = try_new(dirfd, name, fd);
-	return r == -EAGAIN ? -ENOTDIR : r; /* `partial` exists, but leads to no directory */
-}
-
 int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 {
 	struct draft *d;
@@ -100,7 +65,8 @@ int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 	d->at_once = true;
 	d->s = s;
 	d->folder = "partial";
-	r = partial_new(s->dirfd, d->name, &d->fd);
+	r = dir_new_file(s->dirfd, d->folder, NAME_HEAD, lock_whole, d->name, sizeof(d->name), &d->fd);
+	r = r == -EAGAIN ? -ENOTDIR : r; /* `partial` exists, but leads to no directory */
 	if (r < 0) {
 		bool broken = r == -ENOENT || r == -ENOTDIR || r == -EACCES; /* the store's directory, or in it */
 

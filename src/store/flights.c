@@ -1,6 +1,7 @@
 /* Single flight across processes: one download of a key at a time, by locks on bytes of DIR/flights. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/flights.h"
+#include "base/grow.h"
 #include "base/util.h"
 #include "store/handle.h"
 
@@ -104,15 +105,8 @@ static struct flight_want *want_at(struct flights *f, uint64_t number)
 
 static struct flight_want *want_add(struct flights *f, uint64_t number)
 {
-	if (f->n == f->room) {
-		unsigned room = f->room ? 2 * f->room : 8;
-		struct flight_want *more = reallocarray(f->wants, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		f->wants = more;
-		f->room = room;
-	}
+	if (grow(&f->wants, &f->room, f->n, sizeof(*f->wants)) < 0)
+		return NULL;
 	f->wants[f->n] = (struct flight_want){.number = number};
 	return &f->wants[f->n++];
 }

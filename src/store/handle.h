@@ -19,7 +19,7 @@ struct flights {
 	pthread_mutex_t lock;
 	int fd;
 	struct flight_want *wants; /* flights that this process waits for; one file lock each, for all threads */
-	unsigned n, room;
+	size_t n, room;
 };
 
 /* The pending list: uses of artifacts, and missing files, that readers noticed. The list is kept in memory until the

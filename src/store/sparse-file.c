@@ -3,6 +3,7 @@
 #include "store/sparse-file.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/files/dir.h"
 #include "store/session.h"
 #include "store/sparse.h"
 
@@ -10,7 +11,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define LOCK_OPEN ((off_t)1 << 62) /* locked, shared, by every process that uses the file */
 #define LOCK_FILL (LOCK_OPEN + 1)  /* locked by the process that fills it */
@@ -47,41 +47,20 @@ int sparse_file_lock_open(int fd, bool open)
 	return lock(fd, open ? F_RDLCK : F_UNLCK, LOCK_OPEN, 1);
 }
 
-/* 0, or -EAGAIN when another process removed the file between the open and the lock. */
-static int try_new(struct store *s, uint64_t size, char name[static SPARSE_NAME], int *out)
+static int lock_to_fill(int fd)
 {
-	_cleanup_close_ int fd = -1;
-	char rel[SPARSE_REL];
-	struct stat st;
-	uint8_t raw[8];
-
-	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
-		return -EIO;
-	hex_print(raw, sizeof(raw), name);
-	fd = openat(s->dirfd, sparse_file_path(name, rel),
-		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 && errno == ENOENT && mkdirat(s->dirfd, "sparse", 0700) == 0)
-		return -EAGAIN; /* the directory was emptied while this process runs */
-	if (fd < 0)
-		return errno == EEXIST ? -EAGAIN : -errno;
-	if (lock_for(fd, true) < 0 || fstat(fd, &st) < 0 || st.st_nlink != 1)
-		return -EAGAIN;
-	if (ftruncate(fd, (off_t)size) < 0) {
-		int r = -errno;
-
-		unlinkat(s->dirfd, rel, 0);
-		return r;
-	}
-	*out = take_fd(&fd);
-	return 0;
+	return lock_for(fd, true);
 }
 
 int sparse_file_new(struct store *s, uint64_t size, char name[static SPARSE_NAME], int *fd)
 {
-	int r = -EAGAIN;
+	int r = dir_new_file(s->dirfd, "sparse", "", lock_to_fill, name, SPARSE_NAME, fd);
 
-	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
-		r = try_new(s, size, name, fd);
+	if (r == 0 && ftruncate(*fd, (off_t)size) < 0) {
+		r = -errno;
+		sparse_file_unlink(s, name);
+		close(take_fd(fd));
+	}
 	return r == -EAGAIN ? -EIO : r;
 }
 

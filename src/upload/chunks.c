@@ -131,11 +131,6 @@ const char *chunks_dir(const struct chunks *c)
 	return c->dir;
 }
 
-uint64_t chunks_total(const struct chunks *c)
-{
-	return atomic_load(&c->total);
-}
-
 /* ---- arrival ------------------------------------------------------------------------- */
 
 static int chunk_free(struct chunk *k, bool keep)

@@ -74,5 +74,3 @@ void chunks_used(struct chunks *c, const struct sha1 *names, size_t n);
 unsigned chunks_sweep(struct chunks *c, int64_t now);
 /* chunks_sweep(), if the last one was an hour ago. */
 void chunks_sweep_sometimes(struct chunks *c);
-
-uint64_t chunks_total(const struct chunks *c); /* bytes of all chunks, as counted against the limit */

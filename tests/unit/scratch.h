@@ -172,6 +172,25 @@ static inline unsigned count_files(const char *dir)
 	return n;
 }
 
+static struct {
+	unsigned files;
+	uint64_t bytes;
+} below;
+
+static inline int below_add(const char *path, const struct stat *st, int type, struct FTW *f)
+{
+	below.files += type == FTW_F;
+	below.bytes += type == FTW_F ? (uint64_t)st->st_size : 0;
+	return 0;
+}
+
+/* Counts the files below a directory, and their bytes, in `below`. */
+static inline void count_below(const char *dir)
+{
+	memset(&below, 0, sizeof(below));
+	nftw(dir, below_add, 16, FTW_PHYS);
+}
+
 /* Runs fn in a process of its own, which ends without the parent's exit handlers. */
 static inline pid_t in_child(void (*fn)(void *ctx), void *ctx)
 {

@@ -197,7 +197,8 @@ START_TEST(test_file)
 	assembly_free(assembly);
 	start();
 	chunks_sweep(assembly_chunks(assembly), clock_wall() + CHUNKS_SECONDS);
-	ck_assert_uint_eq(chunks_total(assembly_chunks(assembly)), 0);
+	count_below(in_scratch("uploads/chunks"));
+	ck_assert_uint_eq(below.files, 0);
 	a = ask(&u);
 	ck_assert_int_eq(a.state, SENTRY_OK);
 	ck_assert_str_eq(a.dif.debug_id, "00112233-4455-6677-8899-aabbccddeeff");

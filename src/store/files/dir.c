@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/vfs.h>
 
 #define REST 62 /* digits of the file name of a blob: the first two of 64 digits name its directory */
@@ -221,6 +222,41 @@ int dir_blob_remove(int dirfd, const char *sha256)
 		r = -errno;
 	if (unlinkat(dirfd, dir_blob(sha256, rel), 0) < 0 && errno != ENOENT)
 		r = -errno;
+	return r;
+}
+
+/* -EAGAIN: another process removed the file between the open and the lock, or made the folder. */
+static int try_new(int dirfd, const char *folder, const char *head, int (*lock)(int fd), char *name, size_t room,
+	int *out)
+{
+	_cleanup_close_ int fd = -1;
+	char hex[17], rel[DIR_REL];
+	uint8_t raw[8];
+	struct stat st;
+
+	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
+		return -EIO;
+	hex_print(raw, sizeof(raw), hex);
+	snprintf(name, room, "%s%s", head, hex);
+	snprintf(rel, sizeof(rel), "%s/%s", folder, name);
+	fd = openat(dirfd, rel, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 && errno == ENOENT && mkdirat(dirfd, folder, 0700) == 0)
+		return -EAGAIN; /* the directory was emptied while this process runs */
+	if (fd < 0) /* EEXIST of mkdirat(), too */
+		return errno == EEXIST ? -EAGAIN : -errno;
+	if (lock(fd) < 0 || fstat(fd, &st) < 0 || st.st_nlink != 1)
+		return -EAGAIN;
+	*out = take_fd(&fd);
+	return 0;
+}
+
+int dir_new_file(int dirfd, const char *folder, const char *head, int (*lock)(int fd), char *name, size_t room,
+	int *out)
+{
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
+		r = try_new(dirfd, folder, head, lock, name, room, out);
 	return r;
 }
 

@@ -29,6 +29,12 @@ int dir_blob_open(int dirfd, const char *sha256, int *fd, struct stat *st);
 int dir_blob_stat(int dirfd, const char *sha256, struct stat *st); /* -ENOENT: also if it is not a regular file */
 int dir_blob_remove(int dirfd, const char *sha256); /* removes the label first, then the blob */
 
+/* Makes a new empty file FOLDER/HEAD and 16 random hex digits, locked by lock(); makes the folder if it is missing.
+ * `name` becomes the name in the folder. 0; -EAGAIN: other processes, cleaning up, removed each of 16 files, or the
+ * folder exists and leads to no directory; other -errno. */
+int dir_new_file(int dirfd, const char *folder, const char *head, int (*lock)(int fd), char *name, size_t room,
+	int *out);
+
 enum dir_kind { DIR_BLOB, DIR_LABEL };
 
 /* Calls `each` once for every blob and every label in blobs/, and removes remains of interrupted label writes.

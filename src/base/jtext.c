@@ -1,6 +1,7 @@
 /* Reads JSON text into a flat list of tokens. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/bytes.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "base/util.h"
@@ -105,23 +106,13 @@ static void skip_space(struct reader *r)
 
 static int add_token(struct reader *r, enum jkind kind, const uint8_t *at, size_t len)
 {
+	struct jtoken t = {.kind = kind, .at = (uint32_t)(at - r->start), .len = (uint32_t)len};
 	struct jtext *j = r->j;
 
 	if (j->n == r->most)
 		return -E2BIG;
-	if (j->n == j->room) {
-		uint32_t room = j->room ? (uint32_t)MIN((uint64_t)j->room * 2, r->most) : 64;
-		struct jtoken *more = realloc(j->token, (size_t)room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		j->token = more;
-		j->room = room;
-	}
-	j->token[j->n] = (struct jtoken){
-		.kind = kind, .at = (uint32_t)(at - r->start), .len = (uint32_t)len, .next = j->n + 1};
-	j->n++;
-	return 0;
+	t.next = j->n + 1;
+	return APPEND(j->token, j->room, j->n, t);
 }
 
 /* ---- one value ---------------------------------------------------------------------- */

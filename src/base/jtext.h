@@ -25,7 +25,8 @@ struct jtext {
 	struct span text; /* UTF-8: the given text, or the text in `utf8` */
 	struct buf utf8;
 	struct jtoken *token; /* the first is the whole value */
-	uint32_t n, room;
+	uint32_t n;
+	size_t room;
 };
 
 /* The text is UTF-8, UTF-16 or UTF-32, with or without a byte order mark. Numbers may be Infinity and

@@ -184,6 +184,21 @@ static int macho_open(struct image *m, struct err *e)
 	return 0;
 }
 
+/* Reads the load command at *at, and moves *at to the next one. False: it is broken. */
+static bool next_command(const struct image *m, uint64_t *at, uint32_t *type, struct span *command)
+{
+	struct span all = {m->file.p + m->at, m->commands_size};
+	const uint8_t *h = span_at(all, *at, 8);
+	uint32_t size = h ? load32(h + 4, m->swap) : 0;
+
+	if (size < 8 || !span_at(all, *at, size))
+		return false;
+	*type = load32(h, m->swap);
+	*command = (struct span){h, size};
+	*at += size;
+	return true;
+}
+
 static int macho_section(const struct image *m, const uint8_t *h, struct image_section *s)
 {
 	uint64_t off = load32(h + (m->is64 ? 48 : 40), m->swap);
@@ -219,28 +234,18 @@ static int macho_segment(const struct image *m, struct span command, const char 
 
 static int macho_find(const struct image *m, const char *name, struct image_section *s)
 {
-	struct span all = {m->file.p + m->at, m->commands_size};
+	struct span command;
 	uint64_t at = 0;
+	uint32_t type;
+	int r = -ENOENT;
 
-	for (uint32_t i = 0; i < m->n_commands; i++) {
-		const uint8_t *h = span_at(all, at, 8);
-		uint32_t type, size;
-		int r;
-
-		if (!h)
+	for (uint32_t i = 0; r == -ENOENT && i < m->n_commands; i++) {
+		if (!next_command(m, &at, &type, &command))
 			return -EBADMSG;
-		type = load32(h, m->swap);
-		size = load32(h + 4, m->swap);
-		if (size < 8 || !span_at(all, at, size))
-			return -EBADMSG;
-		r = type == (m->is64 ? LC_SEGMENT_64 : LC_SEGMENT)
-			    ? macho_segment(m, (struct span){h, size}, name, s)
-			    : -ENOENT;
-		if (r != -ENOENT)
-			return r;
-		at += size;
+		if (type == (m->is64 ? LC_SEGMENT_64 : LC_SEGMENT))
+			r = macho_segment(m, command, name, s);
 	}
-	return -ENOENT;
+	return r;
 }
 
 static void macho_text(const struct image *m, struct span command, struct image_macho *out)
@@ -280,24 +285,20 @@ static void macho_symbols(const struct image *m, struct span command, struct ima
 
 int image_macho(const struct image *m, struct image_macho *out)
 {
-	struct span all = {m->file.p + m->at, m->commands_size};
+	struct span command;
 	uint64_t at = 0;
+	uint32_t type;
 
 	memset(out, 0, sizeof(*out));
 	for (uint32_t i = 0; m->kind == IMAGE_MACHO && i < m->n_commands; i++) {
-		const uint8_t *h = span_at(all, at, 8);
-		uint32_t type = h ? load32(h, m->swap) : 0, size = h ? load32(h + 4, m->swap) : 0;
-		struct span command = {h, size};
-
-		if (size < 8 || !span_at(all, at, size))
+		if (!next_command(m, &at, &type, &command))
 			return -EBADMSG;
 		if (type == (m->is64 ? LC_SEGMENT_64 : LC_SEGMENT))
 			macho_text(m, command, out);
-		else if (type == LC_UUID && size >= 24)
-			out->uuid = (struct span){h + 8, 16};
+		else if (type == LC_UUID && command.n >= 24)
+			out->uuid = (struct span){command.p + 8, 16};
 		else if (type == LC_SYMTAB)
 			macho_symbols(m, command, out);
-		at += size;
 	}
 	return 0;
 }

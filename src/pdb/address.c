@@ -96,12 +96,11 @@ int pdb_read_addresses(struct pdb *p, struct msf_io *io, const struct pdb_option
 {
 	bool to = msf_size(&p->msf, o->to_source), from = msf_size(&p->msf, o->from_source);
 	int r = read_sections(p, io, o->sections, &p->sections, &p->n_sections, e);
-	int r2 = to || from ? read_omap(p, io, to ? o->to_source : o->from_source, !to, e) : 0;
-	int r3 = to || from ? read_sections(p, io, o->original, &p->original, &p->n_original, e) : 0;
 
-	if (r < 0 && r != -EAGAIN)
+	if (!to && !from)
 		return r;
-	return r2 < 0 && r2 != -EAGAIN ? r2 : r3 < 0 ? r3 : r2 < 0 ? r2 : r;
+	r = pdb_worse(r, read_omap(p, io, to ? o->to_source : o->from_source, !to, e));
+	return pdb_worse(r, read_sections(p, io, o->original, &p->original, &p->n_original, e));
 }
 
 /* ---- look-ups ------------------------------------------------------------------------------- */

@@ -229,12 +229,11 @@ static int read_parts(struct pdb *p, struct msf_io *io, const struct parts *part
 	uint8_t slots[2 * SLOTS];
 	uint32_t at = HEADER_SIZE, n = MIN(parts->optional / 2, (uint32_t)SLOTS);
 	int r = msf_load(&p->msf, io, STREAM_DBI, at, parts->modules, &p->module_info, "its list of modules", e);
-	int r2 = msf_load(&p->msf, io, STREAM_DBI, at + parts->modules, parts->contribs, &contribs,
-		"its section contributions", e);
-	int r3 = msf_read(&p->msf, io, STREAM_DBI, at + parts->modules + parts->contribs + parts->others, slots,
-		2 * (size_t)n, "its list of optional streams", e);
 
-	r = r < 0 && r != -EAGAIN ? r : r2 < 0 && r2 != -EAGAIN ? r2 : r3 < 0 ? r3 : r2 < 0 ? r2 : r;
+	r = pdb_worse(r, msf_load(&p->msf, io, STREAM_DBI, at + parts->modules, parts->contribs, &contribs,
+		"its section contributions", e));
+	r = pdb_worse(r, msf_read(&p->msf, io, STREAM_DBI, at + parts->modules + parts->contribs + parts->others,
+		slots, 2 * (size_t)n, "its list of optional streams", e));
 	if (r == 0)
 		r = read_modules(p, (struct span){p->module_info, parts->modules});
 	if (r == 0)

@@ -53,8 +53,7 @@ static inline bool pdb_symbol_closes(uint16_t kind)
 	return kind == S_END || kind == S_INLINESITE_END || kind == S_PROC_ID_END;
 }
 
-/* Steps of pdb_code_open(), after it has loaded the bytes of the module. 0; -ENOMEM. */
-int pdb_read_symbols(struct pdb_code *c);
+/* A step of pdb_code_open(), after it has loaded the bytes of the module. 0; -ENOMEM. */
 int pdb_read_lines(struct pdb_code *c);
 
 /* Finds the file and the line at which the body of an inlined function begins. False: the function is not

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "pdb/msf-private.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,12 +87,9 @@ static int map_list(const struct msf *m, struct msf_io *io, uint64_t n_map, uint
 	for (uint64_t i = 1; r == 0 && i < n_map; i++)
 		run |= !le32(list + 4 * i) || le32(list + 4 * i) >= m->n_blocks;
 	for (uint64_t i = 1; r == 0 && run && i < n_map; i++) {
-		uint32_t block = le32(list) + (uint32_t)i;
+		uint32_t block = htole32(le32(list) + (uint32_t)i);
 
-		list[4 * i] = (uint8_t)block;
-		list[4 * i + 1] = (uint8_t)(block >> 8);
-		list[4 * i + 2] = (uint8_t)(block >> 16);
-		list[4 * i + 3] = (uint8_t)(block >> 24);
+		memcpy(list + 4 * i, &block, 4);
 	}
 	if (r < 0)
 		free(take(list));

@@ -1,6 +1,8 @@
 /* Declarations that the files of pdb/ share: the steps of pdb_open(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <errno.h>
+
 #include "pdb/pdb.h"
 
 /* Numbers of optional streams, which stream 3 lists; MSF_NO_STREAM: the PDB lacks that stream. */
@@ -8,8 +10,13 @@ struct pdb_optional {
 	uint16_t to_source, from_source, sections, original;
 };
 
-/* The steps of pdb_open(). *has_ids: whether the PDB has a stream of ids. */
-int pdb_read_info(struct pdb *p, struct msf_io *io, bool *has_ids, struct err *e);
+/* Combines the results of two parts, each of which can lack bytes: other errors take precedence over -EAGAIN. */
+static inline int pdb_worse(int a, int b)
+{
+	return a < 0 && a != -EAGAIN ? a : b < 0 ? b : a;
+}
+
+/* The steps of pdb_open(). */
 int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struct err *e);
 int pdb_read_addresses(struct pdb *p, struct msf_io *io, const struct pdb_optional *o, struct err *e);
 int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, uint32_t stream, struct err *e);

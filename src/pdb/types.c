@@ -19,51 +19,25 @@ enum { MODE_POINTER, MODE_LREF, MODE_DATA_MEMBER, MODE_FUNC_MEMBER, MODE_RREF };
 
 /* ---- simple types ------------------------------------------------------------------------- */
 
-static const char *simple_name(uint32_t kind)
-{
-	switch (kind) {
-	case 0x00: return "<NoType>";
-	case 0x03: return "void";
-	case 0x08: return "HRESULT";
-	case 0x10: return "signed char";
-	case 0x20: return "unsigned char";
-	case 0x30: return "bool";
-	case 0x11: case 0x72: return "short";
-	case 0x21: case 0x73: return "unsigned short";
-	case 0x12: return "long";
-	case 0x22: return "unsigned long";
-	case 0x13: case 0x76: return "long long";
-	case 0x23: case 0x77: return "unsigned long long";
-	case 0x14: case 0x78: return "int128_t";
-	case 0x24: case 0x79: return "uint128_t";
-	case 0x40: return "float";
-	case 0x41: return "double";
-	case 0x42: return "long double";
-	case 0x46: return "float16_t";
-	case 0x68: return "int8_t";
-	case 0x69: return "uint8_t";
-	case 0x70: return "char";
-	case 0x71: return "wchar_t";
-	case 0x74: return "int";
-	case 0x75: return "unsigned int";
-	case 0x7a: return "char16_t";
-	case 0x7b: return "char32_t";
-	case 0x7c: return "char8_t";
-	default: return "<unknown>";
-	}
-}
+/* The built-in types, and their bytes. */
+static const struct simple {
+	const char *name;
+	unsigned size;
+} simples[] = {
+	[0x00] = {"<NoType>", 0}, [0x03] = {"void", 0}, [0x08] = {"HRESULT", 4}, [0x10] = {"signed char", 1},
+	[0x20] = {"unsigned char", 1}, [0x30] = {"bool", 1}, [0x11] = {"short", 2}, [0x72] = {"short", 2},
+	[0x21] = {"unsigned short", 2}, [0x73] = {"unsigned short", 2}, [0x12] = {"long", 4},
+	[0x22] = {"unsigned long", 4}, [0x13] = {"long long", 8}, [0x76] = {"long long", 8},
+	[0x23] = {"unsigned long long", 8}, [0x77] = {"unsigned long long", 8}, [0x14] = {"int128_t", 16},
+	[0x78] = {"int128_t", 16}, [0x24] = {"uint128_t", 16}, [0x79] = {"uint128_t", 16}, [0x40] = {"float", 4},
+	[0x41] = {"double", 8}, [0x42] = {"long double", 10}, [0x46] = {"float16_t", 2}, [0x68] = {"int8_t", 1},
+	[0x69] = {"uint8_t", 1}, [0x70] = {"char", 1}, [0x71] = {"wchar_t", 2}, [0x74] = {"int", 4},
+	[0x75] = {"unsigned int", 4}, [0x7a] = {"char16_t", 2}, [0x7b] = {"char32_t", 4}, [0x7c] = {"char8_t", 1},
+};
 
-static unsigned simple_size(uint32_t kind)
+static struct simple simple(uint32_t kind)
 {
-	switch (kind) {
-	case 0x10: case 0x20: case 0x30: case 0x68: case 0x69: case 0x70: case 0x7c: return 1;
-	case 0x11: case 0x21: case 0x72: case 0x73: case 0x71: case 0x7a: case 0x46: return 2;
-	case 0x12: case 0x22: case 0x74: case 0x75: case 0x40: case 0x7b: case 0x08: return 4;
-	case 0x13: case 0x23: case 0x76: case 0x77: case 0x41: return 8;
-	case 0x42: return 10;
-	case 0x14: case 0x24: case 0x78: case 0x79: return 16;
-	default: return 0;
-	}
+	return kind < ARRAY_SIZE(simples) && simples[kind].name ? simples[kind] : (struct simple){"<unknown>", 0};
 }
 
 static unsigned simple_pointer_size(uint32_t type)
@@ -71,11 +45,6 @@ static unsigned simple_pointer_size(uint32_t type)
 	static const unsigned sizes[] = {0, 2, 4, 4, 4, 6, 8, 16};
 
 	return sizes[type >> 8 & 7];
-}
-
-static int add_simple(uint32_t type, struct buf *out)
-{
-	return buf_adds(out, simple_name(type & 0xff));
 }
 
 /* ---- sizes, for the bounds of arrays ------------------------------------------------------ */
@@ -113,7 +82,7 @@ static uint64_t size_of(struct pdb_namer *n, const struct pdb_code *c, uint32_t 
 	size_t end;
 
 	if (type < SIMPLE_END)
-		return type >> 8 & 7 ? simple_pointer_size(type) : simple_size(type & 0xff);
+		return type >> 8 & 7 ? simple_pointer_size(type) : simple(type & 0xff).size;
 	if (depth > DEPTH_MOST || pdb_record_of(n, c, &n->p->types, type, &rec) < 0)
 		return 0;
 	switch (rec.leaf) {
@@ -295,7 +264,7 @@ static int add_target(struct pdb_namer *n, const struct pdb_code *c, const struc
 	struct buf *out)
 {
 	if (ch->type < SIMPLE_END)
-		return add_simple(ch->type, out);
+		return buf_adds(out, simple(ch->type & 0xff).name);
 	switch (ch->rec.leaf) {
 	case LF_CLASS: case LF_STRUCTURE: case LF_INTERFACE: case LF_UNION:
 		return add_named(ch, size_offset(ch->rec.leaf), out);
@@ -309,7 +278,7 @@ static int add_target(struct pdb_namer *n, const struct pdb_code *c, const struc
 		if (ch->rec.body.n < 6)
 			return -ENOENT;
 		if (le32(ch->rec.body.p) < SIMPLE_END && le32(ch->rec.body.p) >> 8 & 7)
-			return buf_addf(out, "%s const *", simple_name(le32(ch->rec.body.p) & 0xff));
+			return buf_addf(out, "%s const *", simple(le32(ch->rec.body.p) & 0xff).name);
 		buf_adds(out, le16(ch->rec.body.p + 4) & MODIFIER_CONST ? "const " : "");
 		return pdb_add_type(n, c, le32(ch->rec.body.p), depth, out);
 	default:

@@ -48,14 +48,17 @@ static void take_files(struct recognized *r, struct local_files *l)
 		if (!path || path_open_file(path, &fd, &size, &e) < 0 ||
 			recognize_file(r, i, fd, size, id, &debug) < 0)
 			continue;
-		local_files_add(l, path, id, debug);
+		if (recognized_module(r, i)->object == OBJECT_ELF)
+			local_files_add(l, path, id, debug);
+		else
+			local_files_add_net(l, path, recognized_module(r, i));
 	}
 }
 
-static int print(const struct recognized *r)
+static int print(const struct recognized *r, bool demangle)
 {
 	_cleanup_buf_ struct buf out = BUF_UP_TO(RECOGNIZE_OUT);
-	int status = recognize_write(r, &out);
+	int status = recognize_write(r, demangle, &out);
 
 	if (status < 0) {
 		fprintf(stderr, "symfs symbolicate: %s\n", err_text(status));
@@ -79,7 +82,7 @@ static int ask(struct app *app, const char *shown, const struct symb_flags *flag
 		return symbolicate_close(&g, app, EXIT_INTERRUPTED);
 	if (http != 200)
 		fprintf(stderr, "symfs symbolicate: %s: %s\n", shown, e.text);
-	status = print(r);
+	status = print(r, g.flags.demangle);
 	return symbolicate_close(&g, app, http == 200 ? status : http < 500 ? EXIT_NO : EXIT_LOCAL);
 }
 
@@ -102,6 +105,19 @@ static int name_text(struct app_args *args, const char *shown, const struct symb
 	return status;
 }
 
+/* A text of which symfs knows no frame can have mangled names. */
+static int print_names(const char *shown, bool demangle, struct recognized *r, struct span text)
+{
+	_cleanup_buf_ struct buf out = BUF_UP_TO(RECOGNIZE_OUT);
+	bool binary = memchr(text.p, '\0', MIN(text.n, (size_t)4096));
+
+	if (!binary && demangle && recognize_write(r, true, &out) == 0 && out.n != text.n)
+		return print(r, true);
+	fprintf(stderr, "symfs symbolicate: %s: has no stack in a known format, or all its frames have "
+		"names; symfs-symbolicate(1) lists the formats\n", shown);
+	return binary ? EXIT_NO : MAX(print(r, false), EXIT_NO);
+}
+
 int text_symbolicate(struct app_args *args, const char *shown, const struct symb_flags *flags, struct span text)
 {
 	struct recognized *r = NULL;
@@ -117,9 +133,7 @@ int text_symbolicate(struct app_args *args, const char *shown, const struct symb
 	} else if (is_json(text)) {
 		status = -1;
 	} else {
-		fprintf(stderr, "symfs symbolicate: %s: has no stack in a known format, or all its frames have "
-			"names; symfs-symbolicate(1) lists the formats\n", shown);
-		status = memchr(text.p, '\0', MIN(text.n, (size_t)4096)) ? EXIT_NO : MAX(print(r), EXIT_NO);
+		status = print_names(shown, flags->demangle, r, text);
 	}
 	recognized_free(r);
 	return status;

@@ -83,7 +83,7 @@ static int symbolicate_text(struct exchange *x, struct span body)
 	x->flags.demangle = true;
 	if (status == 0) {
 		http = recognize_ask(r, x->space->symb, x->space->fetch, &x->flags, &e);
-		status = http == 200 ? recognize_write(r, &x->reply) : buf_addf(&x->reply, "%s\n", e.text);
+		status = http == 200 ? recognize_write(r, true, &x->reply) : buf_addf(&x->reply, "%s\n", e.text);
 		recognized_free(r);
 	}
 	return status == -EFBIG ? 413 : status < 0 ? 500 : http;

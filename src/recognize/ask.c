@@ -75,7 +75,7 @@ static bool take_linked(struct finding *w, uint64_t address, struct asked *out)
 {
 	const struct segments *p = segments_of(w->r, w->f, w->flags, out->module);
 
-	out->linked = !p->known;
+	out->kind = p->known ? FRAME_IMAGE : FRAME_LINKED;
 	out->offset = p->known ? address - p->image : address;
 	return !p->known || address >= p->image;
 }
@@ -108,7 +108,7 @@ static bool take_based(struct finding *w, const struct based *b, uint64_t addres
 	uint64_t in;
 
 	out->module = b->module;
-	out->linked = false;
+	out->kind = FRAME_IMAGE;
 	out->offset = address - b->from;
 	if (b->kind == BASE_IMAGE)
 		return true;
@@ -155,7 +155,7 @@ static bool locate(struct finding *w, const struct frame *f, struct asked *out)
 {
 	const struct based *b;
 
-	*out = (struct asked){.module = f->module};
+	*out = (struct asked){.module = f->module, .kind = f->kind == FRAME_METHOD ? f->kind : FRAME_IMAGE};
 	if (f->kind == FRAME_ADDRESS) {
 		b = find_base(w->r, f->number, f->module);
 		if (b)
@@ -176,13 +176,13 @@ static bool locate(struct finding *w, const struct frame *f, struct asked *out)
 
 static size_t slot_of(const struct finding *w, const struct asked *a)
 {
-	const uint64_t key[3] = {a->module, a->linked, a->offset};
+	const uint64_t key[3] = {a->module, a->kind, a->offset};
 	size_t at = (size_t)hash_mix(key, sizeof(key)) & (w->n_slots - 1);
 
 	while (w->slots[at]) {
 		const struct asked *b = &w->r->asked[w->slots[at] - 1];
 
-		if (b->module == a->module && b->linked == a->linked && b->offset == a->offset)
+		if (b->module == a->module && b->kind == a->kind && b->offset == a->offset)
 			break;
 		at = (at + 1) & (w->n_slots - 1);
 	}
@@ -286,8 +286,14 @@ static int put_request(struct recognized *r, struct buf *out)
 	for (size_t i = 0; i < r->n_asked; i++) {
 		const struct asked *a = &r->asked[i];
 
-		buf_addf(out, "%s{\"addr_mode\":\"%s:%" PRIu32 "\",\"instruction_addr\":\"0x%" PRIx64 "\"}",
-			i ? "," : "", a->linked ? "link" : "rel", r->seen[a->module].index, a->offset);
+		bool method = a->kind == FRAME_METHOD;
+
+		buf_addf(out, "%s{\"addr_mode\":\"%s:%" PRIu32 "\",\"instruction_addr\":\"0x%" PRIx64 "\"",
+			i ? "," : "", a->kind == FRAME_LINKED ? "link" : "rel", r->seen[a->module].index,
+			method ? (uint32_t)a->offset : a->offset);
+		if (method)
+			buf_addf(out, ",\"function_id\":\"0x%" PRIx64 "\"", a->offset >> 32);
+		buf_adds(out, "}");
 	}
 	return buf_adds(out, "]]}");
 }
@@ -313,7 +319,7 @@ static int take_answer(struct recognized *r)
 		return -ENOMEM;
 	t = stacks + 2;
 	for (size_t i = 0; i < r->n_asked; i++, t = r->j.token[t].next)
-		r->answer[i] = jtext_member(&r->j, t, "function") ? t : 0;
+		r->answer[i] = jtext_member(&r->j, t, r->asked[i].kind == FRAME_METHOD ? "file" : "function") ? t : 0;
 	return 0;
 }
 

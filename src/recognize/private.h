@@ -92,12 +92,14 @@ enum frame_kind {
 	FRAME_ADDRESS, /* an address in the process */
 	FRAME_LINKED,  /* an address in the file, as symbols have it */
 	FRAME_IMAGE,   /* an offset from the beginning of the module */
-	FRAME_FILE     /* perf: an offset in the file, or an address */
+	FRAME_FILE,    /* perf: an offset in the file, or an address */
+	FRAME_METHOD   /* .NET: the token of a method << 32 | an offset in its IL */
 };
 
 /* How names are put in. */
 enum frame_style {
 	STYLE_LINE, /* a line of text: calls that were inlined are lines before it */
+	STYLE_DOTNET, /* " in FILE:line N" */
 	STYLE_IPS,  /* members of a JSON object of Apple's */
 	STYLE_MINIDUMP_FUNCTION, STYLE_MINIDUMP_FILE, STYLE_MINIDUMP_LINE, STYLE_MINIDUMP_INLINES
 };
@@ -125,6 +127,7 @@ struct state {
 struct recognized {
 	struct span text;
 	const char *format;
+	bool document; /* a document of JSON, in which a name would need quotes */
 	struct frame *frames;
 	size_t n_frames, frames_room;
 	struct seen *seen;
@@ -146,7 +149,7 @@ struct recognized {
 
 struct asked {
 	uint32_t module;
-	bool linked;
+	enum frame_kind kind; /* FRAME_LINKED, FRAME_IMAGE, FRAME_METHOD */
 	uint64_t offset;
 };
 
@@ -197,4 +200,4 @@ struct recognizer {
 extern const struct recognizer *const recognizers[]; /* ends with NULL */
 extern const struct recognizer recognize_gdb, recognize_lldb, recognize_elfutils, recognize_sanitizer,
 	recognize_systemd, recognize_android, recognize_apple, recognize_ips, recognize_perf, recognize_minidump,
-	recognize_maps;
+	recognize_maps, recognize_go, recognize_dotnet;

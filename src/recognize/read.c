@@ -117,7 +117,8 @@ int recognize_read(struct recognized **out, struct span text)
 	for (const struct recognizer *const *k = recognizers; *k && !r->format; k++)
 		if ((*k)->document && (*k)->document(r))
 			r->format = (*k)->name;
-	if (!r->format)
+	r->document = r->format;
+	if (!r->document)
 		read_lines(r);
 	join_modules(r);
 	mark_used(r);
@@ -150,6 +151,11 @@ size_t recognized_frames(const struct recognized *r)
 	return r->n_frames;
 }
 
+const struct module *recognized_module(const struct recognized *r, uint32_t i)
+{
+	return &r->seen[i].m;
+}
+
 uint32_t recognized_modules(const struct recognized *r)
 {
 	return (uint32_t)r->n_seen;
@@ -179,7 +185,8 @@ int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char
 
 	if (status < 0)
 		return status;
-	if (slice.module.object != OBJECT_ELF || !slice.module.code_id[0])
+	if ((slice.module.object != OBJECT_ELF && slice.module.object != OBJECT_PE_DOTNET) ||
+		!slice.module.code_id[0])
 		return -ENODATA;
 	if (s->has_id && !build_id_equal(slice.module.code_id, s->m.code_id))
 		return -ESTALE;

@@ -33,10 +33,11 @@ size_t recognized_frames(const struct recognized *r);
  * it was deleted, or has no path, or no frame needs it. */
 uint32_t recognized_modules(const struct recognized *r);
 const char *recognized_path(const struct recognized *r, uint32_t i);
+const struct module *recognized_module(const struct recognized *r, uint32_t i); /* what is known of it */
 /* The caller found this file at the path of module `i`. If the text has no id of the module, the file's id is taken,
  * and the module's frames are marked `[unverified]`. 0: the file is used, `id` is its build id, and `debug` says
- * whether it has debug information; -ESTALE: the text has another id; -ENODATA: the file has no build id; errors of
- * obj_identify(). */
+ * whether it has debug information; -ESTALE: the text has another id; -ENODATA: the file is neither an ELF file
+ * with a build id nor a program of .NET; errors of obj_identify(). */
 int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char id[static RECOGNIZE_ID],
 	bool *debug);
 
@@ -45,5 +46,6 @@ int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char
 int recognize_ask(struct recognized *r, struct symb *s, struct fetch *f, const struct symb_flags *flags,
 	struct err *e);
 
-/* Adds the text with names to `out`. Without recognize_ask() it adds the text as it is. 0, -ENOMEM, -EFBIG. */
-int recognize_write(const struct recognized *r, struct buf *out);
+/* Adds the text with names to `out`. Without recognize_ask() it adds the text as it is. `demangle`: mangled names in
+ * the rest of the text are demangled, too, unless it is JSON. 0, -ENOMEM, -EFBIG. */
+int recognize_write(const struct recognized *r, bool demangle, struct buf *out);

@@ -8,6 +8,8 @@ const struct recognizer *const recognizers[] = {
 	&recognize_sanitizer,
 	&recognize_systemd,
 	&recognize_android,
+	&recognize_dotnet,
+	&recognize_go,
 	&recognize_gdb,
 	&recognize_elfutils,
 	&recognize_lldb,

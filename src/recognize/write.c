@@ -1,5 +1,6 @@
 /* Writes a text with the names of its frames put in. All other bytes stay as they are. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/demangle.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "recognize/private.h"
@@ -10,11 +11,16 @@
 #include <string.h>
 
 #define TEXT_MOST (1u << 20) /* bytes of one name or path */
+#define NAME_MOST 4096u	     /* bytes of a mangled name; longer ones stay */
+#define NAMES_MOST (16u << 20) /* bytes of all demangled names: short ones can stand for much text */
 
 struct writing {
 	const struct recognized *r;
 	struct buf *out;
 	int status;
+	bool demangle;
+	struct buf name; /* a demangled one */
+	size_t names;	 /* bytes of all of them */
 };
 
 static void put(struct writing *w, const void *p, size_t n)
@@ -93,6 +99,54 @@ static void put_safe(struct writing *w, const char *text)
 	}
 }
 
+/* A character of a mangled name; Microsoft's names have more of them. */
+static bool is_mangled(char c, bool microsoft)
+{
+	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '$' || c == '.' ||
+	       (microsoft && (c == '?' || c == '@'));
+}
+
+static bool demangle_word(struct writing *w, const char *p, size_t n)
+{
+	char word[NAME_MOST];
+	size_t skip = n > 1 && p[0] == '_' && p[1] == '_';
+
+	if (n < 4 || n >= NAME_MOST || w->names > NAMES_MOST ||
+		(p[0] == '_' && p[1 + skip] != 'Z' && p[1 + skip] != 'R'))
+		return false;
+	memcpy(word, p, n);
+	word[n] = '\0';
+	if (!demangle(word, &w->name))
+		return false;
+	w->names += w->name.n;
+	return true;
+}
+
+/* Copies a part of the text, and demangles the names in it. */
+static void put_plain(struct writing *w, size_t from, size_t to)
+{
+	const char *p = (const char *)w->r->text.p;
+	size_t done = from, end;
+
+	for (size_t i = from; w->demangle && i < to; i = end) {
+		bool microsoft = p[i] == '?', begins = i == 0 || !is_mangled(p[i - 1], true);
+
+		end = i + 1;
+		if (!begins || (!microsoft && p[i] != '_'))
+			continue;
+		while (end < to && is_mangled(p[end], microsoft))
+			end++;
+		while (end > i + 1 && p[end - 1] == '.') /* the end of a sentence */
+			end--;
+		if (!demangle_word(w, p + i, end - i))
+			continue;
+		put(w, p + done, i - done);
+		put_safe(w, buf_text(&w->name));
+		done = end;
+	}
+	put(w, p + done, to - done);
+}
+
 /* "work (inlined) at /src/lib.c:5" */
 static void put_name(struct writing *w, uint32_t object, bool inlined)
 {
@@ -110,6 +164,18 @@ static void put_name(struct writing *w, uint32_t object, bool inlined)
 		puts_text(w, ":");
 		put(w, line.p, cursor_left(&line));
 	}
+}
+
+/* "in /src/Program.cs:line 15", as .NET writes it */
+static void put_in(struct writing *w, uint32_t object)
+{
+	_cleanup_free_ char *file = text_of(w, object, "file");
+	struct cursor line = number_of(w, object, "line");
+
+	puts_text(w, "in ");
+	put_safe(w, file ? file : "");
+	puts_text(w, ":line ");
+	put(w, line.p, cursor_left(&line));
 }
 
 /* The end of the line of a frame: "\n", or "\r\n", also behind a last line that has none. */
@@ -140,7 +206,10 @@ static size_t put_line(struct writing *w, const struct frame *f, uint32_t object
 	}
 	put(w, p + f->line, f->at - f->line);
 	puts_text(w, f->before);
-	put_name(w, object, false);
+	if (f->style == STYLE_DOTNET)
+		put_in(w, object);
+	else
+		put_name(w, object, false);
 	puts_text(w, f->after);
 	put(w, p + f->at + f->cut, f->end - f->at - f->cut);
 	if (w->r->seen[w->r->asked[f->ask].module].unverified)
@@ -238,6 +307,7 @@ static size_t put_frame(struct writing *w, const struct frame *f, uint32_t objec
 {
 	switch (f->style) {
 	case STYLE_LINE:
+	case STYLE_DOTNET:
 		return put_line(w, f, object);
 	case STYLE_IPS:
 		put_ips(w, f, object);
@@ -267,9 +337,9 @@ static uint32_t answer_of(const struct writing *w, const struct frame *f)
 	return t && f->named && !has_file(w, t) ? 0 : t;
 }
 
-int recognize_write(const struct recognized *r, struct buf *out)
+int recognize_write(const struct recognized *r, bool demangle, struct buf *out)
 {
-	struct writing w = {.r = r, .out = out};
+	struct writing w = {.r = r, .out = out, .demangle = demangle && !r->document, .name = BUF_UP_TO(TEXT_MOST)};
 	size_t at = 0;
 
 	for (size_t i = 0; i < r->n_frames; i++) {
@@ -278,9 +348,10 @@ int recognize_write(const struct recognized *r, struct buf *out)
 
 		if (!object || f->line < at)
 			continue;
-		put(&w, r->text.p + at, f->line - at);
+		put_plain(&w, at, f->line);
 		at = put_frame(&w, f, object);
 	}
-	put(&w, r->text.p + at, r->text.n - at);
+	put_plain(&w, at, r->text.n);
+	buf_release(&w.name);
 	return w.status;
 }

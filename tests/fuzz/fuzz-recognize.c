@@ -56,10 +56,10 @@ FUZZ_TARGET("recognize", p, n)
 		memcpy(copy, p, n);
 	must(recognize_read(&r, (struct span){copy, n}) == 0);
 	check_frames(r);
-	must(recognize_write(r, &out) == 0 && out.n == n && (!n || memcmp(buf_text(&out), copy, n) == 0));
+	must(recognize_write(r, false, &out) == 0 && out.n == n && (!n || memcmp(buf_text(&out), copy, n) == 0));
 	buf_clear(&out);
 	answer_all(r);
-	must(recognize_write(r, &out) == 0);
+	must(recognize_write(r, true, &out) == 0);
 	for (size_t i = 0; i < out.n && r->frames && r->frames[0].style == STYLE_LINE; i++)
 		must(buf_text(&out)[i] != 7 || memchr(copy, 7, n));
 	recognized_free(r);

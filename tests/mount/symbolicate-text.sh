@@ -271,6 +271,76 @@ n=$(grep -oF "{\"file\": \"$L\", \"frame\": 0, \"function\": \"deep\", \"functio
 grep -qF '{"file": "c:\\win.c", "frame": 0, "function": "win_work", "function_offset": null, "inlines": null, "line": 7,' minidump.out ||
   fail "minidump: $(cat minidump.out)"
 
+# Go: the instruction of a crash in C, of a real run, or else of a program in C.
+if command -v go >/dev/null; then
+  mkdir -p cgo
+  cat >cgo/c.go <<'EOG'
+package main
+
+/*
+#cgo CFLAGS: -g -O1
+static __attribute__((noinline)) int deep(int *p) { return *p + 1; }
+static __attribute__((noinline)) int crash(int n) { return deep(n > 3 ? 0 : &n) * 2; }
+*/
+import "C"
+import "fmt"
+
+func main() { fmt.Println(C.crash(7)) }
+EOG
+  (cd cgo && GO111MODULE=off GOCACHE=$TMP/cgo/cache HOME=$TMP go build -ldflags "-extldflags '-no-pie -Wl,--build-id=sha1'" -o c c.go) >go.log 2>&1 || fail "go: $(cat go.log)"
+  { echo "\$ $TMP/cgo/c 7"; cgo/c 2>&1; } >go.txt
+  grep -q '^goroutine 1 \[' go.txt || fail "Go printed no traceback: $(cat go.txt)"
+  sample go
+  has go "\[signal SIGSEGV: .* pc=$X deep at $TMP/cgo/c.go:5\] \[unverified\]"
+  [ "$(diff go.txt go.out | grep -c '^>')" = 1 ] || fail "go: $(diff go.txt go.out)"
+else
+  part_skipped "go is not installed"
+fi
+start_at=$(sed -n 's/^#2  \(0x[0-9a-f]*\) .*/\1/p' gdb-fixed.txt | head -n 1)
+{
+  echo "host $BIN/fixed[7]: SIGSEGV: segmentation violation"
+  printf 'PC=%s m=0 sigcode=1\nsignal arrived during cgo execution\n\n' "$(printf '0x%x' $((start_at - 1)))"
+  printf 'goroutine 1 [syscall]:\nruntime.cgocall(0x482e98, 0xc00004bf38)\n\t/usr/lib/go/cgocall.go:158 +0x5c\n'
+  printf 'non-Go function at pc=%s\n' 0x1 "$start_at"
+} >go-c.txt
+sample go-c
+has go-c "PC=$X start at $M:2 m=0 sigcode=1 \[unverified\]" "non-Go function at pc=$X start at $M:2 \[unverified\]"
+
+# .NET: methods by token and offset in IL, of a program beside the text and its PDB.
+NET=$top_srcdir/../shared/fixtures/ppdb
+if [ -f "$NET/integration.dll" ]; then
+  cp "$NET/integration.dll" foo.dll
+  cp "$NET/portable.pdb" foo.pdb
+  cat >dotnet.txt <<'EON'
+Unhandled exception. System.InvalidOperationException: no
+   at StackTraceSample.MyInternalClass.ThrowsException() in foo.dll:token 0x6000007+0x0
+   at StackTraceSample.Main(String[] args) in foo.dll:token 0x6000001+0x11
+   at System.Threading.Thread.StartCallback() in gone.dll:token 0x6000001+0x1
+   at Other.Program.Main() in C:\\src\\Program.cs:line 12
+EON
+  sample dotnet
+  has dotnet "   at StackTraceSample.MyInternalClass.ThrowsException() in /.*/foo/Program.cs:line 81 \[unverified\]" \
+    "   at StackTraceSample.Main(String\[\] args) in /.*/foo/Program.cs:line 15 \[unverified\]"
+  [ "$(diff dotnet.txt dotnet.out | grep -c '^>')" = 2 ] || fail "dotnet: $(diff dotnet.txt dotnet.out)"
+  rm foo.dll foo.pdb
+else
+  part_skipped "no ../shared/fixtures/ppdb: a program of .NET"
+fi
+
+# Mangled names of modules that are not here, also in text without a stack.
+cat >mangled.txt <<'EON'
+00 0012fe74 00401234 app!?test1@@YAXPAH@Z+0x12
+undefined symbol: _ZN3foo3bazEv@@V1, and x_ZN3foo3bazEv or ?x.
+#1  0x0000000000000131 in _ZN3foo3barEi () from /nowhere/libx.so
+EON
+sample mangled 1
+has mangled '00 0012fe74 00401234 app!test1(int \*)+0x12' 'undefined symbol: foo::baz()@@V1, and x_ZN3foo3bazEv or ?x.' \
+  '#1  0x0000000000000131 in foo::bar(int) () from /nowhere/libx.so'
+sed 3d mangled.txt >mangled-only.txt
+sample mangled-only
+text --mangled mangled.txt >mangled.out 2>mangled.log
+cmp mangled.txt mangled.out || fail "--mangled: $(cat mangled.out)"
+
 # ---- what must not change, and what must not be believed ----------------------------------------
 # CRLF, NUL, bytes that are not UTF-8, and a last line without its end.
 printf 'a\000b \377\r\n#0  0x0000000000001151 n/a (none + 0x1)\r\n\r\n    #1 0x1  (/nowhere/x+0x1)\n\tend' >odd.txt

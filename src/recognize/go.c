@@ -1,0 +1,66 @@
+/* Recognizes tracebacks of Go. They have names and lines, but not of C code: the instruction of a crash in cgo, and
+ * functions that are not of Go, are addresses alone. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "recognize/private.h"
+
+/* "$ ./prog -v" in what was typed before, or "host prog[7]: " at the beginning of a line of a log. */
+static void read_program(struct recognized *r, struct cursor c)
+{
+	struct cursor word = c;
+	const char *end = cursor_find(&c, "]: ");
+	uint64_t pid;
+
+	if (cursor_text(&word, "$ ")) {
+		end = cursor_find(&word, " ");
+		word.end = end ? end : word.end;
+		if (word.p < word.end && (*word.p == '.' || *word.p == '/'))
+			note_program(r, word);
+		return;
+	}
+	word.end = end;
+	if (!end || !(end = cursor_find_last(&word, "[")))
+		return;
+	c = (struct cursor){end + 1, word.end};
+	word.end = end;
+	if (!cursor_decimal(&c, &pid) || cursor_left(&c))
+		return;
+	if ((end = cursor_find_last(&word, " ")))
+		word.p = end + 1;
+	note_program(r, word);
+}
+
+/* "[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x482e6b]", "PC=0x482e6b m=0 sigcode=1",
+ * "non-Go function at pc=0x482e6b", "runtime: g 1: unknown pc 0x482e6b", "... called from 0x482e6b". Inlined calls of
+ * Go are lines of their own already, so other frames have all that symfs could add. */
+static bool go_line(struct recognized *r, const struct line *l)
+{
+	static const struct {
+		const char *line, *number;
+		bool back;
+	} forms[] = {{"[signal ", " pc=", false}, {"PC=", "PC=", false}, {"non-Go function at ", "pc=", true},
+		{"runtime: ", " unknown pc ", true}, {"runtime: ", " called from ", true}};
+	struct cursor c = line_cursor(l);
+	struct frame f = {.kind = FRAME_ADDRESS, .module = NO_SEEN, .before = " "};
+
+	if (r->program == NO_SEEN)
+		read_program(r, c);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct cursor at = c;
+		const char *place = cursor_find(&c, forms[i].line);
+
+		if (!place)
+			continue;
+		at.p = place;
+		place = cursor_find(&at, forms[i].number);
+		cursor_until(&at, place ? place : at.end);
+		if (!cursor_text(&at, forms[i].number) || !cursor_address(&at, &f.number))
+			continue;
+		f.back = forms[i].back && r->state.sample;
+		r->state.sample = forms[i].back;
+		note_frame(r, l, at.p, 0, f);
+		return true;
+	}
+	return false;
+}
+
+const struct recognizer recognize_go = {"go", "tracebacks of Go", go_line, NULL};

@@ -29,6 +29,7 @@ struct warm {
 	struct app app;
 	bool json, breakpad;
 	bool only_breakpad;   /* neither debug files nor programs */
+	bool only_gsym;	      /* GSYM in place of the debug files; no programs */
 	bool keep;	      /* pin what is stored: --installed, --running */
 	bool in_dir;	      /* the file that is being read was found in a directory, or belongs to a process */
 	unsigned dir_files;   /* dumps and programs that were found in the directory */
@@ -89,7 +90,7 @@ static int want_module(struct warm *w, const char *path, const struct module *m)
 	r = module_add(w, name, ident);
 	if (r == 0 && !w->only_breakpad)
 		r = want(w, m, row->debug);
-	if (r == 0 && !w->only_breakpad && !w->keep)
+	if (r == 0 && !w->only_breakpad && !w->only_gsym && !w->keep)
 		r = want(w, m, row->program);
 	if (r == 0 && w->breakpad && m->debug_id.set)
 		r = want(w, m, FILETYPE_BREAKPAD);
@@ -413,6 +414,7 @@ static int warm_all(struct warm *w, const struct app_args *args, bool installed,
 
 	downloads_init(&w->all, w->app.fetch);
 	w->all.total = true;
+	w->all.gsym = w->only_gsym;
 	status = warm_words(w, argc, argv);
 	if (w->keep && ((installed && want_installed(w) < 0) || (running && want_running(w) < 0)))
 		status = EXIT_LOCAL;
@@ -437,7 +439,7 @@ static int run_warm(int argc, char **argv)
 	const struct opt own[] = {{"breakpad", 0, NULL, "also Breakpad files; make missing ones", &w.breakpad},
 		{"installed", 0, NULL, "installed programs and libraries; pins files", &installed},
 		{"running", 0, NULL, "all processes; pins files", &running},
-		{"as", 0, "FORM", "whole: debug files; sym: only Breakpad files", &as}, {0}};
+		{"as", 0, "FORM", "whole: debug files; gsym, sym: only what is made of them", &as}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	int status = app_options(&args, &cmd_warm, own, &argc, argv), r;
@@ -447,8 +449,9 @@ static int run_warm(int argc, char **argv)
 	w.keep = installed || running;
 	w.only_breakpad = strcmp(as, "sym") == 0;
 	w.breakpad |= w.only_breakpad;
-	if (strcmp(as, "sym") != 0 && strcmp(as, "whole") != 0)
-		return cmd_say(EXIT_USAGE, "--as %s: expected whole or sym", as);
+	w.only_gsym = strcmp(as, "gsym") == 0;
+	if (!w.only_breakpad && !w.only_gsym && strcmp(as, "whole") != 0)
+		return cmd_say(EXIT_USAGE, "--as %s: expected whole, gsym or sym", as);
 	if (argc < 2 && !w.keep)
 		return cmd_usage("expected a core file, minidump, program, directory or process id");
 	if (argc > 1)

@@ -99,6 +99,25 @@ static void fetch_answered(void *ctx, const struct fetched *f)
 	pthread_mutex_unlock(&d->lock);
 }
 
+static int fetch_begin(struct download *one, struct fetched *now)
+{
+	struct downloads *d = one->all;
+	struct artifact made;
+	int r;
+
+	if (d->gsym && derive_artifact(&one->cands[0], false, &made) == 0) {
+		r = derive_try(d->derive, &made, NULL, now);
+		if (r == 0)
+			download_ready(one, now);
+		return r == -EAGAIN ? derive_open(d->derive, &made, download_ready, one, &one->making) : r;
+	}
+	r = fetch_try(d->fetch, one->cands, one->n, FETCH_WHOLE, now);
+	if (r == 0)
+		fetch_answered(one, now);
+	return r == -EAGAIN ? fetch_open(d->fetch, one->cands, one->n, FETCH_WHOLE, fetch_answered, one, &one->ticket)
+		: r;
+}
+
 static void download_begin(struct download *one)
 {
 	struct downloads *d = one->all;
@@ -109,11 +128,7 @@ static void download_begin(struct download *one)
 	one->begun = true;
 	d->running++;
 	pthread_mutex_unlock(&d->lock);
-	r = fetch_try(d->fetch, one->cands, one->n, FETCH_WHOLE, &now);
-	if (r == -EAGAIN)
-		r = fetch_open(d->fetch, one->cands, one->n, FETCH_WHOLE, fetch_answered, one, &one->ticket);
-	else if (r == 0)
-		fetch_answered(one, &now);
+	r = fetch_begin(one, &now);
 	if (r < 0) {
 		now.r = r;
 		now.why = err_text(r);
@@ -210,7 +225,8 @@ static void cancel_all(struct downloads *d)
 static void prepare_making(struct downloads *d)
 {
 	for (unsigned i = 0; i < d->n && !d->derive; i++)
-		if (d->list[i]->cands[0].type == FILETYPE_BREAKPAD && derive_new(&d->derive, d->fetch) < 0)
+		if ((d->gsym || d->list[i]->cands[0].type == FILETYPE_BREAKPAD) &&
+		    derive_new(&d->derive, d->fetch) < 0)
 			return;
 }
 

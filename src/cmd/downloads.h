@@ -25,7 +25,7 @@ struct download {
 	/* private */
 	struct downloads *all;
 	struct ticket *ticket;
-	struct making *making; /* under lock; of a Breakpad file that no source has */
+	struct making *making; /* under lock; of a Breakpad file that no source has, or of GSYM */
 	bool done;	   /* under lock */
 	struct artifact cands[]; /* the candidates; the caller may read them */
 };
@@ -34,13 +34,14 @@ struct downloads {
 	/* set by the caller */
 	struct fetch *fetch;
 	bool total;	     /* the progress ends with a line for all downloads together */
+	bool gsym;	     /* the answer is not the file, but the GSYM that is made of it */
 	/* the caller may read these */
 	struct download **list;
 	unsigned n;
 	/* private */
 	size_t room; /* entries allocated for `list` */
 	unsigned begun, told; /* downloads that began; downloads for which `over` was called */
-	struct derive *derive; /* NULL: no Breakpad file is among the files */
+	struct derive *derive; /* NULL: nothing is made */
 	struct progress progress;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

@@ -107,16 +107,36 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 	return 0;
 }
 
+/* The stored GSYM of an input that is not stored and that no source has: `symfs warm --as gsym` keeps GSYM alone. */
+static int kept_gsym(struct fs *fs, const struct artifact *cands, unsigned n, bool object, struct node **out)
+{
+	int r = -ENOENT;
+
+	for (unsigned i = 0; r < 0 && i < n; i++) {
+		struct fetched f = {0};
+		struct artifact a;
+
+		if (derive_artifact(&cands[i], object, &a) == 0 && derive_try(fs->derive, &a, NULL, &f) == 0 &&
+		    f.blob)
+			r = gsym_node(fs, &cands[i], object, &f, out);
+		blob_unref(f.blob);
+	}
+	return r;
+}
+
 /* GSYM exists when its input exists, until a conversion has failed. */
 static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, bool object,
 	const struct fetched *f, struct entry *out)
 {
 	struct node *node;
-	int r;
+	int r = 0;
 
-	if (f->r < 0)
+	if (f->r == -ENOENT)
+		r = kept_gsym(fs, cands, n, object, &node);
+	if (f->r < 0 && (f->r != -ENOENT || r < 0))
 		return file_missing(fs, f, out);
-	r = gsym_node(fs, tree_gsym_input(cands, n, &f->key), object, f, &node);
+	if (f->r == 0)
+		r = gsym_node(fs, tree_gsym_input(cands, n, &f->key), object, f, &node);
 	if (r == -ENOENT)
 		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
 	if (r < 0)

@@ -167,8 +167,8 @@ int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *
 			const struct key *k = &rows[i].key;
 
 			/* A file that one source did not have may be stored, from another source. */
-			if (hash_set_add(&seen, hash_of(k)) == 0 && !all && k->type == FILETYPE_BREAKPAD && k->name[0] &&
-				!store_has(st, k, NULL))
+			if (hash_set_add(&seen, hash_of(k)) == 0 && !all && k->type == FILETYPE_BREAKPAD &&
+				k->name[0] && !store_has(st, k, NULL))
 				r = add_line(s, k, out);
 		}
 	if (r == 0)

@@ -59,7 +59,7 @@ gcc -g -Wl,--build-id="$(some_build_id warm waits)" -o "$TMP/waits" "$TMP/waits.
 put_gdb "$TMP/waiting" "$TMP/waits.debug" .debug
 "$TMP/waits" &
 PIDS="$PIDS $!"
-for form in whole sym; do
+for form in whole sym gsym; do
   "$SYMFS" warm --running --as $form --no-default-sources --cache "$TMP/store-running" \
     --source "gdb@$TMP/waiting" >"$TMP/out" 2>"$TMP/warm.err" || fail "warm --running: $(cat "$TMP/warm.err")"
   grep -Eq '^[0-9]+ programs and libraries: [1-9][0-9]* have symbols' "$TMP/out" ||
@@ -67,8 +67,25 @@ for form in whole sym; do
 done
 "$SYMFS" cache ls --cache "$TMP/store-running" >"$TMP/out"
 grep -q 'sym .*waits.*pinned' "$TMP/out" || fail "--running kept nothing: $(cat "$TMP/out")"
-"$SYMFS" warm --as gsym --running 2>"$TMP/err"
-[ $? = 2 ] || fail "warm --as gsym: $(cat "$TMP/err")"
+"$SYMFS" warm --as zip --running 2>"$TMP/err"
+[ $? = 2 ] || fail "warm --as zip: $(cat "$TMP/err")"
+# GSYM that is kept alone is there without its debug file, which was evicted.
+waits=$(build_id "$TMP/waits")
+upstream_start waiting --root "$TMP/waiting"
+"$SYMFS" warm --running --as gsym --no-default-sources --cache "$TMP/store-gsym" --source "gdb@$URL_waiting" \
+  >"$TMP/out" 2>"$TMP/warm.err" || fail "warm --as gsym: $(cat "$TMP/warm.err")"
+"$SYMFS" cache gc --quota 1 --no-default-sources --cache "$TMP/store-gsym" >"$TMP/out" 2>&1 ||
+  fail "gc: $(cat "$TMP/out")"
+[ "$("$SYMFS" cache ls --cache "$TMP/store-gsym" | grep -c pinned)" = 1 ] ||
+  fail "GSYM alone: $("$SYMFS" cache ls --cache "$TMP/store-gsym")"
+symfs_mount gsym --offline --cache "$TMP/store-gsym"
+cp "$MNT_gsym/gsym/$(gdb_path "$waits" .debug).gsym" "$TMP/kept.gsym" || fail "kept GSYM is not in the mount"
+symfs_umount gsym
+main=0x$(nm "$TMP/waits" | sed -n 's/ T main$//p')
+"$SYMFS" gsym lookup "$main" "$TMP/kept.gsym" >"$TMP/out" && grep -q '	main@.*waits.c:2' "$TMP/out" ||
+  fail "kept GSYM: $(cat "$TMP/out")"
+"$SYMFS" gsym lookup --offline --no-default-sources --cache "$TMP/store-gsym" "$main" "$waits" >"$TMP/out2" 2>&1
+cmp "$TMP/out" "$TMP/out2" || fail "kept GSYM by its build id: $(cat "$TMP/out2")"
 mkfifo "$TMP/pipe"
 timeout 600 "$SYMFS" warm --no-default-sources --cache "$store" "$TMP/pipe" >"$TMP/out" 2>&1 &&
   fail "a pipe is no program"

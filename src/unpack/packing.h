@@ -1,5 +1,5 @@
 /* Private to unpack/: the interface of a packing. The file of each packing ends with the packing's row;
- * unpack.c has the table of rows, and the functions that all packings call. */
+ * unpack.c has the table of rows, and packing.c the functions that packings call. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/span.h"

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
+#include "cmd/app.h"
 #include "cmd/cmd.h"
-#include "cmd/complete.h"
 #include "cmd/secrets.h"
 
 #include <fcntl.h>

@@ -52,6 +52,16 @@ int path_mkdirs(const char *path, mode_t mode)
 	}
 }
 
+int path_make_parents(const char *path, mode_t mode)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *dir = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
+
+	if (!dir)
+		return slash && slash > path ? -ENOMEM : 0;
+	return path_mkdirs(dir, mode);
+}
+
 char *path_absolute(const char *path)
 {
 	struct buf b = BUF_UP_TO(64 << 10);

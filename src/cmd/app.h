@@ -129,3 +129,17 @@ int app_tree_path(const char *word, char **out);
 /* If the path `word` is inside a mount, uses the store and the sources of that mount. They are read from
  * .symfs/config, which has no secrets. Does nothing if options choose sources or a store. 0, -ENOMEM. */
 int app_adopt_mount(struct app_args *a, const char *word);
+
+/* ---- complete.c: completions of shells in etc/completions ---- */
+
+/* The shells call `symfs --complete=WORDS`, and app_options() knows the same option of each command. WORDS has a line
+ * for each word; the last line is the unfinished word. */
+#define COMPLETE_OPTION "--complete="
+
+/* Prints a line for a word: the word, a tab and its meaning. `:file`, `:directory`, `:user` and `:hostname` are names
+ * that the shell completes. */
+void complete_offer(const char *word, const char *meaning);
+
+/* Prints the words for the last line of `words`, which come after the command's name. `common`: the options that
+ * the command shares with others. Reads tables and the configuration only. */
+void complete_command(const struct cmd *c, const struct opt *own, const struct opt *common, const char *words);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/bundle.h"
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/util.h"
 
 #include <dirent.h>
@@ -150,4 +151,36 @@ int walk_files(const char *path, walk_each *each, void *ctx)
 	while (copy && n > 1 && copy[n - 1] == '/')
 		copy[--n] = '\0';
 	return copy ? visit(&(struct walk){each, ctx}, copy, 0) : -ENOMEM;
+}
+
+/* ---- copies -------------------------------------------------------------------------- */
+
+static int copy_rest(int from, int to)
+{
+	char chunk[64 << 10];
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = read(from, chunk, sizeof(chunk))) != 0) {
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		r = n > 0 ? write_all(to, chunk, (size_t)n) : 0;
+	}
+	return r;
+}
+
+int files_copy(int fd, int to)
+{
+	_cleanup_close_ int from = -1;
+	char self[40];
+	ssize_t n;
+
+	/* A descriptor of its own, because the blob's offset belongs to all its users. */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	from = open(self, O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return -errno;
+	while ((n = copy_file_range(from, NULL, to, NULL, 1u << 30, 0)) > 0)
+		;
+	return n == 0 ? 0 : copy_rest(from, to);
 }

@@ -35,3 +35,6 @@ struct walk_file {
  * to open some devices has effects. Ends at the first result that is not 0, and returns it; -ENOMEM. */
 typedef int walk_each(void *ctx, const struct walk_file *f);
 int walk_files(const char *path, walk_each *each, void *ctx);
+
+/* Copies a whole file, whatever the offset of `fd` is. The kernel shares blocks where it can. 0, -errno. */
+int files_copy(int fd, int to);

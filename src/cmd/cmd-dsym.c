@@ -47,39 +47,30 @@ struct dsyms {
 
 /* ---- words --------------------------------------------------------------------------- */
 
-static struct dsym *entry_new(struct dsyms *d)
+/* *out: a new entry; NULL: the list has the key. 0, -ENOMEM. */
+static int entry_add(struct dsyms *d, const char *key, struct dsym **out)
 {
-	struct dsym *one;
-
-	if (d->n == MODULES_MOST || grow(&d->list, &d->room, d->n, sizeof(struct dsym *)) < 0)
-		return NULL;
-	one = calloc(1, sizeof(*one));
-	if (one)
-		d->list[d->n++] = one;
-	return one;
-}
-
-static bool is_known(const struct dsyms *d, const char *key)
-{
+	*out = NULL;
 	for (unsigned i = 0; i < d->n; i++)
 		if (strcmp(d->list[i]->key, key) == 0)
-			return true;
-	return false;
+			return 0;
+	if (d->n == MODULES_MOST || grow(&d->list, &d->room, d->n, sizeof(struct dsym *)) < 0 ||
+		!(*out = calloc(1, sizeof(**out))))
+		return -ENOMEM;
+	snprintf((*out)->key, sizeof((*out)->key), "%s", key);
+	d->list[d->n++] = *out;
+	return 0;
 }
 
 static int add_failed(struct dsyms *d, const char *word, const char *why)
 {
 	struct dsym *one;
+	int r = entry_add(d, word, &one);
 
 	d->worst = MAX(d->worst, EXIT_NO);
-	if (is_known(d, word))
-		return 0;
-	one = entry_new(d);
-	if (!one)
-		return -ENOMEM;
-	snprintf(one->key, sizeof(one->key), "%s", word);
-	snprintf(one->error, sizeof(one->error), "%s", why);
-	return 0;
+	if (one)
+		snprintf(one->error, sizeof(one->error), "%s", why);
+	return r;
 }
 
 /* 32 digits -> upper case with dashes, the form in which LLDB looks a UUID up in the list. */
@@ -99,19 +90,17 @@ static int add_module(struct dsyms *d, const struct module *m)
 {
 	char digits[33], key[37];
 	struct dsym *one;
+	int r;
 
 	if (m->object != OBJECT_MACHO || module_uuid(m, digits) < 0)
 		return add_failed(d, d->word, "is not a Mach-O file with a UUID");
 	dashed(digits, key);
-	if (is_known(d, key))
-		return 0;
-	one = entry_new(d);
-	if (!one)
-		return -ENOMEM;
-	snprintf(one->key, sizeof(one->key), "%s", key);
-	one->debug = (struct artifact){.type = FILETYPE_MACH_DEBUG, .m = *m};
-	one->program = (struct artifact){.type = FILETYPE_MACH_CODE, .m = *m};
-	return 0;
+	r = entry_add(d, key, &one);
+	if (one) {
+		one->debug = (struct artifact){.type = FILETYPE_MACH_DEBUG, .m = *m};
+		one->program = (struct artifact){.type = FILETYPE_MACH_CODE, .m = *m};
+	}
+	return r;
 }
 
 static int add_slice(void *ctx, const struct what *w)

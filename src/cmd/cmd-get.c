@@ -1,8 +1,8 @@
 /* symfs get: downloads whole artifacts and prints the paths of the files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "base/path.h"
 #include "cmd/app.h"
+#include "cmd/bundle.h"
 #include "cmd/cmd.h"
 #include "cmd/downloads.h"
 #include "cmd/json.h"
@@ -59,8 +59,7 @@ static int copy_out(const struct blob *b, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	struct stat from, to;
-	loff_t off = 0;
-	int r = 0;
+	int r;
 
 	if (fd < 0 || fstat(fd, &to) < 0 || fstat(blob_fd(b), &from) < 0)
 		return -errno;
@@ -68,18 +67,8 @@ static int copy_out(const struct blob *b, const char *path)
 		return 0; /* the same file: a copy would truncate it */
 	if (S_ISREG(to.st_mode) && ftruncate(fd, 0) < 0)
 		return -errno;
-	while ((uint64_t)off < blob_size(b)) {
-		char chunk[64 << 10];
-		ssize_t n = pread(blob_fd(b), chunk, sizeof(chunk), off);
-
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		r = write_all(fd, chunk, (size_t)n);
-		if (r < 0)
-			return r;
-		off += n;
-	}
-	if (close(take_fd(&fd)) < 0)
+	r = files_copy(blob_fd(b), fd);
+	if (close(take_fd(&fd)) < 0 && r == 0)
 		r = -errno;
 	return r;
 }

@@ -122,21 +122,25 @@ static int ask_mount(void *ctx, const struct mount_row *m)
 
 /* ---- printing ---------------------------------------------------------------------------- */
 
-/* Adds a member for each line "name value". */
-static void add_stats(struct json *j, char *text)
+/* Calls `each` for each line of a mount's text, which may be NULL. `each` makes what it prints safe to show: the text
+ * can contain control sequences of terminals. */
+static void each_line(char *text, void (*each)(void *ctx, char *line), void *ctx)
 {
 	char *save = NULL;
 
-	json_begin_object(j, "stats");
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *blank = strchr(line, ' ');
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
+		each(ctx, line);
+}
 
-		if (!blank)
-			continue;
-		*blank = '\0';
-		json_number(j, line, strtoll(blank + 1, NULL, 10));
-	}
-	json_end(j);
+/* Adds a member for a line "name value". */
+static void add_stat(void *j, char *line)
+{
+	char *blank = strchr(line, ' ');
+
+	if (!blank)
+		return;
+	*blank = '\0';
+	json_number(j, line, strtoll(blank + 1, NULL, 10));
 }
 
 /* Splits a line at its tabs; missing fields are "". */
@@ -185,8 +189,9 @@ static void add_waiting(struct json *j, char *text)
 	json_end(j);
 }
 
-static void add_download(struct json *j, char *line)
+static void add_download(void *ctx, char *line)
 {
+	struct json *j = ctx;
 	char *f[FIELDS];
 
 	split_fields(line, f);
@@ -207,8 +212,9 @@ static void add_download(struct json *j, char *line)
 }
 
 /* Adds an object for a source. `line` has the form "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE". */
-static void add_source(struct json *j, char *line)
+static void add_source(void *ctx, char *line)
 {
+	struct json *j = ctx;
 	char *f[FIELDS];
 
 	split_fields(line, f);
@@ -222,17 +228,14 @@ static void add_source(struct json *j, char *line)
 }
 
 /* Adds an array with an element for each line of `text`, or null if `text` is NULL: the caller may not read it. */
-static void add_lines(struct json *j, const char *name, char *text, void (*add)(struct json *j, char *line))
+static void add_lines(struct json *j, const char *name, char *text, void (*add)(void *j, char *line))
 {
-	char *save = NULL;
-
 	if (!text) {
 		json_null(j, name);
 		return;
 	}
 	json_begin_array(j, name);
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		add(j, line);
+	each_line(text, add, j);
 	json_end(j);
 }
 
@@ -241,14 +244,16 @@ static void add_json(struct json *j, const char *point, char *texts[FILES])
 	json_begin_object(j, NULL);
 	json_text(j, "mount", point);
 	json_text(j, "version", texts[VERSION]);
-	add_stats(j, texts[STATS]);
+	json_begin_object(j, "stats");
+	each_line(texts[STATS], add_stat, j);
+	json_end(j);
 	add_lines(j, "activity", texts[DOWNLOADS], add_download);
 	add_lines(j, "sources", texts[SOURCES], add_source);
 	json_end(j);
 }
 
 /* Prints the line of a source on a terminal: columns, and the state in its colour. */
-static void print_source(char *line)
+static void print_source(void *ctx, char *line)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), where = BUF_UP_TO(64 << 10), state = BUF_UP_TO(64 << 10);
 	char *f[FIELDS];
@@ -261,28 +266,21 @@ static void print_source(char *line)
 		printf("    %s\n", text_shown(f[4], true, &where));
 }
 
-/* Prints counters on a terminal, three in a line, without those that are 0. */
-static void print_counters(char *text)
+/* Prints a counter on a terminal, three in a line, unless it is 0. `ctx` counts those that were printed. */
+static void print_counter(void *ctx, char *line)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-	char *save = NULL;
-	unsigned n = 0;
+	char *value = strchr(line, ' ');
+	unsigned *n = ctx;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
-		char *value = strchr(line, ' ');
-
-		if (!value || strcmp(value, " 0") == 0 || strncmp(line, "mounted ", 8) == 0)
-			continue;
-		*value++ = '\0';
-		buf_clear(&room);
-		printf("%-15s %8s%s", text_shown(line, true, &room), value + strspn(value, " "),
-			++n % 3 ? "   " : "\n");
-	}
-	printf("%s", n % 3 ? "\n" : "");
+	if (!value || strcmp(value, " 0") == 0 || strncmp(line, "mounted ", 8) == 0)
+		return;
+	*value++ = '\0';
+	printf("%-15s %8s%s", text_shown(line, true, &room), value + strspn(value, " "), ++*n % 3 ? "   " : "\n");
 }
 
 /* Prints a line. Tabs separate its fields, and are not escaped. */
-static void print_fields(char *line)
+static void print_fields(void *ctx, char *line)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 
@@ -290,26 +288,17 @@ static void print_fields(char *line)
 		printf("%s%c", text_shown(field, true, &room), line ? '\t' : '\n');
 }
 
-/* Calls `print` for each line of a mount's text, which may be NULL. `print` escapes the line: the text can contain
- * control sequences of terminals. */
-static void each_line(char *text, void (*print)(char *line))
-{
-	char *save = NULL;
-
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
-		print(line);
-}
-
-static void print_lines(const char *head, char *text, const char *none, void (*print)(char *line))
+static void print_lines(const char *head, char *text, const char *none,
+	void (*print)(void *ctx, char *line))
 {
 	printf("\n%s%s%s:\n", paint_head(), head, paint_end());
 	if (!text || !*text)
 		printf("%s\n", text ? none : "only the mount's owner may read this");
-	each_line(text, print);
+	each_line(text, print, NULL);
 }
 
 /* Prints "  elf_debug ID: receiving from debian, 43 % of 28.1 MB, 3.2 MB/s, 12 s, for gdb (1234)". */
-static void print_download(char *line)
+static void print_download(void *ctx, char *line)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 	char *f[FIELDS], *save = NULL;
@@ -348,7 +337,7 @@ static uint64_t counter(const char *text, const char *name)
 }
 
 /* Prints a source whose state is an error. */
-static void print_trouble(char *line)
+static void print_trouble(void *ctx, char *line)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), state = BUF_UP_TO(64 << 10);
 	char *f[FIELDS];
@@ -374,14 +363,15 @@ static void print_brief(char *texts[FILES])
 		printf("%u download%s\n", n, n == 1 ? "" : "s");
 	else
 		printf("only the mount's owner sees downloads\n");
-	each_line(texts[DOWNLOADS], print_download);
-	each_line(texts[SOURCES], print_trouble);
+	each_line(texts[DOWNLOADS], print_download, NULL);
+	each_line(texts[SOURCES], print_trouble, NULL);
 }
 
 static void print_text(const struct statuses *s, const char *shown, char *texts[FILES])
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	bool silent = no_source_in(texts[SOURCES]);
+	unsigned n = 0;
 
 	printf("%s%s%s: %s", paint_head(), shown, paint_end(), text_shown(texts[VERSION], true, &room));
 	if (s->verbose) {
@@ -400,7 +390,8 @@ static void print_text(const struct statuses *s, const char *shown, char *texts[
 		return;
 	}
 	printf("\n%scounters%s:\n", paint_head(), paint_end());
-	print_counters(texts[STATS]);
+	each_line(texts[STATS], print_counter, &n);
+	printf("%s", n % 3 ? "\n" : "");
 }
 
 /* Splits the answer into texts that point into the buffer. The text of DOWNLOADS may be NULL. False: the answer

@@ -7,7 +7,7 @@
 #include "cmd/app.h"
 #include "cmd/bundle.h"
 #include "cmd/cmd.h"
-#include "cmd/gsym-files.h"
+#include "cmd/gsym-command.h"
 #include "cmd/json.h"
 #include "convert/worker.h"
 #include "convert/to-breakpad.h"
@@ -279,13 +279,8 @@ static int path_in_store(const char *dir, const struct input *best, const struct
 	if (r < 0)
 		return err_set(e, r, "has no path in a symbol directory");
 	r = buf_addf(path, "%s/%s", dir, buf_text(&below));
-	if (r == 0) {
-		char *slash = strrchr(path->p, '/');
-
-		*slash = '\0';
-		r = path_mkdirs(path->p, 0777);
-		*slash = '/';
-	}
+	if (r == 0)
+		r = path_make_parents(path->p, 0777);
 	return r < 0 ? err_set(e, r, "%s: %s", buf_text(path), err_text(r)) : 0;
 }
 

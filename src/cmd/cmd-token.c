@@ -39,18 +39,6 @@ static int read_age(const char *text, int64_t *until, struct err *e)
 	return r;
 }
 
-/* Makes the directory of the file of tokens; auth_add() reports errors. */
-static void make_directory(const char *file)
-{
-	_cleanup_free_ char *path = path_absolute(file);
-	char *slash = path ? strrchr(path, '/') : NULL;
-
-	if (slash && slash > path) {
-		*slash = '\0';
-		path_mkdirs(path, 0755);
-	}
-}
-
 static int run_add(struct token_command *c, char **words, unsigned n)
 {
 	struct auth_token t = {.rights = AUTH_READ};
@@ -69,7 +57,7 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 	if (r == 0 && c->expires)
 		r = read_age(c->expires, &t.until, &e);
 	if (r == 0)
-		make_directory(c->file);
+		path_make_parents(c->file, 0755); /* auth_add() reports errors */
 	if (r == 0)
 		r = auth_add(c->file, &t, secret, &e);
 	if (r < 0)

@@ -249,8 +249,10 @@ static void ask_mount(void *ctx, const char *mount)
 		free(take(m->text));
 }
 
-static void answer_free(struct answer *a)
+static void cleanup_answer(struct answer **at)
 {
+	struct answer *a = *at;
+
 	for (unsigned i = 0; a && i < a->n_mounts; i++) {
 		free(a->mounts[i].mount);
 		free(a->mounts[i].text);
@@ -258,11 +260,6 @@ static void answer_free(struct answer *a)
 	if (a)
 		free(a->tree);
 	free(a);
-}
-
-static void cleanup_answer(struct answer **a)
-{
-	answer_free(*a);
 }
 
 /* ---- the plan -------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ int command_run(const struct cmd *c, int argc, char **argv);
 /* Prints one line for each command. */
 void commands_print(FILE *to);
 
-/* For the completions of shells (complete.h): completes the last line of `words`, which has all words after `symfs`.
+/* For the completions of shells (complete.c): completes the last line of `words`, which has all words after `symfs`.
  * Returns an exit status. */
 int commands_complete(const char *words);
 

@@ -3,7 +3,6 @@
 #include "cmd/cmd.h"
 #include "base/util.h"
 #include "cmd/app.h"
-#include "cmd/complete.h"
 #include "config.h"
 #include "source/source.h"
 
@@ -119,16 +118,22 @@ int command_run(const struct cmd *c, int argc, char **argv)
 	return c->run(argc, argv);
 }
 
-void commands_print(FILE *to)
+/* Prints the commands of the groups, or the others. */
+static void print_rows(FILE *to, bool others)
 {
-	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (commands[i].group && !*commands[i].group)
+		if ((commands[i].group && !*commands[i].group) != others)
 			continue;
-		if (commands[i].group)
+		if (commands[i].group && !others)
 			fprintf(to, "\n%s\n", commands[i].group);
 		fprintf(to, "  %-12s %s\n", commands[i].cmd->name, commands[i].brief);
 	}
+}
+
+void commands_print(FILE *to)
+{
+	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n");
+	print_rows(to, false);
 	fprintf(to, "\n`symfs help COMMAND` has options and examples, symfs(1) all else. `symfs help\n"
 		    "options` has what all commands with sources take.\n");
 }
@@ -203,15 +208,6 @@ static void dump_help(void)
 	}
 }
 
-/* Lists the commands that the list leaves out. */
-static void print_others(void)
-{
-	printf("\nOthers\n");
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (commands[i].group && !*commands[i].group)
-			printf("  %-12s %s\n", commands[i].cmd->name, commands[i].brief);
-}
-
 static int run_help(int argc, char **argv)
 {
 	bool dump = false, all = false;
@@ -232,8 +228,10 @@ static int run_help(int argc, char **argv)
 		return command_find(argv[1]) ? help_of(command_find(argv[1])) : command_unknown(argv[1]);
 	else
 		commands_print(stdout);
-	if (all && argc == 1)
-		print_others();
+	if (all && argc == 1) {
+		printf("\nOthers\n");
+		print_rows(stdout, true);
+	}
 	return cmd_flush(EXIT_DONE);
 }
 

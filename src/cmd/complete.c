@@ -1,7 +1,8 @@
 /* Completes a word by the tables of options, keys, layouts and types, and by the usage of the command. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cmd/complete.h"
+#include "cmd/app.h"
 #include "base/util.h"
+#include "cmd/cmd.h"
 #include "cmd/places.h"
 #include "id/filetype.h"
 #include "layout/layout.h"

@@ -3,6 +3,7 @@
 #include "cmd/dsym-place.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "cmd/bundle.h"
 #include "fetch/bundle.h"
 #include "layout/layout.h"
 
@@ -21,37 +22,6 @@
 
 /* ---- copies -------------------------------------------------------------------------- */
 
-static int copy_rest(int from, int to)
-{
-	char chunk[64 << 10];
-	ssize_t n;
-	int r = 0;
-
-	while (r == 0 && (n = read(from, chunk, sizeof(chunk))) != 0) {
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		r = n > 0 ? write_all(to, chunk, (size_t)n) : 0;
-	}
-	return r;
-}
-
-/* Copies a whole file. The kernel shares blocks where it can. */
-static int copy_bytes(int fd, int to)
-{
-	_cleanup_close_ int from = -1;
-	char self[40];
-	ssize_t n;
-
-	/* A descriptor of its own, because the blob's offset belongs to all its users. */
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	from = open(self, O_RDONLY | O_CLOEXEC);
-	if (from < 0)
-		return -errno;
-	while ((n = copy_file_range(from, NULL, to, NULL, 1u << 30, 0)) > 0)
-		;
-	return n == 0 ? 0 : copy_rest(from, to);
-}
-
 static bool has_size(const char *path, uint64_t size)
 {
 	struct stat st;
@@ -61,7 +31,7 @@ static bool has_size(const char *path, uint64_t size)
 
 static int fill_blob(void *ctx, int fd)
 {
-	return copy_bytes(blob_fd(ctx), fd);
+	return files_copy(blob_fd(ctx), fd);
 }
 
 static int fill_text(void *ctx, int fd)
@@ -72,17 +42,6 @@ static int fill_text(void *ctx, int fd)
 }
 
 /* ---- bundles ------------------------------------------------------------------------- */
-
-static int make_parents(char *path)
-{
-	char *slash = strrchr(path, '/');
-	int r;
-
-	*slash = '\0';
-	r = path_mkdirs(path, 0755);
-	*slash = '/';
-	return r;
-}
 
 /* Appends "INTO/UUID/NAME.dSYM/Contents/REST" of a told file, whose canonical path in the mount begins with
  * "dsym/". */
@@ -102,7 +61,7 @@ static int place_plist(struct fetch *f, const char *into, const struct artifact 
 	if (r == 0)
 		r = below(&path, into, buf_text(&told));
 	if (r == 0)
-		r = make_parents(path.p);
+		r = path_make_parents(path.p, 0755);
 	return r == 0 && !has_size(path.p, text.n) ? path_replace(path.p, 0644, fill_text, &text) : r;
 }
 
@@ -142,7 +101,7 @@ int dsym_place(struct fetch *f, const char *into, const struct artifact *a, cons
 	int r = path_of(f, into, a, found, &path);
 
 	if (r == 0)
-		r = make_parents(path.p);
+		r = path_make_parents(path.p, 0755);
 	if (r == 0 && !has_size(path.p, blob_size(found->blob)))
 		r = path_replace(path.p, 0644, fill_blob, found->blob);
 	if (r == 0 && a->type == FILETYPE_MACH_DEBUG)

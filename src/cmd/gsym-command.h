@@ -27,6 +27,29 @@ int gsym_look_up(struct gsym_run *run); /* gsym-lookup.c */
 int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writer **out,
 	struct gsym_made *made, struct err *e);
 
+/* ---- gsym-create.c: the files of a conversion, also of `symfs sym` ---- */
+
+/* Maps a file. `out` is the part to convert: the whole file, or the slice `arch` of a fat Mach-O file.
+ * `arch` may be NULL if the file has one slice. 0; -ENOTSUP: `arch` must name a slice, and `e` lists the slices;
+ * other -errno: an error of map_file(). */
+int gsym_files_open(struct span *map, struct span *out, const char *path, const char *arch, struct err *e);
+
+struct gsym_files {
+	const char *path; /* the file that is converted */
+	struct span *maps;
+	size_t n, room;
+};
+
+/* The callback for gsym_make_opts.find; `ctx` is a struct gsym_files. 0; -ENOENT or other -errno: no such file
+ * was found. */
+int gsym_files_find(void *ctx, const struct gsym_want *want, struct span *out);
+void gsym_files_release(struct gsym_files *f);
+
+/* Prints what of a converted file is left out, and why. */
+void gsym_files_report(const char *path, const struct gsym_made *made);
+
+/* ---- gsym-word.c ---- */
+
 /* A file that is mapped and opened. */
 struct gsym_file {
 	struct span file;
@@ -36,7 +59,7 @@ struct gsym_file {
 	struct gsym g;
 };
 
-/* gsym-word.c. Opens the file that a word names by the rules of what_named(). A file of another format is converted
+/* Opens the file that a word names by the rules of what_named(). A file of another format is converted
  * to GSYM. For a program without debug information, the debug file is fetched and converted. -1: the file is open;
  * otherwise an exit status, and a message was printed. */
 int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word);

@@ -5,7 +5,6 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
-#include "cmd/complete.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -49,7 +49,7 @@ struct push {
 	atomic_bool stop; /* the user has interrupted the command */
 };
 
-/* ---- cmd-push.c ---- */
+/* ---- push-files.c ---- */
 
 void push_show(struct push *p, const char *what); /* prints progress, at most every 200 ms */
 void push_show_end(struct push *p); /* erases the progress line */
@@ -57,8 +57,6 @@ void push_show_end(struct push *p); /* erases the progress line */
 void push_refuse(struct push *p, const struct push_file *f, const char *why);
 /* Prints a message once, and sets the exit status. Returns -1. */
 int push_fail(struct push *p, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-/* ---- push-files.c ---- */
 
 /* Adds the files that a word of the command line names: the file, or the debug files in the directory. 0; -1: the
  * command must end (out of memory). */

@@ -140,38 +140,27 @@ void conf_drop_after(struct conf *c, const struct conf_section *last, const char
 	c->last = at;
 }
 
-static struct conf_entry *add_entry(
-	struct conf_section *s, const char *name, const char *value, unsigned line)
+int conf_set_from(struct conf_section *s, const char *name, const char *value, const char *file, unsigned line)
 {
 	struct conf_entry *e = calloc(1, sizeof(*e)), **at = &s->entries;
 
 	if (!e)
-		return NULL;
+		return -ENOMEM;
 	e->line = line;
 	e->name = strdup(name);
 	e->value = strdup(value);
+	e->file = file ? strdup(file) : NULL;
 	for (char *p = e->name; p && *p; p++)
 		*p = *p == '_' ? '-' : (char)tolower((unsigned char)*p);
 	while (*at)
 		at = &(*at)->next;
 	*at = e;
-	return e->name && e->value ? e : NULL;
+	return e->name && e->value && (e->file || !file) ? 0 : -ENOMEM;
 }
 
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line)
 {
-	return add_entry(s, name, value, line) ? 0 : -ENOMEM;
-}
-
-int conf_set_from(struct conf_section *s, const char *name, const char *value, const char *file,
-	unsigned line)
-{
-	struct conf_entry *e = add_entry(s, name, value, line);
-
-	if (!e)
-		return -ENOMEM;
-	e->file = strdup(file);
-	return e->file ? 0 : -ENOMEM;
+	return conf_set_from(s, name, value, NULL, line);
 }
 
 struct conf_section *conf_find_after(const struct conf_section *s)

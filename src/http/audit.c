@@ -49,7 +49,8 @@ static void set(char *out, size_t room, const char *text)
 	snprintf(out, room, "%s", text ? text : "");
 }
 
-void journal_add(struct journal *j, enum journal_kind kind, const struct audit_line *l)
+/* Keeps the line in place of the oldest. Any thread. */
+static void journal_add(struct journal *j, enum journal_kind kind, const struct audit_line *l)
 {
 	LOCK_SCOPE(&j->lock);
 	struct ring *r = &j->rings[kind];

@@ -7,14 +7,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "conf/conf.h"
+#include "http/listen.h"
 #include "http/private.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 /* ---- lines ------------------------------------------------------------------------------- */
 
@@ -79,13 +78,6 @@ static bool is_ambiguous(struct exchange *x)
 }
 
 /* ---- names ------------------------------------------------------------------------------- */
-
-union address {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	struct sockaddr_storage room;
-};
 
 /* Maps an IPv4 address to IPv6, as in the addresses of a dual-stack socket, so that any two addresses can
  * be compared. */
@@ -158,15 +150,6 @@ static int judge_host(struct exchange *x)
 
 /* ---- pages about this server --------------------------------------------------------------- */
 
-static bool is_loopback(const union address *a)
-{
-	struct in6_addr v6;
-
-	if (!to_v6(a, &v6))
-		return false;
-	return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
-}
-
 /* Whether the requested page names sources, files, or searches of users. */
 static bool is_private(const struct exchange *x)
 {
@@ -181,7 +164,7 @@ bool head_is_neighbour(struct exchange *x)
 
 	if (is_unix(x))
 		return true;
-	return getpeername(x->conn->fd, &peer.sa, &n) == 0 && is_loopback(&peer) && judge_host(x) == 0;
+	return getpeername(x->conn->fd, &peer.sa, &n) == 0 && address_is_local(&peer) && judge_host(x) == 0;
 }
 
 /* ---- the verdict --------------------------------------------------------------------------- */

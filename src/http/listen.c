@@ -7,28 +7,17 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #define UNIX_WORD "unix:"
 #define BACKLOG 1024
 #define PASSED_FIRST 3 /* number of the first descriptor that systemd passes */
 
-union any_address {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	struct sockaddr_un un;
-	struct sockaddr_storage room;
-};
-
 /* ---- kinds of sockets --------------------------------------------------------------- */
 
-static bool is_local(const union any_address *a)
+bool address_is_local(const union address *a)
 {
 	if (a->sa.sa_family == AF_INET)
 		return ntohl(a->in.sin_addr.s_addr) >> 24 == 127;
@@ -42,12 +31,12 @@ static bool is_local(const union any_address *a)
 int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
 {
 	char host[INET6_ADDRSTRLEN] = "";
-	union any_address a = {0};
+	union address a = {0};
 	socklen_t n = sizeof(a);
 
 	if (getsockname(fd, &a.sa, &n) < 0)
 		return err_set(e, -errno, "cannot listen on this descriptor: %s", err_text(errno));
-	*local = is_local(&a);
+	*local = address_is_local(&a);
 	if (a.sa.sa_family == AF_UNIX) {
 		snprintf(shown, LISTEN_TEXT, UNIX_WORD "%.*s", (int)sizeof(a.un.sun_path),
 			a.un.sun_path);

@@ -4,7 +4,10 @@
 #pragma once
 #include "base/err.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #define LISTEN_TEXT 160
 
@@ -12,6 +15,16 @@
  * `*fd` listens, and the caller owns it; `*local`: only this machine reaches it; `shown`: the address for
  * people. 0; -EINVAL: `word` has none of these forms; -errno. */
 int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
+
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+	struct sockaddr_storage room;
+};
+/* Whether the address is one of the loopback, or of a Unix socket. */
+bool address_is_local(const union address *a);
 
 /* As listen_open(), for a socket that listens already. */
 int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);

@@ -154,7 +154,7 @@ int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *
 {
 	_cleanup_free_ struct store_miss_row *rows = calloc(PAGE, sizeof(*rows));
 	struct store *st = s->store;
-	struct hash_set seen = {0}; /* printed keys: each source has its own row for a miss */
+	struct hash_set seen = {0}; /* printed keys: a miss has a row for each source */
 	int64_t after = 0;
 	int n, r = rows ? 0 : -ENOMEM;
 

@@ -18,7 +18,8 @@ bool intake_is_trouble(int r)
 	return r == -ENOSPC || r == -EIO || r == -EROFS || r == -EDQUOT || r == -ENOMEM || r == -EINTR;
 }
 
-const char *taking_why(int r, const struct err *e)
+/* The text for an error of obj_identify() or of another function. */
+static const char *taking_why(int r, const struct err *e)
 {
 	/* The text of obj/ names the format of the file (HTML, text), and not the reason for the refusal. */
 	if (r == -ENOMSG && strcmp(e->text, "is empty") != 0)

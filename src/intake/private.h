@@ -38,8 +38,6 @@ int taking_part(struct taking *t, const struct part *p);
 
 /* Reports a refusal, with the text of `e`. Returns `r` if it is trouble, else 0. */
 int taking_refuse(struct taking *t, const struct part *p, int r, const struct err *e);
-/* The text for an error of obj_identify() or of another function. */
-const char *taking_why(int r, const struct err *e);
 void taking_progress(struct taking *t, const struct part *p);
 
 /* ---- slice.c ---- */

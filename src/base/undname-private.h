@@ -106,7 +106,7 @@ text undname_type_name(struct undname *u);
 text undname_unscoped_type_name(struct undname *u);
 text identifier_text(struct undname *u, const struct identifier *i, text of);
 
-/* undname-symbols.c: classes of functions */
+/* undname.c: classes of functions */
 enum { IS_PRIVATE = 1, IS_PROTECTED = 2, IS_PUBLIC = 3, IS_STATIC = 4, IS_VIRTUAL = 8, IS_EXTERN_C = 16,
 	IS_THUNK = 32, IS_GLOBAL = 64, HAS_NO_TYPE = 128 };
 enum symbol_kind { SYMBOL_TEXT, SYMBOL_VARIABLE, SYMBOL_FUNCTION };

@@ -124,20 +124,6 @@ static const struct rule *rule_of(const struct image *m, uint32_t type, bool *kn
 	return NULL;
 }
 
-static uint64_t load(const uint8_t *p, unsigned bits, bool swap)
-{
-	switch (bits) {
-	case 64:
-		return load64(p, swap);
-	case 32:
-		return load32(p, swap);
-	case 16:
-		return load16(p, swap);
-	default:
-		return *p;
-	}
-}
-
 static void store(uint8_t *p, unsigned bits, bool big, uint64_t v)
 {
 	unsigned n = bits / 8;
@@ -166,7 +152,7 @@ static void apply(const struct symbols *s, const struct rule *rule, const struct
 	if (x->at > n || size > n - x->at)
 		return;
 	p = bytes + x->at;
-	old = load(p, rule->bits, s->m->swap);
+	old = load_number(p, (unsigned)size, s->m->big);
 	if (rule->how == SET)
 		value += x->has_addend ? 0 : old;
 	else

@@ -19,7 +19,6 @@
 #define BACK_MOST (256u << 10)
 #define CHUNK (64u << 10)
 #define SAMPLES 64
-#define HEAD_JUDGED (256u << 10) /* obj_worth() judges a file by this many bytes from its start */
 
 struct text {
 	const char *p;
@@ -293,28 +292,6 @@ static int find_worth(struct view *v, struct worth *out, struct err *e)
 	return r;
 }
 
-/* Judges a file by its front alone, because the file may be large or incomplete. Records are sorted, so no
- * function follows the first PUBLIC or STACK. */
-static int breakpad_worth(struct view *v, struct worth *out)
-{
-	uint64_t n = MIN(v->size, (uint64_t)HEAD_JUDGED);
-	struct scan s = {.n = 0};
-	int r;
-
-	if (v->have < n)
-		return view_want(v, v->have, n - v->have);
-	r = scan_range(v, 0, n, &s, NULL);
-	if (r < 0)
-		return r;
-	*out = worth_of(&s);
-	if (n == v->size)
-		return 0;
-	out->known = s.lines || s.publics || s.stacks;
-	out->symbols = WORTH_SYMBOLS; /* PUBLIC records come after the functions */
-	out->unwind = true;
-	return 0;
-}
-
 /* ---- the format --------------------------------------------------------------------- */
 
 static int breakpad_head(struct view *v, struct sym *sym, char room[static HEAD_MOST],
@@ -361,5 +338,4 @@ const struct obj_format obj_breakpad = {
 	.serves = {FILETYPE_BREAKPAD},
 	.probe = breakpad_probe,
 	.early = breakpad_early,
-	.worth = breakpad_worth,
 };

@@ -243,22 +243,6 @@ int obj_is_sparse(struct view *v, enum filetype t)
 	return 0;
 }
 
-int obj_worth(struct view *v, enum filetype t, struct worth *out)
-{
-	int r;
-	const struct obj_format *f = claimed(v, &r);
-	struct obj_slice s;
-
-	if (!f || !obj_format_serves(f, t))
-		return r < 0 ? r : -ENOENT;
-	if (f->worth)
-		return f->worth(v, out);
-	r = obj_identify(v, 0, &s, NULL);
-	if (r == 0)
-		*out = s.worth;
-	return r == -ENOMSG ? -ENOENT : r;
-}
-
 const struct obj_format *obj_format_named(const char *name)
 {
 	for (unsigned i = 0; i < OBJ_FORMATS; i++)

@@ -61,11 +61,6 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
  * whole file. */
 bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
 
-/* Reads the worth of a file that may be incomplete. A Breakpad file is judged by its first 256 KiB: records
- * that may follow count as present. 0; -EAGAIN: the view lacks bytes that are needed; -ENOENT: files of the
- * type are not judged; -EBADMSG: the file is broken. */
-int obj_worth(struct view *v, enum filetype t, struct worth *out);
-
 /* For use after obj_check() returned -EAGAIN. Whether the front of the file already shows the build and the
  * use that the key asks for. If so, the file can be wrong only if the missing bytes contradict its front. */
 bool obj_promises(struct view *v, const struct key *k);

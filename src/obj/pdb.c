@@ -80,17 +80,6 @@ static int pdb_early(struct view *v, struct module *out)
 	return r;
 }
 
-/* Reads a few words of two streams, so the file need not be whole. */
-static int pdb_worth(struct view *v, struct worth *out)
-{
-	struct pdb_identity id;
-	int r = pdb_facts(v, &id, NULL);
-
-	if (r == 0)
-		*out = worth_of(&id);
-	return r;
-}
-
 const struct obj_format obj_pdb = {
 	.name = "pdb",
 	.magic = "Microsoft C/C++ MSF 7.00\r\n\x1a" "DS\0\0\0",
@@ -99,6 +88,5 @@ const struct obj_format obj_pdb = {
 	.serves = {FILETYPE_PDB},
 	.probe = pdb_probe,
 	.early = pdb_early,
-	.worth = pdb_worth,
 	.sparse = obj_always_sparse,
 };

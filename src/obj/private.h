@@ -22,8 +22,6 @@ struct obj_format {
 	int (*early)(struct view *v, struct module *out);
 	/* May be NULL. After early(): whether the bytes so far announce a file that serves as `t`. */
 	bool (*promises)(struct view *v, enum filetype t);
-	/* As obj_worth(). NULL: obj_identify() finds the worth. */
-	int (*worth)(struct view *v, struct worth *out);
 	/* As obj_is_sparse(). NULL: the files are never sparse. */
 	int (*sparse)(struct view *v, enum filetype t);
 	/* As obj_walk(), obj_heads(). NULL: unknown. */

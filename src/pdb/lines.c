@@ -219,34 +219,30 @@ static int compare_rows(const void *a, const void *b)
 	return COMPARE(x->from, y->from);
 }
 
-/* The ranges that earlier fragments cover, ascending. */
-struct covered {
-	struct pdb_rows ranges;
-};
-
-static int cover(struct covered *c, uint32_t from, uint32_t to)
+/* Adds to the ranges that earlier fragments cover, ascending. */
+static int cover(struct pdb_rows *c, uint32_t from, uint32_t to)
 {
-	size_t i = c->ranges.n;
+	size_t i = c->n;
 	struct pdb_row *at;
-	int r = add_row(&c->ranges, from, to, 0, 0);
+	int r = add_row(c, from, to, 0, 0);
 
-	if (r < 0 || c->ranges.n == i)
+	if (r < 0 || c->n == i)
 		return r;
-	for (at = c->ranges.at; i && at[i - 1].from > from; i--)
+	for (at = c->at; i && at[i - 1].from > from; i--)
 		at[i] = at[i - 1];
 	at[i] = (struct pdb_row){from, to, 0, 0};
 	return 0;
 }
 
 /* Adds the lines of the part of a fragment that no earlier fragment covers. */
-static int add_uncovered(struct covered *c, struct pdb_fragment *f, uint32_t from, uint32_t to,
+static int add_uncovered(struct pdb_rows *c, struct pdb_fragment *f, uint32_t from, uint32_t to,
 	struct pdb_rows *out)
 {
 	uint32_t at = from;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < c->ranges.n && at < to; i++) {
-		const struct pdb_row *k = &c->ranges.at[i];
+	for (size_t i = 0; r == 0 && i < c->n && at < to; i++) {
+		const struct pdb_row *k = &c->at[i];
 
 		if (k->to <= at)
 			continue;
@@ -275,7 +271,7 @@ static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_
 
 int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size, struct pdb_rows *out)
 {
-	struct covered covered = {0};
+	struct pdb_rows covered = {0};
 	uint32_t which[FRAGMENTS_MOST];
 	uint64_t end = MIN((uint64_t)off + size, UINT32_MAX);
 	unsigned n = fragments_of(c, section, off, end, which);
@@ -289,7 +285,7 @@ int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint3
 		r = n == 1 ? add_fragment_rows(f, MAX(off, f->off), to, out)
 			   : add_uncovered(&covered, f, MAX(off, f->off), to, out);
 	}
-	pdb_rows_release(&covered.ranges);
+	pdb_rows_release(&covered);
 	sort_array(out->at, out->n, sizeof(*out->at), compare_rows);
 	return r;
 }

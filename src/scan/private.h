@@ -140,18 +140,6 @@ bool scan_stopping(const struct scan *s);
 void walk_all(struct scan *s);	 /* reads the whole tree */
 void walk_dirty(struct scan *s); /* reads the directories that changed */
 
-/* ---- keys.c --------------------------------------------------------------------------- */
-
-/* Appends the keys of all slices of a file to `out`, a text as scan_file.keys. -ENOENT: after the last slice; -ENOMSG
- * and others: errors of obj_identify() and of buf_add(). */
-int add_slices(struct view *v, const char *name, struct buf *out);
-/* Reads a line of a file's `keys`, of n bytes. `w` may be NULL. 0, -EINVAL. */
-int known_key(const char *line, size_t n, struct key *k, struct worth *w);
-
-/* The digits of the names of an archive's members without keys, and their number. */
-const char *names_of(const struct scan_file *f, size_t *n);
-int compare_names(const void *a, const void *b); /* orders them */
-
 /* ---- archive.c ------------------------------------------------------------------------ */
 
 /* Whether the file is an archive that the scan looks into. */
@@ -162,6 +150,16 @@ bool archive_is(struct view *v, const char *name);
  * the trouble, or else is left as it is. */
 int archive_keys(struct scan *s, int fd, uint64_t size, const char *shown, char **keys, uint32_t *members,
 	enum scan_kind *kind);
+
+/* Appends the keys of all slices of a file to `out`, a text as scan_file.keys. -ENOENT: after the last slice; -ENOMSG
+ * and others: errors of obj_identify() and of buf_add(). */
+int add_slices(struct view *v, const char *name, struct buf *out);
+/* Reads a line of a file's `keys`, of n bytes. `w` may be NULL. 0, -EINVAL. */
+int known_key(const char *line, size_t n, struct key *k, struct worth *w);
+
+/* The digits of the names of an archive's members without keys, and their number. */
+const char *names_of(const struct scan_file *f, size_t *n);
+int compare_names(const void *a, const void *b); /* orders them */
 
 /* ---- archives.c ----------------------------------------------------------------------- */
 

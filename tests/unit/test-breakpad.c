@@ -150,38 +150,6 @@ START_TEST(a_large_file_is_sampled)
 }
 END_TEST
 
-/* The first 256 KiB of a larger file: what may follow counts as there. */
-START_TEST(the_front_of_a_large_file)
-{
-	static const struct {
-		const char *line, *worth;
-	} rows[] = {
-		{"FILE 7 /some/where.c\n", "unknown"},
-		{"FUNC 1000 20 0 a\n", "unknown"},
-		{"FUNC 1000 20 0 a\n1000 10 7 3\n", "symbols=full debug=full unwind"},
-		{"PUBLIC 1000 0 a\n", "symbols=full unwind"},
-		{"STACK CFI 1000\n", "symbols=full unwind"},
-	};
-	size_t size = 300u << 10;
-	_cleanup_free_ char *p = malloc(size);
-
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
-		size_t n = fill(p, fill(p, 0, 64, "MODULE Linux x86 " GUID "0 a\n"), size, rows[i].line);
-		struct view v = view_of_mem(p, 256u << 10);
-		char room[WORTH_TEXT];
-		struct worth w;
-
-		v.size = n;
-		ck_assert_int_eq(obj_worth(&v, FILETYPE_BREAKPAD, &w), 0);
-		ck_assert_str_eq(worth_text(&w, room), rows[i].worth);
-		v.have = 1000;
-		ck_assert_int_eq(obj_worth(&v, FILETYPE_BREAKPAD, &w), -EAGAIN);
-		ck_assert(v.want_off == 1000 && v.want_off + v.want_len == 256u << 10);
-		ck_assert_int_eq(obj_worth(&v, FILETYPE_PDB, &w), -ENOENT);
-	}
-}
-END_TEST
-
 START_TEST(keys)
 {
 	static const char text[] = "MODULE Linux x86 " GUID "0 a\nINFO CODE_ID F1C3\n";
@@ -229,5 +197,5 @@ START_TEST(prefixes_agree)
 }
 END_TEST
 
-UNIT_MAIN("breakpad", heads, systems, broken, long_heads, worth, a_large_file_is_sampled, the_front_of_a_large_file,
+UNIT_MAIN("breakpad", heads, systems, broken, long_heads, worth, a_large_file_is_sampled,
 	keys, prefixes_agree)

@@ -122,15 +122,9 @@ static int fill_settings(struct app *app, struct err *e)
 static int add_links(struct app *app)
 {
 	struct conf_section *s = NULL;
-	_cleanup_free_ char *net = NULL;
 	int r = app->args.links ? place_add(app->conf, true, "gdb", app->args.links, "command", &s) : 0;
 
-	if (r == 0 && s)
-		r = conf_set(s, "follow-links", "yes", 0);
-	if (r < 0 || !s || asprintf(&net, "%s/net", app->args.links) < 0 || access(net, F_OK) < 0)
-		return r;
-	r = place_add(app->conf, true, "symstore", net, "command-net", &s);
-	return r == 0 ? conf_set(s, "follow-links", "yes", 0) : r;
+	return r == 0 && s ? conf_set(s, "follow-links", "yes", 0) : r;
 }
 
 /* The store tells by the name "bucket" which files came from the team's bucket, so no other source may have it. */

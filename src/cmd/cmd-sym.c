@@ -241,8 +241,7 @@ static int print_module(const struct input *best, const struct sym_head *h, int 
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	struct gsym_files files = {.path = best->path};
-	struct gsym_make_opts o = {.find = gsym_files_find, .ctx = &files, .map = best->map,
-		.sym = true};
+	struct gsym_make_opts o = {.find = gsym_files_find, .ctx = &files, .map = best->map};
 	struct sym_counts counts;
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);

@@ -4,8 +4,6 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
-#include "layout/layout.h"
-#include "layout/layouts.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -55,40 +53,6 @@ int local_files_add(struct local_files *l, const char *path, const char *build_i
 	if (r == 0)
 		r = link_as(l, full, build_id, "");
 	return r == 0 && debug ? link_as(l, full, build_id, ".debug") : r;
-}
-
-static int link_net(const struct local_files *l, const char *path, const struct artifact *a)
-{
-	_cleanup_buf_ struct buf at = BUF_UP_TO(2 * PATH_MAX);
-	char *slash;
-	int r;
-
-	buf_addf(&at, "%s/net/", l->dir);
-	r = layout_path(layout_find("symstore"), a, CASING_DEFAULT, 0, &at);
-	if (r < 0)
-		return r;
-	slash = strrchr(at.p, '/');
-	*slash = '\0';
-	r = path_mkdirs(at.p, 0700);
-	*slash = '/';
-	return r == 0 && symlink(path, at.p) < 0 && errno != EEXIST ? -errno : r;
-}
-
-int local_files_add_net(struct local_files *l, const char *path, const struct module *m)
-{
-	_cleanup_free_ char *full = path_absolute(path), *pdb = NULL;
-	struct artifact a = {.type = FILETYPE_PE, .m = *m};
-	int r = full ? make_directory(l) : -ENOMEM;
-
-	snprintf(a.m.code_file, sizeof(a.m.code_file), "%.255s", path_base(path)); /* it is not in the file */
-	if (r == 0)
-		r = link_net(l, full, &a);
-	if (r < 0 || !m->debug_file[0])
-		return r;
-	if (asprintf(&pdb, "%.*s%s", (int)(path_base(full) - full), full, m->debug_file) < 0)
-		return -ENOMEM;
-	a.type = FILETYPE_PORTABLEPDB;
-	return access(pdb, R_OK) == 0 ? link_net(l, pdb, &a) : 0;
 }
 
 int local_files_copy(struct local_files *l, int fd, uint64_t size, const char *build_id, bool debug)

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 struct app_args;
-struct module;
 
 struct local_files {
 	char dir[PATH_MAX]; /* "": not made */
@@ -16,8 +15,6 @@ struct local_files {
 
 /* Adds a link to an ELF file under its build id. `debug`: it has debug information. 0, -errno. */
 int local_files_add(struct local_files *l, const char *path, const char *build_id, bool debug);
-/* The same for a program of .NET, and for the PDB beside it, below net/ in the form of a symbol store. */
-int local_files_add_net(struct local_files *l, const char *path, const struct module *m);
 /* The same for an open file that has no path any more: the directory gets a copy. -EFBIG: all copies would have more
  * than 1 GiB. */
 int local_files_copy(struct local_files *l, int fd, uint64_t size, const char *build_id, bool debug);

@@ -48,10 +48,8 @@ static void take_files(struct recognized *r, struct local_files *l)
 		if (!path || path_open_file(path, &fd, &size, &e) < 0 ||
 			recognize_file(r, i, fd, size, id, &debug) < 0)
 			continue;
-		if (recognized_module(r, i)->object == OBJECT_ELF)
+		if (id[0])
 			local_files_add(l, path, id, debug);
-		else
-			local_files_add_net(l, path, recognized_module(r, i));
 	}
 }
 

@@ -125,23 +125,6 @@ static int read_debugdata(struct symbols *s)
 	return r;
 }
 
-/* The entries of the table of imported functions have no symbols. */
-static int read_plt(struct symbols *s)
-{
-	struct view v = view_of_mem(s->m->file.p, s->m->file.n);
-	int r = s->m->placed || !s->imports ? 0 : plt_read(&s->plt, &v);
-
-	for (size_t i = 0; r == 0 && i + 1 < s->plt.n; i++) {
-		const struct plt_entry *e = &s->plt.entry[i];
-		const char *name = plt_name(&s->plt, e);
-
-		if (name[0])
-			r = symbols_add(s, &(struct symbol){.addr = e->addr, .size = e[1].addr - e->addr,
-						   .name = name, .rank = GSYM_LOCAL, .typed = true});
-	}
-	return r == -ENOMEM ? r : 0;
-}
-
 /* Adds all symbols of a file of one format; broken symbols are left out. 0, -ENOMEM. */
 static int symbols_of_elf(struct symbols *s)
 {
@@ -150,8 +133,6 @@ static int symbols_of_elf(struct symbols *s)
 	if (image_find(s->m, ".opd", &s->opd) < 0)
 		s->opd = (struct image_section){0};
 	r = read_tables(s, s->m);
-	if (r == 0)
-		r = read_plt(s);
 	return r < 0 ? r : read_debugdata(s);
 }
 
@@ -313,9 +294,9 @@ static int compare_strays(const void *a, const void *b)
 }
 
 int gsym_from_symbols(
-	struct gsym_writer *w, const struct image *m, bool imports, struct strays *strays, struct err *e)
+	struct gsym_writer *w, const struct image *m, struct strays *strays, struct err *e)
 {
-	struct symbols s = {.w = w, .m = m, .imports = imports, .strays = strays};
+	struct symbols s = {.w = w, .m = m, .strays = strays};
 	uint64_t reach = 0;
 	int r;
 
@@ -331,6 +312,5 @@ int gsym_from_symbols(
 	free(s.reach);
 	free(s.names);
 	buf_release(&s.debugdata);
-	plt_release(&s.plt);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }

@@ -11,7 +11,6 @@
  * exports of PE. Takes functions, indirect functions, and symbols without a type that lie in code. A symbol
  * without a size reaches to the next symbol or the end of its section. Functions that the writer has from
  * debug information stay as they are. A function gets the lines of `strays` at its addresses; `strays` is
- * sorted here. `imports`: also NAME@plt for the table of imported functions of ELF. Call it last. 0, -ENOMEM,
- * -EFBIG. */
+ * sorted here. Call it last. 0, -ENOMEM, -EFBIG. */
 int gsym_from_symbols(
-	struct gsym_writer *w, const struct image *m, bool imports, struct strays *strays, struct err *e);
+	struct gsym_writer *w, const struct image *m, struct strays *strays, struct err *e);

@@ -156,7 +156,7 @@ static int convert(struct work *o, struct span file, struct err *e)
 	bool asked = is_form(o, GSYM_WORK_ASKED), strict = asked || is_form(o, GSYM_WORK_ELIOT);
 	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
 		.shorten = is_form(o, GSYM_WORK_OBJECT), .eliot = strict || is_form(o, GSYM_WORK_LENIENT),
-		.strict = strict, .sym = is_form(o, GSYM_WORK_SYM), .map = file};
+		.strict = strict, .map = file};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
 

@@ -97,7 +97,7 @@ static int make_from_image(struct gsym_writer *w, const struct image *m,
 	out->split = told.split;
 	out->no_alt = told.no_alt;
 	if (r == 0)
-		r = gsym_from_symbols(w, m, !o->sym, &strays, e);
+		r = gsym_from_symbols(w, m, &strays, e);
 	strays_release(&strays);
 	return r;
 }

@@ -26,7 +26,6 @@ struct gsym_make_opts {
 	 * Portable PDBs are read (from-ppdb.h). */
 	bool eliot;
 	bool shorten; /* shorten names of C++ (shorten.h) */
-	bool sym; /* for a Breakpad file: without NAME@plt, whose PUBLIC records a file made of a debug file lacks */
 	bool plain_names; /* PDBs: names without the types of parameters */
 	/* With `eliot`, of a Breakpad file: sorted addresses; the output is right for these, and has little else.
 	 * NULL: all addresses. */

@@ -3,7 +3,6 @@
 #pragma once
 #include "base/buf.h"
 #include "convert/from-symbols.h"
-#include "obj/plt.h"
 
 struct symbol {
 	uint64_t addr, size;
@@ -38,8 +37,6 @@ struct symbols {
 	struct image_section opd;
 	const struct strays *strays;
 	struct buf debugdata; /* what .gnu_debugdata unpacks to */
-	bool imports;
-	struct plt plt; /* if `imports` */
 	char *names;	      /* copies of names that have no NUL in the file */
 };
 

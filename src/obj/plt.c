@@ -1,10 +1,8 @@
-/* Reads which function each entry of a program's table of imported functions (PLT) jumps to: its instructions load
- * the address from a word of the GOT, and a relocation says which symbol's address the word gets. */
+/* Reads which function an entry of a program's table of imported functions (PLT) jumps to: its instructions load the
+ * address from a word of the GOT, and a relocation says which symbol's address the word gets. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/plt.h"
-#include "base/grow.h"
 #include "base/little.h"
-#include "base/search.h"
 #include "base/util.h"
 #include "obj/elf.h"
 
@@ -15,11 +13,7 @@ enum {
 	R_X86_GLOB_DAT = 6, R_X86_JUMP_SLOT = 7, R_AARCH64_GLOB_DAT = 1025, R_AARCH64_JUMP_SLOT = 1026
 };
 
-#define SLOTS_MOST (1u << 20)
-#define READ_MOST (128u << 20) /* bytes of all sections */
-#define CODE_MOST (8u << 20)   /* bytes of a section of instructions */
-#define NAMES_MOST (16u << 20) /* bytes of all names */
-#define NAME_MOST 4096u
+#define ENTRY_MOST 24 /* bytes of an entry */
 #define AT_PLT "@plt"
 
 static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
@@ -27,106 +21,75 @@ static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh
 	rel_offset = {0, 4, 0, 8}, rel_info = {4, 4, 8, 8};
 
 struct section {
-	uint32_t type, link;
+	uint32_t name, type, link;
 	uint64_t flags, addr, at, size;
-	char name[12];
 };
 
-struct reading {
+struct plt {
 	struct elf elf;
-	struct section names, symbols, strings;
+	struct section names, code;
 	uint64_t got; /* x86: the address in ebx */
-	struct plt_entry *slot; /* words of the GOT, and the number of the dynamic symbol whose address each gets */
-	size_t n, room;
-	uint64_t budget; /* bytes that may still be read: sections of a hostile file can share their bytes */
-	struct plt *out;
 };
 
-static int read_section(struct reading *r, uint32_t i, struct section *s)
+static int read_section(struct plt *p, uint32_t i, struct section *s)
 {
 	const uint8_t *h;
-	int status = elf_table_at(&r->elf, &r->elf.sections, i, &h);
-	uint32_t name;
+	int r = elf_table_at(&p->elf, &p->elf.sections, i, &h);
 
-	if (status < 0)
-		return status;
-	name = (uint32_t)elf_field(&r->elf, h, sh_name);
-	*s = (struct section){.type = (uint32_t)elf_field(&r->elf, h, sh_type),
-		.link = (uint32_t)elf_field(&r->elf, h, sh_link),
-		.flags = elf_field(&r->elf, h, sh_flags),
-		.addr = elf_field(&r->elf, h, sh_addr),
-		.at = elf_field(&r->elf, h, sh_offset),
-		.size = elf_field(&r->elf, h, sh_size)};
-	if (name < r->names.size && (s->flags & SHF_ALLOC))
-		status = elf_read(&r->elf, "a name", r->names.at + name, s->name,
-			(size_t)MIN(sizeof(s->name) - 1, r->names.size - name));
-	return status;
+	if (r == 0)
+		*s = (struct section){.name = (uint32_t)elf_field(&p->elf, h, sh_name),
+			.type = (uint32_t)elf_field(&p->elf, h, sh_type),
+			.link = (uint32_t)elf_field(&p->elf, h, sh_link),
+			.flags = elf_field(&p->elf, h, sh_flags),
+			.addr = elf_field(&p->elf, h, sh_addr),
+			.at = elf_field(&p->elf, h, sh_offset),
+			.size = elf_field(&p->elf, h, sh_size)};
+	return r;
 }
 
-/* ---- relocations ----------------------------------------------------------------------- */
-
-static int add_slot(struct reading *r, const uint8_t *p)
+/* Finds the section .plt, .plt.got or .plt.sec that has the address. 1, 0, -errno. */
+static int find_code(struct plt *p, uint64_t addr)
 {
-	uint64_t info = elf_field(&r->elf, p, rel_info), type = r->elf.is64 ? (uint32_t)info : info & 0xff;
-	uint32_t symbol = (uint32_t)(info >> (r->elf.is64 ? 32 : 8));
-	bool arm = r->elf.machine == EM_AARCH64;
+	int r = 0;
 
-	if (!symbol || (type != (arm ? R_AARCH64_GLOB_DAT : R_X86_GLOB_DAT) &&
-			       type != (arm ? R_AARCH64_JUMP_SLOT : R_X86_JUMP_SLOT)))
-		return 0;
-	if (r->n == SLOTS_MOST || grow(&r->slot, &r->room, r->n, sizeof(*r->slot)) < 0)
-		return r->n == SLOTS_MOST ? 0 : -ENOMEM;
-	r->slot[r->n++] = (struct plt_entry){elf_field(&r->elf, p, rel_offset), symbol};
-	return 0;
-}
+	for (uint32_t i = 1; r == 0 && i < p->elf.sections.count; i++) {
+		struct section s;
+		char name[9] = "";
 
-static int read_relocations(struct reading *r, const struct section *s)
-{
-	size_t each = (r->elf.is64 ? 8 : 4) * (s->type == SHT_RELA ? 3 : 2), n;
-	uint8_t room[6 * 1024];
-	int status = 0;
-
-	for (uint64_t at = 0; status == 0 && s->size - at >= each; at += n) {
-		n = (size_t)MIN(sizeof(room), s->size - at) / each * each;
-		status = elf_read(&r->elf, "relocations", s->at + at, room, n);
-		for (size_t i = 0; status == 0 && i < n; i += each)
-			status = add_slot(r, room + i);
+		r = read_section(p, i, &s);
+		if (r == 0 && (s.flags & SHF_ALLOC) && s.name < p->names.size)
+			r = elf_read(&p->elf, "a name", p->names.at + s.name, name,
+				(size_t)MIN(sizeof(name) - 1, p->names.size - s.name));
+		if (strcmp(name, ".got.plt") == 0 || (strcmp(name, ".got") == 0 && !p->got))
+			p->got = s.addr;
+		if (s.type == SHT_PROGBITS && strncmp(name, ".plt", 4) == 0 && addr - s.addr < s.size)
+			p->code = s;
 	}
-	return status;
-}
-
-/* The end of a section comes before an entry at the same address, because its name was added first. */
-static int by_addr(const void *a, const void *b)
-{
-	const struct plt_entry *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->of > y->of) - (x->of < y->of);
+	return r == 0 ? p->code.size > 0 : r;
 }
 
 /* ---- instructions ------------------------------------------------------------------------- */
 
 /* Finds at the beginning of an entry the word of the GOT that it jumps through. */
-static bool x86_slot(const struct reading *r, const uint8_t *p, size_t n, uint64_t addr, uint64_t *out)
+static bool x86_slot(const struct plt *p, const uint8_t code[static ENTRY_MOST], uint64_t addr, uint64_t *out)
 {
-	size_t i = n >= 4 && memcmp(p, "\xf3\x0f\x1e", 3) == 0 ? 4 : 0; /* endbr64 */
-	bool wide = r->elf.machine == EM_X86_64;
+	unsigned i = memcmp(code, "\xf3\x0f\x1e", 3) == 0 ? 4 : 0; /* endbr64 */
+	bool wide = p->elf.machine == EM_X86_64;
 
-	i += i < n && p[i] == 0xf2; /* bnd */
-	if (n < i + 6 || p[i] != 0xff || (p[i + 1] != 0x25 && (wide || p[i + 1] != 0xa3)))
+	i += code[i] == 0xf2; /* bnd */
+	if (code[i] != 0xff || (code[i + 1] != 0x25 && (wide || code[i + 1] != 0xa3)))
 		return false;
-	*out = (uint64_t)(int64_t)(int32_t)le32(p + i + 2);
-	*out += wide ? addr + i + 6 : p[i + 1] == 0xa3 ? r->got : 0;
+	*out = (uint64_t)(int64_t)(int32_t)le32(code + i + 2);
+	*out += wide ? addr + i + 6 : code[i + 1] == 0xa3 ? p->got : 0;
 	if (!wide)
 		*out = (uint32_t)*out;
 	return true;
 }
 
-static bool arm64_slot(const uint8_t *p, size_t n, uint64_t addr, uint64_t *out)
+static bool arm64_slot(const uint8_t code[static ENTRY_MOST], uint64_t addr, uint64_t *out)
 {
-	size_t i = n >= 4 && le32(p) == 0xd503245f ? 4 : 0; /* bti c */
-	uint32_t adrp = n >= i + 8 ? le32(p + i) : 0, ldr = n >= i + 8 ? le32(p + i + 4) : 0;
+	unsigned i = le32(code) == 0xd503245f ? 4 : 0; /* bti c */
+	uint32_t adrp = le32(code + i), ldr = le32(code + i + 4);
 	uint64_t page = (uint64_t)(adrp >> 5 & 0x7ffff) << 14 | (uint64_t)(adrp >> 29 & 3) << 12;
 
 	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
@@ -136,148 +99,105 @@ static bool arm64_slot(const uint8_t *p, size_t n, uint64_t addr, uint64_t *out)
 	return true;
 }
 
-static int add_entry(struct reading *r, uint64_t addr, const char *name)
-{
-	struct plt *p = r->out;
+/* ---- relocations and symbols -------------------------------------------------------------- */
 
-	if (grow(&p->entry, &p->room, p->n, sizeof(*p->entry)) < 0)
-		return -ENOMEM;
-	p->entry[p->n++] = (struct plt_entry){addr, (uint32_t)p->names.n};
-	return buf_add(&p->names, name, strlen(name) + 1);
+/* Finds in a section the symbol of the relocation of a word. 1, 0, -errno. */
+static int find_symbol(struct plt *p, const struct section *s, uint64_t slot, uint64_t *budget, uint32_t *symbol)
+{
+	bool wide = p->elf.is64, arm = p->elf.machine == EM_AARCH64;
+	size_t each = (wide ? 8 : 4) * (s->type == SHT_RELA ? 3 : 2), n;
+	uint8_t room[6 * 1024];
+
+	for (uint64_t at = 0; s->size - at >= each; at += n) {
+		int r;
+
+		n = (size_t)MIN(sizeof(room), s->size - at) / each * each;
+		if (n > *budget)
+			return 0;
+		*budget -= n;
+		r = elf_read(&p->elf, "relocations", s->at + at, room, n);
+		for (size_t i = 0; r == 0 && i < n; i += each) {
+			uint64_t info = elf_field(&p->elf, room + i, rel_info);
+			uint32_t type = wide ? (uint32_t)info : info & 0xff;
+
+			*symbol = (uint32_t)(info >> (wide ? 32 : 8));
+			if (elf_field(&p->elf, room + i, rel_offset) == slot && *symbol &&
+				(type == (arm ? R_AARCH64_GLOB_DAT : R_X86_GLOB_DAT) ||
+					type == (arm ? R_AARCH64_JUMP_SLOT : R_X86_JUMP_SLOT)))
+				return 1;
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
-static int add_named(struct reading *r, uint64_t addr, uint32_t symbol)
+/* Writes the name of a dynamic symbol, with "@plt". 1, 0, -errno. */
+static int read_name(struct plt *p, const struct section *relocations, uint32_t symbol, char name[static PLT_NAME])
 {
-	size_t each = r->elf.is64 ? 24 : 16;
-	char name[NAME_MOST + sizeof(AT_PLT)] = "";
+	size_t each = p->elf.is64 ? 24 : 16, n;
+	struct section symbols, strings;
 	uint8_t head[4];
 	uint64_t at;
-	size_t n;
-	int status;
+	int r = read_section(p, relocations->link, &symbols);
 
-	if (symbol >= r->symbols.size / each)
-		return 0;
-	status = elf_read(&r->elf, "a symbol", r->symbols.at + symbol * each, head, sizeof(head));
-	at = elf_number(&r->elf, head, sizeof(head));
-	if (status < 0 || at >= r->strings.size)
-		return status;
-	n = (size_t)MIN(NAME_MOST, r->strings.size - at);
-	status = elf_read(&r->elf, "a symbol's name", r->strings.at + at, name, n);
-	n = strnlen(name, n);
-	if (status < 0 || !n || n == NAME_MOST || r->out->names.n > NAMES_MOST / 2)
-		return status;
-	memcpy(name + n, AT_PLT, sizeof(AT_PLT));
-	return add_entry(r, addr, name);
+	if (r == 0)
+		r = read_section(p, symbols.link, &strings);
+	if (r < 0 || symbol >= symbols.size / each)
+		return r;
+	r = elf_read(&p->elf, "a symbol", symbols.at + symbol * each, head, sizeof(head));
+	at = elf_number(&p->elf, head, sizeof(head));
+	if (r < 0 || at >= strings.size)
+		return r;
+	n = (size_t)MIN(PLT_NAME - sizeof(AT_PLT), strings.size - at);
+	r = elf_read(&p->elf, "a symbol's name", strings.at + at, name, n);
+	if (r < 0 || !memchr(name, '\0', n) || !name[0])
+		return r;
+	memcpy(name + strlen(name), AT_PLT, sizeof(AT_PLT));
+	return 1;
 }
 
-/* An entry begins at each multiple of 8 bytes whose instructions jump through a word that gets a symbol's address. */
-static int read_code(struct reading *r, const struct section *s)
+/* The last section is searched first: .rela.plt is short and behind .rela.dyn. */
+static int find_name(struct plt *p, uint64_t slot, uint64_t *budget, char name[static PLT_NAME])
 {
-	_cleanup_free_ uint8_t *code = malloc((size_t)MIN(s->size, CODE_MOST) + 1);
-	size_t n = (size_t)MIN(s->size, CODE_MOST), before = r->out->n;
-	int status = code ? elf_read(&r->elf, "the table of imported functions", s->at, code, n) : -ENOMEM;
+	uint32_t symbol = 0;
+	struct section s;
+	int r = 0;
 
-	for (size_t at = 0; status == 0 && at + 6 <= n; at += 8) {
-		uint64_t addr = s->addr + at, got = 0;
-		bool jumps = r->elf.machine == EM_AARCH64 ? arm64_slot(code + at, n - at, addr, &got)
-							  : x86_slot(r, code + at, n - at, addr, &got);
-		size_t k = jumps ? search_first(i, 0, r->n, r->slot[i].addr < got) : r->n;
-
-		if (k < r->n && r->slot[k].addr == got)
-			status = add_named(r, addr, r->slot[k].of);
+	for (uint32_t i = p->elf.sections.count; r == 0 && i-- > 1;) {
+		r = read_section(p, i, &s);
+		if (r == 0 && (s.flags & SHF_ALLOC) && (s.type == SHT_RELA || s.type == SHT_REL))
+			r = find_symbol(p, &s, slot, budget, &symbol);
 	}
-	return status == 0 && r->out->n > before ? add_entry(r, s->addr + s->size, "") : status;
+	return r > 0 ? read_name(p, &s, symbol, name) : r;
 }
 
-/* ---- the file ----------------------------------------------------------------------------- */
-
-/* Calls read() for each section that `wants` accepts, as far as the budget lasts. */
-static int each_section(struct reading *r, bool (*wants)(struct reading *r, const struct section *s),
-	int (*read)(struct reading *r, const struct section *s))
+/* An entry begins at a multiple of 8 bytes. */
+int plt_find(struct view *v, uint64_t addr, uint64_t *budget, uint64_t *start, char name[static PLT_NAME])
 {
-	int status = 0;
-
-	for (uint32_t i = 1; status == 0 && i < r->elf.sections.count; i++) {
-		struct section s;
-
-		status = read_section(r, i, &s);
-		if (status < 0 || !(s.flags & SHF_ALLOC) || !wants(r, &s) || s.size > r->budget)
-			continue;
-		r->budget -= s.size;
-		status = read(r, &s);
-	}
-	return status;
-}
-
-/* Takes what is one section of its kind, and wants those of relocations. */
-static bool wants_relocations(struct reading *r, const struct section *s)
-{
-	if (s->type == SHT_DYNSYM)
-		r->symbols = *s;
-	if (strcmp(s->name, ".got.plt") == 0 || (strcmp(s->name, ".got") == 0 && !r->got))
-		r->got = s->addr;
-	return s->type == SHT_RELA || s->type == SHT_REL;
-}
-
-static bool wants_code(struct reading *r, const struct section *s)
-{
-	return s->type == SHT_PROGBITS && strncmp(s->name, ".plt", 4) == 0 && r->n;
-}
-
-static int read_all(struct reading *r, struct view *v)
-{
+	struct plt p = {.got = 0};
 	struct err e = {0};
-	int status = elf_open(&r->elf, v, &e);
-	unsigned machine = r->elf.machine;
+	int r = elf_open(&p.elf, v, &e);
+	uint64_t headers = r == 0 ? 2ull * p.elf.sections.count * p.elf.sections.entry : 0;
+	unsigned machine = p.elf.machine;
 
-	if (status == 0 && machine != EM_386 && machine != EM_X86_64 && machine != EM_AARCH64)
-		return 0;
-	if (status == 0 && r->elf.names_index < r->elf.sections.count)
-		status = read_section(r, r->elf.names_index, &r->names);
-	if (status == 0)
-		status = each_section(r, wants_relocations, read_relocations);
-	if (status == 0 && r->symbols.link < r->elf.sections.count)
-		status = read_section(r, r->symbols.link, &r->strings);
-	if (r->n)
-		qsort(r->slot, r->n, sizeof(*r->slot), by_addr);
-	if (status == 0)
-		status = each_section(r, wants_code, read_code);
-	if (r->out->n)
-		qsort(r->out->entry, r->out->n, sizeof(*r->out->entry), by_addr);
-	return status;
-}
+	if (r < 0 || headers > *budget || (machine != EM_386 && machine != EM_X86_64 && machine != EM_AARCH64) ||
+		p.elf.names_index >= p.elf.sections.count)
+		return r;
+	*budget -= headers;
+	r = read_section(&p, p.elf.names_index, &p.names);
+	r = r == 0 ? find_code(&p, addr) : r;
+	for (unsigned back = 0; r == 1 && back < ENTRY_MOST && back <= (addr - p.code.addr) / 8 * 8; back += 8) {
+		uint8_t code[ENTRY_MOST] = {0};
+		uint64_t at = (addr - p.code.addr) / 8 * 8 - back, slot = 0;
 
-int plt_read(struct plt *out, struct view *v)
-{
-	struct reading *r = calloc(1, sizeof(*r));
-	int status;
-
-	*out = (struct plt){.names = BUF_UP_TO(NAMES_MOST)};
-	if (!r)
-		return -ENOMEM;
-	r->out = out;
-	r->budget = READ_MOST;
-	status = read_all(r, v);
-	free(r->slot);
-	free(r);
-	return status;
-}
-
-const char *plt_name(const struct plt *p, const struct plt_entry *e)
-{
-	return buf_text(&p->names) + e->of;
-}
-
-const struct plt_entry *plt_find(const struct plt *p, uint64_t addr)
-{
-	size_t n = search_first(i, 0, p->n, p->entry[i].addr <= addr);
-
-	return n && plt_name(p, &p->entry[n - 1])[0] ? &p->entry[n - 1] : NULL;
-}
-
-void plt_release(struct plt *p)
-{
-	free(p->entry);
-	buf_release(&p->names);
-	*p = (struct plt){0};
+		*start = p.code.addr + at;
+		r = elf_read(&p.elf, "its instructions", p.code.at + at, code,
+			(size_t)MIN(sizeof(code), p.code.size - at));
+		if (r == 0 && (machine == EM_AARCH64 ? arm64_slot(code, *start, &slot)
+						     : x86_slot(&p, code, *start, &slot)))
+			return find_name(&p, slot, budget, name);
+		r = r == 0 ? 1 : r;
+	}
+	return MIN(r, 0);
 }

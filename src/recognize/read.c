@@ -151,11 +151,6 @@ size_t recognized_frames(const struct recognized *r)
 	return r->n_frames;
 }
 
-const struct module *recognized_module(const struct recognized *r, uint32_t i)
-{
-	return &r->seen[i].m;
-}
-
 uint32_t recognized_modules(const struct recognized *r)
 {
 	return (uint32_t)r->n_seen;
@@ -195,7 +190,7 @@ int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char
 		s->unverified = true;
 	}
 	*debug = slice.worth.debug != WORTH_NO_DEBUG;
-	snprintf(id, RECOGNIZE_ID, "%s", slice.module.code_id);
+	snprintf(id, RECOGNIZE_ID, "%s", slice.module.object == OBJECT_ELF ? slice.module.code_id : "");
 	v = view_of_fd(fd, size);
 	segments_read(&s->segments, &v);
 	return 0;

@@ -33,11 +33,10 @@ size_t recognized_frames(const struct recognized *r);
  * it was deleted, or has no path, or no frame needs it. */
 uint32_t recognized_modules(const struct recognized *r);
 const char *recognized_path(const struct recognized *r, uint32_t i);
-const struct module *recognized_module(const struct recognized *r, uint32_t i); /* what is known of it */
 /* The caller found this file at the path of module `i`. If the text has no id of the module, the file's id is taken,
- * and the module's frames are marked `[unverified]`. 0: the file is used, `id` is its build id, and `debug` says
- * whether it has debug information; -ESTALE: the text has another id; -ENODATA: the file is neither an ELF file
- * with a build id nor a program of .NET; errors of obj_identify(). */
+ * and the module's frames are marked `[unverified]`. 0: the file is used, `id` is its build id ("": a program of
+ * .NET), and `debug` says whether it has debug information; -ESTALE: the text has another id; -ENODATA: the file is
+ * neither an ELF file with a build id nor a program of .NET; errors of obj_identify(). */
 int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char id[static RECOGNIZE_ID],
 	bool *debug);
 

@@ -9,6 +9,9 @@
 
 #include <stdlib.h>
 
+/* Each frame in a table of imported functions needs a search of all relocations. */
+#define IMPORTS_MOST (256ull << 20)
+
 /* The files that have the address: the debug file has the program's segments. Returns their number. */
 static unsigned programs_of(const struct wanted *w, struct artifact out[static 2])
 {
@@ -59,7 +62,7 @@ static void take_program(struct wanted *w, struct blob *b)
 	struct view v = view_of_fd(blob_fd(b), blob_size(b));
 
 	if (w->nameless)
-		plt_read(&w->plt, &v);
+		w->program = blob_ref(b);
 	else
 		w->has_base = obj_link_base(&v, &w->base) == 0;
 }
@@ -96,6 +99,7 @@ int base_find(struct symb *s, struct request *q, struct waits *waits, const stru
 	struct question *done = NULL;
 	int r = asked && cands && hit ? 0 : -ENOMEM;
 
+	q->imports_budget = IMPORTS_MOST;
 	for (size_t i = 0; r == 0 && i < q->n_jobs; i++)
 		find_nameless(q, &q->jobs[i], hit);
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++) {

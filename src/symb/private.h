@@ -6,7 +6,6 @@
 #include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "gsym/gsym.h"
-#include "obj/plt.h"
 #include "symb/symb.h"
 
 #include <stdatomic.h>
@@ -49,7 +48,7 @@ struct wanted {
 	/* results, for the answer */
 	struct loaded *file; /* the file for look-ups; NULL: not found */
 	bool nameless; /* ELF: a frame is in no function of `file` */
-	struct plt plt; /* of the program, if nameless */
+	struct blob *program; /* if nameless; NULL: not found */
 	struct loaded *names; /* .NET: the file with the names of methods; NULL: not found */
 	bool asked;	     /* the module was looked for */
 	bool hit;	     /* the file was already in the store */
@@ -99,6 +98,7 @@ struct request {
 	struct buf bigs; /* texts of offsets of more than 64 bits ("0x..."), each ends with NUL */
 	uint32_t *slots; /* hash table by name and id: 1 + index into `wanted`; 0: free */
 	size_t n_slots;
+	uint64_t imports_budget; /* bytes that may be read in tables of imported functions */
 };
 
 /* Parses `body` into `q`. Returns 200, or the HTTP status of the refusal, with its title in `e`. Call

@@ -69,14 +69,16 @@ static void look_up_method(struct writing *w, const struct wanted *module, const
 /* Looks up an entry of the table of imported functions: NAME@plt. */
 static bool look_up_import(struct writing *w, const struct wanted *module, uint64_t addr)
 {
-	const struct plt_entry *e = plt_find(&module->plt, addr);
+	struct view v;
 
-	if (!e)
+	if (!module->program)
 		return false;
-	w->hit.start = e->addr;
-	w->hit.size = (uint32_t)(e[1].addr - e->addr);
+	v = view_of_fd(blob_fd(module->program), blob_size(module->program));
+	if (plt_find(&v, addr, &w->q->imports_budget, &w->hit.start, w->import) <= 0)
+		return false;
 	w->hit.n = 1;
-	w->hit.frame[0] = (struct gsym_frame){.name = plt_name(&module->plt, e), .dir = "", .base = ""};
+	w->hit.size = (uint32_t)(addr - w->hit.start) + 1;
+	w->hit.frame[0] = (struct gsym_frame){.name = w->import, .dir = "", .base = ""};
 	return true;
 }
 

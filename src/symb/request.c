@@ -381,7 +381,7 @@ void request_release(struct request *q)
 	for (size_t i = 0; i < q->n_wanted; i++) {
 		free(q->wanted[i].name);
 		free(q->wanted[i].id);
-		plt_release(&q->wanted[i].plt);
+		blob_unref(q->wanted[i].program);
 	}
 	free(q->wanted);
 	free(q->refs);

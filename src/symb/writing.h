@@ -1,6 +1,7 @@
 /* Helpers of the files that write an answer: a buffer for JSON, and the answers to frames. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "obj/plt.h"
 #include "symb/private.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ struct writing {
 	uint64_t frames, named;
 	uint64_t until; /* clock_own() after which the look-ups end with -EAGAIN; 0: never */
 	struct gsym_hit hit, method;
-	char path[PATH_MOST];
+	char path[PATH_MOST], import[PLT_NAME];
 };
 
 /* Each adds to w->out. */

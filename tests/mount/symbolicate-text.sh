@@ -310,7 +310,7 @@ has go-c "PC=$X start at $M:2 m=0 sigcode=1 \[unverified\]" "non-Go function at 
 NET=$top_srcdir/../shared/fixtures/ppdb
 if [ -f "$NET/integration.dll" ]; then
   cp "$NET/integration.dll" foo.dll
-  cp "$NET/portable.pdb" foo.pdb
+  "$SYMFS" add --cache store --no-default-sources foo.dll "$NET/portable.pdb" >add.out || fail "add: $(cat add.out)"
   cat >dotnet.txt <<'EON'
 Unhandled exception. System.InvalidOperationException: no
    at StackTraceSample.MyInternalClass.ThrowsException() in foo.dll:token 0x6000007+0x0
@@ -322,7 +322,7 @@ EON
   has dotnet "   at StackTraceSample.MyInternalClass.ThrowsException() in /.*/foo/Program.cs:line 81 \[unverified\]" \
     "   at StackTraceSample.Main(String\[\] args) in /.*/foo/Program.cs:line 15 \[unverified\]"
   [ "$(diff dotnet.txt dotnet.out | grep -c '^>')" = 2 ] || fail "dotnet: $(diff dotnet.txt dotnet.out)"
-  rm foo.dll foo.pdb
+  rm foo.dll
 else
   part_skipped "no ../shared/fixtures/ppdb: a program of .NET"
 fi

@@ -439,7 +439,7 @@ static int run_warm(int argc, char **argv)
 	const struct opt own[] = {{"breakpad", 0, NULL, "also Breakpad files; make missing ones", &w.breakpad},
 		{"installed", 0, NULL, "installed programs and libraries; pins files", &installed},
 		{"running", 0, NULL, "all processes; pins files", &running},
-		{"as", 0, "FORM", "whole: debug files; gsym, sym: only what is made of them", &as}, {0}};
+		{"as", 0, "FORM", "whole files, or gsym or sym made of them", &as}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	int status = app_options(&args, &cmd_warm, own, &argc, argv), r;

@@ -236,7 +236,7 @@ static bool fill(struct listener *l)
 }
 
 /* Whether the token of the client must be checked again: true every few seconds. */
-static bool listener_must_check(struct listener *l)
+bool listener_must_check(struct listener *l)
 {
 	uint64_t now = clock_ms();
 	LOCK_SCOPE(&l->ev->lock);
@@ -248,7 +248,7 @@ static bool listener_must_check(struct listener *l)
 }
 
 /* Copies text for the client. Returns the number of bytes; 0: no event waits now; -1: the stream has ended. */
-static ssize_t listener_read(struct listener *l, char *out, size_t most)
+ssize_t listener_read(struct listener *l, char *out, size_t most)
 {
 	size_t n;
 
@@ -287,7 +287,7 @@ void listener_cancel(struct listener *l)
 }
 
 /* The response has ended. */
-static void listener_leave(struct listener *l)
+void listener_leave(struct listener *l)
 {
 	LOCK_SCOPE(&l->ev->lock);
 
@@ -330,7 +330,7 @@ static void greet(struct listener *l)
 }
 
 /* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
-static struct listener *listener_new(struct exchange *x)
+struct listener *listener_new(struct exchange *x)
 {
 	struct events *ev = x->space->events;
 	struct listener *l = calloc(1, sizeof(*l));
@@ -360,69 +360,4 @@ static struct listener *listener_new(struct exchange *x)
 	pthread_mutex_unlock(&ev->lock);
 	greet(l); /* after the listener is on the list, so that no key is missed between */
 	return l;
-}
-
-/* ---- GET /events ------------------------------------------------------------------------- */
-
-/* The token of a stream can end before the stream does. */
-static bool may_listen(struct exchange *x)
-{
-	return !listener_must_check(x->listener) || rights_still(x);
-}
-
-static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
-{
-	struct exchange *x = ctx;
-	ssize_t n = may_listen(x) ? listener_read(x->listener, out, most) : -1;
-
-	if (n < 0)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (n == 0)
-		exchange_wait_events(x);
-	else
-		x->bytes = pos + (uint64_t)n;
-	return n;
-}
-
-static void stream_end(void *ctx)
-{
-	struct exchange *x = ctx;
-
-	listener_leave(x->listener);
-	atomic_fetch_sub(&x->h->listeners, 1);
-	exchange_unref(x);
-}
-
-static enum MHD_Result reply(struct exchange *x, struct MHD_Response *r)
-{
-	if (!r)
-		return MHD_NO;
-	response_header(r, "Content-Type", "text/event-stream; charset=utf-8");
-	response_header(r, "Cache-Control", "no-store");
-	response_header(r, "X-Accel-Buffering", "no"); /* nginx passes each event on at once */
-	return exchange_reply(x, 200, r);
-}
-
-enum MHD_Result events_handle(struct exchange *x)
-{
-	struct http *h = x->h;
-	struct MHD_Response *r;
-
-	if (exchange_is_head(x))
-		return reply(x, body_of_head(MHD_SIZE_UNKNOWN));
-	if (atomic_load(&h->draining))
-		return exchange_refuse(x, 503);
-	if (!http_admit(&h->listeners, MIN(HTTP_LISTENERS_MOST, h->most / 4)))
-		return exchange_text(x, 503, "text/plain; charset=utf-8", "no-store",
-			"too many clients listen to events; try again later\n");
-	x->listener = listener_new(x);
-	if (!x->listener) {
-		atomic_fetch_sub(&h->listeners, 1);
-		return MHD_NO;
-	}
-	atomic_fetch_add(&x->refs, 1); /* stream_end() drops it */
-	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, x, stream_end);
-	if (!r)
-		stream_end(x);
-	return reply(x, r);
 }

@@ -510,6 +510,13 @@ void events_tick(struct events *ev);
 void events_end(struct events *ev);  /* ends the response of each listener */
 /* 0: the listener waits, and its request will be resumed once; 1: it has something to send. */
 int listener_wait(struct listener *l);
+/* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
+struct listener *listener_new(struct exchange *x);
+/* Copies text for the client. Returns the number of bytes; 0: no event waits now; -1: the stream has ended. */
+ssize_t listener_read(struct listener *l, char *out, size_t most);
+/* Whether the token of the client must be checked again: true every few seconds. */
+bool listener_must_check(struct listener *l);
+void listener_leave(struct listener *l); /* the response has ended */
 void listener_cancel(struct listener *l); /* the client is gone: resumes the request if it waits */
 void listener_free(struct listener *l); /* NULL is fine; after the response has ended */
 

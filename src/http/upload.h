@@ -119,6 +119,8 @@ int upload_judge(struct exchange *x);
 /* Takes a slot for the body of the request. 0; -EBUSY: all are taken; -EUSERS: the client's token has its share of
  * them. Any thread. */
 int upload_slot_take(struct exchange *x);
+/* Whether there is a slot for the body of the request; results as upload_slot_take(). */
+int upload_slot_check(const struct exchange *x);
 void upload_slot_leave(struct exchange *x); /* without a slot it does nothing */
 
 /* ---- upload.c ------------------------------------------------------------------------- */

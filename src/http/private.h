@@ -573,6 +573,8 @@ struct journal_line {
 int journal_new(struct journal **out); /* 0, -ENOMEM */
 void journal_free(struct journal *j);  /* NULL is fine */
 /* Copies the lines since a time (wall clock), the latest first. Returns their number, at most `most`. */
+/* Keeps the line in place of the oldest. Any thread. */
+void journal_add(struct journal *j, enum journal_kind kind, const struct audit_line *l);
 unsigned journal_read(struct journal *j, enum journal_kind kind, int64_t since, struct journal_line *out,
 	unsigned most);
 

@@ -13,11 +13,6 @@
 
 /* ---- reports ---------------------------------------------------------------------------------- */
 
-bool intake_is_trouble(int r)
-{
-	return r == -ENOSPC || r == -EIO || r == -EROFS || r == -EDQUOT || r == -ENOMEM || r == -EINTR;
-}
-
 /* The text for an error of obj_identify() or of another function. */
 static const char *taking_why(int r, const struct err *e)
 {

@@ -82,6 +82,11 @@ static int taking_claim(const struct part *p, struct key *k, uint64_t *off, stru
 		kept.text[0] ? kept.text : err_text(kept.code));
 }
 
+bool intake_is_trouble(int r)
+{
+	return r == -ENOSPC || r == -EIO || r == -EROFS || r == -EDQUOT || r == -ENOMEM || r == -EINTR;
+}
+
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 #define SLICES_MOST 64

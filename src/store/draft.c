@@ -15,7 +15,6 @@
 #include <sys/ioctl.h>
 
 #define PARTIAL_NAME 32	     /* "draft-", 16 hex digits and NUL */
-#define NAME_HEAD "draft-"
 #define LOOK_EVERY (4 << 20) /* bytes written between two checks of the free space */
 
 struct draft {
@@ -37,21 +36,6 @@ static void rel_name(const struct draft *d, char out[static 64])
 	snprintf(out, 64, "%s/%s", d->folder, d->name);
 }
 
-static bool is_draft_name(const char *name)
-{
-	size_t head = strlen(NAME_HEAD);
-
-	return strlen(name) == head + 16 && strncmp(name, NAME_HEAD, head) == 0 &&
-	       strspn(name + head, "0123456789abcdef") == 16;
-}
-
-static int lock_whole(int fd)
-{
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	return fcntl(fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
-}
-
 int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 {
 	struct draft *d;
@@ -65,7 +49,7 @@ int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 	d->at_once = true;
 	d->s = s;
 	d->folder = "partial";
-	r = dir_new_file(s->dirfd, d->folder, NAME_HEAD, lock_whole, d->name, sizeof(d->name), &d->fd);
+	r = dir_new_file(s->dirfd, d->folder, DRAFT_HEAD, draft_lock, d->name, sizeof(d->name), &d->fd);
 	r = r == -EAGAIN ? -ENOTDIR : r; /* `partial` exists, but leads to no directory */
 	if (r < 0) {
 		bool broken = r == -ENOENT || r == -ENOTDIR || r == -EACCES; /* the store's directory, or in it */
@@ -288,63 +272,4 @@ void draft_take_back(struct draft *d, const char *sha256)
 		return;
 	rel_name(d, to);
 	d->placed = renameat(d->s->dirfd, dir_blob(sha256, from), d->s->dirfd, to) < 0;
-}
-
-/* ---- drafts of dead processes ----------------------------------------------------------- */
-
-static DIR *open_partial(int dirfd)
-{
-	int fd = openat(dirfd, "partial", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
-}
-
-/* The writer locks its draft before it does anything else with the draft. So a draft that can be locked
- * here has no writer, or its writer will notice that the file is gone (try_new()). */
-static bool remove_orphan(int partial, const char *name)
-{
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	_cleanup_close_ int fd = -1, sealed = -1;
-
-	fd = openat(partial, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0)
-		return lock_whole(fd) == 0 && unlinkat(partial, name, 0) == 0;
-	if (errno != EACCES)
-		return false;
-	/* A sealed draft was locked long ago, so testing the lock is enough. */
-	sealed = openat(partial, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return sealed >= 0 && fcntl(sealed, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK &&
-	       unlinkat(partial, name, 0) == 0;
-}
-
-void drafts_clean(int store, const char *path)
-{
-	DIR *d = open_partial(store);
-	struct dirent *entry;
-	unsigned n = 0;
-
-	while (d && (entry = readdir(d)))
-		n += is_draft_name(entry->d_name) && remove_orphan(dirfd(d), entry->d_name);
-	if (n)
-		log_debug(LOG_STORE, "%s: removed %u drafts of dead processes", path, n);
-	if (d)
-		closedir(d);
-}
-
-int drafts_count(int dirfd, uint64_t *out)
-{
-	DIR *d = open_partial(dirfd);
-	struct dirent *entry;
-	uint64_t n = 0;
-
-	if (!d)
-		return -errno;
-	while ((entry = readdir(d)))
-		n += is_draft_name(entry->d_name);
-	closedir(d);
-	*out = n;
-	return 0;
 }

@@ -1,4 +1,4 @@
-/* Free space on the store's disk, and eviction: removes the least recently used files until there is room. */
+/* Eviction: removes the least recently used files until there is room. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/evict.h"
 #include "base/clock.h"
@@ -14,35 +14,6 @@
 #define BATCH 64
 #define ROOM_AHEAD (16 << 20) /* bytes that eviction frees beyond the need, where it can */
 #define BLOCKS_MS 1000	      /* an idle download closes its evicted file within this time */
-
-/* ---- free space ----------------------------------------------------------------------- */
-
-/* The bytes that must be freed before `need` bytes can be written and min_free stays free; 0: none. */
-static uint64_t room_missing(struct store *s, uint64_t need)
-{
-	struct statvfs fs;
-	uint64_t there, floor;
-
-	if (fstatvfs(s->dirfd, &fs) < 0)
-		return 0;
-	there = (uint64_t)fs.f_bavail * fs.f_frsize;
-	floor = s->min_free > UINT64_MAX - need ? UINT64_MAX : s->min_free + need;
-	return there < floor ? floor - there : 0;
-}
-
-bool room_has(struct store *s, uint64_t need)
-{
-	return room_missing(s, need) == 0;
-}
-
-int room_refuse(struct store *s, struct err *e)
-{
-	if (s->min_free)
-		return err_set(e, -ENOSPC,
-			"%s: less than min-free (%" PRIu64 " MiB) is left, the file system is full",
-			s->dir, s->min_free >> 20);
-	return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
-}
 
 /* ---- eviction ------------------------------------------------------------------------- */
 

@@ -51,7 +51,7 @@ static void note(struct store *s, const struct index_hit *h, bool broken)
 {
 	if (broken || llabs(store_now(s) - h->used) >= USE_EVERY)
 		pending_add(&s->pending, h->object.id, h->object.sha256, broken);
-	pending_try(s);
+	session_try_pending(s);
 }
 
 static int open_hit(struct store *s, const struct index_hit *h, struct blob **out)

@@ -93,6 +93,8 @@ int store_hit(struct store *s, const struct key *k, struct index_hit *out);
 struct worth store_worth(struct store *s, const struct index_hit *h); /* the worth of the file; may read the
 									 file */
 
+#define DRAFT_HEAD "draft-" /* 16 hex digits follow */
+int draft_lock(int fd); /* the lock of a draft's writer. 0, -errno */
 void drafts_clean(int dirfd, const char *path); /* removes the drafts of dead processes; `path`: for the log */
 int drafts_count(int dirfd, uint64_t *out);	/* 0, -errno */
 /* Makes a draft of the full sparse file sparse/NAME. If the draft is discarded, the sparse file stays.

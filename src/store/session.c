@@ -257,6 +257,27 @@ static void sweep_lost(struct session *ses)
 		atomic_store(&ses->s->lost, false);
 }
 
+/* Writes all pending uses. The caller holds the write lock. */
+static void pending_write(struct session *ses)
+{
+	_cleanup_free_ struct pending_item *list = calloc(PENDING_MOST, sizeof(*list));
+	unsigned n = list ? pending_take(&ses->s->pending, list) : 0;
+	int64_t now = store_now(ses->s), past = store_past(ses->s);
+	int r = 0;
+
+	if (n == 0)
+		return;
+	r = index_begin(ses->ix);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = list[i].broken ? index_intent_add(ses->ix, list[i].sha256, false)
+				   : index_object_used(ses->ix, list[i].object, now, past);
+	if (r == 0)
+		r = settle_all(ses->s, ses->ix);
+	r = index_end(ses->ix, r);
+	if (r < 0)
+		log_debug(LOG_STORE, "pending uses were lost: %s", err_text(r));
+}
+
 static int begin_write(struct session *ses)
 {
 	int r;
@@ -372,4 +393,27 @@ int session_recover(struct store *s)
 	while (session_next(&ses)) /* a write session begins with the recovery */
 		ses.r = 0;
 	return ses.r;
+}
+
+void session_try_pending(struct store *s)
+{
+	_cleanup_index_ struct index *ix = NULL;
+	_cleanup_free_ struct pending_item *list = NULL;
+	int64_t used[PENDING_MOST];
+	unsigned n, n_used = 0;
+
+	if (!pending_is_due(&s->pending) || pthread_mutex_trylock(&s->write_lock) != 0)
+		return;
+	list = calloc(PENDING_MOST, sizeof(*list));
+	ix = session_index(s);
+	n = list && ix ? pending_take(&s->pending, list) : 0;
+	for (unsigned i = 0; i < n; i++)
+		if (!list[i].broken)
+			used[n_used++] = list[i].object;
+	if (n_used && index_try_used(ix, used, n_used, store_now(s), store_past(s)) < 0)
+		n_used = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (list[i].broken || n_used == 0)
+			pending_add(&s->pending, list[i].object, list[i].sha256, list[i].broken);
+	pthread_mutex_unlock(&s->write_lock);
 }

@@ -59,6 +59,9 @@ struct index *session_index(struct store *s); /* a reference to the index of thi
 
 /* pending.c: notes a use of an artifact, or, with `broken`, that its file is gone or has another size. */
 void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken);
-/* Writes the items if they are due, and no other thread or process is writing. Never waits. */
-void pending_try(struct store *s);
-void pending_write(struct session *ses); /* writes all items; the caller holds the write lock */
+bool pending_is_due(struct pending *p); /* the list is half full, or its first item is older than 30 s */
+/* Moves all items to `out`. Returns their number. */
+unsigned pending_take(struct pending *p, struct pending_item out[static PENDING_MOST]);
+
+/* Writes the pending uses if they are due, and no other thread or process is writing. Never waits. */
+void session_try_pending(struct store *s);

@@ -21,7 +21,7 @@ const char *sparse_file_path(const char *name, char room[static SPARSE_REL])
 	return room;
 }
 
-static bool sparse_file_is_name(const char *name)
+bool sparse_file_is_name(const char *name)
 {
 	return strlen(name) == SPARSE_NAME - 1 && strspn(name, "0123456789abcdef") == SPARSE_NAME - 1;
 }
@@ -129,8 +129,7 @@ int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, 
 	return 0;
 }
 
-/* Whether the file is there and has this size; then *bytes is its size on disk. */
-static bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint64_t *bytes)
+bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint64_t *bytes)
 {
 	char rel[SPARSE_REL];
 	struct stat st;
@@ -140,6 +139,19 @@ static bool sparse_file_is_sound(struct store *s, const char *name, uint64_t siz
 		return false;
 	*bytes = (uint64_t)st.st_blocks * 512;
 	return S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+}
+
+bool sparse_file_remove_orphan(struct store *s, const char *name, bool (*has_row)(struct store *s, const char *name))
+{
+	_cleanup_close_ int fd = -1;
+	char rel[SPARSE_REL];
+
+	if (has_row(s, name))
+		return false;
+	fd = open_mended(s, sparse_file_path(name, rel), O_RDWR);
+	if (fd < 0 || lock(fd, F_WRLCK, LOCK_OPEN, 2) < 0 || has_row(s, name))
+		return false;
+	return unlinkat(s->dirfd, rel, 0) == 0;
 }
 
 /* ---- their rows ------------------------------------------------------------------------ */
@@ -182,78 +194,4 @@ int sparse_forget(struct index *ix, const char *canon, char name[static 17])
 		return r == -ENOENT ? 0 : r;
 	memcpy(name, row.name, sizeof(row.name));
 	return index_sparse_drop(ix, row.name);
-}
-
-static bool has_row(struct store *s, const char *name)
-{
-	_cleanup_session_ struct session ses = {.s = s};
-	struct store_sparse_row row;
-
-	while (session_next(&ses))
-		ses.r = index_sparse_find_name(ses.ix, name, &row);
-	return ses.r != -ENOENT; /* on any other error the file stays */
-}
-
-/* A process locks a new file before it writes the row. So if a file has no row and can be locked, and still
- * has no row after that, it belongs to no process. */
-static bool remove_orphan(struct store *s, const char *name)
-{
-	_cleanup_close_ int fd = -1;
-	char rel[SPARSE_REL];
-
-	if (has_row(s, name))
-		return false;
-	fd = open_mended(s, sparse_file_path(name, rel), O_RDWR);
-	if (fd < 0 || lock(fd, F_WRLCK, LOCK_OPEN, 2) < 0 || has_row(s, name))
-		return false;
-	return unlinkat(s->dirfd, rel, 0) == 0;
-}
-
-int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n)
-{
-	_cleanup_session_ struct session ses = {.s = s};
-
-	while (session_next(&ses))
-		session_count(&ses, index_sparse_list(ses.ix, after, rows, n));
-	return session_counted(&ses);
-}
-
-/* Whether a row has no file, or a file of another size. A process leaves such a row when it is killed after
- * it removed or published the file, and before it dropped the row. */
-static bool has_unsound_row(struct store *s)
-{
-	struct store_sparse_row row = {.id = 0};
-	uint64_t bytes;
-
-	while (store_list_sparse(s, row.id, &row, 1) > 0)
-		if (!sparse_file_is_sound(s, row.name, row.validator.size, &bytes))
-			return true;
-	return false;
-}
-
-static void sweep_rows(struct store *s)
-{
-	_cleanup_session_ struct session ses = {.s = s, .write = true, .whole = true};
-
-	while (session_next(&ses))
-		ses.r = sparses_sweep(s, ses.ix);
-}
-
-void sparses_clean(struct store *s)
-{
-	int fd = openat(s->dirfd, "sparse", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	unsigned n = 0;
-
-	if (has_unsound_row(s))
-		sweep_rows(s);
-	while (d && (entry = readdir(d)))
-		n += sparse_file_is_name(entry->d_name) && remove_orphan(s, entry->d_name);
-	if (n)
-		log_debug(LOG_STORE, "%s: removed %u sparse files that no row names", s->dir, n);
-	if (d)
-		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 }

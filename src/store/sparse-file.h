@@ -27,6 +27,14 @@ int sparse_file_lock_open(int fd, bool open);
  * back when that process closes the file. */
 int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held);
 
+bool sparse_file_is_name(const char *name);
+/* Whether the file is there and has this size; then *bytes is its size on disk. */
+bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint64_t *bytes);
+/* Removes a file without a row. A process locks a new file before it writes the row. So if a file has no row and can
+ * be locked, and still has no row after that, it belongs to no process. True: the file was removed. */
+bool sparse_file_remove_orphan(struct store *s, const char *name,
+	bool (*has_row)(struct store *s, const char *name));
+
 /* ---- their index rows; the caller holds the write lock ---------------------------------- */
 
 /* Bytes of sparse files on disk that the index does not count yet. */

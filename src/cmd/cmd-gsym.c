@@ -110,15 +110,25 @@ struct comparison {
 	int r;
 };
 
+/* Writes the frames of an address: "-" if no function contains it. */
+static int frames_at(const struct gsym *g, uint64_t addr, struct buf *out, struct err *e)
+{
+	struct gsym_hit hit;
+	int r = gsym_lookup(g, addr, &hit, e);
+
+	buf_clear(out);
+	if (r == -ENOENT)
+		hit.n = 0;
+	return r < 0 && r != -ENOENT ? r : gsym_hit_text(&hit, false, out);
+}
+
 static void compare_at(struct comparison *c, uint64_t addr)
 {
 	if (c->r < 0)
 		return;
-	buf_clear(&c->a);
-	buf_clear(&c->b);
-	c->r = gsym_frames_text(c->ours, addr, false, &c->a, &c->e);
+	c->r = frames_at(c->ours, addr, &c->a, &c->e);
 	if (c->r == 0)
-		c->r = gsym_frames_text(c->theirs, addr, false, &c->b, &c->e);
+		c->r = frames_at(c->theirs, addr, &c->b, &c->e);
 	c->asked++;
 	if (c->r < 0 || strcmp(buf_text(&c->a), buf_text(&c->b)) == 0)
 		return;

@@ -109,24 +109,6 @@ int gsym_hit_text(const struct gsym_hit *hit, bool fields, struct buf *out)
 	return out->r;
 }
 
-int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e)
-{
-	struct gsym_hit hit;
-	int r = gsym_lookup(g, addr, &hit, e);
-
-	if (r == -ENOENT)
-		hit.n = 0;
-	return r < 0 && r != -ENOENT ? r : gsym_hit_text(&hit, fields, out);
-}
-
-static void add_address(struct json *j, const char *name, uint64_t v)
-{
-	char room[24];
-
-	snprintf(room, sizeof(room), "0x%" PRIx64, v);
-	json_string(j, name, room);
-}
-
 /* ---- the whole file ------------------------------------------------------------------ */
 
 const char *gsym_id_text(const struct gsym *g, char room[static 64])
@@ -263,6 +245,14 @@ static int dump_text(const struct gsym *g, struct err *e)
 }
 
 /* ---- the whole file as JSON ---------------------------------------------------------- */
+
+static void add_address(struct json *j, const char *name, uint64_t v)
+{
+	char room[24];
+
+	snprintf(room, sizeof(room), "0x%" PRIx64, v);
+	json_string(j, name, room);
+}
 
 static const char *add_rows(struct json *j, const struct gsym *g, const struct gsym_func *f)
 {

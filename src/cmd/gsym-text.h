@@ -17,9 +17,6 @@ int gsym_dump(const struct gsym *g, bool json, struct err *e);
 /* Appends "name@dir/base:line < outer@…", or "-" for no frames. A frame without a file is "name", or with
  * `fields` "name@:0". 0, -ENOMEM, -EFBIG. */
 int gsym_hit_text(const struct gsym_hit *hit, bool fields, struct buf *out);
-/* Appends the frames of an address in the format of gsym_hit_text(): "-" if no function contains the address.
- * 0, -ENOMEM, -EFBIG; -EBADMSG: the function of the address is broken. */
-int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e);
 
 /* Reads an address: hexadecimal with 0x or with a letter, else decimal. False: the word is not a number. */
 bool gsym_address_of(const char *word, uint64_t *out);

@@ -20,10 +20,6 @@ struct progress {
 	bool running, stop; /* `stop`: under lock */
 };
 
-/* Draws the downloads that have taken half a second, and a last line `total`, unless it is "". For one thread. */
-void progress_draw(struct progress *p, struct fetch *f, const char *total);
-void progress_erase(struct progress *p);
-
 /* Draws from a thread of its own, until progress_stop(), which erases the lines; the caller prints nothing meanwhile.
  * progress_stop() does nothing if none was started. */
 void progress_start(struct progress *p, struct fetch *f);

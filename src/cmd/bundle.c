@@ -148,7 +148,7 @@ int walk_files(const char *path, walk_each *each, void *ctx)
 	_cleanup_free_ char *copy = strdup(path);
 	size_t n = strlen(path);
 
-	while (copy && n > 1 && copy[n - 1] == '/')
+	while (copy && n > 1 && copy[n - 1] == '/' && is_dir(path)) /* "FILE/" names nothing */
 		copy[--n] = '\0';
 	return copy ? visit(&(struct walk){each, ctx}, copy, 0) : -ENOMEM;
 }

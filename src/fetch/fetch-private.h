@@ -171,7 +171,7 @@ struct fetch {
 	atomic_bool closing; /* set on the net thread; workers then stop long work */
 };
 
-/* miss-counts.c: counts how often callers asked for a key that is remembered as missing. */
+/* records.c: counts how often callers asked for a key that is remembered as missing. */
 #define MISS_NAME (MODULE_NAME_MAX + CODE_ID_MAX + 2)
 /* The name under which a miss of a source is remembered: what its path has, but the key has not. That is the file
  * name, an id that is padded, and a code id beside the debug id. */
@@ -213,7 +213,7 @@ int tree_open_source(const struct source *s, const char *path, int *fd, struct b
 #define TREE_SOURCE_MOST (64u << 20) /* bytes of a source file out of an archive */
 void tree_names_release(struct fetch *f);
 
-/* seen.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
+/* records.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
  * source and URL. */
 uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask);
 void seen_add(struct fetch *f, uint64_t number, int error, const char *text);
@@ -342,7 +342,7 @@ typedef int local_each(void *ctx, const struct artifact *a);
 int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
 	local_each *each, void *ctx);
 
-/* member.c: members of archives of scanned trees. (lookers) */
+/* local-open.c: members of archives of scanned trees. (lookers) */
 
 /* Whether `fd` is the archive as the scan has read it. */
 bool member_is_there(int fd, const struct scan_found *at);

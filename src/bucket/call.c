@@ -13,20 +13,13 @@
 #define COPY "x-amz-copy-source" /* the header of a copy; its 404 is about the copied object */
 #define MATCH "If-Match" /* 404: the object is gone */
 #define BARE_MOST 160 /* "If-Match: ETAG" */
-#define LOOK_MS 100   /* milliseconds between checks of *stop */
 #define CLOCK_MS 2000 /* an answer that took longer says nothing about the store's clock */
 #define CLOCKS_DIFFER 3 /* seconds: a smaller difference is one of rounding and of waiting */
 #define STALL_MS 20000 /* the longest time without a byte: a store may think long about a large object */
 
 struct waiting {
-	struct caller *c;
 	struct call *call;
-	struct net_req req;
-	struct transfer *transfer;
-	pthread_mutex_t lock;
-	pthread_cond_t over;
-	bool done;
-	int started;
+	struct net_wait wait;
 };
 
 /* ---- on the net thread ------------------------------------------------------------------ */
@@ -48,11 +41,9 @@ static int on_body(void *ctx, uint64_t off, const void *p, size_t n)
 static void on_done(void *ctx, const struct net_reply *r)
 {
 	struct waiting *w = ctx;
-	LOCK_SCOPE(&w->lock);
 
 	w->call->reply = *r;
-	w->done = true;
-	pthread_cond_signal(&w->over);
+	net_wait_done(&w->wait);
 }
 
 static ssize_t read_text(void *ctx, uint64_t off, void *p, size_t n)
@@ -69,22 +60,6 @@ static ssize_t read_file(void *ctx, uint64_t off, void *p, size_t n)
 	ssize_t r = pread(call->fd, p, n, (off_t)off);
 
 	return r < 0 ? -errno : r;
-}
-
-static void begin(void *ctx)
-{
-	static const struct net_sink sink = {on_head, on_body, on_done};
-	struct waiting *w = ctx;
-
-	w->started = net_get(w->c->net, &w->req, &sink, w, &w->transfer);
-}
-
-static void cancel(void *ctx)
-{
-	struct waiting *w = ctx;
-
-	if (!w->done)
-		transfer_cancel(w->transfer);
 }
 
 /* ---- one request ----------------------------------------------------------------------- */
@@ -139,24 +114,6 @@ static int call_request(const struct caller *c, struct call *call, struct net_re
 	return r;
 }
 
-static int wait_for_answer(struct waiting *w)
-{
-	int r = 0;
-
-	pthread_mutex_lock(&w->lock);
-	while (!w->done && r == 0) {
-		struct timespec look = clock_after(CLOCK_REALTIME, LOOK_MS);
-
-		pthread_cond_timedwait(&w->over, &w->lock, &look);
-		if (atomic_load(w->c->stop))
-			r = w->done ? 0 : -EINTR;
-	}
-	pthread_mutex_unlock(&w->lock);
-	if (r < 0)
-		net_call(w->c->net, cancel, w);
-	return w->done ? 0 : r;
-}
-
 /* The date of an answer that took long says little. */
 static void note_clock(struct caller *c, const struct net_reply *r, uint64_t began)
 {
@@ -178,13 +135,14 @@ int64_t call_now(struct caller *c)
 
 static int call_once(struct caller *c, struct call *call)
 {
-	struct waiting w = {.c = c, .call = call, .lock = PTHREAD_MUTEX_INITIALIZER,
-		.over = PTHREAD_COND_INITIALIZER};
+	static const struct net_sink sink = {on_head, on_body, on_done};
+	struct waiting w = {.call = call};
 	uint64_t began = clock_ms();
+	struct net_req req = {0};
 	int r;
 
 	pthread_rwlock_rdlock(&c->lock);
-	r = call_request(c, call, &w.req);
+	r = call_request(c, call, &req);
 	pthread_rwlock_unlock(&c->lock);
 
 	if (r < 0)
@@ -192,13 +150,12 @@ static int call_once(struct caller *c, struct call *call)
 	if (call->answer)
 		buf_clear(call->answer);
 	atomic_fetch_add(&c->requests, 1);
-	net_call(c->net, begin, &w);
-	net_req_release(&w.req);
-	r = w.started < 0 ? w.started : wait_for_answer(&w);
+	r = net_wait_begin(&w.wait, c->net, &req, &sink, &w);
+	net_req_release(&req);
+	if (!net_wait_end(&w.wait, UINT64_MAX, c->stop))
+		r = -EINTR;
 	if (r == 0)
 		note_clock(c, &call->reply, began);
-	pthread_cond_destroy(&w.over);
-	pthread_mutex_destroy(&w.lock);
 	return r;
 }
 

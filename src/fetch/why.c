@@ -9,17 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_MS 100 /* milliseconds between checks of *stop, and of a tree that is being walked */
+#define LOOK_MS 100 /* milliseconds between checks of a tree that is being walked */
 
 /* One request, for which the caller waits. */
 struct probe {
-	struct fetch *f;
-	struct net_req req;
-	struct transfer *transfer;
-	pthread_mutex_t lock;
-	pthread_cond_t over;
-	bool done;
-	int started;
+	struct net_wait wait;
 	/* as it was after the head; if no head came or the transfer failed, as it was at the end */
 	struct net_reply reply;
 	uint8_t first[OBJ_HEAD];
@@ -51,97 +45,33 @@ static void probe_done(void *ctx, const struct net_reply *r)
 
 	if (p->reply.status == 0 || (r->error < 0 && r->error != -ECANCELED))
 		p->reply = *r;
-	LOCK_SCOPE(&p->lock);
-	p->done = true;
-	pthread_cond_signal(&p->over);
+	net_wait_done(&p->wait);
 }
 
-static void probe_start(void *ctx)
+/* The caller calls net_wait_end(), and frees it. 0, -ENOMEM; -EACCES: there are no credentials for the source. */
+static int probe_new(struct probe **out, struct fetch *f, const struct source *s, const struct source_ask *ask,
+	const char *via)
 {
 	static const struct net_sink sink = {probe_head, probe_body, probe_done};
-	struct probe *p = ctx;
-
-	p->req.rank = NET_FIRST;
-	p->started = net_get(p->f->net, &p->req, &sink, p, &p->transfer);
-}
-
-/* 0, -ENOMEM; -EACCES: there are no credentials for the source. */
-static int probe_begin(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
-{
+	_cleanup_free_ struct probe *p = calloc(1, sizeof(*p));
 	char line[ARTIFACT_VIA + 16];
-	int r = source_request(s, ask, &p->req);
+	struct net_req req = {0};
+	int r = p ? source_request(s, ask, &req) : -ENOMEM;
 
 	if (r < 0)
 		return r;
 	snprintf(line, sizeof(line), "X-Symfs-Via: %s", via);
-	if (*via && (r = source_add_header(&p->req, line)) < 0) {
-		net_req_release(&p->req);
-		return r;
+	if (*via)
+		r = source_add_header(&req, line);
+	if (r == 0) {
+		if (!req.stall_ms)
+			req.stall_ms = f->opts.lookup_deadline_ms;
+		req.rank = NET_FIRST;
+		p->reply.error = net_wait_begin(&p->wait, f->net, &req, &sink, p);
+		*out = take(p);
 	}
-	if (!p->req.stall_ms)
-		p->req.stall_ms = p->f->opts.lookup_deadline_ms;
-	net_call(p->f->net, probe_start, p);
-	net_req_release(&p->req);
-	if (p->started < 0) {
-		p->reply.error = p->started;
-		p->done = true;
-	}
-	return 0;
-}
-
-static void probe_free(struct probe *p)
-{
-	pthread_cond_destroy(&p->over);
-	pthread_mutex_destroy(&p->lock);
-	free(p);
-}
-
-/* As probe_begin(). */
-static int probe_new(struct probe **out, struct fetch *f, const struct source *s, const struct source_ask *ask,
-	const char *via)
-{
-	struct probe *p = calloc(1, sizeof(*p));
-	int r;
-
-	if (!p)
-		return -ENOMEM;
-	p->f = f;
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->over, NULL);
-	r = probe_begin(p, s, ask, via);
-	if (r < 0)
-		probe_free(p);
-	else
-		*out = p;
+	net_req_release(&req);
 	return r;
-}
-
-static void probe_cancel(void *ctx)
-{
-	struct probe *p = ctx;
-	LOCK_SCOPE(&p->lock);
-
-	if (!p->done)
-		transfer_cancel(p->transfer);
-}
-
-/* Ends the request: waits for the answer until clock_ms() is `until` or *stop is set, then cancels. False: no answer
- * came. */
-static bool probe_end(struct probe *p, uint64_t until, const atomic_bool *stop)
-{
-	bool done;
-
-	pthread_mutex_lock(&p->lock);
-	while (!p->done && clock_ms() < until && !atomic_load(stop)) {
-		struct timespec look = clock_after(CLOCK_REALTIME, LOOK_MS);
-
-		pthread_cond_timedwait(&p->over, &p->lock, &look);
-	}
-	done = p->done;
-	pthread_mutex_unlock(&p->lock);
-	if (!done)
-		net_call(p->f->net, probe_cancel, p);
-	return done;
 }
 
 /* ---- requests to several sources at once ---------------------------------------------------- */
@@ -155,10 +85,10 @@ struct probe *why_begin(struct fetch *f, const struct source *s, const struct so
 
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out)
 {
-	bool done = probe_end(p, until, stop);
+	bool done = net_wait_end(&p->wait, until, stop);
 
 	*out = p->reply;
-	probe_free(p);
+	free(p);
 	return done;
 }
 
@@ -220,11 +150,11 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 		row_put(row, r == -EACCES ? "refused" : "failed", r == -EACCES ? "no credentials" : err_text(r));
 		return;
 	}
-	if (probe_end(p, asking->until, asking->stop))
+	if (net_wait_end(&p->wait, asking->until, asking->stop))
 		judge_http(p, s, ask, type, row);
 	else
 		row_put(row, "failed", "no answer in time");
-	probe_free(p);
+	free(p);
 }
 
 /* Waits for the scan of a tree, up to the lookup deadline. */

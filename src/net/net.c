@@ -26,6 +26,8 @@
 #define FLOOD_RATIO 16
 #define LOOK_MS 250
 
+#define WAIT_LOOK_MS 100 /* milliseconds between checks of *stop in net_wait_end() */
+
 /* How many bytes of the connection libcurl has read. 0: the socket is not of TCP. */
 static uint64_t bytes_read(int fd)
 {
@@ -192,6 +194,64 @@ int net_call(struct net *n, void (*fn)(void *ctx), void *ctx)
 	while (!c.ran)
 		pthread_cond_wait(&n->called, &n->lock);
 	return 0;
+}
+
+/* ---- waiting for a request ----------------------------------------------------------------- */
+
+static void wait_start(void *ctx)
+{
+	struct net_wait *w = ctx;
+
+	w->started = net_get(w->net, w->req, w->sink, w->ctx, &w->transfer);
+	w->done = w->started < 0;
+}
+
+int net_wait_begin(struct net_wait *w, struct net *n, const struct net_req *req, const struct net_sink *sink,
+	void *ctx)
+{
+	*w = (struct net_wait){.net = n, .req = req, .sink = sink, .ctx = ctx, .lock = PTHREAD_MUTEX_INITIALIZER,
+		.over = PTHREAD_COND_INITIALIZER};
+	net_call(n, wait_start, w);
+	return w->started;
+}
+
+void net_wait_done(struct net_wait *w)
+{
+	LOCK_SCOPE(&w->lock);
+
+	w->done = true;
+	pthread_cond_signal(&w->over);
+}
+
+static void wait_cancel(void *ctx)
+{
+	struct net_wait *w = ctx;
+
+	if (!w->done)
+		transfer_cancel(w->transfer);
+}
+
+bool net_wait_end(struct net_wait *w, uint64_t until, const atomic_bool *stop)
+{
+	bool done;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->done && clock_ms() < until) {
+		struct timespec look = clock_after(CLOCK_REALTIME, WAIT_LOOK_MS);
+
+		pthread_cond_timedwait(&w->over, &w->lock, &look);
+		if (atomic_load(stop))
+			break;
+	}
+	done = w->done;
+	pthread_mutex_unlock(&w->lock);
+	if (!done) {
+		net_call(w->net, wait_cancel, w);
+		done = w->done; /* it may have ended before it was cancelled */
+	}
+	pthread_cond_destroy(&w->over);
+	pthread_mutex_destroy(&w->lock);
+	return done;
 }
 
 /* Runs the calls that were posted so far. False: there were none, and no more will come. When n->ending

@@ -7,6 +7,8 @@
 #include "net/request.h"
 #include "net/speed.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,6 +81,27 @@ struct net_sink {
  * of http or https. */
 int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
 	struct transfer **out);
+
+/* One request whose end a thread waits for. As its last step, done() of the sink calls net_wait_done(). */
+struct net_wait {
+	struct net *net;
+	const struct net_req *req;
+	const struct net_sink *sink;
+	void *ctx;
+	struct transfer *transfer;
+	int started; /* result of net_get() */
+	pthread_mutex_t lock;
+	pthread_cond_t over;
+	bool done; /* under lock */
+};
+
+/* Starts the request by net_get(); a request that did not start is done. `req` may be released afterwards. */
+int net_wait_begin(struct net_wait *w, struct net *n, const struct net_req *req, const struct net_sink *sink,
+	void *ctx);
+void net_wait_done(struct net_wait *w); /* (net) */
+/* Waits until the request is done, clock_ms() is `until` or *stop is set. Then cancels a request that is not done,
+ * and releases `w`. Returns whether the request is done. (not net) */
+bool net_wait_end(struct net_wait *w, uint64_t until, const atomic_bool *stop);
 
 /* (net) The measured speed of an origin. The time of a redirect counts for the origin that redirects. */
 struct speed net_speed(const struct net *n, const char *origin);

@@ -185,10 +185,12 @@ struct sources *fetch_sources(struct fetch *f); /* a reference to the set in use
 bool fetch_can_name(const struct sources *so, const struct artifact *a);
 
 /* why.c: sends one request, and reads only the first bytes of the body, which show the type of the file. `via`
- * as in struct artifact. NULL: there are no credentials for the source, or no memory. why_end() waits for the
+ * as in struct artifact. 0, -ENOMEM; -EACCES: there are no credentials for the source. why_end() waits for the
  * answer until clock_ms() is `until` or *stop is set, and frees the probe. False: no answer came. (not on the net
  * thread) */
-struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via);
+struct probe;
+int why_begin(struct probe **out, struct fetch *f, const struct source *s, const struct source_ask *ask,
+	const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
 /* embedded.c: files out of other files, which it stores: a source of a Portable PDB, a section of an ELF file. Finds the

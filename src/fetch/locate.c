@@ -80,8 +80,7 @@ static int ask(struct fetch *f, const char *path, const char *via, struct questi
 
 	if (source_file(q->s, path, &what) == 0 && breaker_may(f->breakers, q->s->origin, clock_ms(), why)) {
 		q->since = clock_ms();
-		q->p = why_begin(f, q->s, &what, via);
-		if (!q->p)
+		if (why_begin(&q->p, f, q->s, &what, via) < 0)
 			breaker_unheard(f->breakers, q->s->origin);
 	}
 	source_ask_release(&what);

@@ -48,8 +48,7 @@ static void probe_done(void *ctx, const struct net_reply *r)
 	net_wait_done(&p->wait);
 }
 
-/* The caller calls net_wait_end(), and frees it. 0, -ENOMEM; -EACCES: there are no credentials for the source. */
-static int probe_new(struct probe **out, struct fetch *f, const struct source *s, const struct source_ask *ask,
+int why_begin(struct probe **out, struct fetch *f, const struct source *s, const struct source_ask *ask,
 	const char *via)
 {
 	static const struct net_sink sink = {probe_head, probe_body, probe_done};
@@ -72,15 +71,6 @@ static int probe_new(struct probe **out, struct fetch *f, const struct source *s
 	}
 	net_req_release(&req);
 	return r;
-}
-
-/* ---- requests to several sources at once ---------------------------------------------------- */
-
-struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via)
-{
-	struct probe *p = NULL;
-
-	return probe_new(&p, f, s, ask, via) == 0 ? p : NULL;
 }
 
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out)
@@ -144,7 +134,7 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	const struct fetch_asking *asking, struct fetch_attempt *row)
 {
 	struct probe *p = NULL;
-	int r = probe_new(&p, f, s, ask, "");
+	int r = why_begin(&p, f, s, ask, "");
 
 	if (r < 0) {
 		row_put(row, r == -EACCES ? "refused" : "failed", r == -EACCES ? "no credentials" : err_text(r));

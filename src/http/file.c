@@ -231,6 +231,25 @@ static void add_headers(struct exchange *x, const struct answer *a, const struct
 		add_debuginfod(x, a, t->size, r);
 }
 
+int file_condition(struct exchange *x)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	const char *match = exchange_header(x, "If-Match");
+	_cleanup_blob_ struct blob *b = NULL;
+	struct fetched f = {0};
+	struct representation t;
+
+	if (!match && !exchange_header(x, "If-None-Match") && !exchange_header(x, "If-Unmodified-Since"))
+		return 0;
+	if (fetch_stored(x->space->fetch, hit->files, hit->n, &f) == 0)
+		b = f.blob;
+	/* A DELETE of nothing is 404 whatever it names. Of the bucket's file the tag is not known. */
+	if (!b)
+		return match && (x->route->what == ROUTE_PUT || x->space->bucket) ? 412 : 0;
+	describe_blob(b, &t);
+	return exchange_condition(x, t.tag, date_read(t.date), INT64_MAX) == 200 ? 0 : 412;
+}
+
 /* ---- responses -------------------------------------------------------------------------- */
 
 /* Whether the client may get a part. A client that continues an older file by its date gets the whole file, unless

@@ -100,6 +100,17 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_MINIDUMP] = upload_handle,
 };
 
+/* A method that this server knows is refused for a path that does not have it (405); any other for all paths. */
+static bool is_known(const char *method)
+{
+	static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(method, known[i]) == 0)
+			return true;
+	return false;
+}
+
 /* 0, or the status that refuses a request by its head alone. */
 static int judge_head(struct exchange *x)
 {
@@ -114,6 +125,8 @@ static int judge_head(struct exchange *x)
 	status = rights_judge(x);
 	if (status)
 		return status;
+	if (!is_known(x->method))
+		return 501;
 	hours_look(x->space);
 	if (!hops_may_pass(x))
 		return 508;

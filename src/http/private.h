@@ -370,6 +370,8 @@ void http_leave(struct http *h); /* accepts no new clients from now on */
 /* ---- file.c ------------------------------------------------------------------------- */
 
 enum MHD_Result file_handle(struct exchange *x);
+/* Evaluates the preconditions of a PUT or DELETE for the file that the store has: 0 or 412. */
+int file_condition(struct exchange *x);
 enum MHD_Result file_reply(struct exchange *x); /* replies with x->answer */
 
 /* ---- code-id.c ---------------------------------------------------------------------- */

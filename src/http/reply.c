@@ -248,6 +248,7 @@ const char *refusal_text(int status)
 		{413, "Content Too Large\n"},
 		{414, "URI Too Long: no file has a path of this length\n"},
 		{421, "Misdirected Request: this server has another name; server-names in symfs.conf adds names\n"},
+		{501, "Not Implemented: the method is not known\n"},
 		{503, "symfs is stopping or overloaded; try again later\n"},
 		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
 	};

@@ -114,6 +114,9 @@ int upload_judge(struct exchange *x)
 	status = u->ops->answers ? 0 : exchange_hold(x, false, &hold, &e);
 	if (status)
 		return upload_refuse(x, status, "%s", e.text);
+	status = x->route->what == ROUTE_PUT || x->route->what == ROUTE_DELETE ? file_condition(x) : 0;
+	if (status)
+		return upload_refuse(x, status, "Precondition Failed: this server has another version, or none");
 	/* A part of a file would be stored as the whole file (RFC 9110, 14.4). */
 	if (exchange_header(x, "Content-Range"))
 		return upload_refuse(x, 400, "a file must be uploaded as a whole, without Content-Range");

@@ -99,7 +99,8 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 	if (row->verdict == VERDICT_FOUND)
 		return;
 	if (r->retry_after > 0 && out->blame != BLAME_NONE) {
-		out->blame = BLAME_CHEAP;
+		/* A gateway that names a time, as symfs does, works itself: it may have other files. */
+		out->blame = r->status == 502 || r->status == 504 ? BLAME_NONE : BLAME_CHEAP;
 		snprintf(out->text, sizeof(out->text), "HTTP %d, ask again in %lld s", r->status,
 			(long long)r->retry_after);
 	} else {

@@ -66,6 +66,7 @@ routes() {
       m = methods[i]
       want = m in status ? status[m] (m == "OPTIONS" ? ";-;-;" allow : ";*;-;-") : "405;*;-;" allow
       if (all) want = all ";*;-;-"
+      if (m == "BREW") want = "501;*;-;-"
       print want "|" m "|" url $1 ($1 == "/events" && m == "GET" ? "|If-Match: \"x\"" : "")
     }
   }' >>"$TMP/cells"
@@ -203,6 +204,32 @@ for path in /healthz /status /metrics /page.css /missing.csv /README; do
   table plain "$U$path"
 done
 table none "$U/buildid/$NO/executable"
+
+# ---- preconditions of PUT and DELETE ---------------------------------------------------------
+# 412 where a condition is false, else what the request gets without it. A condition does not count for a request that
+# fails anyway, such as DELETE of nothing (RFC 9110, 13.2.1).
+remove() { fetch_url -o "$TMP/body" -w '%{http_code}' -X DELETE "$@" "$URL_two/$SYM"; }
+put_sym() {
+  fetch_url -o "$TMP/body" -w '%{http_code}' -T "$TMP/AbC.sym" "$@" "$URL_two/$SYM"
+}
+[ "$(put_sym -H 'If-Match: *')" = 412 ] || fail "PUT of a new file with If-Match: $(cat "$TMP/body")"
+[ "$(put_sym -H 'If-None-Match: *' -H "If-Unmodified-Since: $BEFORE")" = 201 ] || fail "PUT: $(cat "$TMP/body")"
+fetch_url -o /dev/null -D "$TMP/head" "$URL_two/$SYM" || fail "the file of PUT"
+tag=$(header etag) date=$(header last-modified)
+[ "$(put_sym -H 'If-None-Match: *')" = 412 ] || fail "PUT with If-None-Match: $(cat "$TMP/body")"
+grep -q 'Precondition Failed' "$TMP/body" || fail "PUT: $(cat "$TMP/body")"
+for condition in "If-None-Match: $tag" "If-None-Match: W/$tag" "If-Match: W/$tag" 'If-Match: "x"' \
+  "If-Unmodified-Since: $BEFORE"; do
+  [ "$(put_sym -H "$condition")" = 412 ] || fail "PUT with $condition: $(cat "$TMP/body")"
+  [ "$(remove -H "$condition")" = 412 ] || fail "DELETE with $condition: $(cat "$TMP/body")"
+done
+for condition in "If-Match: $tag" 'If-Match: *' 'If-None-Match: "x"' "If-Unmodified-Since: $date" \
+  "If-Modified-Since: $date" 'If-Unmodified-Since: then'; do
+  [ "$(put_sym -H "$condition")" = 200 ] || fail "PUT with $condition: $(cat "$TMP/body")"
+done
+[ "$(remove -H "If-Match: $tag")" = 204 ] || fail "DELETE with If-Match: $(cat "$TMP/body")"
+[ "$(remove -H "If-Match: $tag")" = 404 ] || fail "DELETE of nothing: $(cat "$TMP/body")"
+say "preconditions of PUT and DELETE: 21 requests, 0 wrong"
 
 # ---- a download that goes on after the file was replaced -------------------------------------
 add "$TMP/poor.debug"

@@ -961,6 +961,15 @@ START_TEST(judges)
 			"row %u: %d %d %d", i, j.verdict, j.error, j.blame);
 		ck_assert(rows[i].verdict == VERDICT_FOUND || j.text[0]);
 	}
+	/* With Retry-After: a gateway that names a time works itself. */
+	for (int status = 500; status <= 504; status++) {
+		struct net_reply r = {.status = status, .retry_after = 5};
+		struct judgement j;
+
+		source_judge(NULL, &r, &j);
+		ck_assert(j.verdict == VERDICT_LATER && !j.again);
+		ck_assert(j.blame == (status == 502 || status == 504 ? BLAME_NONE : BLAME_CHEAP));
+	}
 }
 END_TEST
 

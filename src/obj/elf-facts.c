@@ -103,7 +103,8 @@ static const struct elf_field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_
 	ph_align = {28, 4, 48, 8};
 /* Fields of a section header. */
 static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
-	sh_off = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_align = {32, 4, 48, 8};
+	sh_addr = {12, 4, 16, 8}, sh_off = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4},
+	sh_align = {32, 4, 48, 8};
 
 /* ---- segments ----------------------------------------------------------------------- */
 
@@ -153,7 +154,7 @@ int elf_segments(struct elf *elf)
 
 /* ---- sections ----------------------------------------------------------------------- */
 
-static int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
+int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
 {
 	const uint8_t *p;
 	int r = elf_table_at(elf, &elf->sections, i, &p);
@@ -163,13 +164,15 @@ static int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
 	memset(s, 0, sizeof(*s));
 	s->type = (uint32_t)elf_field(elf, p, sh_type);
 	s->flags = elf_field(elf, p, sh_flags);
+	s->addr = elf_field(elf, p, sh_addr);
+	s->link = (uint32_t)elf_field(elf, p, sh_link);
 	s->align = elf_field(elf, p, sh_align);
 	s->at = (struct elf_range){elf_field(elf, p, sh_off), elf_field(elf, p, sh_size)};
 	s->name_at = (uint32_t)elf_field(elf, p, sh_name);
 	return 0;
 }
 
-static int section_name(struct elf *elf, struct elf_section *s)
+int elf_section_name(struct elf *elf, struct elf_section *s)
 {
 	uint64_t left = s->name_at < elf->names.size ? elf->names.size - s->name_at : 0;
 	int r;
@@ -271,7 +274,7 @@ static int take_section(struct elf *elf, struct elf_section *s)
 		elf->worth.symbols = WORTH_SYMBOLS;
 	if (s->type == SHT_DYNSYM)
 		elf->worth.symbols = MAX(elf->worth.symbols, WORTH_DYNAMIC);
-	r = section_name(elf, s);
+	r = elf_section_name(elf, s);
 	if (r == 0)
 		take_name(elf, s);
 	return r;

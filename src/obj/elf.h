@@ -38,8 +38,8 @@ struct elf_range {
 };
 
 struct elf_section {
-	uint32_t type, name_at;
-	uint64_t flags, align;
+	uint32_t type, name_at, link;
+	uint64_t flags, addr, align;
 	struct elf_range at;
 	char name[24]; /* longer names do not matter here */
 };
@@ -91,4 +91,6 @@ int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t
 
 int elf_segments(struct elf *elf); /* only the segments: enough for a build id near the front */
 int elf_facts(struct elf *elf, struct view *v, struct err *e); /* elf_open(), segments and sections */
+int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s); /* without its name */
+int elf_section_name(struct elf *elf, struct elf_section *s);		 /* its name, if elf->names is set */
 bool elf_has_image(const struct elf *elf);

@@ -16,36 +16,13 @@ enum {
 #define ENTRY_MOST 24 /* bytes of an entry */
 #define AT_PLT "@plt"
 
-static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
-	sh_addr = {12, 4, 16, 8}, sh_offset = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4},
-	rel_offset = {0, 4, 0, 8}, rel_info = {4, 4, 8, 8};
-
-struct section {
-	uint32_t name, type, link;
-	uint64_t flags, addr, at, size;
-};
+static const struct elf_field rel_offset = {0, 4, 0, 8}, rel_info = {4, 4, 8, 8};
 
 struct plt {
 	struct elf elf;
-	struct section names, code;
+	struct elf_section code;
 	uint64_t got; /* x86: the address in ebx */
 };
-
-static int read_section(struct plt *p, uint32_t i, struct section *s)
-{
-	const uint8_t *h;
-	int r = elf_table_at(&p->elf, &p->elf.sections, i, &h);
-
-	if (r == 0)
-		*s = (struct section){.name = (uint32_t)elf_field(&p->elf, h, sh_name),
-			.type = (uint32_t)elf_field(&p->elf, h, sh_type),
-			.link = (uint32_t)elf_field(&p->elf, h, sh_link),
-			.flags = elf_field(&p->elf, h, sh_flags),
-			.addr = elf_field(&p->elf, h, sh_addr),
-			.at = elf_field(&p->elf, h, sh_offset),
-			.size = elf_field(&p->elf, h, sh_size)};
-	return r;
-}
 
 /* Finds the section .plt, .plt.got or .plt.sec that has the address. 1, 0, -errno. */
 static int find_code(struct plt *p, uint64_t addr)
@@ -53,19 +30,17 @@ static int find_code(struct plt *p, uint64_t addr)
 	int r = 0;
 
 	for (uint32_t i = 1; r == 0 && i < p->elf.sections.count; i++) {
-		struct section s;
-		char name[9] = "";
+		struct elf_section s;
 
-		r = read_section(p, i, &s);
-		if (r == 0 && (s.flags & SHF_ALLOC) && s.name < p->names.size)
-			r = elf_read(&p->elf, "a name", p->names.at + s.name, name,
-				(size_t)MIN(sizeof(name) - 1, p->names.size - s.name));
-		if (strcmp(name, ".got.plt") == 0 || (strcmp(name, ".got") == 0 && !p->got))
+		r = elf_section_at(&p->elf, i, &s);
+		if (r == 0 && (s.flags & SHF_ALLOC))
+			r = elf_section_name(&p->elf, &s);
+		if (strcmp(s.name, ".got.plt") == 0 || (strcmp(s.name, ".got") == 0 && !p->got))
 			p->got = s.addr;
-		if (s.type == SHT_PROGBITS && strncmp(name, ".plt", 4) == 0 && addr - s.addr < s.size)
+		if (s.type == SHT_PROGBITS && strncmp(s.name, ".plt", 4) == 0 && addr - s.addr < s.at.size)
 			p->code = s;
 	}
-	return r == 0 ? p->code.size > 0 : r;
+	return r == 0 ? p->code.at.size > 0 : r;
 }
 
 /* ---- instructions ------------------------------------------------------------------------- */
@@ -102,20 +77,20 @@ static bool arm64_slot(const uint8_t code[static ENTRY_MOST], uint64_t addr, uin
 /* ---- relocations and symbols -------------------------------------------------------------- */
 
 /* Finds in a section the symbol of the relocation of a word. 1, 0, -errno. */
-static int find_symbol(struct plt *p, const struct section *s, uint64_t slot, uint64_t *budget, uint32_t *symbol)
+static int find_symbol(struct plt *p, const struct elf_section *s, uint64_t slot, uint64_t *budget, uint32_t *symbol)
 {
 	bool wide = p->elf.is64, arm = p->elf.machine == EM_AARCH64;
 	size_t each = (wide ? 8 : 4) * (s->type == SHT_RELA ? 3 : 2), n;
 	uint8_t room[6 * 1024];
 
-	for (uint64_t at = 0; s->size - at >= each; at += n) {
+	for (uint64_t at = 0; s->at.size - at >= each; at += n) {
 		int r;
 
-		n = (size_t)MIN(sizeof(room), s->size - at) / each * each;
+		n = (size_t)MIN(sizeof(room), s->at.size - at) / each * each;
 		if (n > *budget)
 			return 0;
 		*budget -= n;
-		r = elf_read(&p->elf, "relocations", s->at + at, room, n);
+		r = elf_read(&p->elf, "relocations", s->at.off + at, room, n);
 		for (size_t i = 0; r == 0 && i < n; i += each) {
 			uint64_t info = elf_field(&p->elf, room + i, rel_info);
 			uint32_t type = wide ? (uint32_t)info : info & 0xff;
@@ -133,24 +108,25 @@ static int find_symbol(struct plt *p, const struct section *s, uint64_t slot, ui
 }
 
 /* Writes the name of a dynamic symbol, with "@plt". 1, 0, -errno. */
-static int read_name(struct plt *p, const struct section *relocations, uint32_t symbol, char name[static PLT_NAME])
+static int read_name(struct plt *p, const struct elf_section *relocations, uint32_t symbol,
+	char name[static PLT_NAME])
 {
 	size_t each = p->elf.is64 ? 24 : 16, n;
-	struct section symbols, strings;
+	struct elf_section symbols, strings;
 	uint8_t head[4];
 	uint64_t at;
-	int r = read_section(p, relocations->link, &symbols);
+	int r = elf_section_at(&p->elf, relocations->link, &symbols);
 
 	if (r == 0)
-		r = read_section(p, symbols.link, &strings);
-	if (r < 0 || symbol >= symbols.size / each)
+		r = elf_section_at(&p->elf, symbols.link, &strings);
+	if (r < 0 || symbol >= symbols.at.size / each)
 		return r;
-	r = elf_read(&p->elf, "a symbol", symbols.at + symbol * each, head, sizeof(head));
+	r = elf_read(&p->elf, "a symbol", symbols.at.off + symbol * each, head, sizeof(head));
 	at = elf_number(&p->elf, head, sizeof(head));
-	if (r < 0 || at >= strings.size)
+	if (r < 0 || at >= strings.at.size)
 		return r;
-	n = (size_t)MIN(PLT_NAME - sizeof(AT_PLT), strings.size - at);
-	r = elf_read(&p->elf, "a symbol's name", strings.at + at, name, n);
+	n = (size_t)MIN(PLT_NAME - sizeof(AT_PLT), strings.at.size - at);
+	r = elf_read(&p->elf, "a symbol's name", strings.at.off + at, name, n);
 	if (r < 0 || !memchr(name, '\0', n) || !name[0])
 		return r;
 	memcpy(name + strlen(name), AT_PLT, sizeof(AT_PLT));
@@ -161,11 +137,11 @@ static int read_name(struct plt *p, const struct section *relocations, uint32_t 
 static int find_name(struct plt *p, uint64_t slot, uint64_t *budget, char name[static PLT_NAME])
 {
 	uint32_t symbol = 0;
-	struct section s;
+	struct elf_section s;
 	int r = 0;
 
 	for (uint32_t i = p->elf.sections.count; r == 0 && i-- > 1;) {
-		r = read_section(p, i, &s);
+		r = elf_section_at(&p->elf, i, &s);
 		if (r == 0 && (s.flags & SHF_ALLOC) && (s.type == SHT_RELA || s.type == SHT_REL))
 			r = find_symbol(p, &s, slot, budget, &symbol);
 	}
@@ -176,6 +152,7 @@ static int find_name(struct plt *p, uint64_t slot, uint64_t *budget, char name[s
 int plt_find(struct view *v, uint64_t addr, uint64_t *budget, uint64_t *start, char name[static PLT_NAME])
 {
 	struct plt p = {.got = 0};
+	struct elf_section names;
 	struct err e = {0};
 	int r = elf_open(&p.elf, v, &e);
 	uint64_t headers = r == 0 ? 2ull * p.elf.sections.count * p.elf.sections.entry : 0;
@@ -185,15 +162,16 @@ int plt_find(struct view *v, uint64_t addr, uint64_t *budget, uint64_t *start, c
 		p.elf.names_index >= p.elf.sections.count)
 		return r;
 	*budget -= headers;
-	r = read_section(&p, p.elf.names_index, &p.names);
+	r = elf_section_at(&p.elf, p.elf.names_index, &names);
+	p.elf.names = names.at;
 	r = r == 0 ? find_code(&p, addr) : r;
 	for (unsigned back = 0; r == 1 && back < ENTRY_MOST && back <= (addr - p.code.addr) / 8 * 8; back += 8) {
 		uint8_t code[ENTRY_MOST] = {0};
 		uint64_t at = (addr - p.code.addr) / 8 * 8 - back, slot = 0;
 
 		*start = p.code.addr + at;
-		r = elf_read(&p.elf, "its instructions", p.code.at + at, code,
-			(size_t)MIN(sizeof(code), p.code.size - at));
+		r = elf_read(&p.elf, "its instructions", p.code.at.off + at, code,
+			(size_t)MIN(sizeof(code), p.code.at.size - at));
 		if (r == 0 && (machine == EM_AARCH64 ? arm64_slot(code, *start, &slot)
 						     : x86_slot(&p, code, *start, &slot)))
 			return find_name(&p, slot, budget, name);

@@ -3,30 +3,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "recognize/private.h"
 
-/* "$ ./prog -v" in what was typed before, or "host prog[7]: " at the beginning of a line of a log. */
+/* "$ ./prog -v": the command that was typed before. */
 static void read_program(struct recognized *r, struct cursor c)
 {
-	struct cursor word = c;
-	const char *end = cursor_find(&c, "]: ");
-	uint64_t pid;
+	const char *end;
 
-	if (cursor_text(&word, "$ ")) {
-		end = cursor_find(&word, " ");
-		word.end = end ? end : word.end;
-		if (word.p < word.end && (*word.p == '.' || *word.p == '/'))
-			note_program(r, word);
+	if (!cursor_text(&c, "$ ") || c.p == c.end || (*c.p != '.' && *c.p != '/'))
 		return;
-	}
-	word.end = end;
-	if (!end || !(end = cursor_find_last(&word, "[")))
-		return;
-	c = (struct cursor){end + 1, word.end};
-	word.end = end;
-	if (!cursor_decimal(&c, &pid) || cursor_left(&c))
-		return;
-	if ((end = cursor_find_last(&word, " ")))
-		word.p = end + 1;
-	note_program(r, word);
+	end = cursor_find(&c, " ");
+	note_program(r, (struct cursor){c.p, end ? end : c.end});
 }
 
 /* "[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x482e6b]", "PC=0x482e6b m=0 sigcode=1",

@@ -10,7 +10,6 @@
 
 static const struct elf_field ph_type = {0, 4, 0, 4}, ph_offset = {4, 4, 8, 8}, ph_vaddr = {8, 4, 16, 8},
 	ph_filesz = {16, 4, 32, 8}, ph_memsz = {20, 4, 40, 8};
-static const struct elf_field sh_name = {0, 4, 0, 4}, sh_addr = {12, 4, 16, 8}, sh_offset = {16, 4, 24, 8};
 
 static int read_segments(struct segments *p, struct elf *elf)
 {
@@ -32,31 +31,21 @@ static int read_segments(struct segments *p, struct elf *elf)
 
 static int read_text(struct segments *p, struct elf *elf)
 {
-	const uint8_t *h;
-	uint64_t names;
-	int r;
+	struct elf_section s;
+	int r = 0;
 
-	if (!elf->sections.count || elf->names_index >= elf->sections.count)
+	if (elf->names_index >= elf->sections.count)
 		return 0;
-	r = elf_table_at(elf, &elf->sections, elf->names_index, &h);
-	if (r < 0)
-		return r;
-	names = elf_field(elf, h, sh_offset);
-	for (uint32_t i = 0; i < elf->sections.count && !p->has_text; i++) {
-		uint64_t at, address;
-		char name[6];
-
-		r = elf_table_at(elf, &elf->sections, i, &h);
-		if (r < 0)
-			return r;
-		at = elf_field(elf, h, sh_name);
-		address = elf_field(elf, h, sh_addr);
-		if (at > UINT64_MAX - names || view_read(elf->v, names + at, name, sizeof(name)) < 0)
-			continue;
-		p->has_text = memcmp(name, ".text", sizeof(name)) == 0;
-		p->text = address;
+	r = elf_section_at(elf, elf->names_index, &s);
+	elf->names = s.at;
+	for (uint32_t i = 0; r == 0 && i < elf->sections.count && !p->has_text; i++) {
+		r = elf_section_at(elf, i, &s);
+		if (r == 0 && elf_section_name(elf, &s) == 0 && strcmp(s.name, ".text") == 0) {
+			p->has_text = true;
+			p->text = s.addr;
+		}
 	}
-	return 0;
+	return r;
 }
 
 int segments_read(struct segments *p, struct view *v)

@@ -103,7 +103,13 @@ static void put_safe(struct writing *w, const char *text)
 static bool is_mangled(char c, bool microsoft)
 {
 	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '$' || c == '.' ||
-	       (microsoft && (c == '?' || c == '@'));
+	       (microsoft && (c == '?' || c == '@' || c == '<' || c == '>'));
+}
+
+/* The middle of `<unnamed-tag>` or `<decltype-auto>`. */
+static bool is_tag(const char *p, size_t n)
+{
+	return n > 1 && p[0] == '-' && (p[1] == 't' || p[1] == 'a');
 }
 
 static bool demangle_word(struct writing *w, const char *p, size_t n)
@@ -129,14 +135,14 @@ static void put_plain(struct writing *w, size_t from, size_t to)
 	size_t done = from, end;
 
 	for (size_t i = from; w->demangle && i < to; i = end) {
-		bool microsoft = p[i] == '?', begins = i == 0 || !is_mangled(p[i - 1], true);
+		bool microsoft = p[i] == '?', begins = i == 0 || p[i - 1] == '<' || !is_mangled(p[i - 1], true);
 
 		end = i + 1;
 		if (!begins || (!microsoft && p[i] != '_'))
 			continue;
-		while (end < to && is_mangled(p[end], microsoft))
+		while (end < to && (is_mangled(p[end], microsoft) || (microsoft && is_tag(p + end, to - end))))
 			end++;
-		while (end > i + 1 && p[end - 1] == '.') /* the end of a sentence */
+		while (end > i + 1 && (p[end - 1] == '.' || p[end - 1] == '>')) /* the end of a sentence */
 			end--;
 		if (!demangle_word(w, p + i, end - i))
 			continue;

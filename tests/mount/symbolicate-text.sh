@@ -298,7 +298,7 @@ else
 fi
 start_at=$(sed -n 's/^#2  \(0x[0-9a-f]*\) .*/\1/p' gdb-fixed.txt | head -n 1)
 {
-  echo "host $BIN/fixed[7]: SIGSEGV: segmentation violation"
+  echo "\$ $BIN/fixed x"; echo "SIGSEGV: segmentation violation"
   printf 'PC=%s m=0 sigcode=1\nsignal arrived during cgo execution\n\n' "$(printf '0x%x' $((start_at - 1)))"
   printf 'goroutine 1 [syscall]:\nruntime.cgocall(0x482e98, 0xc00004bf38)\n\t/usr/lib/go/cgocall.go:158 +0x5c\n'
   printf 'non-Go function at pc=%s\n' 0x1 "$start_at"
@@ -330,13 +330,15 @@ fi
 # Mangled names of modules that are not here, also in text without a stack.
 cat >mangled.txt <<'EON'
 00 0012fe74 00401234 app!?test1@@YAXPAH@Z+0x12
+01 0012fe78 00401278 app!??R<lambda_1>@@QEBA@H@Z <?test1@@YAXPAH@Z>
 undefined symbol: _ZN3foo3bazEv@@V1, and x_ZN3foo3bazEv or ?x.
 #1  0x0000000000000131 in _ZN3foo3barEi () from /nowhere/libx.so
 EON
 sample mangled 1
-has mangled '00 0012fe74 00401234 app!test1(int \*)+0x12' 'undefined symbol: foo::baz()@@V1, and x_ZN3foo3bazEv or ?x.' \
+has mangled '00 0012fe74 00401234 app!test1(int \*)+0x12' \
+  '01 0012fe78 00401278 app!<lambda_1>::operator()(int) const <test1(int \*)>' 'undefined symbol: foo::baz()@@V1, and x_ZN3foo3bazEv or ?x.' \
   '#1  0x0000000000000131 in foo::bar(int) () from /nowhere/libx.so'
-sed 3d mangled.txt >mangled-only.txt
+sed 4d mangled.txt >mangled-only.txt
 sample mangled-only
 text --mangled mangled.txt >mangled.out 2>mangled.log
 cmp mangled.txt mangled.out || fail "--mangled: $(cat mangled.out)"

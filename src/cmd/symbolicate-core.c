@@ -35,7 +35,6 @@ static struct symb_limits limits_of(const struct app *app)
 {
 	struct symb_limits most = app->limits;
 
-	most.bytes = TEXT_MOST;
 	most.modules = STACKS_MODULES_MOST;
 	most.stacks = STACKS_THREADS_MOST;
 	most.frames = STACKS_FRAMES_MOST;
@@ -126,14 +125,11 @@ static int read_stacks(struct app *app, struct stacks *s, const struct symbolica
 	return r;
 }
 
-static int print_stacks(const struct app *app, const struct stacks *s)
+static int print(struct buf *out, bool json)
 {
-	_cleanup_buf_ struct buf out = BUF_UP_TO(TEXT_MOST);
-	int r = app->args.json ? stacks_json(s, &out) : stacks_text(s, &out);
+	int r = json ? buf_adds(out, "\n") : 0;
 
-	if (r == 0 && app->args.json)
-		r = buf_adds(&out, "\n");
-	if (r == 0 && fwrite(buf_text(&out), 1, out.n, stdout) != out.n)
+	if (r == 0 && fwrite(buf_text(out), 1, out->n, stdout) != out->n)
 		r = -EIO;
 	if (r == 0 && fflush(stdout) != 0)
 		r = -errno;
@@ -155,6 +151,7 @@ static int fail(const struct symbolicate_input *in, int r, const struct err *e)
 static int name_stacks(struct app *app, struct stacks *s, const struct symbolicate_input *in,
 	const struct symb_flags *flags)
 {
+	_cleanup_buf_ struct buf out = BUF_UP_TO(TEXT_MOST);
 	struct symb_limits most = limits_of(app);
 	struct symbolicating g;
 	struct err e = {0};
@@ -162,9 +159,9 @@ static int name_stacks(struct app *app, struct stacks *s, const struct symbolica
 
 	if (symbolicate_begin(&g, app, &most, flags) < 0)
 		return EXIT_LOCAL;
-	status = stacks_ask(s, g.symb, &g.flags, &e);
+	status = stacks_print(s, g.symb, &g.flags, app->args.json, &out, &e);
 	symbolicate_finish(&g);
-	status = status == 0 ? print_stacks(app, s) : fail(in, status, &e);
+	status = status == 0 ? print(&out, app->args.json) : fail(in, status, &e);
 	return symbolicate_close(&g, app, status);
 }
 

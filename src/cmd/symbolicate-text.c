@@ -53,35 +53,42 @@ static void take_files(struct recognized *r, struct local_files *l)
 	}
 }
 
+static int put(const struct buf *out)
+{
+	return fwrite(buf_text(out), 1, out->n, stdout) == out->n && fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+}
+
 static int print(const struct recognized *r, bool demangle)
 {
 	_cleanup_buf_ struct buf out = BUF_UP_TO(RECOGNIZE_OUT);
-	int status = recognize_write(r, demangle, &out);
+	int status = recognize_write(r, NULL, demangle, &out);
 
 	if (status < 0) {
 		fprintf(stderr, "symfs symbolicate: %s\n", err_text(status));
 		return EXIT_LOCAL;
 	}
-	return fwrite(buf_text(&out), 1, out.n, stdout) == out.n && fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+	return put(&out);
 }
 
+/* Prints the text with names, or as it is after an error. */
 static int ask(struct app *app, const char *shown, const struct symb_flags *flags, struct recognized *r)
 {
+	_cleanup_buf_ struct buf out = BUF_UP_TO(RECOGNIZE_OUT);
 	struct symbolicating g;
 	struct err e = {0};
-	int http, status;
+	int asked, status;
 
 	if (symbolicate_begin(&g, app, &app->limits, flags) < 0)
 		return EXIT_LOCAL;
-	http = recognize_ask(r, g.symb, app->fetch, &g.flags, &e);
+	asked = recognize_name(r, g.symb, app->fetch, &g.flags, &out, &e);
 	symbolicate_finish(&g);
 	g.frames = recognized_frames(r);
 	if (atomic_load(&symbolicate_stopped))
 		return symbolicate_close(&g, app, EXIT_INTERRUPTED);
-	if (http != 200)
+	if (asked < 0)
 		fprintf(stderr, "symfs symbolicate: %s: %s\n", shown, e.text);
-	status = print(r, g.flags.demangle);
-	return symbolicate_close(&g, app, http == 200 ? status : http < 500 ? EXIT_NO : EXIT_LOCAL);
+	status = asked < 0 ? print(r, g.flags.demangle) : put(&out);
+	return symbolicate_close(&g, app, asked == 0 ? status : asked == -E2BIG ? EXIT_NO : EXIT_LOCAL);
 }
 
 /* Opens the store and the sources; if that fails, the text is printed as it is. */
@@ -109,7 +116,7 @@ static int print_names(const char *shown, bool demangle, struct recognized *r, s
 	_cleanup_buf_ struct buf out = BUF_UP_TO(RECOGNIZE_OUT);
 	bool binary = memchr(text.p, '\0', MIN(text.n, (size_t)4096));
 
-	if (!binary && demangle && recognize_write(r, true, &out) == 0 && out.n != text.n)
+	if (!binary && demangle && recognize_write(r, NULL, true, &out) == 0 && out.n != text.n)
 		return print(r, true);
 	fprintf(stderr, "symfs symbolicate: %s: has no stack in a known format, or all its frames have "
 		"names; symfs-symbolicate(1) lists the formats\n", shown);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 struct local_files;
+struct span;
 
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE end the work. SIGPIPE, because the command has files and processes
  * to remove when its output has no reader. */

@@ -11,7 +11,7 @@
 #include "http/listen.h"
 #include "http/pasted.h"
 #include "http/route.h"
-#include "symb/symb.h"
+#include "symb/form.h"
 
 #include <microhttpd.h>
 #include <netinet/in.h>

@@ -78,15 +78,16 @@ static int symbolicate_text(struct exchange *x, struct span body)
 {
 	struct recognized *r = NULL;
 	struct err e = {0};
-	int status = recognize_read(&r, body), http = 200;
+	int status = recognize_read(&r, body);
 
 	x->flags.demangle = true;
 	if (status == 0) {
-		http = recognize_ask(r, x->space->symb, x->space->fetch, &x->flags, &e);
-		status = http == 200 ? recognize_write(r, true, &x->reply) : buf_addf(&x->reply, "%s\n", e.text);
+		status = recognize_name(r, x->space->symb, x->space->fetch, &x->flags, &x->reply, &e);
+		if (status < 0)
+			buf_addf(&x->reply, "%s\n", e.text);
 		recognized_free(r);
 	}
-	return status == -EFBIG ? 413 : status < 0 ? 500 : http;
+	return symb_status(status);
 }
 
 /* ---- requests ------------------------------------------------------------------------- */

@@ -91,14 +91,9 @@ static int answer(struct exchange *x, struct view *dump, bool json, struct err *
 	int r = walk_minidump(&s, dump, &from, e);
 
 	if (r == 0)
-		r = stacks_ask(&s, x->space->symb, &x->flags, e);
-	if (r == 0) {
-		r = json ? stacks_json(&s, &x->reply) : stacks_text(&s, &x->reply);
-		if (r == 0 && json)
-			r = buf_adds(&x->reply, "\n");
-		if (r < 0)
-			err_set(e, r, "%s", err_text(r));
-	}
+		r = stacks_print(&s, x->space->symb, &x->flags, json, &x->reply, e);
+	if (r == 0 && json)
+		r = buf_adds(&x->reply, "\n");
 	stacks_release(&s);
 	return r;
 }

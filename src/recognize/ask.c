@@ -1,4 +1,4 @@
-/* Finds the module and offset of each frame, asks symb/ for the names, and keeps the answer. */
+/* Finds the module and offset of each frame, and asks symb/ for the names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/hash.h"
@@ -13,8 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define REQUEST_MOST (64u << 20)
 
 /* ---- programs, whose segments convert addresses ------------------------------------------------------ */
 
@@ -62,8 +60,17 @@ static const struct segments *segments_of(struct recognized *r, struct fetch *f,
 
 /* ---- places of frames ---------------------------------------------------------------------------------- */
 
+struct asked {
+	uint32_t module;
+	enum frame_kind kind; /* FRAME_LINKED, FRAME_IMAGE, FRAME_METHOD */
+	uint64_t offset;
+};
+
 struct finding {
 	struct recognized *r;
+	struct symb_request *names;
+	struct asked *asked; /* the frames in the request */
+	size_t n_asked, asked_room;
 	struct fetch *f;
 	const struct symb_flags *flags;
 	uint32_t *slots; /* a hash table of asked frames: 1 + index; 0: free */
@@ -180,7 +187,7 @@ static size_t slot_of(const struct finding *w, const struct asked *a)
 	size_t at = (size_t)hash_mix(key, sizeof(key)) & (w->n_slots - 1);
 
 	while (w->slots[at]) {
-		const struct asked *b = &w->r->asked[w->slots[at] - 1];
+		const struct asked *b = &w->asked[w->slots[at] - 1];
 
 		if (b->module == a->module && b->kind == a->kind && b->offset == a->offset)
 			break;
@@ -189,25 +196,62 @@ static size_t slot_of(const struct finding *w, const struct asked *a)
 	return at;
 }
 
+/* Whether a request may have the name: its answer in JSON has no other text than UTF-8. */
+static bool is_name(const char *name)
+{
+	const unsigned char *p = (const unsigned char *)name;
+	unsigned n = 1;
+
+	while (*p && n) {
+		n = utf8_length(p);
+		p += n;
+	}
+	return name[0] && n && (size_t)((const char *)p - name) < MODULE_NAME_MAX;
+}
+
+static uint32_t add_module(struct finding *w, const struct seen *s)
+{
+	struct module m = {.object = s->m.object};
+	const uint64_t linked_at = 0;
+
+	memcpy(m.code_id, s->m.code_id, sizeof(m.code_id));
+	if (s->m.object != OBJECT_ELF) {
+		m.debug_id = s->m.debug_id;
+		if (is_name(s->m.debug_file))
+			memcpy(m.debug_file, s->m.debug_file, sizeof(m.debug_file));
+	}
+	if (is_name(path_base(s->path)))
+		snprintf(m.code_file, sizeof(m.code_file), "%s", path_base(s->path));
+	return symb_add_module(w->names, &m, s->movable ? &linked_at : NULL);
+}
+
 static int add_asked(struct finding *w, struct frame *f, struct asked a)
 {
-	struct recognized *r = w->r;
+	struct seen *s = &w->r->seen[a.module];
 	size_t at;
 
 	if (f->back && a.offset)
 		a.offset--;
-	if (r->seen[a.module].better != NO_SEEN)
-		a.module = r->seen[a.module].better;
-	if (!r->seen[a.module].m.code_id[0] && !r->seen[a.module].m.debug_id.set)
+	if (s->better != NO_SEEN) {
+		a.module = s->better;
+		s = &w->r->seen[a.module];
+	}
+	if (!s->m.code_id[0] && !s->m.debug_id.set)
 		return 0;
 	at = slot_of(w, &a);
 	if (!w->slots[at]) {
-		if (grow(&r->asked, &r->asked_room, r->n_asked, sizeof(*r->asked)) < 0)
+		if (APPEND(w->asked, w->asked_room, w->n_asked, a) < 0)
 			return -ENOMEM;
-		r->asked[r->n_asked++] = a;
-		w->slots[at] = (uint32_t)r->n_asked;
+		w->slots[at] = (uint32_t)w->n_asked;
+		if (s->index == NO_SEEN)
+			s->index = add_module(w, s);
+		if (a.kind == FRAME_METHOD)
+			symb_add_method(w->names, s->index, (uint32_t)(a.offset >> 32), (uint32_t)a.offset);
+		else
+			symb_add_frame(w->names, s->index, a.kind == FRAME_LINKED, a.offset);
 	}
 	f->ask = w->slots[at] - 1;
+	f->unverified = s->unverified;
 	return 0;
 }
 
@@ -227,121 +271,33 @@ static int find_all(struct finding *w)
 		if (locate(w, &r->frames[i], &a))
 			status = add_asked(w, &r->frames[i], a);
 	}
-	free(w->slots);
 	return status;
 }
 
-/* Whether a request may have the name: JSON has no other text than UTF-8. */
-static bool is_name(const char *name)
+/* Adds what can be asked for to the request, and finds its files. */
+static int ask(struct finding *w, struct err *e)
 {
-	const unsigned char *p = (const unsigned char *)name;
-	unsigned n = 1;
+	int r = find_all(w);
 
-	while (*p && n) {
-		n = utf8_length(p);
-		p += n;
+	free(w->slots);
+	free(w->asked);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	return w->n_asked ? symb_load(w->names, e) : 0;
+}
+
+int recognize_name(struct recognized *r, struct symb *s, struct fetch *f, const struct symb_flags *flags,
+	struct buf *out, struct err *e)
+{
+	struct finding w = {.r = r, .f = f, .flags = flags, .names = symb_request_new(s, flags)};
+	int status = w.names ? 0 : err_set(e, -ENOMEM, "%s", err_text(-ENOMEM));
+
+	if (status == 0) {
+		symb_add_stack(w.names);
+		status = ask(&w, e);
 	}
-	return name[0] && n && (size_t)((const char *)p - name) < MODULE_NAME_MAX;
-}
-
-static void put_member(struct buf *out, const char *name, const char *value)
-{
-	buf_addf(out, ",\"%s\":", name);
-	jtext_add(out, value);
-}
-
-static void put_module(struct buf *out, const struct seen *s, bool first)
-{
-	char id[DEBUG_ID_TEXT];
-	const char *base = path_base(s->path);
-
-	buf_addf(out, "%s{\"code_id\":\"%s\"", first ? "" : ",", s->m.code_id);
-	if (s->m.object != OBJECT_UNKNOWN)
-		put_member(out, "type", object_type_name(s->m.object));
-	if (s->m.debug_id.set && s->m.object != OBJECT_ELF)
-		put_member(out, "debug_id", debug_id_breakpad(&s->m.debug_id, id));
-	if (is_name(s->m.debug_file) && s->m.object != OBJECT_ELF)
-		put_member(out, "debug_file", path_base(s->m.debug_file));
-	if (is_name(base))
-		put_member(out, "code_file", base);
-	if (s->movable)
-		put_member(out, "image_vmaddr", "0x0");
-	buf_adds(out, "}");
-}
-
-static int put_request(struct recognized *r, struct buf *out)
-{
-	uint32_t n = 0;
-
-	buf_adds(out, "{\"memoryMap\":[");
-	for (size_t i = 0; i < r->n_asked; i++) {
-		struct seen *s = &r->seen[r->asked[i].module];
-
-		if (s->index != NO_SEEN)
-			continue;
-		put_module(out, s, n == 0);
-		s->index = n++;
-	}
-	buf_adds(out, "],\"stacks\":[[");
-	for (size_t i = 0; i < r->n_asked; i++) {
-		const struct asked *a = &r->asked[i];
-
-		bool method = a->kind == FRAME_METHOD;
-
-		buf_addf(out, "%s{\"addr_mode\":\"%s:%" PRIu32 "\",\"instruction_addr\":\"0x%" PRIx64 "\"",
-			i ? "," : "", a->kind == FRAME_LINKED ? "link" : "rel", r->seen[a->module].index,
-			method ? (uint32_t)a->offset : a->offset);
-		if (method)
-			buf_addf(out, ",\"function_id\":\"0x%" PRIx64 "\"", a->offset >> 32);
-		buf_adds(out, "}");
-	}
-	return buf_adds(out, "]]}");
-}
-
-/* ---- the answer ------------------------------------------------------------------------------------------ */
-
-static int take_answer(struct recognized *r)
-{
-	uint32_t results, stacks, t;
-	int status = jtext_read(&r->j, (struct span){(const uint8_t *)buf_text(&r->reply), r->reply.n}, UINT32_MAX,
-		NULL);
-
-	if (status < 0)
-		return status;
-	results = jtext_member(&r->j, 0, "results");
-	if (!results || !r->j.token[results].n)
-		return -EBADMSG;
-	stacks = jtext_member(&r->j, results + 1, "stacks");
-	if (!stacks || !r->j.token[stacks].n || r->j.token[stacks + 1].n != r->n_asked)
-		return -EBADMSG;
-	r->answer = calloc(r->n_asked, sizeof(*r->answer));
-	if (!r->answer)
-		return -ENOMEM;
-	t = stacks + 2;
-	for (size_t i = 0; i < r->n_asked; i++, t = r->j.token[t].next)
-		r->answer[i] = jtext_member(&r->j, t, r->asked[i].kind == FRAME_METHOD ? "file" : "function") ? t : 0;
-	return 0;
-}
-
-int recognize_ask(struct recognized *r, struct symb *s, struct fetch *f, const struct symb_flags *flags,
-	struct err *e)
-{
-	_cleanup_buf_ struct buf request = BUF_UP_TO(REQUEST_MOST);
-	struct finding w = {.r = r, .f = f, .flags = flags};
-	int status = find_all(&w), http;
-	char title[SYMB_TITLE];
-
-	if (status == 0 && r->n_asked)
-		status = put_request(r, &request);
-	if (status == 0 && r->n_asked) {
-		http = symb_answer(s, symb_api_find("v5"), (struct span){(const uint8_t *)buf_text(&request),
-			request.n},
-			flags, &r->reply);
-		if (http != 200)
-			return err_set(e, http, "%s", symb_title(&r->reply, title));
-		status = take_answer(r);
-	}
-	if (status < 0)
-		err_set(e, 500, "%s", err_text(status));
-	return status < 0 ? 500 : 200;
+	if (status == 0 && (status = recognize_write(r, w.names, flags && flags->demangle, out)) < 0)
+		err_set(e, status, "%s", err_text(status));
+	symb_request_free(w.names);
+	return status;
 }

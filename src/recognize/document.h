@@ -1,6 +1,7 @@
 /* What the recognizers of JSON documents share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/jtext.h"
 #include "recognize/private.h"
 
 #define DOCUMENT_TOKENS (8u << 20)

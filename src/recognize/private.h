@@ -1,7 +1,6 @@
 /* What the recognizers share: the text that is read, the modules and frames in it, and cursors on a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "base/jtext.h"
 #include "id/module.h"
 #include "recognize/recognize.h"
 
@@ -71,7 +70,7 @@ struct seen {
 	uint32_t better;    /* a module of the same path that has an id; NO_SEEN: none */
 	struct segments segments;
 	bool asked_segments; /* fetch/ was asked for the program */
-	uint32_t index; /* in the request; NO_SEEN: not in it */
+	uint32_t index; /* in the request for names; NO_SEEN: not in it */
 };
 
 /* How a range of addresses belongs to a module. */
@@ -114,7 +113,8 @@ struct frame {
 	bool back;  /* a caller: the byte before is looked up */
 	bool named; /* the text has a name, which stays if no source line is found */
 	const char *before, *after; /* static text around the name */
-	uint32_t ask;
+	uint32_t ask; /* the frame in the request for names; NO_ASK: not in it */
+	bool unverified; /* the module that was asked for is */
 };
 
 /* State of the recognizers between lines. */
@@ -139,18 +139,6 @@ struct recognized {
 	uint32_t program; /* the module that a line calls the program; NO_SEEN */
 	struct state state;
 	int r; /* the first error */
-	/* recognize_ask() */
-	struct asked *asked;
-	size_t n_asked, asked_room;
-	struct buf reply;
-	struct jtext j;
-	uint32_t *answer; /* the token of each asked frame; 0: none */
-};
-
-struct asked {
-	uint32_t module;
-	enum frame_kind kind; /* FRAME_LINKED, FRAME_IMAGE, FRAME_METHOD */
-	uint64_t offset;
 };
 
 /* The line that is read. */

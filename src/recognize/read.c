@@ -113,7 +113,6 @@ int recognize_read(struct recognized **out, struct span text)
 	r->text = text;
 	r->program = NO_SEEN;
 	memset(r->chains, 0xff, sizeof(r->chains)); /* NO_SEEN */
-	r->reply = BUF_UP_TO(SYMB_REPLY_MOST);
 	for (const struct recognizer *const *k = recognizers; *k && !r->format; k++)
 		if ((*k)->document && (*k)->document(r))
 			r->format = (*k)->name;
@@ -139,10 +138,6 @@ void recognized_free(struct recognized *r)
 	free(r->seen);
 	free(r->frames);
 	free(r->based);
-	free(r->asked);
-	free(r->answer);
-	jtext_release(&r->j);
-	buf_release(&r->reply);
 	free(r);
 }
 

@@ -19,7 +19,7 @@ struct recognized;
 #define RECOGNIZE_FRAMES 100000u   /* frames in one text; further frames stay as they are */
 #define RECOGNIZE_MODULES 4096u    /* modules in one text */
 #define RECOGNIZE_ID 129	   /* room for a build id as text */
-#define RECOGNIZE_OUT ((size_t)1 << 30) /* a limit of recognize_write() that no text needs */
+#define RECOGNIZE_OUT ((size_t)1 << 30) /* a limit of the text with names that no text needs */
 
 /* Reads a text, whose bytes must stay in place until recognized_free(). 0, -ENOMEM; -EFBIG: more than
  * RECOGNIZE_MOST bytes. */
@@ -40,11 +40,11 @@ const char *recognized_path(const struct recognized *r, uint32_t i);
 int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char id[static RECOGNIZE_ID],
 	bool *debug);
 
-/* Asks for the names. Needs a module's program to convert some forms of addresses; `fetch` gets it. (waits for files)
- * Returns the HTTP status of symb_answer(), and `e` has its title if it is not 200. */
-int recognize_ask(struct recognized *r, struct symb *s, struct fetch *f, const struct symb_flags *flags,
-	struct err *e);
+/* Asks for the names, and adds the text with names to `out`. Needs a module's program to convert some forms of
+ * addresses; `fetch` gets it. (waits for files) 0; errors of symb_load() and of `out`, with the reason in `e`. */
+int recognize_name(struct recognized *r, struct symb *s, struct fetch *f, const struct symb_flags *flags,
+	struct buf *out, struct err *e);
 
-/* Adds the text with names to `out`. Without recognize_ask() it adds the text as it is. `demangle`: mangled names in
- * the rest of the text are demangled, too, unless it is JSON. 0, -ENOMEM, -EFBIG. */
-int recognize_write(const struct recognized *r, bool demangle, struct buf *out);
+/* Adds the text to `out`, with the names that the request of recognize_name() found; NULL: without names. `demangle`:
+ * mangled names in the rest of the text are demangled, too, unless it is JSON. 0, -ENOMEM, -EFBIG. */
+int recognize_write(const struct recognized *r, struct symb_request *names, bool demangle, struct buf *out);

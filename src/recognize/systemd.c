@@ -1,5 +1,6 @@
 /* Recognizes the stacks that systemd-coredump writes to the journal, and coredumpctl prints. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/jtext.h"
 #include "recognize/private.h"
 
 #define PACKAGE_TOKENS 100000u

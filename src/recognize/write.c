@@ -1,102 +1,32 @@
 /* Writes a text with the names of its frames put in. All other bytes stay as they are. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
+#include "base/jtext.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "recognize/private.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define TEXT_MOST (1u << 20) /* bytes of one name or path */
+#define SHOWN_MOST (1u << 20) /* bytes of one name or path */
 #define NAME_MOST 4096u	     /* bytes of a mangled name; longer ones stay */
 #define NAMES_MOST (16u << 20) /* bytes of all demangled names: short ones can stand for much text */
 
 struct writing {
 	const struct recognized *r;
-	struct buf *out;
-	int status;
+	struct symb_request *names;
+	struct buf *out, room;
 	bool demangle;
 	struct buf name; /* a demangled one */
-	size_t names;	 /* bytes of all of them */
+	size_t names_n;	 /* bytes of all of them */
 };
-
-static void put(struct writing *w, const void *p, size_t n)
-{
-	if (w->status == 0 && n)
-		w->status = buf_add(w->out, p, n);
-}
-
-static void puts_text(struct writing *w, const char *text)
-{
-	put(w, text, strlen(text));
-}
-
-/* ---- members of an answer ------------------------------------------------------------------------------ */
-
-/* A string member, or NULL; free() it. */
-static char *text_of(struct writing *w, uint32_t object, const char *name)
-{
-	const struct jtext *j = &w->r->j;
-	uint32_t t = jtext_member(j, object, name);
-	size_t n = t ? (size_t)j->token[t].len + 1 : 0;
-	char *text;
-
-	if (!t || j->token[t].kind != JTEXT_STRING || n > TEXT_MOST)
-		return NULL;
-	text = malloc(n);
-	if (!text)
-		w->status = -ENOMEM;
-	else if (jtext_string(j, t, text, n) < 0)
-		text[0] = '\0';
-	return text;
-}
-
-/* A number as the answer has it; empty: no such member. */
-static struct cursor number_of(const struct writing *w, uint32_t object, const char *name)
-{
-	const struct jtext *j = &w->r->j;
-	uint32_t t = jtext_member(j, object, name);
-	const char *p = (const char *)j->text.p;
-
-	if (!t || j->token[t].kind != JTEXT_NUMBER)
-		return (struct cursor){0};
-	return (struct cursor){p + j->token[t].at, p + j->token[t].at + j->token[t].len};
-}
-
-/* Whether a frame of the answer has a file. */
-static bool has_file(const struct writing *w, uint32_t object)
-{
-	return jtext_member(&w->r->j, object, "file") != 0;
-}
-
-static uint32_t inlines_of(const struct writing *w, uint32_t object, uint32_t *n)
-{
-	uint32_t t = jtext_member(&w->r->j, object, "inlines");
-
-	*n = t ? w->r->j.token[t].n : 0;
-	return t + 1;
-}
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */
 
-/* Replaces control characters, and bytes that are not UTF-8, by \xNN: a name must not move the cursor. */
+/* A name must not move the cursor of a terminal. */
 static void put_safe(struct writing *w, const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		unsigned n = utf8_length(p);
-		char hex[8];
-
-		if (n && *p >= 0x20 && *p != 0x7f && !(n == 2 && *p == 0xc2 && p[1] < 0xa0)) {
-			put(w, p, n);
-			p += n;
-			continue;
-		}
-		snprintf(hex, sizeof(hex), "\\x%02x", *p++);
-		puts_text(w, hex);
-	}
+	buf_adds(w->out, text_shown(text, true, &w->room));
 }
 
 /* A character of a mangled name; Microsoft's names have more of them. */
@@ -117,14 +47,14 @@ static bool demangle_word(struct writing *w, const char *p, size_t n)
 	char word[NAME_MOST];
 	size_t skip = n > 1 && p[0] == '_' && p[1] == '_';
 
-	if (n < 4 || n >= NAME_MOST || w->names > NAMES_MOST ||
+	if (n < 4 || n >= NAME_MOST || w->names_n > NAMES_MOST ||
 		(p[0] == '_' && p[1 + skip] != 'Z' && p[1 + skip] != 'R'))
 		return false;
 	memcpy(word, p, n);
 	word[n] = '\0';
 	if (!demangle(word, &w->name))
 		return false;
-	w->names += w->name.n;
+	w->names_n += w->name.n;
 	return true;
 }
 
@@ -146,42 +76,33 @@ static void put_plain(struct writing *w, size_t from, size_t to)
 			end--;
 		if (!demangle_word(w, p + i, end - i))
 			continue;
-		put(w, p + done, i - done);
+		buf_add(w->out, p + done, i - done);
 		put_safe(w, buf_text(&w->name));
 		done = end;
 	}
-	put(w, p + done, to - done);
+	buf_add(w->out, p + done, to - done);
 }
 
 /* "work (inlined) at /src/lib.c:5" */
-static void put_name(struct writing *w, uint32_t object, bool inlined)
+static void put_name(struct writing *w, const struct symb_name *n)
 {
-	_cleanup_free_ char *function = text_of(w, object, "function"), *file = text_of(w, object, "file");
-	struct cursor line = number_of(w, object, "line");
-
-	put_safe(w, function ? function : "");
-	if (inlined)
-		puts_text(w, " (inlined)");
-	if (!file)
+	put_safe(w, n->function);
+	if (n->inlined)
+		buf_adds(w->out, " (inlined)");
+	if (!n->file)
 		return;
-	puts_text(w, " at ");
-	put_safe(w, file);
-	if (cursor_left(&line)) {
-		puts_text(w, ":");
-		put(w, line.p, cursor_left(&line));
-	}
+	buf_adds(w->out, " at ");
+	put_safe(w, n->file);
+	if (n->line)
+		buf_addf(w->out, ":%" PRIu32, n->line);
 }
 
 /* "in /src/Program.cs:line 15", as .NET writes it */
-static void put_in(struct writing *w, uint32_t object)
+static void put_in(struct writing *w, const struct symb_name *n)
 {
-	_cleanup_free_ char *file = text_of(w, object, "file");
-	struct cursor line = number_of(w, object, "line");
-
-	puts_text(w, "in ");
-	put_safe(w, file ? file : "");
-	puts_text(w, ":line ");
-	put(w, line.p, cursor_left(&line));
+	buf_adds(w->out, "in ");
+	put_safe(w, n->file);
+	buf_addf(w->out, ":line %" PRIu32, n->line);
 }
 
 /* The end of the line of a frame: "\n", or "\r\n", also behind a last line that has none. */
@@ -192,172 +113,143 @@ static void put_end(struct writing *w, const struct frame *f)
 
 	while (end < t->n && t->p[end] == '\r')
 		end++;
-	put(w, t->p + f->end, end - f->end);
-	puts_text(w, "\n");
+	buf_add(w->out, t->p + f->end, end - f->end);
+	buf_adds(w->out, "\n");
 }
 
 /* Writes the line of a frame, after a line for each call that was inlined there. Returns the place in the text up to
  * which it is written. */
-static size_t put_line(struct writing *w, const struct frame *f, uint32_t object)
+static size_t put_line(struct writing *w, const struct frame *f, unsigned n)
 {
 	const uint8_t *p = w->r->text.p;
-	uint32_t n, t = inlines_of(w, object, &n);
 
-	for (uint32_t i = 0; i < n; i++, t = w->r->j.token[t].next) {
-		put(w, p + f->line, f->at - f->line);
-		puts_text(w, f->before);
-		put_name(w, t, true);
-		puts_text(w, f->after);
-		put_end(w, f);
+	for (unsigned i = 0; i < n; i++) {
+		buf_add(w->out, p + f->line, f->at - f->line);
+		buf_adds(w->out, f->before);
+		(f->style == STYLE_DOTNET ? put_in : put_name)(w, symb_name(w->names, i));
+		buf_adds(w->out, f->after);
+		if (i + 1 < n)
+			put_end(w, f);
 	}
-	put(w, p + f->line, f->at - f->line);
-	puts_text(w, f->before);
-	if (f->style == STYLE_DOTNET)
-		put_in(w, object);
-	else
-		put_name(w, object, false);
-	puts_text(w, f->after);
-	put(w, p + f->at + f->cut, f->end - f->at - f->cut);
-	if (w->r->seen[w->r->asked[f->ask].module].unverified)
-		puts_text(w, " [unverified]");
+	buf_add(w->out, p + f->at + f->cut, f->end - f->at - f->cut);
+	if (f->unverified)
+		buf_adds(w->out, " [unverified]");
 	return f->end;
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------------------- */
 
-static void put_quoted(struct writing *w, const char *text)
+/* Writes a member of a name, if it is known: `before`, the value and `after`. */
+static void put_string(struct writing *w, const char *before, const char *text, const char *after)
 {
-	if (w->status == 0)
-		w->status = jtext_add(w->out, text);
-}
-
-/* Writes `"name":value` of a member of the answer, with `before` in front, if the answer has it. */
-static bool put_string(struct writing *w, const char *before, uint32_t object, const char *member)
-{
-	_cleanup_free_ char *text = text_of(w, object, member);
-
 	if (!text)
-		return false;
-	puts_text(w, before);
-	put_quoted(w, text);
-	return true;
+		return;
+	buf_adds(w->out, before);
+	jtext_add(w->out, text);
+	buf_adds(w->out, after);
 }
 
-static bool put_line_number(struct writing *w, const char *before, uint32_t object)
+static void put_number(struct writing *w, const char *before, uint32_t line, const char *after)
 {
-	struct cursor line = number_of(w, object, "line");
-
-	if (!cursor_left(&line))
-		return false;
-	puts_text(w, before);
-	put(w, line.p, cursor_left(&line));
-	return true;
+	if (line)
+		buf_addf(w->out, "%s%" PRIu32 "%s", before, line, after);
 }
 
 /* The members that Apple's own symbolication writes, each with a comma after it. */
-static void put_ips_members(struct writing *w, uint32_t object)
+static void put_ips_members(struct writing *w, const struct symb_name *n)
 {
-	if (put_string(w, "\"symbol\":", object, "function"))
-		puts_text(w, ",");
-	if (put_string(w, "\"sourceFile\":", object, "file"))
-		puts_text(w, ",");
-	if (put_line_number(w, "\"sourceLine\":", object))
-		puts_text(w, ",");
+	put_string(w, "\"symbol\":", n->function, ",");
+	put_string(w, "\"sourceFile\":", n->file, ",");
+	put_number(w, "\"sourceLine\":", n->line, ",");
 }
 
-static void put_ips(struct writing *w, const struct frame *f, uint32_t object)
+static void put_ips(struct writing *w, const struct frame *f, unsigned n)
 {
-	_cleanup_free_ char *offset = text_of(w, object, "function_offset");
-	const uint8_t *p = w->r->text.p;
-	uint32_t n, t = inlines_of(w, object, &n);
+	const struct symb_name *name;
 
-	for (uint32_t i = 0; i < n; i++, t = w->r->j.token[t].next) {
-		puts_text(w, "{\"inline\":true,");
-		put_ips_members(w, t);
-		put(w, p + f->line + 1, f->end - f->line - 1);
-		puts_text(w, ",");
+	for (unsigned i = 0; i + 1 < n; i++) {
+		buf_adds(w->out, "{\"inline\":true,");
+		put_ips_members(w, symb_name(w->names, i));
+		buf_add(w->out, w->r->text.p + f->line + 1, f->end - f->line - 1);
+		buf_adds(w->out, ",");
 	}
-	puts_text(w, "{");
+	name = symb_name(w->names, n - 1);
 	/* The look-up of a caller is one byte before the frame's address (add_asked() in ask.c). */
-	if (offset && w->status == 0)
-		w->status = buf_addf(w->out, "\"symbolLocation\":%llu,",
-			strtoull(offset, NULL, 16) + (f->back && f->number));
-	put_ips_members(w, object);
+	buf_addf(w->out, "{\"symbolLocation\":%" PRIu64 ",",
+		(name->before ? -name->offset : name->offset) + (f->back && f->number));
+	put_ips_members(w, name);
 }
 
-static void put_or_null(struct writing *w, uint32_t object, const char *member)
+static void put_inlines(struct writing *w, unsigned n)
 {
-	if (!put_string(w, "", object, member))
-		puts_text(w, "null");
-}
+	buf_adds(w->out, n ? "[" : "null");
+	for (unsigned i = 0; i < n; i++) {
+		const struct symb_name *name = symb_name(w->names, i);
 
-static void put_inlines(struct writing *w, uint32_t object)
-{
-	uint32_t n, t = inlines_of(w, object, &n);
-
-	puts_text(w, n ? "[" : "null");
-	for (uint32_t i = 0; i < n; i++, t = w->r->j.token[t].next) {
-		puts_text(w, i ? ",{\"function\":" : "{\"function\":");
-		put_or_null(w, t, "function");
-		put_string(w, ",\"file\":", t, "file");
-		put_line_number(w, ",\"line\":", t);
-		puts_text(w, "}");
+		put_string(w, i ? ",{\"function\":" : "{\"function\":", name->function, "");
+		put_string(w, ",\"file\":", name->file, "");
+		put_number(w, ",\"line\":", name->line, "");
+		buf_adds(w->out, "}");
 	}
-	if (n)
-		puts_text(w, "]");
+	buf_adds(w->out, n ? "]" : "");
 }
 
 /* ---- the text ------------------------------------------------------------------------------------------------- */
 
-static size_t put_frame(struct writing *w, const struct frame *f, uint32_t object)
+static void put_value(struct writing *w, const struct frame *f, unsigned n)
 {
-	switch (f->style) {
-	case STYLE_LINE:
-	case STYLE_DOTNET:
-		return put_line(w, f, object);
-	case STYLE_IPS:
-		put_ips(w, f, object);
-		break;
-	case STYLE_MINIDUMP_FUNCTION:
-		put_or_null(w, object, "function");
-		break;
-	case STYLE_MINIDUMP_FILE:
-		put_or_null(w, object, "file");
-		break;
-	case STYLE_MINIDUMP_LINE:
-		if (!put_line_number(w, "", object))
-			puts_text(w, "null");
-		break;
-	case STYLE_MINIDUMP_INLINES:
-		put_inlines(w, object);
-		break;
-	}
+	const struct symb_name *name = symb_name(w->names, n - 1);
+	size_t before = w->out->n;
+
+	if (f->style == STYLE_MINIDUMP_FUNCTION)
+		put_string(w, "", name->function, "");
+	else if (f->style == STYLE_MINIDUMP_FILE)
+		put_string(w, "", name->file, "");
+	else if (f->style == STYLE_MINIDUMP_LINE)
+		put_number(w, "", name->line, "");
+	else
+		put_inlines(w, n - 1);
+	if (w->out->n == before)
+		buf_adds(w->out, "null");
+}
+
+static size_t put_frame(struct writing *w, const struct frame *f, unsigned n)
+{
+	if (f->style == STYLE_LINE || f->style == STYLE_DOTNET)
+		return put_line(w, f, n);
+	if (f->style == STYLE_IPS)
+		put_ips(w, f, n);
+	else
+		put_value(w, f, n);
 	return f->at + f->cut;
 }
 
-/* The answer to a frame; 0: it has none, or the text has a name and the answer no line. */
-static uint32_t answer_of(const struct writing *w, const struct frame *f)
+/* Looks up the names of a frame. Returns their number; 0: it has none, or the text has a name and no line is
+ * known. Of a method of .NET the text has the name. */
+static unsigned look_up(const struct writing *w, const struct frame *f)
 {
-	uint32_t t = w->r->answer && f->ask != NO_ASK ? w->r->answer[f->ask] : 0;
+	unsigned n = w->names && f->ask != NO_ASK ? symb_look_up(w->names, f->ask) : 0;
 
-	return t && f->named && !has_file(w, t) ? 0 : t;
+	return n && (f->named || f->kind == FRAME_METHOD) && !symb_name(w->names, n - 1)->file ? 0 : n;
 }
 
-int recognize_write(const struct recognized *r, bool demangle, struct buf *out)
+int recognize_write(const struct recognized *r, struct symb_request *names, bool demangle, struct buf *out)
 {
-	struct writing w = {.r = r, .out = out, .demangle = demangle && !r->document, .name = BUF_UP_TO(TEXT_MOST)};
+	struct writing w = {.r = r, .names = names, .out = out, .room = BUF_UP_TO(SHOWN_MOST),
+		.demangle = demangle && !r->document, .name = BUF_UP_TO(SHOWN_MOST)};
 	size_t at = 0;
 
 	for (size_t i = 0; i < r->n_frames; i++) {
 		const struct frame *f = &r->frames[i];
-		uint32_t object = answer_of(&w, f);
+		unsigned n = f->line < at ? 0 : look_up(&w, f);
 
-		if (!object || f->line < at)
+		if (!n)
 			continue;
 		put_plain(&w, at, f->line);
-		at = put_frame(&w, f, object);
+		at = put_frame(&w, f, n);
 	}
 	put_plain(&w, at, r->text.n);
+	buf_release(&w.room);
 	buf_release(&w.name);
-	return w.status;
+	return out->r;
 }

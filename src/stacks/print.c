@@ -1,24 +1,83 @@
-/* Prints stacks: text for people, or JSON. */
+/* Asks symb/ for the names of stacks, and prints them: text for people, or JSON. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "stacks/stacks.h"
+#include "symb/form.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #define SHOWN_MOST (64u << 20)
 
-/* ---- text --------------------------------------------------------------------------- */
-
 struct printing {
 	const struct stacks *s;
+	struct symb_request *names; /* NULL: there are no names */
 	struct buf *out;
 	struct buf room;
 	size_t number; /* of the frame in its thread */
 	const struct stack_frame *frame;
-	bool named; /* the function of the frame is printed */
 };
+
+/* ---- the request -------------------------------------------------------------------- */
+
+/* What symb/ gets of a module: a name longer than it takes is left out. */
+static struct module module_to_ask(const struct stack_module *m)
+{
+	const char *path = m->path ? path_base(m->path) : "";
+	struct module of = m->m;
+
+	if (!of.code_file[0] && strlen(path) < sizeof(of.code_file))
+		snprintf(of.code_file, sizeof(of.code_file), "%s", path);
+	if (!of.debug_file[0])
+		memcpy(of.debug_file, of.code_file, sizeof(of.debug_file));
+	return of;
+}
+
+/* Whether the offset of a frame in its module is asked for. */
+static bool has_offset(const struct stacks *s, const struct stack_frame *f)
+{
+	return f->module != STACKS_NO_MODULE && f->look >= s->module[f->module].base;
+}
+
+static int ask(struct printing *p, struct symb *symb, const struct symb_flags *flags, struct err *e)
+{
+	const struct stacks *s = p->s;
+
+	if (!s->n_threads)
+		return err_set(e, -EBADMSG, "there are no threads");
+	p->names = symb_request_new(symb, flags);
+	if (!p->names)
+		return err_set(e, -ENOMEM, "%s", err_text(-ENOMEM));
+	for (size_t i = 0; i < s->n_modules; i++) {
+		struct module m = module_to_ask(&s->module[i]);
+
+		symb_add_module(p->names, &m, NULL);
+	}
+	for (size_t i = 0; i < s->n_threads; i++) {
+		symb_add_stack(p->names);
+		for (size_t k = 0; k < s->thread[i].n; k++) {
+			const struct stack_frame *f = &s->frame[s->thread[i].first + k];
+
+			if (has_offset(s, f))
+				symb_add_frame(p->names, f->module, false, f->look - s->module[f->module].base);
+			else
+				symb_add_frame(p->names, SYMB_NO_MODULE, false, f->look);
+		}
+	}
+	return symb_load(p->names, e);
+}
+
+/* The names of a frame, as symb_look_up() counts them. */
+static unsigned look_up(const struct printing *p, const struct stack_frame *f)
+{
+	return p->names ? symb_look_up(p->names, (size_t)(f - p->s->frame)) : 0;
+}
+
+/* ---- text --------------------------------------------------------------------------- */
 
 static int put_shown(struct printing *p, const char *before, const char *text)
 {
@@ -52,7 +111,7 @@ static int put_marks(struct printing *p)
 	return buf_adds(p->out, "\n");
 }
 
-static int put_place(struct printing *p, const struct stack_name *n)
+static int put_place(struct printing *p, const struct symb_name *n)
 {
 	if (n->file)
 		put_shown(p, " at ", n->file);
@@ -70,35 +129,28 @@ static uint64_t past_look(const struct stack_frame *f)
 	return f->address - f->look;
 }
 
-static int put_name(void *ctx, const struct stack_name *n)
+static int put_name(struct printing *p, const struct symb_name *n)
 {
-	struct printing *p = ctx;
-
 	put_head(p);
 	if (n->function)
 		put_shown(p, "  ", n->function);
 	if (n->inlined)
 		buf_adds(p->out, " (inlined)");
 	else if (n->function)
-		put_offset(p, n->offset + past_look(p->frame));
+		put_offset(p, (n->before ? 0 : n->offset) + past_look(p->frame));
 	put_place(p, n);
-	if (n->inlined)
-		return buf_adds(p->out, "\n");
-	p->named = true;
-	return put_marks(p);
+	return n->inlined ? buf_adds(p->out, "\n") : put_marks(p);
 }
 
-static int put_frame(struct printing *p, size_t index)
+static int put_frame(struct printing *p)
 {
-	const struct stack_module *m;
-	int r;
+	const struct stack_module *m = module_of(p->s, p->frame);
+	unsigned n = look_up(p, p->frame);
 
-	p->frame = &p->s->frame[index];
-	p->named = false;
-	r = stacks_named(p->s, index, put_name, p);
-	if (r < 0 || p->named)
-		return r;
-	m = module_of(p->s, p->frame);
+	for (unsigned i = 0; i < n; i++)
+		put_name(p, symb_name(p->names, i));
+	if (n)
+		return p->out->r;
 	put_head(p);
 	if (m)
 		put_offset(p, p->frame->address - m->base);
@@ -109,41 +161,37 @@ static int put_frame(struct printing *p, size_t index)
 
 static int put_thread(struct printing *p, const struct stack_thread *t, bool more)
 {
-	int r = 0;
-
 	buf_addf(p->out, "%sThread %" PRIu64, more ? "\n" : "", t->id);
 	if (t->name[0])
 		put_shown(p, " ", t->name);
 	buf_adds(p->out, t->crashed ? ", crashed:\n" : ":\n");
-	for (size_t i = 0; r == 0 && i < t->n; i++) {
-		p->number = i;
-		r = put_frame(p, t->first + i);
+	for (p->number = 0; p->out->r == 0 && p->number < t->n; p->number++) {
+		p->frame = &p->s->frame[t->first + p->number];
+		put_frame(p);
 	}
 	if (t->end[0]) {
 		put_shown(p, "     ", t->end);
 		buf_adds(p->out, "\n");
 	}
-	return r < 0 ? r : p->out->r;
+	return p->out->r;
 }
 
-int stacks_text(const struct stacks *s, struct buf *out)
+static int put_text(struct printing *p)
 {
-	struct printing p = {.s = s, .out = out, .room = BUF_UP_TO(SHOWN_MOST)};
+	const struct stacks *s = p->s;
 	bool more = s->reason[0];
-	int r = 0;
 
 	if (s->reason[0]) {
-		put_shown(&p, "", s->reason);
-		r = buf_adds(out, "\n");
+		put_shown(p, "", s->reason);
+		buf_adds(p->out, "\n");
 	}
 	for (int crashed = 1; crashed >= 0; crashed--)
-		for (size_t i = 0; r == 0 && i < s->n_threads; i++)
+		for (size_t i = 0; p->out->r == 0 && i < s->n_threads; i++)
 			if (s->thread[i].crashed == crashed) {
-				r = put_thread(&p, &s->thread[i], more);
+				put_thread(p, &s->thread[i], more);
 				more = true;
 			}
-	buf_release(&p.room);
-	return r;
+	return p->out->r;
 }
 
 /* ---- JSON --------------------------------------------------------------------------- */
@@ -154,34 +202,21 @@ static int put_json_member(struct buf *out, const char *before, const char *text
 	return text[0] ? jtext_add(out, text) : buf_adds(out, "null");
 }
 
-struct json_names {
-	struct buf *out;
-	bool inlines, named; /* the list of inlined calls is open; the function of the frame is written */
-};
-
-static int json_name(void *ctx, const struct stack_name *n)
+static void json_name(struct buf *out, const struct symb_name *n)
 {
-	struct json_names *p = ctx;
-
-	buf_adds(p->out, !n->inlined ? p->inlines ? "], " : ", " : p->inlines ? ", {" : ", \"inlines\": [{");
-	p->inlines |= n->inlined;
-	p->named |= !n->inlined;
-	put_json_member(p->out, "\"function\": ", n->function ? n->function : "");
-	put_json_member(p->out, ", \"file\": ", n->file ? n->file : "");
-	buf_adds(p->out, ", \"line\": ");
+	put_json_member(out, "\"function\": ", n->function ? n->function : "");
+	put_json_member(out, ", \"file\": ", n->file ? n->file : "");
 	if (n->line)
-		buf_addf(p->out, "%" PRIu32, n->line);
+		buf_addf(out, ", \"line\": %" PRIu32, n->line);
 	else
-		buf_adds(p->out, "null");
-	return buf_adds(p->out, n->inlined ? "}" : "");
+		buf_adds(out, ", \"line\": null");
 }
 
-static int json_frame(const struct stacks *s, size_t index, struct buf *out)
+static void json_frame(const struct printing *p, const struct stack_frame *f)
 {
-	const struct stack_frame *f = &s->frame[index];
-	const struct stack_module *m = module_of(s, f);
-	struct json_names p = {.out = out};
-	int r;
+	const struct stack_module *m = module_of(p->s, f);
+	unsigned n = look_up(p, f);
+	struct buf *out = p->out;
 
 	buf_addf(out, "{\"address\": \"0x%" PRIx64 "\", \"found\": \"%s\"", f->address, stack_found_name(f->found));
 	if (f->signal)
@@ -189,42 +224,119 @@ static int json_frame(const struct stacks *s, size_t index, struct buf *out)
 	if (m && m->unverified)
 		buf_adds(out, ", \"unverified\": true");
 	put_json_member(out, ", \"module\": ", m ? stack_module_name(m) : "");
-	r = stacks_named(s, index, json_name, &p);
-	if (r == 0 && !p.named)
-		r = json_name(&p, &(struct stack_name){0});
-	return r < 0 ? r : buf_adds(out, "}");
+	for (unsigned i = 0; i + 1 < n; i++) {
+		buf_adds(out, i ? ", {" : ", \"inlines\": [{");
+		json_name(out, symb_name(p->names, i));
+		buf_adds(out, "}");
+	}
+	buf_adds(out, n > 1 ? "], " : ", ");
+	json_name(out, n ? symb_name(p->names, n - 1) : &(struct symb_name){0});
+	buf_adds(out, "}");
 }
 
-static int json_thread(const struct stacks *s, const struct stack_thread *t, struct buf *out)
+static void json_thread(const struct printing *p, const struct stack_thread *t)
 {
-	int r = 0;
+	struct buf *out = p->out;
 
 	buf_addf(out, "{\"id\": %" PRIu64, t->id);
 	put_json_member(out, ", \"name\": ", t->name);
 	buf_addf(out, ", \"crashed\": %s", t->crashed ? "true" : "false");
 	put_json_member(out, ", \"end\": ", t->end);
 	buf_adds(out, ", \"frames\": [");
-	for (size_t i = 0; r == 0 && i < t->n; i++) {
+	for (size_t i = 0; out->r == 0 && i < t->n; i++) {
 		buf_adds(out, i ? ", " : "");
-		r = json_frame(s, t->first + i, out);
+		json_frame(p, &p->s->frame[t->first + i]);
 	}
-	return r < 0 ? r : buf_adds(out, "]}");
+	buf_adds(out, "]}");
 }
 
-int stacks_json(const struct stacks *s, struct buf *out)
+/* ---- the request and the answer as JSON ---------------------------------------------- */
+
+static void put_member(struct buf *out, const char *name, const char *text)
 {
-	int r = 0;
+	if (!text[0])
+		return;
+	buf_addf(out, ", \"%s\": ", name);
+	jtext_add(out, text);
+}
+
+static void json_module(struct buf *out, const struct stack_module *of)
+{
+	struct module m = module_to_ask(of);
+	char id[DEBUG_ID_TEXT];
+
+	buf_adds(out, "{\"debug_id\": ");
+	jtext_add(out, debug_id_breakpad(&m.debug_id, id));
+	put_member(out, "type", m.object == OBJECT_UNKNOWN ? "" : object_type_name(m.object));
+	put_member(out, "code_id", m.code_id);
+	put_member(out, "debug_file", m.debug_file);
+	put_member(out, "code_file", m.code_file);
+	put_member(out, "debug_checksum", m.checksum);
+	buf_adds(out, "}");
+}
+
+/* A frame is the index of its module and an offset in the module, or -1 and an address. */
+static void json_asked(const struct stacks *s, const struct stack_frame *f, struct buf *out)
+{
+	if (has_offset(s, f))
+		buf_addf(out, "[%" PRIu32 ", %" PRIu64 "]", f->module, f->look - s->module[f->module].base);
+	else
+		buf_addf(out, "[-1, %" PRIu64 "]", f->look);
+}
+
+/* One job, and one stack for each thread. */
+static void json_request(const struct stacks *s, struct buf *out)
+{
+	buf_adds(out, "{\"jobs\": [{\"memoryMap\": [");
+	for (size_t i = 0; i < s->n_modules; i++) {
+		buf_adds(out, i ? ", " : "");
+		json_module(out, &s->module[i]);
+	}
+	buf_adds(out, "], \"stacks\": [");
+	for (size_t i = 0; i < s->n_threads; i++) {
+		buf_adds(out, i ? ", [" : "[");
+		for (size_t f = 0; f < s->thread[i].n; f++) {
+			buf_adds(out, f ? ", " : "");
+			json_asked(s, &s->frame[s->thread[i].first + f], out);
+		}
+		buf_adds(out, "]");
+	}
+	buf_adds(out, "]}]}");
+}
+
+static int put_json(const struct printing *p)
+{
+	const struct stacks *s = p->s;
+	struct buf *out = p->out;
 
 	put_json_member(out, "{\"reason\": ", s->reason);
 	buf_addf(out, ", \"address\": \"0x%" PRIx64 "\", \"threads\": [", s->address);
-	for (size_t i = 0; r == 0 && i < s->n_threads; i++) {
+	for (size_t i = 0; i < s->n_threads; i++) {
 		buf_adds(out, i ? ", " : "");
-		r = json_thread(s, &s->thread[i], out);
+		json_thread(p, &s->thread[i]);
 	}
-	if (r < 0)
-		return r;
 	buf_adds(out, "], \"request\": ");
-	stacks_request(s, out);
-	buf_addf(out, ", \"answer\": %s", s->answer.n ? buf_text(&s->answer) : "null");
+	json_request(s, out);
+	buf_adds(out, ", \"answer\": ");
+	if (p->names)
+		symb_write(p->names, out);
+	else
+		buf_adds(out, "null");
 	return buf_adds(out, "}");
+}
+
+int stacks_print(const struct stacks *s, struct symb *symb, const struct symb_flags *flags, bool json,
+	struct buf *out, struct err *e)
+{
+	struct printing p = {.s = s, .out = out, .room = BUF_UP_TO(SHOWN_MOST)};
+	int r = symb ? ask(&p, symb, flags, e) : 0;
+
+	if (r == 0) {
+		r = json ? put_json(&p) : put_text(&p);
+		if (r < 0)
+			err_set(e, r, "%s", err_text(r));
+	}
+	buf_release(&p.room);
+	symb_request_free(p.names);
+	return r;
 }

@@ -105,9 +105,5 @@ void stacks_release(struct stacks *s)
 	free(s->thread);
 	free(s->frame);
 	free(s->order);
-	free(s->token);
-	jtext_release(&s->json);
-	buf_release(&s->request);
-	buf_release(&s->answer);
 	*s = (struct stacks){0};
 }

@@ -5,7 +5,6 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/jtext.h"
 #include "id/module.h"
 
 #include <stdbool.h>
@@ -79,10 +78,6 @@ struct stacks {
 	uint64_t address;  /* the address in `reason`; 0: none */
 	/* Of stacks_module_at(): indexes of the modules, sorted by base; NULL: not sorted yet. */
 	uint32_t *order;
-	/* Of stacks_ask(): the request, the answer, and the answer's token of each frame (0: no answer). */
-	struct buf request, answer;
-	struct jtext json;
-	uint32_t *token;
 };
 
 /* Each of these copies what it is given. 0 or more: the index; -ENOMEM; -E2BIG: too many. stacks_thread() ignores
@@ -99,37 +94,12 @@ uint32_t stacks_module_at(struct stacks *s, uint64_t address);
  * terminal. */
 const char *stack_module_name(const struct stack_module *m);
 
-/* Writes the v5 request: one job, modules as objects with the ids that they have, one stack for each thread. 0,
- * -ENOMEM, -EFBIG past out->most. */
-int stacks_request(const struct stacks *s, struct buf *out);
-
-/* Asks symb for the names, and keeps the answer. Blocks. `flags` may be NULL. 0; -E2BIG: more modules, threads or
- * frames than a request may have; -EBADMSG: the request is refused; -EINTR: symb_stop() was called; -ENOMEM. `e`
- * has the reason. */
-int stacks_ask(struct stacks *s, struct symb *symb, const struct symb_flags *flags, struct err *e);
-
-/* Takes the v5 answer to stacks_request() in place of stacks_ask(), and its memory. 0; -EBADMSG: it is not the
- * answer; -ENOMEM. */
-int stacks_answer(struct stacks *s, struct buf *answer, struct err *e);
-
-/* A function at a frame. The strings are valid during the call. */
-struct stack_name {
-	bool inlined;	      /* an inlined call; false: the function itself, always the last */
-	const char *function; /* NULL: unknown */
-	const char *file;     /* NULL: unknown */
-	uint32_t line;	      /* 0: unknown */
-	uint64_t offset;      /* of the looked-up address, from the start of the function; inlined: 0 */
-};
-/* Calls `each` for the inlined calls at a frame, from the innermost, and then for its function. A frame without a
- * name has no call. A result other than 0 of `each` ends it and is returned. 0, -ENOMEM. */
-typedef int stacks_each_name(void *ctx, const struct stack_name *n);
-int stacks_named(const struct stacks *s, size_t frame, stacks_each_name *each, void *ctx);
-
-/* Text for people, crashed thread first, safe for a terminal. 0, -ENOMEM, -EFBIG. */
-int stacks_text(const struct stacks *s, struct buf *out);
-
-/* JSON: {"reason", "address", "threads": whose frames say how each was found, and have its module, function, file and
- * line, "request", "answer"}. 0, -ENOMEM, -EFBIG. */
-int stacks_json(const struct stacks *s, struct buf *out);
+/* Asks symb/ for the names, and writes the stacks. As text: for people, the crashed thread first, safe for a
+ * terminal. As `json`: {"reason", "address", "threads": whose frames say how each was found, and have its module,
+ * function, file and line, "request", "answer": as of Mozilla's symbolication service}. `symb` NULL: without names.
+ * `flags` may be NULL. Blocks. 0; -EBADMSG: there are no threads; -E2BIG: more modules, threads or frames than a
+ * request may have; -EINTR: symb_stop() was called; -ENOMEM; -EFBIG: over the limit of `out`. `e` has the reason. */
+int stacks_print(const struct stacks *s, struct symb *symb, const struct symb_flags *flags, bool json,
+	struct buf *out, struct err *e);
 
 void stacks_release(struct stacks *s);

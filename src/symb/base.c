@@ -37,23 +37,17 @@ static bool is_needed(const struct wanted *w)
 }
 
 /* Marks the modules of ELF in which a frame is in no function: it may be in the table of imported functions. */
-static void find_nameless(struct request *q, const struct asked_job *job, struct gsym_hit *hit)
+static void find_nameless(struct symb_request *q, struct gsym_hit *hit)
 {
-	for (size_t k = 0; k < job->n_stacks; k++) {
-		const struct asked_stack *s = &q->stacks[job->stacks + k];
+	for (size_t i = 0; i < q->n_frames; i++) {
+		const struct asked_frame *f = &q->frames[i];
+		struct wanted *w = f->module == SYMB_NO_MODULE ? NULL : &q->wanted[f->module];
+		uint64_t addr = f->offset;
 
-		for (const struct asked_frame *f = q->frames + s->first, *end = f + s->n; f < end; f++) {
-			struct wanted *w = f->module == NO_MODULE
-						   ? NULL
-						   : &q->wanted[q->refs[job->modules + f->module]];
-			uint64_t addr = f->offset;
-
-			if (!w || w->nameless || !w->file || w->file->form != LOADED_IMAGE || f->minus || f->big)
-				continue;
-			addr += f->linked ? 0 : w->file->g.base;
-			w->nameless = best_object(&w->m) == OBJECT_ELF &&
-				      gsym_lookup(&w->file->g, addr, hit, NULL) < 0;
-		}
+		if (!w || w->nameless || !w->file || w->file->form != LOADED_IMAGE || f->minus || f->big)
+			continue;
+		addr += f->linked ? 0 : w->file->g.base;
+		w->nameless = best_object(&w->m) == OBJECT_ELF && gsym_lookup(&w->file->g, addr, hit, NULL) < 0;
 	}
 }
 
@@ -91,8 +85,9 @@ static int ask_program(struct symb *s, struct wanted *w, const struct artifact *
 	return 0;
 }
 
-int base_find(struct symb *s, struct request *q, struct waits *waits, const struct symb_flags *flags, bool now)
+int base_find(struct symb_request *q, struct waits *waits, bool now)
 {
+	struct symb *s = q->symb;
 	_cleanup_free_ struct question **asked = calloc(q->n_wanted + 1, sizeof(struct question *));
 	_cleanup_free_ struct artifact *cands = calloc(2, sizeof(*cands));
 	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
@@ -100,8 +95,8 @@ int base_find(struct symb *s, struct request *q, struct waits *waits, const stru
 	int r = asked && cands && hit ? 0 : -ENOMEM;
 
 	q->imports_budget = IMPORTS_MOST;
-	for (size_t i = 0; r == 0 && i < q->n_jobs; i++)
-		find_nameless(q, &q->jobs[i], hit);
+	if (r == 0)
+		find_nameless(q, hit);
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++) {
 		struct wanted *w = &q->wanted[i];
 		unsigned n = is_needed(w) || w->nameless ? programs_of(w, cands) : 0;
@@ -110,7 +105,7 @@ int base_find(struct symb *s, struct request *q, struct waits *waits, const stru
 		if (n)
 			r = now ? take_now(s, w, cands, n) : ask_program(s, w, cands, n, waits, &asked[i]);
 	}
-	while (r == 0 && (r = wait_next(waits, &s->stop, flags->gone, &done)) == 0 && done)
+	while (r == 0 && (r = wait_next(waits, &s->stop, q->flags.gone, &done)) == 0 && done)
 		if (done->r == 0 && done->blob)
 			take_program(done->of, done->blob);
 	for (size_t i = 0; asked && i < q->n_wanted; i++)

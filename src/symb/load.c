@@ -26,8 +26,7 @@ struct candidate {
 
 struct loading {
 	struct wanted *w;
-	const struct request *request;
-	const struct symb_flags *flags;
+	const struct symb_request *request;
 	bool program; /* looks for the program only */
 	struct candidate cands[CANDIDATES_MOST];
 	unsigned n_cands; /* in order of stage */
@@ -158,7 +157,7 @@ static bool may_say_more(struct symb *s, const struct loading *l, enum filetype 
 	struct fetched f = {0};
 	int r;
 
-	if (!artifact_of(&l->w->m, t, &in) || made_of(s, &l->w->m, t, l->flags, &made) < 0)
+	if (!artifact_of(&l->w->m, t, &in) || made_of(s, &l->w->m, t, &l->request->flags, &made) < 0)
 		return false;
 	r = derive_try(s->derive, &made, NULL, &f);
 	blob_unref(f.blob);
@@ -199,7 +198,7 @@ static bool is_here(struct symb *s, struct loading *l, bool *again)
 		 * not enough. */
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
-		if (made_of(s, &l->w->m, t, l->flags, &a) < 0 ||
+		if (made_of(s, &l->w->m, t, &l->request->flags, &a) < 0 ||
 			!find_made(s, &a, form_of(&l->w->m, t), again, &file))
 			continue;
 		if (symbols && !has_lines(file)) {
@@ -234,8 +233,8 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w, b
 		return -ENOMEM;
 	l->asked[i]->of = l;
 	l->waits++;
-	if (want->type == FILETYPE_PDB && !whole && !l->flags->function_size &&
-		partial_ask(s, l->request, l->w, want, l->asked[i]))
+	if (want->type == FILETYPE_PDB && !whole && !l->request->flags.function_size &&
+		partial_ask(l->request, l->w, want, l->asked[i]))
 		return 0;
 	l->w->fetched |= question_fetch(l->asked[i], s->fetch, want, 1);
 	return 0;
@@ -391,12 +390,12 @@ static bool make_part(struct symb *s, struct loading *l, struct blob *b, const s
 	struct artifact in;
 	int r;
 
-	if (l->making != FILETYPE_BREAKPAD || l->flags->lenient || l->flags->function_size ||
+	if (l->making != FILETYPE_BREAKPAD || l->request->flags.lenient || l->request->flags.function_size ||
 		!artifact_of(&l->w->m, l->making, &in))
 		return false;
 	r = derive_try(s->derive, made, b, &f);
 	blob_unref(f.blob);
-	return r == -EAGAIN && partial_ask_breakpad(s, l->request, l->w, &in, b, l->make);
+	return r == -EAGAIN && partial_ask_breakpad(l->request, l->w, &in, b, l->make);
 }
 
 /* Converts a file of the type l->making. derive/ opens that file again, in the store or in its place on disk. `b`:
@@ -404,7 +403,7 @@ static bool make_part(struct symb *s, struct loading *l, struct blob *b, const s
 static int make_of(struct symb *s, struct loading *l, struct blob *b, struct waits *w)
 {
 	struct artifact a;
-	int r = made_of(s, &l->w->m, l->making, l->flags, &a);
+	int r = made_of(s, &l->w->m, l->making, &l->request->flags, &a);
 
 	if (r < 0) {
 		add_reason(l->w, filetype_name(l->making), r, "files of this type cannot be converted");
@@ -470,9 +469,8 @@ static int take_made(struct symb *s, struct loading *l, struct waits *w)
 
 struct batch {
 	struct symb *s;
-	const struct request *request;
+	const struct symb_request *request;
 	struct waits *w;
-	const atomic_bool *gone;
 	struct loading *all;
 	size_t n;
 	/* The programs of .NET modules, beside the modules of the request, so that a missing program is no missing
@@ -563,7 +561,7 @@ static void complete(struct symb *s, struct module *m)
 }
 
 /* Looks for the module's file, or with `program` for its program. */
-static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool program,
+static void begin(struct symb *s, struct batch *b, struct wanted *w, bool program,
 	bool *again)
 {
 	struct loading *l = &b->all[b->n];
@@ -576,7 +574,7 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 	}
 	if (best_wants_ids(&w->m))
 		complete(s, &w->m);
-	*l = (struct loading){.w = w, .request = b->request, .flags = flags, .program = program};
+	*l = (struct loading){.w = w, .request = b->request, .program = program};
 	plan(l);
 	begun = clock_seconds();
 	w->hit = is_here(s, l, again);
@@ -585,23 +583,22 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 }
 
 /* Begins with the program of a .NET module: only the program has the names of methods. */
-static void begin_program(struct symb *s, struct batch *b, const struct wanted *w, const struct symb_flags *flags,
-	bool *again)
+static void begin_program(struct symb *s, struct batch *b, const struct wanted *w, bool *again)
 {
 	struct wanted *program = &b->programs[w - b->request->wanted];
 
 	if (w->m.object != OBJECT_PE_DOTNET || program->asked)
 		return;
 	*program = (struct wanted){.name = w->name, .id = w->id, .m = w->m};
-	begin(s, b, program, flags, true, again);
+	begin(s, b, program, true, again);
 }
 
-static void begin_both(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags, bool *again)
+static void begin_both(struct symb *s, struct batch *b, struct wanted *w, bool *again)
 {
 	if (!w->referenced || !(w->name[0] || w->m.code_id[0] || w->m.debug_id.set) || !w->id[0])
 		return;
-	begin(s, b, w, flags, false, again);
-	begin_program(s, b, w, flags, again);
+	begin(s, b, w, false, again);
+	begin_program(s, b, w, again);
 }
 
 static int load_answer(struct batch *b, struct loading *l, const struct question *q)
@@ -614,7 +611,7 @@ static int load_answer(struct batch *b, struct loading *l, const struct question
 			int r = take_answer(b->s, l, i, b->w);
 
 			if (!l->program) /* the answer may have shown that it is a .NET module */
-				begin_program(b->s, b, l->w, l->flags, NULL);
+				begin_program(b->s, b, l->w, NULL);
 			return r == 0 && b->n > n ? load_step(b, &b->all[n]) : r;
 		}
 	return 0;
@@ -627,7 +624,7 @@ static int load_all(struct batch *b)
 
 	for (size_t i = 0; r == 0 && i < b->n; i++)
 		r = load_step(b, &b->all[i]);
-	while (r == 0 && (r = wait_next(b->w, &b->s->stop, b->gone, &q)) == 0 && q) {
+	while (r == 0 && (r = wait_next(b->w, &b->s->stop, b->request->flags.gone, &q)) == 0 && q) {
 		struct loading *l = q->of;
 
 		r = load_answer(b, l, q);
@@ -637,9 +634,9 @@ static int load_all(struct batch *b)
 	return r;
 }
 
-int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags, bool now)
+int load_modules(struct symb_request *q, bool now)
 {
-	struct batch b = {.s = s, .request = q, .gone = flags->gone};
+	struct batch b = {.s = q->symb, .request = q};
 	bool again = false;
 	int r;
 
@@ -648,13 +645,13 @@ int load_modules(struct symb *s, struct request *q, const struct symb_flags *fla
 	b.programs = calloc(q->n_wanted + 1, sizeof(*b.programs));
 	r = b.w && b.all && b.programs ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++) {
-		begin_both(s, &b, &q->wanted[i], flags, now ? &again : NULL);
+		begin_both(b.s, &b, &q->wanted[i], now ? &again : NULL);
 		r = now && (again || b.n) ? -EAGAIN : 0;
 	}
 	if (r == 0)
 		r = load_all(&b);
 	if (r == 0)
-		r = base_find(s, q, b.w, flags, now);
+		r = base_find(q, b.w, now);
 	for (size_t i = 0; b.programs && i < q->n_wanted; i++)
 		q->wanted[i].names = b.programs[i].file;
 	batch_release(&b);

@@ -1,11 +1,12 @@
-/* Structs and functions that the files of symb/ share: the service, a parsed request, and the mapped files
- * of its modules. */
+/* Structs and functions that the files of symb/ share: the service, a request, and the mapped files of its
+ * modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "base/jtext.h"
+#include "base/buf.h"
 #include "derive/derive.h"
 #include "fetch/fetch.h"
 #include "gsym/gsym.h"
+#include "obj/plt.h"
 #include "symb/symb.h"
 
 #include <stdatomic.h>
@@ -26,17 +27,19 @@ struct symb {
 	struct loaded *newest, *oldest; /* the list of mapped files, in order of their last use */
 	unsigned n_loaded;
 	uint64_t resident; /* bytes of the mapped files whose pages stay in memory */
-	unsigned writing;  /* answers that are being written */
+	unsigned writing;  /* answers of form.h that are being written */
 	pthread_cond_t written;
 	/* constant */
 	unsigned writers; /* the most answers that are written at the same time */
 };
 
-/* ---- request.c ---------------------------------------------------------------------- */
+void symb_count(struct symb *s, enum symb_count what, uint64_t n);
 
-/* A module of a request: one struct, even if several jobs list it. */
+/* ---- request.c, look.c ---------------------------------------------------------------------- */
+
+/* A module of a request: one struct, even if it was added several times. */
 struct wanted {
-	char *name;	    /* of the debug file, as in the request */
+	char *name;	    /* of the debug file, or else of the code file, as in the request */
 	char *id;	    /* as in the request */
 	struct module m;    /* what `name` and `id` say, as far as they are valid */
 	bool referenced;    /* a frame refers to the module */
@@ -63,10 +66,8 @@ struct wanted {
 	char why[240];	     /* why the module was not found */
 };
 
-#define NO_MODULE UINT32_MAX
-
 struct asked_frame {
-	uint32_t module; /* index into the job's modules; NO_MODULE: the frame has no module */
+	uint32_t module; /* index into `wanted`; SYMB_NO_MODULE */
 	bool minus;	 /* the offset is -1, the only negative offset that is accepted */
 	bool linked;	 /* the offset is an address in the file, as its symbols have it */
 	uint32_t method; /* .NET: the method's row in the metadata; 0: the frame has no method */
@@ -84,34 +85,61 @@ struct asked_job {
 	size_t stacks, n_stacks;   /* the stacks: first index, and number */
 };
 
-struct request {
+#define PATH_MOST 16384
+
+struct symb_request {
+	struct symb *symb;
+	struct symb_flags flags;
+	double begun, took; /* clock_seconds(); `took`: until the modules were ready */
+	bool loaded;
+	int r;	      /* the first error of what was added */
+	struct err e; /* the reason of an error or a refusal */
 	struct wanted *wanted;
 	size_t n_wanted, wanted_room;
-	uint32_t *refs; /* the modules of all jobs, as indices into `wanted` */
+	uint32_t *refs; /* the modules that were added, as indices into `wanted` */
 	size_t n_refs, refs_room;
 	struct asked_frame *frames;
 	size_t n_frames, frames_room;
 	struct asked_stack *stacks;
 	size_t n_stacks, stacks_room;
-	struct asked_job *jobs;
+	struct asked_job *jobs; /* one, unless form.h read several */
 	size_t n_jobs, jobs_room;
 	struct buf bigs; /* texts of offsets of more than 64 bits ("0x..."), each ends with NUL */
 	uint32_t *slots; /* hash table by name and id: 1 + index into `wanted`; 0: free */
 	size_t n_slots;
+	/* of symb_look_up(): the frame, and what its file has at it */
+	const struct asked_frame *frame;
+	const char *function, *language;
+	uint64_t offset;
+	int64_t more; /* bytes that eliot_name() decoded from the name; they are in `offset` */
+	struct gsym_hit hit, method; /* hit.n is 0: nothing */
+	struct symb_name name;
+	struct buf demangled;
+	char path[PATH_MOST], import[PLT_NAME];
+	uint64_t n_looked, n_named;
 	uint64_t imports_budget; /* bytes that may be read in tables of imported functions */
 };
 
-/* Parses `body` into `q`. Returns 200, or the HTTP status of the refusal, with its title in `e`. Call
- * request_release() in both cases. */
-int request_read(struct request *q, const struct symb_api *api, struct span body,
-	const struct symb_limits *limits, struct err *e);
-/* Call it after the modules are loaded. Returns 200, or 400 for an offset of more than 64 bits in a module
- * that was found: Mozilla's service fails on such an offset. */
-int request_check(const struct request *q, struct err *e);
+/* Begins a job. symb_request_new() has begun the first. */
+void request_job(struct symb_request *q);
+/* -E2BIG in q->r, with the reason, if the request has `n` of `most` already. */
+int request_room(struct symb_request *q, const char *what, size_t n, unsigned most);
+/* Adds a module. `name` and `id`: as the answer repeats them; NULL: out of memory; their memory is taken over.
+ * Returns the module, or NULL. */
+struct wanted *request_module(struct symb_request *q, char *name, char *id, const struct module *m);
+/* Keeps the spelling of the debug id, because many servers compare bytes. An id with dashes is not kept: no server
+ * has it. */
+void request_given(struct module *m, const char *id);
+/* Adds a module that the client described. A missing debug id is derived from the code id. `id` and `code`: the debug
+ * id and the code id as the client spelled them; "": it has none. `linked_at` as for symb_add_module(). */
+void request_described(struct symb_request *q, struct module *m, const char *id, const char *code,
+	const uint64_t *linked_at);
+void request_frame(struct symb_request *q, const struct asked_frame *f);
+/* symb_load() without its counters. Returns q->r; `now`: takes only files that are mapped already, or -EAGAIN. */
+int request_load(struct symb_request *q, bool now);
 /* *out: the offset of a frame of the module from the module's beginning. False: the offset does not fit, or the frame
  * has an address in the file, and the request lacks the address at which the module was linked. */
 bool request_offset(const struct wanted *w, const struct asked_frame *f, uint64_t *out);
-void request_release(struct request *q);
 
 /* ---- loaded.c ----------------------------------------------------------------------- */
 
@@ -158,11 +186,10 @@ struct question;
 
 /* Asks for GSYM of the frames of one module, from a part of its PDB (derive_partial()). Sets w->fetched if bytes must
  * be fetched. False: the question is unchanged; ask for the whole PDB. */
-bool partial_ask(struct symb *s, const struct request *q, struct wanted *w, const struct artifact *pdb,
-	struct question *to);
+bool partial_ask(const struct symb_request *q, struct wanted *w, const struct artifact *pdb, struct question *to);
 
 /* Likewise of a stored Breakpad file: GSYM as derive_exact() makes it, of the frames of one module. */
-bool partial_ask_breakpad(struct symb *s, const struct request *q, const struct wanted *w, const struct artifact *sym,
+bool partial_ask_breakpad(const struct symb_request *q, const struct wanted *w, const struct artifact *sym,
 	struct blob *b, struct question *to);
 
 /* ---- base.c ------------------------------------------------------------------------- */
@@ -173,18 +200,28 @@ struct waits;
  * mapped file has offsets only; and their tables of imported functions, where frames are in no function. A program
  * that is not found is no error. `w` must have no pending question. (waits, unless `now`) 0; -EINTR, -ENOMEM, -EAGAIN
  * as load_modules(). */
-int base_find(struct symb *s, struct request *q, struct waits *w, const struct symb_flags *flags, bool now);
+int base_find(struct symb_request *q, struct waits *w, bool now);
 
 /* ---- load.c ------------------------------------------------------------------------- */
 
 /* Finds and maps the files of all modules that frames refer to. `now`: takes only files that are mapped already. 0;
  * -EINTR: the service is stopping, or the client is gone; -ENOMEM; with `now`, -EAGAIN: another file is needed. */
-int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags, bool now);
+int load_modules(struct symb_request *q, bool now);
 
-/* ---- reply.c ------------------------------------------------------------------------ */
+/* ---- form-*.c ---------------------------------------------------------- */
 
-/* Writes the answer. `took`: seconds until the modules were ready. `most`: nanoseconds of processor time that the
- * look-ups may take; 0: any number. 0, -ENOMEM, -EFBIG; -EAGAIN: the look-ups take more than `most`. */
-int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, double took, uint64_t most, struct buf *out);
-int reply_error(const char *title, struct buf *out);
+struct span;
+struct symb_api;
+
+/* Parses `body` into a request whose first job was not used. Returns 200, or the HTTP status of the refusal, with its
+ * title in q->e. */
+int form_read(struct symb_request *q, const struct symb_api *api, struct span body);
+/* Call it after the modules are loaded. Returns 200, or 400 for an offset of more than 64 bits in a module
+ * that was found: Mozilla's service fails on such an offset. */
+int form_check(struct symb_request *q);
+/* Writes the answer. `most`: nanoseconds of processor time that the look-ups may take; 0: any number. 0, -ENOMEM,
+ * -EFBIG; -EAGAIN: the look-ups take more than `most`. */
+int form_write(struct symb_request *q, const struct symb_api *api, uint64_t most, struct buf *out);
+int form_text(struct symb_request *q, const struct symb_api *api, struct buf *out); /* likewise, as text for people */
+/* Writes the answer to a request that is refused. */
+int form_refuse(const char *title, struct buf *out);

@@ -1,16 +1,21 @@
-/* Helpers of the files that read a request: access to its JSON tokens, lists that grow, and errors. */
+/* Helpers of the files that read a request: access to its JSON tokens, and errors. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"
+#include "base/jtext.h"
+#include "symb/form.h"
 #include "symb/private.h"
 
 struct reading {
-	struct request *q;
+	struct symb_request *q;
 	const struct jtext *j;
-	const struct symb_limits *limits;
 	unsigned job;
-	struct err *e;
 };
+
+static inline const struct symb_limits *limits_of(const struct reading *r)
+{
+	return &r->q->symb->limits;
+}
 
 static inline enum jkind kind_of(const struct reading *r, uint32_t token)
 {
@@ -32,12 +37,8 @@ static inline bool is_hex(char c)
 	return hex_value(c) >= 0;
 }
 
-/* Both write r->e and return the HTTP status. */
-int reading_no_memory(struct reading *r);
-int reading_too_many(struct reading *r, const char *what, unsigned most);
-
-/* Makes room for n + 1 members of `size` bytes in a list. 0, -ENOMEM. */
-int reading_grow(void *list, size_t *room, size_t n, size_t size);
+/* 0, or the HTTP status of the error that adding something to the request had. */
+int reading_status(const struct reading *r);
 
 /* Copies a string member of an object: at most `room` bytes with its NUL; "" if the member is missing.
  * False: the member is not a string, or is too long. */
@@ -46,6 +47,6 @@ bool reading_text(struct reading *r, uint32_t object, const char *name, char *ou
 /* Reads a member that is a string such as "0x1f", or a JSON number. False: the member is missing or invalid. */
 bool reading_hex(struct reading *r, uint32_t object, const char *name, uint64_t *out);
 
-/* Reads a member of a job into the request. 0, or the HTTP status of the refusal, with its title in
- * r->e. */
-int request_stacks(struct reading *r, uint32_t token, struct asked_job *job);
+/* form-stacks.c: reads the stacks of a job into the request. 0, or the HTTP status of the refusal, with its title in
+ * r->q->e. */
+int reading_stacks(struct reading *r, uint32_t token);

@@ -1,16 +1,14 @@
 /* Helpers of the files that write an answer: a buffer for JSON, and the answers to frames. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "obj/plt.h"
+#include "base/jtext.h"
+#include "symb/form.h"
 #include "symb/private.h"
 
 #include <string.h>
 
-#define PATH_MOST 16384
-
 /* The answer to one frame: its place in writing.parts, and the frame's place in the list of its module. */
 struct part {
-	uint32_t module; /* index into the request's modules; their number if the frame has no module */
 	uint32_t number; /* index of the frame in its stack */
 	uint32_t next;	 /* the next frame of the same module; NO_PART: this is the last */
 	uint32_t n;
@@ -20,15 +18,10 @@ struct part {
 #define PART_BETWEEN ", " /* follows each answer in writing.parts */
 
 struct writing {
-	struct request *q;
-	const struct symb_flags *flags;
+	struct symb_request *q;
 	struct buf *out, parts; /* out->r: the first error, also -EAGAIN; later calls do nothing */
-	struct buf name; /* a demangled function name */
 	struct part *part; /* one for each frame of the request, in the same order */
-	uint64_t frames, named;
 	uint64_t until; /* clock_own() after which the look-ups end with -EAGAIN; 0: never */
-	struct gsym_hit hit, method;
-	char path[PATH_MOST], import[PLT_NAME];
 };
 
 /* Each adds to w->out. */
@@ -57,5 +50,13 @@ void reply_key(struct writing *w, const struct wanted *m); /* "FILE/ID" of a mod
 #define HEX_ROOM 24
 const char *hex_text(bool minus, uint64_t v, char room[static HEX_ROOM]);
 
-/* reply-debug.c: writes what the header Debug asks for. `took`: seconds until the modules were ready. */
-void reply_debug(struct writing *w, double took);
+/* The module of a frame, or NULL; the name of a module for people; the offset of a frame, as Python prints it, in
+ * `room` or in the request. */
+const struct wanted *writing_wanted(const struct symb_request *q, const struct asked_frame *f);
+const char *writing_module(const struct wanted *w);
+const char *writing_offset(const struct symb_request *q, const struct asked_frame *f, char room[static HEX_ROOM]);
+/* Looks a frame up, and writes it as v4 does: "function (in module)". */
+void writing_line(struct symb_request *q, size_t frame, struct buf *out);
+
+/* form-debug.c: writes what the header Debug asks for. */
+void reply_debug(struct writing *w);

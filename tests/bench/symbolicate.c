@@ -7,7 +7,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "fetch/fetch.h"
-#include "symb/symb.h"
+#include "symb/form.h"
 
 #include <fcntl.h>
 #include <stdio.h>

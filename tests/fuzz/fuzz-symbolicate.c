@@ -1,8 +1,10 @@
 /* Fuzzes requests to symbolicate, in both versions. A request is refused with a message, or
  * answered. An answer is JSON, and has a frame for each requested one. Nothing is fetched. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/jtext.h"
 #include "base/util.h"
 #include "fuzz/fuzz.h"
+#include "symb/form.h"
 #include "symb/private.h"
 
 #include <stdio.h>
@@ -26,7 +28,7 @@ static size_t count_frames(const struct jtext *j, uint32_t stacks, size_t *frame
 	return j->token[stacks].n;
 }
 
-static void check_answer(const struct symb_api *api, const struct request *q, const struct buf *out)
+static void check_answer(const struct symb_api *api, const struct symb_request *q, const struct buf *out)
 {
 	struct jtext j;
 	struct err e = {0};
@@ -47,34 +49,38 @@ static void check_answer(const struct symb_api *api, const struct request *q, co
 
 static void ask(const struct symb_api *api, struct span body, struct symb *s)
 {
-	static const struct symb_flags flags = {true, false, true, true};
-	static const struct symb_limits limits = {1u << 20, 10, 50, 50, 200};
+	static const struct symb_flags flags = {.debug = true, .demangle = true, .function_size = true};
+	struct symb_request *q = symb_request_new(s, &flags);
 	struct buf out = BUF_UP_TO(SYMB_REPLY_MOST);
-	struct request q = {0};
-	struct err e = {0};
-	int status = request_read(&q, api, body, &limits, &e);
+	int status;
 
+	must(q, "no memory");
+	status = form_read(q, api, body);
 	must(status == 200 || status == 400 || status == 413, "a status that there is not");
-	must(status == 200 || e.text[0], "refused without words");
+	must(status == 200 || q->e.text[0], "refused without words");
 	if (status == 200) {
-		must(reply_write(s, api, &q, &flags, 0.5, 0, &out) == 0, "no answer");
-		check_answer(api, &q, &out);
+		must(form_write(q, api, 0, &out) == 0, "no answer");
+		check_answer(api, q, &out);
+		buf_clear(&out);
+		must(form_text(q, api, &out) == 0, "no text");
 	} else {
 		struct jtext j;
 
-		must(reply_error(e.text, &out) == 0, "no refusal");
+		must(form_refuse(q->e.text, &out) == 0, "no refusal");
 		must(jtext_read(&j, (struct span){(const uint8_t *)buf_text(&out), out.n}, 16, NULL) == 0,
 			"a refusal that is no JSON");
 		jtext_release(&j);
 	}
 	buf_release(&out);
-	request_release(&q);
+	symb_request_free(q);
 }
 
 FUZZ_TARGET("symbolicate", p, n)
 {
 	struct symb *s = calloc(1, sizeof(*s));
 
+	if (s)
+		s->limits = (struct symb_limits){1u << 20, 10, 50, 50, 200};
 	for (const struct symb_api *api = symb_apis; s && api->name; api++)
 		ask(api, (struct span){p, n}, s);
 	free(s);

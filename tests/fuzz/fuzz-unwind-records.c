@@ -58,9 +58,10 @@ static void print(const struct stacks *s)
 {
 	struct buf out = BUF_UP_TO(64u << 20);
 
-	must(stacks_text(s, &out) == 0 && !memchr(buf_text(&out), '\033', out.n), "the text is not safe");
+	must(stacks_print(s, NULL, NULL, false, &out, NULL) == 0 && !memchr(buf_text(&out), '\033', out.n),
+		"the text is not safe");
 	buf_clear(&out);
-	must(stacks_json(s, &out) == 0, "no JSON");
+	must(stacks_print(s, NULL, NULL, true, &out, NULL) == 0, "no JSON");
 	buf_release(&out);
 }
 

@@ -38,7 +38,7 @@ static int asked_make(const char *text, size_t n, const uint32_t *addrs, size_t 
 }
 
 /* All that /symbolicate prints of an address. */
-static const char *asked_text(const struct gsym *g, uint64_t addr, struct buf *out)
+static inline const char *asked_text(const struct gsym *g, uint64_t addr, struct buf *out)
 {
 	struct gsym_hit *hit = malloc(sizeof(*hit));
 	char path[4096];

@@ -27,7 +27,7 @@ static void reads(const char *text, const char *format, const char *want)
 			s && s->has_id ? s->m.code_id : "-", f->back ? " back" : "", f->named ? " named" : "");
 	}
 	ck_assert_str_eq(buf_text(&got), want);
-	ck_assert_int_eq(recognize_write(r, false, &same), 0);
+	ck_assert_int_eq(recognize_write(r, NULL, false, &same), 0);
 	ck_assert_str_eq(buf_text(&same), text);
 	recognized_free(r);
 }

@@ -120,7 +120,7 @@ static void put_files(struct writing *w)
 	reply_put(w, "}, ");
 }
 
-void reply_debug(struct writing *w, double took)
+void reply_debug(struct writing *w)
 {
 	unsigned lookups = 0, hits = 0, uses = 0;
 	double looked = 0;
@@ -132,7 +132,7 @@ void reply_debug(struct writing *w, double took)
 		looked += w->q->wanted[i].look_seconds;
 		uses += w->q->wanted[i].asked ? w->q->wanted[i].jobs : 0;
 	}
-	reply_putf(w, ", \"debug\": {\"time\": %.9f, ", took);
+	reply_putf(w, ", \"debug\": {\"time\": %.9f, ", w->q->took);
 	reply_putf(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, looked);
 	put_downloads(w);
 	put_files(w);

@@ -11,7 +11,7 @@ struct place {
 
 static int bad_frame(struct reading *r, struct place p, const char *what)
 {
-	return err_set(r->e, 400, "job %u has invalid stacks: stack %u frame %u %s", r->job, p.stack,
+	return err_set(&r->q->e, 400, "job %u has invalid stacks: stack %u frame %u %s", r->job, p.stack,
 		p.frame, what);
 }
 
@@ -27,19 +27,17 @@ static int number_of(const struct reading *r, uint32_t token, bool *minus, uint6
 	return kind == JTEXT_NUMBER ? jtext_integer(r->j, token, minus, out) : -EINVAL;
 }
 
-static int set_module(struct reading *r, const struct asked_job *job, struct place p, bool minus,
-	uint64_t index, struct asked_frame *f)
+/* Reads the module of the job with this index. */
+static int set_module(struct reading *r, struct place p, bool minus, uint64_t index, struct asked_frame *f)
 {
-	struct wanted *w;
+	const struct asked_job *job = &r->q->jobs[r->q->n_jobs - 1];
 
-	f->module = NO_MODULE;
+	f->module = SYMB_NO_MODULE;
 	if (minus && index == 1)
 		return 0;
 	if (minus || index >= job->n_modules)
 		return bad_frame(r, p, "has a module_index that isn't in modules");
-	f->module = (uint32_t)index;
-	w = &r->q->wanted[r->q->refs[job->modules + index]];
-	w->referenced = true;
+	f->module = r->q->refs[job->modules + index];
 	return 0;
 }
 
@@ -51,15 +49,16 @@ static int read_big(struct reading *r, struct place p, uint32_t token, struct as
 	size_t at = b->n;
 	int n;
 
-	b->most = SYMB_REPLY_MOST;
 	n = jtext_hex(r->j, token, b);
 	if (n == 0)
 		n = buf_add(b, "", 1);
 	f->big = at + 1;
-	return n == 0 ? 0 : n == -EINVAL ? bad_frame(r, p, "has an invalid module_offset") : reading_no_memory(r);
+	if (n == -EINVAL)
+		return bad_frame(r, p, "has an invalid module_offset");
+	return n < 0 ? err_set(&r->q->e, 500, "%s", err_text(n)) : 0;
 }
 
-static int read_frame(struct reading *r, const struct asked_job *job, struct place p, uint32_t token,
+static int read_frame(struct reading *r, struct place p, uint32_t token,
 	struct asked_frame *f)
 {
 	uint64_t index;
@@ -68,7 +67,7 @@ static int read_frame(struct reading *r, const struct asked_job *job, struct pla
 
 	if (n == -EINVAL)
 		return bad_frame(r, p, "has an invalid module_index");
-	status = set_module(r, job, p, minus, n < 0 ? UINT64_MAX : index, f);
+	status = set_module(r, p, minus, n < 0 ? UINT64_MAX : index, f);
 	if (status)
 		return status;
 	n = number_of(r, token + 2, &f->minus, &f->offset);
@@ -103,7 +102,7 @@ static bool read_mode(struct reading *r, uint32_t object, uint64_t *index, bool 
 #define TABLE_METHOD_DEF 6
 
 /* Reads a frame given as an object (an extension), of a .NET program or of any other module. */
-static int read_frame_object(struct reading *r, const struct asked_job *job, struct place p,
+static int read_frame_object(struct reading *r, struct place p,
 	uint32_t token, struct asked_frame *f)
 {
 	uint64_t index, method = 0;
@@ -113,10 +112,9 @@ static int read_frame_object(struct reading *r, const struct asked_job *job, str
 		return bad_frame(r, p, "is not a list of two items");
 	if (!read_mode(r, token, &index, &f->linked))
 		return bad_frame(r, p, "has an invalid addr_mode");
-	status = set_module(r, job, p, false, index, f);
+	status = set_module(r, p, false, index, f);
 	if (status)
 		return status;
-	r->q->wanted[r->q->refs[job->modules + index]].linked |= f->linked;
 	if (!reading_hex(r, token, "instruction_addr", &f->offset))
 		return bad_frame(r, p, "has an invalid instruction_addr");
 	if (!jtext_member(r->j, token, "function_id"))
@@ -131,52 +129,46 @@ static int read_frame_object(struct reading *r, const struct asked_job *job, str
 	return 0;
 }
 
-static int read_stack(struct reading *r, const struct asked_job *job, uint32_t index, uint32_t token)
+static int read_stack(struct reading *r, uint32_t index, uint32_t token)
 {
-	struct request *q = r->q;
-	struct asked_stack s = {.first = q->n_frames, .n = count_of(r, token)};
+	struct symb_request *q = r->q;
 	uint32_t at = token + 1;
-	int status = 0;
+	int status;
 
 	if (kind_of(r, token) != JTEXT_ARRAY)
-		return err_set(r->e, 400, "job %u has invalid stacks: stack %u is not a list", r->job, index);
-	if (q->n_stacks == r->limits->stacks)
-		return reading_too_many(r, "stacks", r->limits->stacks);
-	for (uint32_t i = 0; !status && i < s.n; i++, at = next_of(r, at)) {
+		return err_set(&q->e, 400, "job %u has invalid stacks: stack %u is not a list", r->job, index);
+	symb_add_stack(q);
+	status = reading_status(r);
+	for (uint32_t i = 0; !status && i < count_of(r, token); i++, at = next_of(r, at)) {
 		struct asked_frame f = {0};
 		struct place p = {index, i};
 
-		if (q->n_frames == r->limits->frames)
-			return reading_too_many(r, "frames", r->limits->frames);
+		if (request_room(q, "frames", q->n_frames, limits_of(r)->frames) < 0)
+			return reading_status(r);
 		if (kind_of(r, at) == JTEXT_ARRAY && count_of(r, at) == 2)
-			status = read_frame(r, job, p, at, &f);
+			status = read_frame(r, p, at, &f);
 		else if (kind_of(r, at) == JTEXT_OBJECT)
-			status = read_frame_object(r, job, p, at, &f);
+			status = read_frame_object(r, p, at, &f);
 		else
 			status = bad_frame(r, p, "is not a list of two items");
-		if (reading_grow(&q->frames, &q->frames_room, q->n_frames, sizeof(*q->frames)) < 0)
-			return reading_no_memory(r);
-		q->frames[q->n_frames++] = f;
+		if (status)
+			return status;
+		request_frame(q, &f);
+		status = reading_status(r);
 	}
-	if (!status && reading_grow(&q->stacks, &q->stacks_room, q->n_stacks, sizeof(*q->stacks)) < 0)
-		return reading_no_memory(r);
-	if (!status)
-		q->stacks[q->n_stacks++] = s;
 	return status;
 }
 
-int request_stacks(struct reading *r, uint32_t token, struct asked_job *job)
+int reading_stacks(struct reading *r, uint32_t token)
 {
 	uint32_t at = token + 1;
 	int status = 0;
 
 	if (kind_of(r, token) != JTEXT_ARRAY)
-		return err_set(r->e, 400, "job %u has invalid stacks: stacks must be a list of lists", r->job);
+		return err_set(&r->q->e, 400, "job %u has invalid stacks: stacks must be a list of lists", r->job);
 	if (!count_of(r, token))
-		return err_set(r->e, 400, "job %u has invalid stacks: no stacks specified", r->job);
-	job->stacks = r->q->n_stacks;
+		return err_set(&r->q->e, 400, "job %u has invalid stacks: no stacks specified", r->job);
 	for (uint32_t i = 0; !status && i < count_of(r, token); i++, at = next_of(r, at))
-		status = read_stack(r, job, i, at);
-	job->n_stacks = r->q->n_stacks - job->stacks;
+		status = read_stack(r, i, at);
 	return status;
 }

@@ -1,0 +1,387 @@
+/* Writes the answer to a request, in the form of v5 or v4: the stacks, and which modules were found. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "symb/writing.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Writes the digits from the end of `room` on. Returns the start of the text. */
+static char *hex_back(bool minus, uint64_t v, char *end)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	do
+		*--end = digits[v & 15];
+	while (v >>= 4);
+	*--end = 'x';
+	*--end = '0';
+	if (minus)
+		*--end = '-';
+	return end;
+}
+
+const char *hex_text(bool minus, uint64_t v, char room[static HEX_ROOM])
+{
+	room[HEX_ROOM - 1] = '\0';
+	return hex_back(minus, v, room + HEX_ROOM - 1);
+}
+
+void reply_hex(struct writing *w, bool minus, uint64_t v)
+{
+	char room[HEX_ROOM], *at;
+
+	room[HEX_ROOM - 1] = '"';
+	at = hex_back(minus, v, room + HEX_ROOM - 1);
+	*--at = '"';
+	buf_add(w->out, at, (size_t)(room + HEX_ROOM - at));
+}
+
+void reply_number(struct writing *w, uint32_t v)
+{
+	char room[12], *at = room + sizeof(room);
+
+	do
+		*--at = (char)('0' + v % 10);
+	while (v /= 10);
+	buf_add(w->out, at, (size_t)(room + sizeof(room) - at));
+}
+
+void reply_string(struct writing *w, const char *text)
+{
+	jtext_add(w->out, text);
+}
+
+void reply_quoted(struct writing *w, const struct buf *text)
+{
+	if (w->out->r == 0)
+		w->out->r = text->r;
+	jtext_add(w->out, buf_text(text));
+}
+
+void reply_putf(struct writing *w, const char *fmt, ...)
+{
+	char room[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(room, sizeof(room), fmt, ap);
+	va_end(ap);
+	reply_put(w, room);
+}
+
+void reply_key(struct writing *w, const struct wanted *m)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
+
+	buf_addf(&text, "%s/%s", m->name, m->id);
+	reply_quoted(w, &text);
+}
+
+const struct wanted *writing_wanted(const struct symb_request *q, const struct asked_frame *f)
+{
+	return f->module == SYMB_NO_MODULE ? NULL : &q->wanted[f->module];
+}
+
+const char *writing_module(const struct wanted *w)
+{
+	if (w && w->file && w->file->name[0])
+		return w->file->name;
+	return w && w->name[0] ? w->name : "<unknown>";
+}
+
+const char *writing_offset(const struct symb_request *q, const struct asked_frame *f, char room[static HEX_ROOM])
+{
+	return f->big ? q->bigs.p + f->big - 1 : hex_text(f->minus, f->offset, room);
+}
+
+void writing_line(struct symb_request *q, size_t frame, struct buf *out)
+{
+	const struct asked_frame *f = &q->frames[frame];
+	unsigned n = symb_look_up(q, frame);
+	const char *function = n ? symb_name(q, n - 1)->function : NULL;
+	char room[HEX_ROOM];
+
+	buf_addf(out, "%s (in %s)", function ? function : writing_offset(q, f, room),
+		writing_module(writing_wanted(q, f)));
+}
+
+static void put_place(struct writing *w, const struct symb_name *n)
+{
+	if (!n->file)
+		return;
+	reply_put(w, ", \"file\": ");
+	reply_string(w, n->file);
+	if (n->line) {
+		reply_put(w, ", \"line\": ");
+		reply_number(w, n->line);
+	}
+	if (n->language) {
+		reply_put(w, ", \"language\": ");
+		reply_string(w, n->language);
+	}
+}
+
+static void put_inlines(struct writing *w, unsigned n)
+{
+	if (!n)
+		return;
+	reply_put(w, ", \"inlines\": [");
+	for (unsigned i = 0; i < n; i++) {
+		const struct symb_name *name = symb_name(w->q, i);
+
+		reply_put(w, i ? ", {\"function\": " : "{\"function\": ");
+		reply_string(w, name->function);
+		put_place(w, name);
+		reply_put(w, "}");
+	}
+	reply_put(w, "]");
+}
+
+static void put_function(struct writing *w, const struct asked_frame *f, const struct symb_name *n)
+{
+	if (!n->function)
+		return;
+	reply_put(w, ", \"function\": ");
+	reply_string(w, n->function);
+	if (f->method)
+		return;
+	reply_put(w, ", \"function_offset\": ");
+	reply_hex(w, n->before, n->offset);
+	if (w->q->flags.function_size) {
+		reply_put(w, ", \"function_size\": ");
+		reply_hex(w, false, n->size);
+	}
+}
+
+static void put_frame_v5(struct writing *w, uint32_t number, size_t frame)
+{
+	const struct asked_frame *f = &w->q->frames[frame];
+	unsigned n = symb_look_up(w->q, frame);
+	const struct symb_name *name;
+	char room[HEX_ROOM];
+
+	reply_put(w, "{\"frame\": ");
+	reply_number(w, number);
+	reply_put(w, ", \"module\": ");
+	reply_string(w, writing_module(writing_wanted(w->q, f)));
+	reply_put(w, ", \"module_offset\": ");
+	reply_string(w, writing_offset(w->q, f, room));
+	if (f->method) {
+		reply_put(w, ", \"function_id\": ");
+		reply_hex(w, false, f->method);
+	}
+	if (n) {
+		name = symb_name(w->q, n - 1);
+		put_function(w, f, name);
+		put_place(w, name);
+		put_inlines(w, n - 1);
+	}
+	reply_put(w, "}");
+}
+
+static void put_frame_v4(struct writing *w, size_t frame)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
+
+	writing_line(w->q, frame, &text);
+	reply_quoted(w, &text);
+}
+
+/* Makes a list of frames for each module, in the order of the request. */
+static void sort_frames(struct writing *w, uint32_t *first)
+{
+	const struct symb_request *q = w->q;
+
+	for (size_t m = 0; m <= q->n_wanted; m++)
+		first[m] = NO_PART;
+	for (size_t k = q->n_stacks; k--;) {
+		const struct asked_stack *s = &q->stacks[k];
+
+		for (size_t f = s->n; f--;) {
+			uint32_t module = q->frames[s->first + f].module;
+			uint32_t *list = &first[module == SYMB_NO_MODULE ? q->n_wanted : module];
+
+			w->part[s->first + f].number = (uint32_t)f;
+			w->part[s->first + f].next = *list;
+			*list = (uint32_t)(s->first + f);
+		}
+	}
+}
+
+/* Looks at the clock after every 64th frame. */
+static void check_time(struct writing *w)
+{
+	if (w->until && w->q->n_looked % 64 == 0 && w->out->r == 0 && clock_own() > w->until)
+		w->out->r = -EAGAIN;
+}
+
+/* Writes the frames of all stacks into w->parts, and their positions into w->part. Works module by module, so that
+ * only one of many large files is in memory at a time. An error goes into w->parts.r. `first` has room for one more
+ * entry than the request has modules. */
+static void write_frames(struct writing *w, const struct symb_api *api, uint32_t *first)
+{
+	struct buf *out = w->out;
+
+	sort_frames(w, first);
+	w->out = &w->parts;
+	for (size_t m = 0; w->out->r == 0 && m <= w->q->n_wanted; m++) {
+		struct wanted *module = m < w->q->n_wanted ? &w->q->wanted[m] : NULL;
+
+		for (uint32_t i = first[m]; w->out->r == 0 && i != NO_PART; i = w->part[i].next) {
+			struct part *p = &w->part[i];
+
+			p->at = w->parts.n;
+			if (api->jobs)
+				put_frame_v5(w, p->number, i);
+			else
+				put_frame_v4(w, i);
+			p->n = (uint32_t)(w->parts.n - p->at);
+			reply_put(w, PART_BETWEEN);
+			check_time(w);
+		}
+		if (module && module->file && first[m] != NO_PART)
+			loaded_rest(w->q->symb, module->file);
+		if (module && module->names && first[m] != NO_PART)
+			loaded_rest(w->q->symb, module->names);
+	}
+	w->out = out;
+	out->r = w->parts.r;
+}
+
+#define FRAME_BYTES ((size_t)192) /* what a frame takes in most answers */
+#define RESERVE_MOST ((size_t)1 << 20)
+
+/* ---- stacks ----------------------------------------------------------------------------- */
+
+static void put_stacks(struct writing *w, const struct asked_job *job)
+{
+	reply_put(w, "[");
+	for (size_t i = 0; w->out->r == 0 && i < job->n_stacks; i++) {
+		const struct asked_stack *s = &w->q->stacks[job->stacks + i];
+
+		reply_put(w, i ? ", [" : "[");
+		for (size_t f = 0; w->out->r == 0 && f < s->n; f++) {
+			const struct part *p = &w->part[s->first + f];
+			size_t at = p->at, n = p->n;
+
+			if (f)
+				reply_put(w, PART_BETWEEN);
+			/* Frames of one module lie one behind the other, and are copied at once. */
+			for (; f + 1 < s->n && p[1].at == at + n + strlen(PART_BETWEEN); f++, p++)
+				n += strlen(PART_BETWEEN) + p[1].n;
+			buf_add(w->out, buf_text(&w->parts) + at, n);
+		}
+		reply_put(w, "]");
+	}
+	reply_put(w, "]");
+}
+
+/* ---- modules ------------------------------------------------------------------------ */
+
+/* As in Mozilla's service, "false" also stands for a module for which a source could not be asked.
+ * `module_errors` distinguishes the two. */
+static const char *found_word(const struct wanted *w)
+{
+	return !w->asked ? "null" : w->file ? "true" : "false";
+}
+
+/* Writes the modules of a job, each once. `errors`: only the modules that were not found, with the reason. */
+static void put_modules(struct writing *w, const struct asked_job *job, bool errors)
+{
+	unsigned mark = (unsigned)(job - w->q->jobs) * 2 + errors + 1;
+	bool some = false;
+
+	reply_put(w, "{");
+	for (size_t i = 0; i < job->n_modules; i++) {
+		struct wanted *m = &w->q->wanted[w->q->refs[job->modules + i]];
+
+		if (m->job == mark || (errors && (!m->asked || m->file)))
+			continue;
+		m->job = mark;
+		if (some)
+			reply_put(w, ", ");
+		some = true;
+		reply_key(w, m);
+		if (errors) {
+			reply_putf(w, ": [{\"name\": \"%s\", \"message\": ", m->unsure ? "Unknown" : "NotFound");
+			reply_string(w, m->why);
+			reply_put(w, "}]");
+		} else {
+			reply_putf(w, ": %s", found_word(m));
+		}
+	}
+	reply_put(w, "}");
+}
+
+static void put_known(struct writing *w, const struct asked_job *job)
+{
+	reply_put(w, "[");
+	for (size_t i = 0; i < job->n_modules; i++)
+		reply_putf(w, "%s%s", i ? ", " : "", found_word(&w->q->wanted[w->q->refs[job->modules + i]]));
+	reply_put(w, "]");
+}
+
+/* ---- the answer --------------------------------------------------------------------- */
+
+static void put_v5(struct writing *w)
+{
+	reply_put(w, "{\"results\": [");
+	for (size_t i = 0; w->out->r == 0 && i < w->q->n_jobs; i++) {
+		const struct asked_job *job = &w->q->jobs[i];
+
+		reply_put(w, i ? ", {\"stacks\": " : "{\"stacks\": ");
+		put_stacks(w, job);
+		reply_put(w, ", \"found_modules\": ");
+		put_modules(w, job, false);
+		if (w->q->flags.module_errors) {
+			reply_put(w, ", \"module_errors\": ");
+			put_modules(w, job, true);
+		}
+		reply_put(w, "}");
+	}
+	reply_put(w, "]");
+	if (w->q->flags.debug)
+		reply_debug(w);
+	reply_put(w, "}");
+}
+
+static void put_v4(struct writing *w)
+{
+	reply_put(w, "{\"symbolicatedStacks\": ");
+	put_stacks(w, &w->q->jobs[0]);
+	reply_put(w, ", \"knownModules\": ");
+	put_known(w, &w->q->jobs[0]);
+	reply_put(w, "}");
+}
+
+int form_write(struct symb_request *q, const struct symb_api *api, uint64_t most, struct buf *out)
+{
+	_cleanup_free_ struct part *part = calloc(q->n_frames + 1, sizeof(*part));
+	_cleanup_free_ uint32_t *first = calloc(q->n_wanted + 1, sizeof(*first));
+	struct writing w = {.q = q, .out = out, .part = part, .parts = BUF_UP_TO(SYMB_REPLY_MOST),
+		.until = most ? clock_own() + most : 0};
+
+	if (!part || !first)
+		return -ENOMEM;
+	buf_reserve(&w.parts, MIN(q->n_frames * FRAME_BYTES, RESERVE_MOST));
+	write_frames(&w, api, first);
+	/* Most of the answer is frames, and ", " between them. */
+	buf_reserve(out, MIN(w.parts.n + q->n_frames * 2, SYMB_REPLY_MOST / 2));
+	if (api->jobs)
+		put_v5(&w);
+	else
+		put_v4(&w);
+	buf_release(&w.parts);
+	return out->r;
+}
+
+int form_refuse(const char *title, struct buf *out)
+{
+	buf_clear(out);
+	buf_adds(out, "{\"title\": ");
+	jtext_add(out, title);
+	return buf_adds(out, "}");
+}

@@ -13,11 +13,11 @@ binutils addr2line ar ld nm objcopy objdump readelf strip
 chromium chromium-browser google-chrome
 clang clang++
 debuginfod debuginfod-find
-elfutils eu-addr2line eu-stack eu-unstrip
+elfutils eu-addr2line eu-readelf eu-stack eu-strip eu-unstrip
 fuse3 fusermount3 mount.fuse mount.fuse3
 gdb gdb-add-index
 golang-go go
-iproute2 ip
+iproute2 ip ss
 libarchive-tools bsdtar
 linux-perf perf
 lld ld.lld ld64.lld lld-link

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/upload.h"
+#include "upload/assemble.h"
 
 #include <string.h>
 
@@ -52,4 +53,25 @@ void upload_slot_leave(struct exchange *x)
 	if (x->upload->slot)
 		x->upload->slot->taken = false;
 	x->upload->slot = NULL;
+}
+
+void upload_numbers(struct http *h, const struct space *s, each_number *each, void *ctx)
+{
+	struct uploads *u = h->uploads;
+	unsigned taken = 0, assembling = 0;
+
+	pthread_mutex_lock(&u->slots_lock);
+	for (unsigned i = 0; i < UPLOADS_MOST; i++)
+		taken += u->slots[i].taken;
+	pthread_mutex_unlock(&u->slots_lock);
+	pthread_mutex_lock(&u->lock);
+	if (s->assembly)
+		assembly_count(s->assembly, &assembling);
+	pthread_mutex_unlock(&u->lock);
+	each(ctx, "uploads_receiving", "uploads whose bodies are being received", "gauge", taken);
+	each(ctx, "uploads_unwritten", "pieces of uploads that wait for a thread that writes them", "gauge",
+		workers_queued(u->writers));
+	each(ctx, "uploads_queued", "uploads that wait for a thread that stores them", "gauge",
+		workers_queued(u->judges));
+	each(ctx, "uploads_assembling", "files of chunks that wait or are being stored", "gauge", assembling);
 }

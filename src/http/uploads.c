@@ -128,23 +128,3 @@ int upload_judge(struct exchange *x)
 	return status || !u->ops->answers ? status : upload_minidump_admit(x);
 }
 
-void upload_numbers(struct http *h, const struct space *s, each_number *each, void *ctx)
-{
-	struct uploads *u = h->uploads;
-	unsigned taken = 0, assembling = 0;
-
-	pthread_mutex_lock(&u->slots_lock);
-	for (unsigned i = 0; i < UPLOADS_MOST; i++)
-		taken += u->slots[i].taken;
-	pthread_mutex_unlock(&u->slots_lock);
-	pthread_mutex_lock(&u->lock);
-	if (s->assembly)
-		assembly_count(s->assembly, &assembling);
-	pthread_mutex_unlock(&u->lock);
-	each(ctx, "uploads_receiving", "uploads whose bodies are being received", "gauge", taken);
-	each(ctx, "uploads_unwritten", "pieces of uploads that wait for a thread that writes them", "gauge",
-		workers_queued(u->writers));
-	each(ctx, "uploads_queued", "uploads that wait for a thread that stores them", "gauge",
-		workers_queued(u->judges));
-	each(ctx, "uploads_assembling", "files of chunks that wait or are being stored", "gauge", assembling);
-}

@@ -12,44 +12,6 @@
 
 /* ---- JSON values -------------------------------------------------------------------- */
 
-int reading_status(const struct reading *r)
-{
-	return r->q->r == 0 ? 0 : symb_status(r->q->r);
-}
-
-bool reading_text(struct reading *r, uint32_t object, const char *name, char *out, size_t room)
-{
-	uint32_t t = jtext_member(r->j, object, name);
-
-	out[0] = '\0';
-	if (!t || kind_of(r, t) == JTEXT_NULL)
-		return true;
-	return kind_of(r, t) == JTEXT_STRING && jtext_string(r->j, t, out, room) >= 0;
-}
-
-bool reading_hex(struct reading *r, uint32_t object, const char *name, uint64_t *out)
-{
-	uint32_t t = jtext_member(r->j, object, name);
-	char text[32];
-	bool minus;
-	int n;
-
-	if (t && kind_of(r, t) == JTEXT_NUMBER)
-		return jtext_integer(r->j, t, &minus, out) == 0 && !minus;
-	if (!t || kind_of(r, t) != JTEXT_STRING)
-		return false;
-	n = jtext_string(r->j, t, text, sizeof(text));
-	if (n < 3 || n > 18 || text[0] != '0' || (text[1] != 'x' && text[1] != 'X'))
-		return false;
-	*out = 0;
-	for (const char *c = text + 2; *c; c++) {
-		if (!is_hex(*c))
-			return false;
-		*out = *out << 4 | (uint64_t)hex_value(*c);
-	}
-	return true;
-}
-
 /* ---- modules: pairs of name and debug id, or objects with more members ------------------------ */
 
 /* The most bytes of an identifier, with its NUL. No file has a longer identifier. */

@@ -79,11 +79,6 @@ static void refuse(struct symb_request *q, const char *why, struct buf *out)
 		form_refuse(why, out);
 }
 
-int symb_status(int r)
-{
-	return r >= 0 ? 200 : r == -E2BIG || r == -EFBIG ? 413 : r == -EINTR ? 503 : 500;
-}
-
 /* symb_answer(), or with `now` symb_try(). */
 static int answer(struct symb *s, const struct symb_api *api, struct span body, const struct symb_flags *flags,
 	bool now, struct buf *out)

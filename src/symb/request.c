@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct symb_limits symb_limits_default = {
-	.bytes = 16u << 20, .jobs = 10, .modules = 2000, .stacks = 20000, .frames = 200000};
-
 struct symb_request *symb_request_new(struct symb *s, const struct symb_flags *flags)
 {
 	struct symb_request *q = calloc(1, sizeof(*q));
@@ -200,12 +197,6 @@ void symb_add_method(struct symb_request *q, uint32_t module, uint32_t token, ui
 	if (request_room(q, "frames", q->n_frames, q->symb->limits.frames) == 0)
 		request_frame(q, &(struct asked_frame){.method = token & 0xffffff, .offset = offset,
 			.module = module < q->n_refs ? q->refs[module] : SYMB_NO_MODULE});
-}
-
-bool request_offset(const struct wanted *w, const struct asked_frame *f, uint64_t *out)
-{
-	*out = f->offset - (f->linked ? w->base : 0);
-	return !f->minus && !f->big && (!f->linked || (w->has_base && f->offset >= w->base));
 }
 
 /* ---- files -------------------------------------------------------------------------- */

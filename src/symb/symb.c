@@ -2,9 +2,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/symb.h"
 #include "base/util.h"
+#include "symb/form.h"
 #include "symb/private.h"
 
 #include <unistd.h>
+
+const struct symb_limits symb_limits_default = {
+	.bytes = 16u << 20, .jobs = 10, .modules = 2000, .stacks = 20000, .frames = 200000};
 
 const struct symb_stat_row symb_stat_rows[] = {
 	{"symbolicate_requests", "requests for symbolication", COUNT_REQUESTS},
@@ -82,4 +86,9 @@ void symb_free(struct symb *s)
 	pthread_cond_destroy(&s->written);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
+}
+
+int symb_status(int r)
+{
+	return r >= 0 ? 200 : r == -E2BIG || r == -EFBIG ? 413 : r == -EINTR ? 503 : 500;
 }

@@ -13,7 +13,7 @@ export SYMFS_TEST_BUCKET_WAIT=3600000 # longer than the test may take
 small_programs ce 7
 symfs_serve a --config "$TMP/conf" --upload
 symfs_serve b --config "$TMP/conf" --upload
-until_of() { cut -f2 "$ROOT/e/$(sha "$1")" 2>/dev/null; } # NUMBER
+until_of() { head -n 1 "$ROOT/e/$(sha "$1")" 2>/dev/null | cut -f2; } # NUMBER
 is_in_bucket() { grep -qs "$(sha "$1")" "$ROOT"/k/*; }
 put() { # SERVER NUMBER CLASS
   eval "put_url=\$URL_$1"

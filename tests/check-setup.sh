@@ -10,6 +10,7 @@ cat >"$tmp/programs" <<'END'
 - awk bash cmp dd dpkg-deb iconv ldd mkfifo mknod od script sed sha1sum sha256sum shuf sleep cat sh tar timeout
 attr getfattr
 binutils addr2line ar ld nm objcopy objdump readelf strip
+bzip2 bzcat
 chromium chromium-browser google-chrome
 clang clang++
 debuginfod debuginfod-find

@@ -1,6 +1,6 @@
-/* The entries of call frame information, listed by libdwarf; unwind/execute.h executes them. There is one file for
- * each form of its interface: abi-2021.c for 20210528 (Debian 12), abi-0.11.c for 0.8 and later (Debian 13);
- * configure chooses. One thread. */
+/* The entries of call frame information, listed by libdwarf; unwind/execute.h executes them. abi.c has both
+ * forms of its interface: that of 20210528 (Debian 12), and that of 0.8 and later (Debian 13); configure chooses.
+ * One thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

@@ -330,7 +330,7 @@ static int run_gsym(int argc, char **argv)
 			return cmd_usage("--threads takes a number from 1 to 8");
 	}
 	if (what_type(type, &run.type, &e) < 0)
-		return cmd_usage(e.text);
+		return cmd_usage("%s", e.text);
 	run.argc = argc - 1;
 	run.argv = argv + 1;
 	for (unsigned i = 0; argc > 1 && i < ARRAY_SIZE(subcommands); i++) {

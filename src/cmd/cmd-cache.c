@@ -17,7 +17,7 @@
 struct fact {
 	const char *name;
 	uint64_t n;
-	enum { COUNT, BYTES, LIMIT } of; /* LIMIT: bytes, or 0: there is none */
+	enum { COUNT, BYTES, LIMIT } of; /* LIMIT: bytes; 0: the store has no limit */
 };
 
 /* "NAME VALUE", in columns on a terminal. */

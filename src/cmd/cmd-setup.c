@@ -175,7 +175,7 @@ static bool is_there(struct check *c, const struct setup *s, const char *path)
 	return access(file, R_OK) == 0;
 }
 
-/* A library of this process whose debug file the mount has; free() it. NULL: there is none. */
+/* A library of this process whose debug file the mount has, or NULL. The caller frees the path. */
 static char *find_library(struct check *c, const struct setup *s)
 {
 	_cleanup_free_ char *last = NULL;

@@ -27,7 +27,7 @@ struct cmd {
 };
 
 /* Messages on stderr. They begin with "symfs NAME: ", with the name of the command whose options were read last
- * (app_options() calls cmd_called()), and are made safe to show (base/shown.h). */
+ * (app_options() calls cmd_called()), and are made safe to show (base/utf8.h). */
 void cmd_called(const char *name);
 /* Prints a message. Returns `status`. */
 int cmd_say(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-/* Makes the output of commands: JSON documents, and text that is safe to show (base/shown.h). A document is
+/* Makes the output of commands: JSON documents, and text that is safe to show (base/utf8.h). A document is
  * built in memory, from front to back, so that a command that fails midway prints nothing. The document keeps the
  * first error and json_print() reports it: no other call needs a check. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

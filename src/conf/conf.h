@@ -84,7 +84,7 @@ struct conf_section *conf_add_first(struct conf *c, const char *kind, const char
 const struct conf_section *conf_next(const struct conf *c, const char *kind,
 	const struct conf_section *after);
 
-/* The first section of a kind with this name; NULL: there is none. */
+/* The first section of a kind with this name; NULL: the configuration has no such section. */
 const struct conf_section *conf_find(const struct conf *c, const char *kind, const char *name);
 
 /* The value of the last entry with this name; NULL: not set. */

@@ -107,46 +107,7 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 	return 0;
 }
 
-/* The stored GSYM of an input that is not stored and that no source has: `symfs warm --as gsym` keeps GSYM alone. */
-static int kept_gsym(struct fs *fs, const struct artifact *cands, unsigned n, bool object, struct node **out)
-{
-	int r = -ENOENT;
-
-	for (unsigned i = 0; r < 0 && i < n; i++) {
-		struct fetched f = {0};
-		struct artifact a;
-
-		if (derive_artifact(&cands[i], object, &a) == 0 && derive_try(fs->derive, &a, NULL, &f) == 0 &&
-		    f.blob)
-			r = gsym_node(fs, &cands[i], object, &f, out);
-		blob_unref(f.blob);
-	}
-	return r;
-}
-
-/* GSYM exists when its input exists, until a conversion has failed. */
-static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, bool object,
-	const struct fetched *f, struct entry *out)
-{
-	struct node *node;
-	int r = 0;
-
-	if (f->r == -ENOENT)
-		r = kept_gsym(fs, cands, n, object, &node);
-	if (f->r < 0 && (f->r != -ENOENT || r < 0))
-		return file_missing(fs, f, out);
-	if (f->r == 0)
-		r = gsym_node(fs, tree_gsym_input(cands, n, &f->key), object, f, &node);
-	if (r == -ENOENT)
-		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
-	if (r < 0)
-		return r;
-	entry_of_node(fs, node, out);
-	out->param.entry_timeout = MIN(out->param.entry_timeout, FS_SOON);
-	return 0;
-}
-
-/* ---- Breakpad files that no source has ---------------------------------------------- */
+/* ---- files that symfs makes ----------------------------------------------------------- */
 
 /* The node of a derived file `a`. `f` has the file, or says why it cannot be made: then it is missing. */
 static int synthesized_entry(struct fs *fs, const struct artifact *a, const struct fetched *f, struct entry *out)
@@ -162,6 +123,45 @@ static int synthesized_entry(struct fs *fs, const struct artifact *a, const stru
 		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
 	b = fs_bytes_of(f);
 	r = node_of_leaf(fs->nodes, &k, a, &b, &node);
+	if (r < 0)
+		return r;
+	entry_of_node(fs, node, out);
+	out->param.entry_timeout = MIN(out->param.entry_timeout, FS_SOON);
+	return 0;
+}
+
+/* Shows the stored GSYM of an input that is not stored and that no source has: `symfs warm --as gsym` keeps GSYM
+ * alone. -ENOENT: no GSYM is stored. */
+static int kept_gsym(struct fs *fs, const struct artifact *cands, unsigned n, bool object, struct entry *out)
+{
+	int r = -ENOENT;
+
+	for (unsigned i = 0; r == -ENOENT && i < n; i++) {
+		struct fetched f = {0};
+		struct artifact a;
+
+		if (derive_artifact(&cands[i], object, &a) == 0 && derive_try(fs->derive, &a, NULL, &f) == 0 &&
+		    f.blob)
+			r = synthesized_entry(fs, &a, &f, out);
+		blob_unref(f.blob);
+	}
+	return r;
+}
+
+/* GSYM exists when its input exists, until a conversion has failed. */
+static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, bool object,
+	const struct fetched *f, struct entry *out)
+{
+	struct node *node;
+	int r = f->r == -ENOENT ? kept_gsym(fs, cands, n, object, out) : -ENOENT;
+
+	if (r != -ENOENT)
+		return r;
+	if (f->r < 0)
+		return file_missing(fs, f, out);
+	r = gsym_node(fs, tree_gsym_input(cands, n, &f->key), object, f, &node);
+	if (r == -ENOENT)
+		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
 	if (r < 0)
 		return r;
 	entry_of_node(fs, node, out);

@@ -119,6 +119,8 @@ static inline struct fs *fs_of(fuse_req_t req)
 
 extern const struct fuse_lowlevel_ops fs_ops;
 
+/* ---- attr.c ------------------------------------------------------------------------- */
+
 /* Marks the thread as inside a request until the end of the enclosing block. */
 #define FS_OP(fs, req) struct fs *fs _cleanup_(fs_op_end) = fs_op_begin(req)
 struct fs *fs_op_begin(fuse_req_t req);

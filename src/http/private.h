@@ -456,7 +456,6 @@ int spaces_open(struct http *h, struct err *e);
 /* Ends the symbolications of all spaces. */
 void spaces_stop(struct http *h);
 void spaces_free(struct http *h);
-void space_free(struct space *s); /* NULL is fine */
 
 /* ---- checksum.c --------------------------------------------------------------------- */
 

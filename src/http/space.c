@@ -9,6 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* NULL is fine. */
+static void space_free(struct space *s)
+{
+	if (!s)
+		return;
+	assembly_free(s->assembly);
+	symb_free(s->symb);
+	derive_free(s->derive);
+	misses_free(s->misses);
+	missed_free(s->missed);
+	journal_free(s->journal);
+	events_free(s->events);
+	pthread_mutex_destroy(&s->hours.lock);
+	free(s);
+}
+
 int space_new(struct space **out, const char *name, struct fetch *f, const struct symb_limits *limits,
 	struct err *e)
 {
@@ -42,21 +58,6 @@ int space_new(struct space **out, const char *name, struct fetch *f, const struc
 	}
 	*out = s;
 	return 0;
-}
-
-void space_free(struct space *s)
-{
-	if (!s)
-		return;
-	assembly_free(s->assembly);
-	symb_free(s->symb);
-	derive_free(s->derive);
-	misses_free(s->misses);
-	missed_free(s->missed);
-	journal_free(s->journal);
-	events_free(s->events);
-	pthread_mutex_destroy(&s->hours.lock);
-	free(s);
 }
 
 /* ---- the spaces of a server ------------------------------------------------------------ */

@@ -106,8 +106,8 @@ struct placing {
 	struct store_learned l;
 };
 
-/* Whether the stored file of a key has the bytes of the slice. 1, 0; -ENOENT: there is none. A file that cannot be
- * read counts as different. */
+/* Whether the stored file of a key has the bytes of the slice. 1, 0; -ENOENT: no file is stored under the key. A file
+ * that cannot be read counts as different. */
 static int is_same(const struct placing *p, const struct key *k)
 {
 	char sha256[SHA256_TEXT];

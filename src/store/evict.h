@@ -4,7 +4,7 @@
 #pragma once
 #include "store/session.h"
 
-/* The bytes that must be freed before `need` bytes can be written and min_free stays free; 0: none. */
+/* room.c: the bytes that must be freed before `need` bytes can be written and min_free stays free; 0: none. */
 uint64_t room_missing(struct store *s, uint64_t need);
 /* Whether `need` bytes can be written and min_free stays free. Any thread; asks the file system. */
 bool room_has(struct store *s, uint64_t need);

@@ -139,7 +139,6 @@ struct worth store_worth(struct store *s, const struct index_hit *h)
 
 bool store_wants(struct store *s, const struct key *k, const struct worth *w, const struct store_hold *hold)
 {
-	const struct hold_state upload = {.pinned = hold, .hold = hold ? *hold : (struct store_hold){.age = 0}};
 
 	struct index_hit hit;
 	struct worth have;
@@ -147,7 +146,7 @@ bool store_wants(struct store *s, const struct key *k, const struct worth *w, co
 
 	if (!store_has(s, k, NULL) || store_hit(s, k, &hit) < 0)
 		return true;
-	c = hold_compare(hold_rank(&upload), hold_rank(&hit.object.held));
+	c = hold_compare(hold_rank_of(hold), hold_rank(&hit.object.held));
 	if (c)
 		return c > 0;
 	have = store_worth(s, &hit);

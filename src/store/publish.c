@@ -51,14 +51,12 @@ enum rival { RIVAL_BETTER, RIVAL_EQUAL, RIVAL_WORSE, RIVAL_UNKNOWN };
 /* Compares the file that has a key with the file that is published. */
 static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum filetype t)
 {
-	struct hold_state mine = {.pinned = p->learned && p->learned->pinned};
+	const struct store_hold *mine = p->learned && p->learned->pinned ? &p->learned->hold : NULL;
 	struct stat st;
 	struct worth w;
 	int c;
 
-	if (mine.pinned)
-		mine.hold = p->learned->hold;
-	c = hold_compare(hold_rank(&h->object.held), hold_rank(&mine));
+	c = hold_compare(hold_rank(&h->object.held), hold_rank_of(mine));
 	if (c)
 		return c > 0 ? RIVAL_BETTER : RIVAL_WORSE;
 	if (dir_blob_stat(p->s->dirfd, h->object.sha256, &st) == -ENOENT)

@@ -104,7 +104,8 @@ static int find_of_module(struct finding *f)
 	return find_of_key(f, &k, NULL);
 }
 
-/* Finds files that were made of an object. A caller that removes them calls again until there are none. 0, -errno. */
+/* Finds files that were made of an object. A caller that removes them calls again until it finds no more. 0,
+ * -errno. */
 static int made_find(struct index *ix, const struct index_object *o, struct made_files *out)
 {
 	struct finding f = {.ix = ix, .o = o, .out = out};

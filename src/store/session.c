@@ -146,7 +146,8 @@ static void unlock_store(struct store *s)
 	pthread_mutex_unlock(&s->write_lock);
 }
 
-struct index *session_index(struct store *s)
+/* A reference to the index of this moment; NULL: none is open. */
+static struct index *session_index(struct store *s)
 {
 	LOCK_SCOPE(&s->index_lock);
 

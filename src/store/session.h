@@ -55,8 +55,6 @@ int session_first(struct store *s, struct err *e);
 /* Opens or makes the store's directory again, if it was removed or replaced. (waits) */
 int session_recover(struct store *s);
 
-struct index *session_index(struct store *s); /* a reference to the index of this moment; NULL: none is open */
-
 /* pending.c: notes a use of an artifact, or, with `broken`, that its file is gone or has another size. */
 void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken);
 bool pending_is_due(struct pending *p); /* the list is half full, or its first item is older than 30 s */

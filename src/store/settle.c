@@ -178,7 +178,10 @@ static void warn_of_lost(struct store *s, struct index *ix, const struct index_o
 		here ? "has another size now" : "is gone");
 }
 
-int settle(struct store *s, struct index *ix, const char *sha256, bool gone)
+/* Settles one blob. A row without its file is dropped. A file without a row is added to the index from its
+ * label; without a good label, or with `gone`, the file is removed. A label that differs from the index is
+ * written again. 0, -errno. */
+static int settle(struct store *s, struct index *ix, const char *sha256, bool gone)
 {
 	struct index_object o;
 	struct stat st;

@@ -5,11 +5,6 @@
 #include "base/buf.h"
 #include "store/handle.h"
 
-/* Settles one blob. A row without its file is dropped. A file without a row is added to the index from its
- * label; without a good label, or with `gone`, the file is removed. A label that differs from the index is
- * written again. 0, -errno. */
-int settle(struct store *s, struct index *ix, const char *sha256, bool gone);
-
 /* Settles every intent (index.h). 0, -errno. */
 int settle_all(struct store *s, struct index *ix);
 

@@ -141,8 +141,8 @@ static size_t component_before(const char *path, const char *p, const char **sta
 	return (size_t)(end - p);
 }
 
-/* The directory that names the file in a symbol store; NULL: there is none. In `foo.pdb/IDENTIFIER/foo.pd_`
- * the directory's name has the missing last letter. */
+/* The directory that names the file in a symbol store; NULL: the path has no such directory. In
+ * `foo.pdb/IDENTIFIER/foo.pd_` the directory's name has the missing last letter. */
 static const char *name_of_store(const char *path, const char *name)
 {
 	const char *p;

@@ -27,11 +27,16 @@ static bool lasts(const struct hold_state *a, const struct hold_state *b)
 	return a->ends == 0 || (b->ends != 0 && a->ends >= b->ends);
 }
 
+enum hold_rank hold_rank_of(const struct store_hold *upload)
+{
+	if (!upload)
+		return HELD_NOT;
+	return !upload->class[0] ? HELD_ADDED : strcmp(upload->class, "try") == 0 ? HELD_TRY : HELD_CLASS;
+}
+
 enum hold_rank hold_rank(const struct hold_state *h)
 {
-	if (!h->pinned)
-		return HELD_NOT;
-	return !h->hold.class[0] ? HELD_ADDED : strcmp(h->hold.class, "try") == 0 ? HELD_TRY : HELD_CLASS;
+	return hold_rank_of(h->pinned ? &h->hold : NULL);
 }
 
 int hold_compare(enum hold_rank a, enum hold_rank b)

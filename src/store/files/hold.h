@@ -24,8 +24,8 @@ struct hold_state {
 	int64_t ends; /* wall clock at which a pinned file expires; 0: it stays for good */
 };
 
-/* Who holds a file: which uploads replace it, and which purges remove it. The numbers ascend, and no lower hold
- * changes a higher one. */
+/* How a file is held, from the lowest hold up: it says which uploads replace the file, and which purges remove it. A
+ * lower hold does not change a higher one. */
 enum hold_rank {
 	HELD_NOT,  /* it is a download */
 	HELD_TRY,   /* an upload of the class "try", whose client may publish nothing else */
@@ -34,6 +34,7 @@ enum hold_rank {
 };
 
 enum hold_rank hold_rank(const struct hold_state *h);
+enum hold_rank hold_rank_of(const struct store_hold *upload); /* of a new file; NULL: it is a download */
 /* Which of two held files has a key, whatever they are worth: 1 the first, -1 the second; 0: their worths decide.
  * A file of "try" never stands in the way of another upload, and never takes its place. */
 int hold_compare(enum hold_rank a, enum hold_rank b);

@@ -183,7 +183,6 @@ int index_key_find(struct index *ix, const char *canon, struct index_hit *out); 
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
 	const struct blob_facts *facts); /* an existing key keeps its number; its generation rises if the
 					    key gets another object */
-int index_key_drop(struct index *ix, const char *canon);
 /* Calls `each` for the keys of an object in their order. Stops when `each` returns non-zero, and returns that. */
 int index_keys_of(struct index *ix, int64_t object,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx);

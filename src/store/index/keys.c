@@ -312,11 +312,6 @@ int index_key_put(struct index *ix, const struct key *k, int64_t object,
 	return r == 0 && !sqlite3_changes(ix->writer->db) ? key_new(ix, k, canon, object, facts) : r;
 }
 
-int index_key_drop(struct index *ix, const char *canon)
-{
-	return conn_run(ix->writer, Q_KEY_DROP, "t", canon);
-}
-
 static int keys_of_with(struct rows *rows, int64_t object,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
 {

@@ -119,7 +119,8 @@ const struct index_schema index_schemas[] = {
 	{9,
 		"ALTER TABLE tombs ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;" /* 0: purged */
 		/* Keys whose file expired or was purged here, and that the bucket does not know of. Only in a store
-		 * that has a bucket. An index of version 8 may have the table. `due`: when the bucket is told. */
+		 * that has a bucket. An index of version 8 may have the table. `due`: when the server asks the
+		 * bucket to remove the key. */
 		"CREATE TABLE IF NOT EXISTS outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
 		"ALTER TABLE outgone ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;"
 		"ALTER TABLE outgone ADD COLUMN due INTEGER NOT NULL DEFAULT 0;"
@@ -292,7 +293,6 @@ const char *const index_sql[QUERIES] = {
 	[Q_NEXT_IDS_OF_NAME] = "SELECT id, stem, key, NULL FROM keys WHERE name_id IS NOT NULL"
 				 " AND class = ? AND tier = ? AND name_id = ?"
 				 " AND (stem, id) > (?, ?) AND stem < ? ORDER BY stem, id LIMIT ?",
-	[Q_KEY_DROP] = "DELETE FROM keys WHERE canon = ?",
 	[Q_KEYS_OF] = "SELECT key, source, url, verified, fetched, modified FROM keys WHERE object_id = ?"
 		      " ORDER BY id",
 	[Q_KEYS_RANGE] = "SELECT key FROM keys WHERE canon >= ?1 AND canon < ?2 UNION"

@@ -13,23 +13,9 @@ need gcc gdb strip objcopy readelf
 LIBRARIES=30 MOST=${BENCH_MOST:-20}
 
 # ---- the program, its core, its samples, and the servers --------------------------------------------------------
-mkdir -p "$TMP/src" "$TMP/bin" "$TMP/www" "$TMP/empty"
-links=
-for i in $(seq $LIBRARIES); do
-  printf 'int f%s(int n) { for (int i = 0; i < 100000; i++) n += i %% 7; return n; }\n' "$i" >"$TMP/src/l$i.c"
-  gcc -g -O0 -fPIC -shared -Wl,--build-id=sha1 -o "$TMP/bin/libl$i.so" "$TMP/src/l$i.c" || fail gcc
-  links="$links -ll$i"
-done
-{
-  echo '#include <stdlib.h>'
-  for i in $(seq $LIBRARIES); do echo "int f$i(int);"; done
-  echo 'int main(int argc, char **argv) { int n = 0; for (int k = 0; k < 20; k++) {'
-  for i in $(seq $LIBRARIES); do echo "n += f$i(n);"; done
-  echo '} if (argc > 1) abort(); return 0; }'
-} >"$TMP/src/main.c"
-# shellcheck disable=SC2086
-gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $links -Wl,-rpath,"$TMP/bin" ||
-  fail gcc
+mkdir "$TMP/www" "$TMP/empty"
+many_libraries $LIBRARIES 'int f%d(int n) { for (int i = 0; i < 100000; i++) n += i % 7; return n; }' \
+  'for (int k = 0; k < 20; k++) {' '} if (argc > 1) abort(); return 0;'
 for f in "$TMP/bin"/*; do
   dir=$TMP/www/buildid/$(build_id "$f")
   mkdir -p "$dir" && objcopy --only-keep-debug "$f" "$dir/debuginfo" && strip "$f" || fail objcopy
@@ -51,31 +37,29 @@ urls() { [ "$1" = own ] && echo "$2" || echo "file://$1/debuginfod"; } # MOUNT U
 client_gdb() {
   [ "$1" = own ] && set -- "$2" 'set debuginfod enabled on' "show version" ||
     set -- '' 'set debuginfod enabled off' "set debug-file-directory $1"
-  DEBUGINFOD_URLS=$1 gdb -nx -batch -iex "$2" -iex "$3" -ex 'info line f1' -ex "info line f$LIBRARIES" \
-    "$TMP/bin/main" "$TMP/core"
+  DEBUGINFOD_URLS=$1 timeout "$MOST" gdb -nx -batch -iex "$2" -iex "$3" -ex 'info line f1' \
+    -ex "info line f$LIBRARIES" "$TMP/bin/main" "$TMP/core"
 }
 client_lldb() { # it has no client of its own
-  [ "$1" != own ] && lldb --no-lldbinit --batch -o "settings set target.debug-file-search-paths $1" \
+  [ "$1" != own ] && timeout "$MOST" lldb --no-lldbinit --batch -o "settings set target.debug-file-search-paths $1" \
     -o "target create -c $TMP/core $TMP/bin/main" -o 'image lookup -n f1'
 }
-client_eu_stack() { DEBUGINFOD_URLS=$(urls "$@") eu-stack -s --core "$TMP/core" -e "$TMP/bin/main"; }
-client_perf() { DEBUGINFOD_URLS=$(urls "$@") perf report -i "$TMP/perf.data" --stdio --sort sym,srcline; }
+client_eu_stack() { DEBUGINFOD_URLS=$(urls "$@") timeout "$MOST" eu-stack -s --core "$TMP/core" -e "$TMP/bin/main"; }
+client_perf() {
+  DEBUGINFOD_URLS=$(urls "$@") timeout "$MOST" perf report -i "$TMP/perf.data" --stdio --sort sym,srcline
+}
 client_llvm_symbolizer() {
   [ "$1" != own ] && for i in $(seq $LIBRARIES); do
-    llvm-symbolizer --debug-file-directory="$1" --obj="$TMP/bin/libl$i.so" 0x1110
+    timeout "$MOST" llvm-symbolizer --debug-file-directory="$1" --obj="$TMP/bin/libl$i.so" 0x1110
   done
 }
-# wait_of CLIENT MOUNT|own URL: sets took, in milliseconds; "" where the client cannot.
+# wait_of CLIENT MOUNT|own URL: sets took, in milliseconds. After $MOST seconds the client is ended.
 wait_of() {
   rm -rf "$TMP/home"
   mkdir "$TMP/home"
   wo_began=$(now_ms)
-  (export HOME="$TMP/home" XDG_CACHE_HOME="$TMP/home"; "client_$1" "$2" "$3") >"$TMP/said" 2>&1 </dev/null &
-  wo_pid=$!
-  while kill -0 $wo_pid 2>/dev/null && [ $(($(now_ms) - wo_began)) -lt $((MOST * 1000)) ]; do sleep 0.01; done
+  (export HOME="$TMP/home" XDG_CACHE_HOME="$TMP/home"; "client_$1" "$2" "$3") >"$TMP/said" 2>&1 </dev/null
   took=$(($(now_ms) - wo_began))
-  kill -0 $wo_pid 2>/dev/null && { pkill -P $wo_pid; kill $wo_pid; }
-  wait $wo_pid
 }
 
 symfs_mount base --source "gdb@$TMP/empty"

@@ -139,7 +139,13 @@ grep() {
 }
 [ "$SUITE_SERVER" = symfs ] || return 0
 
+# await CONDITION...: looks at it until it holds. run-one ends a script that hangs.
+await() { until "$@"; do sleep 0.1; done; }
 marks=0
+shows() {
+  [ "$(command curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$1/buildid/$2/executable")" = 200 ] &&
+    ! command curl -s "http://127.0.0.1:$1/status" | command grep -qE 'being walked|[0-9] of [0-9]+ archive'
+}
 # Every scanned directory shows a program that was put there now, and no archive waits to be read.
 seen() {
   for mark_dir in $(<"$SUITE/$1.dirs"); do
@@ -147,28 +153,19 @@ seen() {
     mark=$(printf 'feed%08x%08x%020x' "$1" $((++marks)) "$RANDOM")
     gcc -shared -nostdlib -Wl,--build-id=0x"$mark" -x c /dev/null -o "$SUITE/$1.mark"
     mv "$SUITE/$1.mark" "$mark_dir/.mark.so"
-    for ((looks = 0; looks < 300; looks++)); do
-      [ "$(command curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$1/buildid/$mark/executable")" != 200 ] ||
-        command curl -s "http://127.0.0.1:$1/status" |
-          command grep -qE 'being walked|[0-9] of [0-9]+ archive' || break
-      sleep 0.2
-    done
+    await shows "$1" "$mark"
     rm -f "$mark_dir/.mark.so"
-    [ $looks -lt 300 ] || { echo "$mark_dir is not scanned"; err; }
   done
 }
-is_up() { until command curl -sf -o /dev/null "http://127.0.0.1:$1/ready"; do kill -0 $PID1 && sleep 0.1; done; }
+is_up() { await command curl -sf -o /dev/null "http://127.0.0.1:$1/ready"; }
 answers() { command grep -cE "/(debuginfo|buildid/[0-9a-f]+/$2)[ \"].* $1 " "$SUITE/$3.access" || true; }
+has_answered() { [ "$(answers 200 debuginfo "$1")" -ge "$2" ]; } # PORT TIMES
 wait_ready() {
   case $2 in
     ready) is_up "$1" ;;
     'thread_work_total{role="traverse"}') is_up "$1" && seen "$1" ;;
     'http_responses_transfer_bytes_count{code="200",type="debuginfo"}')
-      for ((looks = 0; looks < 600; looks++)); do
-        [ "$(answers 200 debuginfo "$1")" -lt "$3" ] || return 0
-        sleep 0.1
-      done
-      err ;;
+      await has_answered "$1" "$3" ;;
     thread_*) ;; # an unfinished scan was waited for above
     *) count "not applicable: metric $2" ;;
   esac
@@ -202,7 +199,7 @@ export SUITE_SERVER SUITE_COUNT PATH
 export srcdir=$TESTS abs_srcdir=$TESTS abs_builddir=$PWD abs_top_builddir=$TMP/build-$1
 export elfutils_testrun=built built_library_path= elfutils_tests_rpath=no
 : >"$SUITE_COUNT"
-timeout -k 10 300 bash "$TESTS/$2" >"$SUITE_COUNT.out" 2>&1 </dev/null
+timeout -k 10 900 bash "$TESTS/$2" >"$SUITE_COUNT.out" 2>&1 </dev/null
 echo $? >"$SUITE_COUNT.status"
 END
 chmod +x "$TMP/run-one"

@@ -341,6 +341,24 @@ some_build_id() {
   printf '%s\n' "${0##*/}" "${SYMFS_TEST_SEED:-}" "$@" | sha1sum | sed 's/^\(.\{38\}\).*/0x\11d/'
 }
 
+# many_libraries NUMBER TEXT BEGIN END: the program $TMP/bin/main, which calls f1(n) and so on of the libraries
+# $TMP/bin/libl1.so and so on, all with debug information. TEXT: a function, with the library's number for each %d.
+# BEGIN and END stand around the calls in main(), where n is an int.
+many_libraries() {
+  mkdir -p "$TMP/src" "$TMP/bin"
+  ml_links='' ml_calls='' ml_names=''
+  for ml_i in $(seq "$1"); do
+    printf '%s\n' "$2" | sed "s/%d/$ml_i/g" >"$TMP/src/l$ml_i.c"
+    gcc -g -O0 -fPIC -shared -Wl,--build-id=sha1 -o "$TMP/bin/libl$ml_i.so" "$TMP/src/l$ml_i.c" || fail gcc
+    ml_links="$ml_links -ll$ml_i" ml_names="$ml_names int f$ml_i(int);" ml_calls="$ml_calls n += f$ml_i(n);"
+  done
+  printf '#include <stdlib.h>\n%s\nint main(int argc, char **argv) { int n = 0;\n%s\n%s\n%s }\n' \
+    "$ml_names" "$3" "$ml_calls" "$4" >"$TMP/src/main.c"
+  # shellcheck disable=SC2086
+  gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $ml_links -Wl,-rpath,"$TMP/bin" ||
+    fail gcc
+}
+
 # make_program DIR NAME: a program that calls into a library of its own; unstripped copies in
 # DIR/full, debug files in DIR/debug, stripped ones in DIR/bin. Each DIR and NAME get their own build ids.
 make_program() {

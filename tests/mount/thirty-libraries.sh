@@ -7,22 +7,8 @@ need_mount
 need gdb gcc objcopy strip readelf curl
 
 LIBRARIES=30
-mkdir -p "$TMP/src" "$TMP/bin" "$TMP/www"
-links=
-for i in $(seq $LIBRARIES); do
-  echo "int f$i(int n) { return n + $i; }" >"$TMP/src/l$i.c"
-  gcc -g -O0 -fPIC -shared -Wl,--build-id=sha1 -o "$TMP/bin/libl$i.so" "$TMP/src/l$i.c" || fail gcc
-  links="$links -ll$i"
-done
-{
-  for i in $(seq $LIBRARIES); do echo "int f$i(int);"; done
-  echo 'int main(void) { int n = 0;'
-  for i in $(seq $LIBRARIES); do echo "n += f$i(n);"; done
-  echo 'return n == 0; }'
-} >"$TMP/src/main.c"
-# shellcheck disable=SC2086
-gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $links -Wl,-rpath,"$TMP/bin" ||
-  fail gcc
+mkdir "$TMP/www"
+many_libraries $LIBRARIES 'int f%d(int n) { return n + %d; }' '' 'return n == 0;'
 for f in "$TMP/bin"/*; do
   objcopy --only-keep-debug "$f" "$TMP/debug" && put_gdb "$TMP/www" "$TMP/debug" .debug && strip "$f" || fail objcopy
 done

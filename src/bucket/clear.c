@@ -276,8 +276,6 @@ int bucket_clear(struct sources *so, bool dry_run, int64_t grace,
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (!bucket_is_writable(so))
-		return err_set(e, -ENOENT, "there is no [bucket] in the configuration that may be written");
 	cl.caller.sources = so;
 	cl.caller.source = bucket_find(so);
 	cl.caller.stop = &cl.stop;

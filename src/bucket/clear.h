@@ -24,7 +24,7 @@ struct cleared {
 
 /* Compares the listings of the files and of the references, page by page, in constant memory. `each` gets the digest
  * and the size of each removed file; NULL is fine. A mark of a removal that cannot be ended is logged and counted,
- * and the rest goes on. `grace` in seconds, by the store's clock. Any thread. 0; -ENOENT: the sources have no bucket
- * that may be written; others: errors of the store, and `e` has a text. (waits) */
+ * and the rest goes on. `so` has a bucket that may be written. `grace` in seconds, by the store's clock. Any thread.
+ * 0; < 0: an error of the store, and `e` has a text. (waits) */
 int bucket_clear(struct sources *so, bool dry_run, int64_t grace,
 	void (*each)(void *ctx, const char *sha256, uint64_t size), void *ctx, struct cleared *out, struct err *e);

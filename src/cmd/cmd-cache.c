@@ -1,6 +1,7 @@
 /* symfs cache: lists, checks and cleans the store; pins files and forgets misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
+#include "bucket/bucket.h"
 #include "bucket/clear.h"
 #include "cmd/cache.h"
 #include "cmd/cmd.h"
@@ -174,6 +175,10 @@ static int clear_bucket(struct cache *c)
 
 	if (r < 0)
 		return cmd_say(app_exit(r), "%s", e.text);
+	if (!bucket_is_writable(so)) {
+		sources_unref(so);
+		return cmd_say(EXIT_USAGE, "--bucket: there is no [bucket] in the configuration that may be written");
+	}
 	r = bucket_clear(so, c->dry_run, grace ? strtol(grace, NULL, 10) : CLEAR_GRACE, show_cleared, c, &done, &e);
 	sources_unref(so);
 	if (r < 0)

@@ -180,7 +180,7 @@ struct fetch_attempt {
 				   "loop" */
 	int status;		/* HTTP status; 0: no HTTP answer */
 	int64_t remembered_until; /* wall clock until which a remembered miss counts; 0: no miss */
-	char error[200];	/* the reason for the verdict; "": no reason is known */
+	char error[240];	/* the reason for the verdict; "": no reason is known */
 };
 
 /* How long fetch_why() may ask sources. */

@@ -194,7 +194,7 @@ static void recall(struct fetch *f, const struct source *s, const struct artifac
 		snprintf(row->verdict, sizeof(row->verdict), "missing");
 	} else if (strncmp(text, "failing, retry in", 17) == 0 || strncmp(text, "skipped", 7) == 0) {
 		snprintf(row->verdict, sizeof(row->verdict), "skipped");
-		snprintf(row->error, sizeof(row->error), "%.190s", text);
+		snprintf(row->error, sizeof(row->error), "%s", text);
 	} else if (seen_find(f, seen_number(key_number(k), s, ask), &seen)) {
 		snprintf(row->verdict, sizeof(row->verdict), "%s", seen_word(seen.error));
 		snprintf(row->error, sizeof(row->error), "%.160s, %llu s ago", seen.text,

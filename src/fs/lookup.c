@@ -333,9 +333,9 @@ static int lookup(struct fs *fs, fuse_req_t req, const char *path, struct entry 
 	case TREE_TEXT:
 		return lookup_path(fs, NODE_TEXT, path, hit->text, out);
 	case TREE_STATE:
-		if (state_kind(hit->rest, &kind) < 0)
+		if (state_kind(hit, &kind) < 0)
 			return entry_negative(fs, FS_STRUCTURAL, out);
-		return lookup_path(fs, kind, path, NULL, out);
+		return lookup_path(fs, kind, path, kind == NODE_LINK ? hit->text : NULL, out);
 	case TREE_EITHER:
 		if (!hit->file_like)
 			return lookup_path(fs, NODE_DIR, path, NULL, out);

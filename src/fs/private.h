@@ -193,8 +193,8 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 
 /* ---- state.c ------------------------------------------------------------------------ */
 
-/* The kind of `rest`, a path under .symfs. 0, -ENOENT. */
-int state_kind(const char *rest, enum node_kind *kind);
+/* The kind of the path hit->rest under .symfs. NODE_LINK: hit->text is the target. 0, -ENOENT. */
+int state_kind(struct tree_hit *hit, enum node_kind *kind);
 const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
 /* Writes the content of a file under .symfs. 0, -ENOENT, -ENOMEM. */
 int state_text(struct fs *fs, const char *rest, struct buf *out);

@@ -159,17 +159,15 @@ static int why_text(struct fs *fs, const char *path, struct buf *out)
 }
 
 /* why/ mirrors the whole mount; each file contains the answer of `symfs why`. */
-static int why_kind(const char *path, enum node_kind *kind)
+static int why_kind(const char *path, struct tree_hit *hit, enum node_kind *kind)
 {
-	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
-
-	if (!hit)
-		return -ENOMEM;
 	tree_parse(path, hit);
 	if (hit->what == TREE_LEAF || hit->what == TREE_TOLD || (hit->what == TREE_EITHER && hit->file_like))
 		*kind = NODE_STATE;
 	else if (hit->what == TREE_DIR || hit->what == TREE_EITHER)
 		*kind = NODE_DIR;
+	else if (hit->what == TREE_LINK)
+		*kind = NODE_LINK;
 	else
 		return -ENOENT;
 	return 0;
@@ -190,12 +188,13 @@ static bool is_dir(const struct state_row *row)
 	return !row->text && !row->of_fetch;
 }
 
-int state_kind(const char *rest, enum node_kind *kind)
+int state_kind(struct tree_hit *hit, enum node_kind *kind)
 {
+	const char *rest = hit->rest;
 	const struct state_row *row = row_find(rest);
 
 	if (strncmp(rest, "why/", 4) == 0)
-		return why_kind(rest + 4, kind);
+		return why_kind(rest + 4, hit, kind);
 	if (*rest && !row)
 		return -ENOENT;
 	*kind = row && !is_dir(row) ? NODE_STATE : NODE_DIR;

@@ -110,8 +110,8 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 	const char *text = refusal_text(status);
 	char json[120], lacks[200], right[AUTH_RIGHTS_TEXT];
 
-	if (status == 403 && x->known) {
-		auth_rights_text(x->route->needs ? x->route->needs : AUTH_READ, right);
+	if (status == 403 && x->lacks) {
+		auth_rights_text(x->lacks, right);
 		snprintf(lacks, sizeof(lacks), "the token does not have the right %s; the server's administrator "
 			"gives it: symfs token add NAME --rights %s\n", right, right);
 		text = lacks;

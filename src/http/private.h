@@ -220,6 +220,7 @@ struct exchange {
 	struct space *space; /* where the request looks and stores */
 	struct auth_token token; /* of the client, if `known` */
 	bool known;		 /* the client sent a valid token */
+	enum auth_right lacks;	 /* the right for which the token was refused last; 0: for none */
 	struct MHD_Connection *c;
 	struct conn *conn;
 	char *target; /* of the request line, undecoded */

@@ -51,8 +51,12 @@ int exchange_may(struct exchange *x, enum auth_right right)
 {
 	if (x->h->auth && right != AUTH_READ && is_foreign_form(x))
 		return 403;
-	if (x->h->auth)
-		return !x->known ? 401 : auth_allows(x->token.rights, right) ? 0 : 403;
+	if (x->h->auth && !x->known)
+		return 401;
+	if (x->h->auth) {
+		x->lacks = auth_allows(x->token.rights, right) ? 0 : right;
+		return x->lacks ? 403 : 0;
+	}
 	if (right == AUTH_READ)
 		return 0;
 	/* A web page can send a form to this machine. Browsers then send Origin, and other clients do not. */

@@ -1,8 +1,11 @@
 /* The circuit breaker: records which hosts fail, and when to try each again. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/breaker.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/util.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +14,7 @@
 			      each failure */
 #define HOLD_MOST 3600000u /* milliseconds; the longest delay that a server can ask for */
 #define LATELY_MS 300000   /* a host that answered within this time is not failing after one stalled request */
+#define LOG_MS 60000	   /* a host that fails again and again has at most one entry in the log for this time */
 
 struct host {
 	struct host *next;
@@ -18,6 +22,9 @@ struct host {
 	unsigned failures;    /* consecutive failures */
 	uint64_t open_until;  /* clock_ms() of the next retry of a failing host; 0: the host is ok */
 	uint64_t alive;       /* clock_ms() of its last good answer; 0: none yet */
+	int64_t since;	      /* clock_wall() of the first of its consecutive failures */
+	uint64_t logged;      /* clock_ms() of the log's last line about a failure; 0: none yet */
+	bool in_log;	      /* the log has a line about the present failures */
 	bool outrun;	      /* see breaker_outrun() */
 	uint64_t trying;      /* clock_ms() at which the request that tries a failing host began; 0: no such
 				 request */
@@ -76,13 +83,16 @@ static struct host *host_find(struct breakers *b, const char *origin, bool make)
 
 static void host_text(const struct host *h, uint64_t now, char out[static 240])
 {
-	if (!h || !h->open_until)
+	char since[24], when[40] = "retrying now";
+
+	if (!h || !h->open_until) {
 		snprintf(out, 240, "ok");
-	else if (h->open_until > now)
-		snprintf(out, 240, "failing, retry in %llu s: %s",
-			(unsigned long long)((h->open_until - now + 999) / 1000), h->text);
-	else
-		snprintf(out, 240, "failing, retrying now: %s", h->text);
+		return;
+	}
+	if (h->open_until > now)
+		snprintf(when, sizeof(when), "retry in %" PRIu64 " s", (h->open_until - now + 999) / 1000);
+	clock_print(h->since, since);
+	snprintf(out, 240, "failing, %s: %.150s (since %s)", when, h->text, since);
 }
 
 bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[static 240])
@@ -141,6 +151,9 @@ void breaker_unheard(struct breakers *b, const char *origin)
 
 static void host_is_well(struct host *h, uint64_t now)
 {
+	if (h->in_log)
+		log_info("%s answers again, after %" PRId64 " s", h->origin, MAX(clock_wall() - h->since, 0));
+	h->in_log = false;
 	h->trying = h->open_until = 0;
 	h->failures = 0;
 	h->error = 0;
@@ -148,15 +161,29 @@ static void host_is_well(struct host *h, uint64_t now)
 	h->outrun = false;
 }
 
+static void log_failing(struct host *h, uint64_t now)
+{
+	char text[240];
+
+	if (h->in_log || (h->logged && now - h->logged < LOG_MS))
+		return;
+	host_text(h, now, text);
+	log_info("%s: %s", h->origin, text);
+	h->in_log = true;
+	h->logged = now;
+}
+
 static void host_failed(struct host *h, uint64_t now, const struct judgement *j, uint64_t hold)
 {
 	h->trying = 0;
 	h->error = j->error;
 	snprintf(h->text, sizeof(h->text), "%.150s", j->text);
-	if (hold)
+	if (hold) {
 		h->open_until = MAX(h->open_until, now + hold);
-	else if (h->open_until <= now)
+		log_failing(h, now);
+	} else if (h->open_until <= now) {
 		h->open_until = 0;
+	}
 }
 
 void breaker_tell(struct breakers *b, const char *origin, uint64_t now, const struct judgement *j,
@@ -176,7 +203,8 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, const st
 		host_is_well(h, now);
 		return;
 	}
-	h->failures++;
+	if (h->failures++ == 0)
+		h->since = clock_wall();
 	host_failed(h, now, j,
 		hold_ms ? MIN(hold_ms, (uint64_t)HOLD_MOST) : hold_for(b, h, j->blame, now));
 }

@@ -24,7 +24,8 @@ int breaker_error(struct breakers *b, const char *origin);
 
 /* Reports the outcome of an allowed request. `hold_ms` > 0: the server asked for that delay (Retry-After).
  * If a host answered within the last five minutes, it counts as failing only after two stalled requests in a
- * row. */
+ * row. A daemon's log has one line when a host begins to fail, at most one a minute, and one when it answers
+ * again. */
 void breaker_tell(struct breakers *b, const char *origin, uint64_t now, const struct judgement *j,
 	uint64_t hold_ms);
 /* Reports that an allowed request ended without an outcome, so another request may try the host. */
@@ -42,6 +43,6 @@ bool breaker_well(struct breakers *b, const char *origin);
 void breaker_outrun(struct breakers *b, const char *origin);
 bool breaker_may_hold(struct breakers *b, const char *origin);
 
-/* Describes the host's state: "ok", "failing, retry in 12 s: connection timed out", "failing, retrying now:
- * ...". */
+/* Describes the host's state: "ok", "failing, retry in 12 s: HTTP 503 (since 2027-01-31T20:14:05Z)", "failing,
+ * retrying now: ...". */
 void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240]);

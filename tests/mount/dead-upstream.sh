@@ -40,6 +40,12 @@ for which in deaf silent; do
     fail "$which: not to be seen in sources: $(cat "$mnt/.symfs/sources")"
   grep -q 'skipped (failing, retry in' "$mnt/.symfs/why/debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" ||
     fail "$which: not to be seen in why"
+  since='since 20[0-9-]*T[0-9:]*Z)'
+  for seen in sources "why/debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo"; do
+    grep -q "failing, .*$since" "$mnt/.symfs/$seen" || fail "$which: since when is not in $seen"
+  done
+  [ "$(grep -c "${url%/}: failing, retry in .*$since" "$TMP/$which.log")" = 1 ] ||
+    fail "$which: not once in the log: $(cat "$TMP/$which.log")"
   [ "$(wc -l <"$mnt/.symfs/missing")" = 1 ] || fail "$which: remembered as missing: $(cat "$mnt/.symfs/missing")"
   # `why --ask` reports the failure, too, and ends.
   "$SYMFS" why --ask --no-default-sources --cache "$TMP/store-$which" --source "debuginfod@$url" \

@@ -140,6 +140,12 @@ try 403 /status -H "$(auth "$UPLOADER")"
 try 403 /metrics -H "$(auth "$PURGER")"
 try 403 /symbolicate/v5 -H "$(auth "$UPLOADER")" -d '{"memoryMap": [], "stacks": []}'
 try 403 "$PATH_PUB" -H "$(auth "$READER")" -T "$DEBUG"
+# The refusal names the right that the token lacks: for a regular class, `try` is not enough.
+for row in "upload $TRY $PATH_PUB?class=default" "try $READER $PATH_PUB"; do
+  set -- $row
+  curl -s -H "$(auth "$2")" -T "$DEBUG" "$URL_one/$3" | grep -q "does not have the right $1;" ||
+    fail "$3: the refusal does not name $1"
+done
 try 403 "$PATH_PUB" -H "$(auth "$READER")" -X DELETE
 try 403 "$PATH_PUB" -H "$(auth "$TRY")" -X DELETE
 try 403 "$PATH_PUB" -H "$(auth "$UPLOADER")" -X DELETE

@@ -70,6 +70,8 @@ says 0 "breakpad: $UNNAMED" symfs_with d symbolicate --module-errors "$TMP/reque
 never_missing module_errors
 symfs_mount d --source "$SYMS"
 grep -qx "$UNNAMED" "$MNT_d/.symfs/why/$PATH_OF" || fail ".symfs/why: $(cat "$MNT_d/.symfs/why/$PATH_OF")"
+[ "$(cat "$MNT_d/.symfs/why/.build-id/ab/$(echo $ID | cut -c3-).debug" | tail -n 1)" = "$UNNAMED" ] ||
+  fail ".symfs/why/.build-id leads nowhere"
 symfs_umount d
 # A source that was asked may be said to have nothing, and a second time by memory alone.
 says 1 'no source has it' symfs_with e get --source "$SRC" "$PATH_OF"

@@ -1048,6 +1048,7 @@ START_TEST(breaker)
 	ck_assert(breaker_may(b, h, 2001, why));
 	ck_assert(!breaker_may(b, h, 2002, why));
 	ck_assert_ptr_nonnull(strstr(why, "failing, retrying now"));
+	ck_assert_ptr_nonnull(strstr(why, "HTTP 500 (since 20"));
 	tell(b, h, 2003, BLAME_COSTLY, 0, "timed out");
 	ck_assert(!breaker_may(b, h, 62002, why));
 	ck_assert(breaker_may(b, h, 62004, why));

@@ -12,6 +12,7 @@
 #include "cmd/no-source.h"
 #include "cmd/symbolicate.h"
 #include "cmd/what.h"
+#include "derive/derive.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
 
@@ -359,11 +360,30 @@ static struct tally count_files(const struct warm *w)
 	return t;
 }
 
+/* Whether the GSYM of a debug file is stored, and the debug file is not. */
+static bool is_only_gsym(const struct warm *w, const struct artifact *debug)
+{
+	struct store *s = w->app.store;
+	struct artifact gsym;
+	struct key k;
+
+	return key_of(&k, debug) == 0 && !store_has(s, &k, NULL) && derive_artifact(debug, false, &gsym) == 0 &&
+		key_of(&k, &gsym) == 0 && store_has(s, &k, NULL);
+}
+
 /* Of --installed and --running: how many modules have symbols. */
 static void print_coverage(const struct warm *w, const struct tally *t)
 {
-	printf("%u programs and libraries: %u have symbols (%.1f MB, kept), %u have none, %u have no identifier, "
-	       "%u failed\n", w->n_modules, t->have, (double)t->bytes / 1e6, w->all.n - t->have - t->failed,
+	unsigned gsym = 0, kept_before = 0;
+
+	for (unsigned i = 0; i < w->all.n; i++)
+		if (is_only_gsym(w, &w->all.list[i]->cands[0])) {
+			gsym++;
+			kept_before += w->all.list[i]->r == -ENOENT;
+		}
+	printf("%u programs and libraries: %u have symbols (%.1f MB, kept), %u of them only GSYM, %u have none, "
+	       "%u have no identifier, %u failed\n", w->n_modules, t->have + kept_before,
+		(double)t->bytes / 1e6, gsym, w->all.n - t->have - kept_before - t->failed,
 		w->n_modules - MIN(w->n_modules, w->all.n), t->failed);
 }
 

@@ -73,9 +73,14 @@ grep -q 'sym .*waits.*pinned' "$TMP/out" || fail "--running kept nothing: $(cat 
 waits=$(build_id "$TMP/waits")
 upstream_start waiting --root "$TMP/waiting"
 "$SYMFS" warm --running --as gsym --no-default-sources --cache "$TMP/store-gsym" --source "gdb@$URL_waiting" \
-  >"$TMP/out" 2>"$TMP/warm.err" || fail "warm --as gsym: $(cat "$TMP/warm.err")"
+  >"$TMP/warm.out" 2>"$TMP/warm.err" || fail "warm --as gsym: $(cat "$TMP/warm.err")"
 "$SYMFS" cache gc --quota 1 --no-default-sources --cache "$TMP/store-gsym" >"$TMP/out" 2>&1 ||
   fail "gc: $(cat "$TMP/out")"
+grep -Eq ' [1-9][0-9]* have symbols .*, 0 of them only GSYM, ' "$TMP/warm.out" ||
+  fail "coverage: $(cat "$TMP/warm.out")"
+"$SYMFS" warm --running --as whole --offline --no-default-sources --cache "$TMP/store-gsym" \
+  --source "gdb@$URL_waiting" >"$TMP/out" 2>"$TMP/warm.err"
+grep -Eq ' 1 have symbols .*, 1 of them only GSYM, ' "$TMP/out" || fail "coverage of GSYM alone: $(cat "$TMP/out")"
 [ "$("$SYMFS" cache ls --cache "$TMP/store-gsym" | grep -c pinned)" = 1 ] ||
   fail "GSYM alone: $("$SYMFS" cache ls --cache "$TMP/store-gsym")"
 symfs_mount gsym --offline --cache "$TMP/store-gsym"

@@ -96,6 +96,7 @@ static int run_symbolicate(int argc, char **argv)
 		{"debug", 0, NULL, "v5: add downloads and times", &w.flags.debug},
 		{"lenient", 0, NULL, "skip bad lines of a .sym file", &w.flags.lenient},
 		{"demangle", 0, NULL, "demangle names in the answer to a request, too", &w.flags.demangle},
+		{"brief", 0, NULL, "a crash: only its thread, without modules", &w.flags.brief},
 		{"mangled", 0, NULL, "print names as the files have them", &w.mangled},
 		{"function-size", 0, NULL, "v5: add the sizes of functions", &w.flags.function_size},
 		{"module-errors", 0, NULL, "add why a module was not found", &w.flags.module_errors},

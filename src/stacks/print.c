@@ -15,6 +15,7 @@
 
 struct printing {
 	const struct stacks *s;
+	bool brief;
 	struct symb_request *names; /* NULL: there are no names */
 	struct buf *out;
 	struct buf room;
@@ -131,12 +132,15 @@ static uint64_t past_look(const struct stack_frame *f)
 
 static int put_name(struct printing *p, const struct symb_name *n)
 {
-	put_head(p);
+	if (p->brief && n->function)
+		buf_addf(p->out, "%3zu", p->number);
+	else
+		put_head(p);
 	if (n->function)
 		put_shown(p, "  ", n->function);
 	if (n->inlined)
 		buf_adds(p->out, " (inlined)");
-	else if (n->function)
+	else if (n->function && !p->brief)
 		put_offset(p, (n->before ? 0 : n->offset) + past_look(p->frame));
 	put_place(p, n);
 	return n->inlined ? buf_adds(p->out, "\n") : put_marks(p);
@@ -189,6 +193,8 @@ static int put_text(struct printing *p)
 		for (size_t i = 0; p->out->r == 0 && i < s->n_threads; i++)
 			if (s->thread[i].crashed == crashed) {
 				put_thread(p, &s->thread[i], more);
+				if (p->brief)
+					return p->out->r;
 				more = true;
 			}
 	return p->out->r;
@@ -331,6 +337,7 @@ int stacks_print(const struct stacks *s, struct symb *symb, const struct symb_fl
 	struct printing p = {.s = s, .out = out, .room = BUF_UP_TO(SHOWN_MOST)};
 	int r = symb ? ask(&p, symb, flags, e) : 0;
 
+	p.brief = flags && flags->brief;
 	if (r == 0) {
 		r = json ? put_json(&p) : put_text(&p);
 		if (r < 0)

@@ -45,6 +45,7 @@ struct symb_flags {
 	bool function_size; /* the sizes of functions are wanted */
 	/* of form.h */
 	bool debug;	    /* v5: "debug" beside "results": cache hits, downloads, times */
+	bool brief;	    /* of stacks_print() as text: the crashed thread alone, without modules and offsets */
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
 	bool text;	    /* lines of text in place of JSON */
 	/* Called for each module that was looked for, and that has no file, with the reason; `unsure`: a source could

@@ -106,6 +106,10 @@ in_order core.txt '^  0  prog  on_signal [+] 0x[0-9a-f]+ at .*/p[.]c:11$' '^  1 
 has core.txt 'prog  start [+] .* at .*/p[.]c:3[4-9]$'
 has core.txt 'prog  main [+] .* at .*/p[.]c:52$'
 [ "$(grep -c '^Thread ' core.txt)" = 3 ] || fail "not three threads: $(cat core.txt)"
+ask brief.txt --brief core || fail "core: $(cat brief.txt.log)"
+in_order brief.txt '^  0  on_signal at .*/p[.]c:11$' '^  1  .*signal handler called' \
+  '  deeper \(inlined\) at .*/p[.]c:16$' '  sleeper at .*/p[.]c:20$' || fail "core --brief"
+[ "$(grep -c '^Thread ' brief.txt)" = 1 ] || fail "not one thread: $(cat brief.txt)"
 ask core.json --json core || fail "core: $(cat core.json.log)"
 python3 - core.json <<'PY' || fail "a frame in JSON: $(cat core.json)"
 import json, sys

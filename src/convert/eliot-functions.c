@@ -183,29 +183,22 @@ static bool same_call(const struct eliot *x, uint32_t a, uint32_t b)
 }
 
 /* Writes the inlined calls of one depth in the marks [from, to), and recursively the calls inside them. */
-static int tell_calls(struct eliot *x, size_t from, size_t to, uint32_t depth)
+static void tell_calls(struct eliot *x, size_t from, size_t to, uint32_t depth)
 {
 	for (size_t i = from, next; i < to; i = next) {
 		uint32_t call = place_at(x, x->marks.at[i].place, depth);
 		const struct place *around;
-		int r;
 
 		for (next = i + 1; next < to && same_call(x, call, place_at(x, x->marks.at[next].place, depth));)
 			next++;
 		if (call == NONE)
 			continue;
 		around = &x->places.at[x->places.at[call].into];
-		r = gsym_add_inline(x->w, depth, x->functions.at[x->places.at[call].function].name,
+		gsym_add_inline(x->w, depth, x->functions.at[x->places.at[call].function].name,
 			around->file ? around->file : x->no_file, around->line);
-		if (r == 0)
-			r = gsym_add_range(x->w, x->marks.at[i].addr,
-				mark_end(x, next - 1) - x->marks.at[i].addr);
-		if (r == 0)
-			r = tell_calls(x, i, next, depth + 1);
-		if (r < 0)
-			return r;
+		gsym_add_range(x->w, x->marks.at[i].addr, mark_end(x, next - 1) - x->marks.at[i].addr);
+		tell_calls(x, i, next, depth + 1);
 	}
-	return 0;
 }
 
 /* The name of a piece of a FUNC says how far into the FUNC the piece begins. */
@@ -222,7 +215,8 @@ static int name_of(struct eliot *x, const struct function *f, uint64_t start, ui
 	if (buf_addf(&b, "%c%s%" PRIx64 " %s", MARK, more < 0 ? "-" : "",
 		    (uint64_t)(more < 0 ? -more : more), name) < 0)
 		return -ENOMEM;
-	return gsym_text(x->w, b.p, b.n, out);
+	*out = gsym_text(x->w, b.p, b.n);
+	return 0;
 }
 
 static int tell_run(struct eliot *x, size_t from, size_t to)
@@ -234,21 +228,23 @@ static int tell_run(struct eliot *x, size_t from, size_t to)
 	bool any = false;
 	int r = name_of(x, &f, start, &name);
 
-	if (r == 0)
-		r = gsym_begin(x->w, start, size, name, GSYM_DEBUG);
+	if (r < 0)
+		return r;
+	gsym_begin(x->w, start, size, name, GSYM_DEBUG);
 	for (size_t i = from; i < to; i++) {
 		const struct place *p = &x->places.at[x->marks.at[i].place];
 
 		any = any || p->file || p->line || p->into != NONE;
 	}
-	for (size_t i = from; any && r == 0 && i < to; i++) {
+	for (size_t i = from; any && i < to; i++) {
 		const struct place *p = &x->places.at[x->marks.at[i].place];
 
-		r = gsym_add_row(x->w, x->marks.at[i].addr, p->file, p->line);
+		gsym_add_row(x->w, x->marks.at[i].addr, p->file, p->line);
 	}
-	if (any && r == 0)
-		r = tell_calls(x, from, to, 1);
-	return r < 0 ? r : gsym_end(x->w);
+	if (any)
+		tell_calls(x, from, to, 1);
+	gsym_end(x->w);
+	return gsym_error(x->w);
 }
 
 static int tell_all(struct eliot *x)

@@ -252,17 +252,14 @@ int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks)
 {
 	struct eliot *x = calloc(1, sizeof(*x));
 	const char mark[] = {MARK};
-	uint32_t text;
 
 	if (!x)
 		return -ENOMEM;
 	x->w = w;
 	x->marks_told = marks;
 	x->most = marks ? UINT32_MAX : UINT64_MAX;
-	if (marks && (gsym_text(w, mark, 1, &text) < 0 || gsym_add_file(w, 0, text, &x->no_file) < 0)) {
-		free(x);
-		return -ENOMEM;
-	}
+	if (marks)
+		x->no_file = gsym_add_file(w, 0, gsym_text(w, mark, 1));
 	*out = x;
 	return 0;
 }
@@ -315,13 +312,15 @@ int eliot_finish(struct eliot *x, uint32_t module)
 		r = eliot_tell(x);
 	/* With marks, a file without functions gets the function at ELIOT_NAME_AT even if the program's name is
 	 * unknown. This function shows that the symbols were found. */
-	if (!x->marks_told)
+	if (!x->marks_told || r < 0)
 		return r;
-	if (!module && !gsym_functions(x->w) && r == 0)
-		r = gsym_text(x->w, (const char[]){MARK}, 1, &module);
-	if (r == 0 && module)
-		r = gsym_begin(x->w, ELIOT_NAME_AT, 1, module, GSYM_DEBUG);
-	return r == 0 && module ? gsym_end(x->w) : r;
+	if (!module && !gsym_functions(x->w))
+		module = gsym_text(x->w, (const char[]){MARK}, 1);
+	if (module) {
+		gsym_begin(x->w, ELIOT_NAME_AT, 1, module, GSYM_DEBUG);
+		gsym_end(x->w);
+	}
+	return gsym_error(x->w);
 }
 
 /* ---- look-ups ----------------------------------------------------------------------- */

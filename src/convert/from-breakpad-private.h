@@ -54,8 +54,8 @@ int breakpad_read_origin(struct breakpad *b, struct text t);
 int breakpad_read_func(struct breakpad *b, struct text t);
 int breakpad_read_line(struct breakpad *b, struct text t);
 int breakpad_read_inline(struct breakpad *b, struct text t);
-/* Passes the name of the FUNC to the writer, unless it was passed already. 0, -ENOMEM, -EFBIG. */
-int breakpad_name_func(struct breakpad *b);
+/* Passes the name of the FUNC to the writer, unless it was passed already. */
+void breakpad_name_func(struct breakpad *b);
 int breakpad_read_public(struct breakpad *b, struct text t);
 int breakpad_read_module(struct breakpad *b, struct text t);
 int breakpad_read_info(struct breakpad *b, struct text t);

@@ -174,14 +174,11 @@ static uint32_t numbers_old(const struct numbers *m, uint64_t key)
 
 /* ---- records ------------------------------------------------------------------------- */
 
-static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
+static uint32_t rest_as_text(struct breakpad *b, struct text t)
 {
-	int r;
+	uint32_t name = t.p < t.end ? gsym_name(b->w, t.p, (size_t)(t.end - t.p)) : 0;
 
-	if (t.p == t.end)
-		return gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
-	r = gsym_name(b->w, t.p, (size_t)(t.end - t.p), out);
-	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
+	return name ?: gsym_text(b->w, UNKNOWN, strlen(UNKNOWN));
 }
 
 /* Reads a FILE. Writes the path in the form in which Mozilla's service shows it (eliot.h). With `marks`, directory
@@ -192,7 +189,6 @@ int breakpad_read_file(struct breakpad *b, struct text t)
 	uint64_t number;
 	uint32_t file;
 	size_t n;
-	int r;
 
 	if (!take_decimal(&t, &number))
 		return -EBADMSG;
@@ -200,14 +196,8 @@ int breakpad_read_file(struct breakpad *b, struct text t)
 	if (!path)
 		return -ENOMEM;
 	n = eliot_path(t.p, (size_t)(t.end - t.p), path);
-	if (b->marks) {
-		r = gsym_text(b->w, path, n, &file);
-		if (r == 0)
-			r = gsym_add_file(b->w, 0, file, &file);
-	} else {
-		r = gsym_add_path(b->w, path, n, &file);
-	}
-	return r < 0 ? r : numbers_put(&b->files, number, file, 0);
+	file = b->marks ? gsym_add_file(b->w, 0, gsym_text(b->w, path, n)) : gsym_add_path(b->w, path, n);
+	return numbers_put(&b->files, number, file, 0);
 }
 
 /* For some months of 2020 INLINE_ORIGIN had a file number before the name, and INLINE had no file number.
@@ -222,24 +212,18 @@ static struct text without_old_file(struct text t)
 
 int breakpad_read_origin(struct breakpad *b, struct text t)
 {
-	struct text old;
 	uint64_t number;
-	uint32_t name, old_name;
-	int r;
+	uint32_t name;
 
 	if (!take_decimal(&t, &number) || t.p == t.end)
 		return -EBADMSG;
-	old = without_old_file(t);
-	r = rest_as_text(b, t, &name);
-	if (r == 0)
-		r = rest_as_text(b, old, &old_name);
-	return r < 0 ? r : numbers_put(&b->origins, number, name, old_name);
+	name = rest_as_text(b, t);
+	return numbers_put(&b->origins, number, name, rest_as_text(b, without_old_file(t)));
 }
 
 int breakpad_read_func(struct breakpad *b, struct text t)
 {
 	uint64_t params;
-	int r;
 
 	b->place = AFTER_BAD_FUNC;
 	TAKE_WORD(&t, "m");
@@ -247,20 +231,18 @@ int breakpad_read_func(struct breakpad *b, struct text t)
 		return -EBADMSG;
 	/* A line that is in `half` will be overwritten. */
 	b->func_name = b->asks && !b->half.n ? t : (struct text){0};
-	r = b->func_name.p ? 0 : rest_as_text(b, t, &b->func.name);
-	if (r < 0)
-		return r;
+	if (!b->func_name.p)
+		b->func.name = rest_as_text(b, t);
 	b->place = IN_FUNC;
 	b->counts.funcs++;
 	return 0;
 }
 
-int breakpad_name_func(struct breakpad *b)
+void breakpad_name_func(struct breakpad *b)
 {
-	struct text t = b->func_name;
-
-	b->func_name = (struct text){0};
-	return t.p ? rest_as_text(b, t, &b->func.name) : 0;
+	if (b->func_name.p)
+		b->func.name = rest_as_text(b, b->func_name);
+	b->func_name.p = NULL;
 }
 
 static int keep_line(struct breakpad *b, struct eliot_line l)
@@ -335,17 +317,12 @@ int breakpad_read_inline(struct breakpad *b, struct text t)
 int breakpad_read_public(struct breakpad *b, struct text t)
 {
 	uint64_t addr, params;
-	uint32_t name;
-	int r;
 
 	TAKE_WORD(&t, "m");
 	if (!take_hex(&t, &addr) || !take_hex(&t, &params))
 		return -EBADMSG;
-	r = rest_as_text(b, t, &name);
-	if (r < 0)
-		return r;
 	b->counts.publics++;
-	return eliot_public(b->eliot, addr, name);
+	return eliot_public(b->eliot, addr, rest_as_text(b, t));
 }
 
 static void set_id(struct breakpad *b, struct text t, size_t most)

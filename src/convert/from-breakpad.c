@@ -20,15 +20,15 @@ static int end_func(struct breakpad *b)
 		if (b->asks && !eliot_needs(b->eliot, &b->func)) {
 			r = eliot_pass(b->eliot, &b->func);
 		} else {
-			r = breakpad_name_func(b);
-			r = r < 0 ? r : eliot_add(b->eliot, &b->func);
+			breakpad_name_func(b);
+			r = eliot_add(b->eliot, &b->func);
 		}
 	}
 	if (in_block(b))
 		b->place = OUTSIDE;
 	b->func.n_lines = 0;
 	b->calls.n = 0;
-	return r;
+	return r < 0 ? r : gsym_error(b->w);
 }
 
 /* ---- lines --------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static int bad_line(struct breakpad *b, struct text t, struct err *e)
 }
 
 /* Takes the name of the program from the first INFO line that has four words: the name is the last word. */
-static int seek_module(struct breakpad *b, struct text t)
+static void seek_module(struct breakpad *b, struct text t)
 {
 	const char *last = t.p;
 	unsigned words = 1;
@@ -129,20 +129,20 @@ static int seek_module(struct breakpad *b, struct text t)
 		t.end--;
 
 	if (!b->marks || b->module_sought || b->no_line_end)
-		return 0;
+		return;
 	if (t.end - t.p >= 4 && (memcmp(t.p, "FILE", 4) == 0 || memcmp(t.p, "FUNC", 4) == 0))
 		b->module_sought = true;
 	if (t.end - t.p < 4 || memcmp(t.p, "INFO", 4) != 0)
-		return 0;
+		return;
 	for (const char *p = t.p; p < t.end; p++)
 		if (*p == ' ') {
 			words++;
 			last = p + 1;
 		}
 	if (words != 4)
-		return 0;
+		return;
 	b->module_sought = true;
-	return gsym_text(b->w, last, (size_t)(t.end - last), &b->module);
+	b->module = gsym_text(b->w, last, (size_t)(t.end - last));
 }
 
 /* Reads the first line, which must be a MODULE record. */
@@ -169,9 +169,8 @@ static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 		return 0;
 	if (n && t.end[-1] == '\r')
 		t.end--;
-	r = seek_module(b, t);
-	if (r == 0)
-		r = b->place == AT_START ? read_first(b, t) : read_record(b, t);
+	seek_module(b, t);
+	r = b->place == AT_START ? read_first(b, t) : read_record(b, t);
 	if (r == 0)
 		return 0;
 	if (r == -ENOMSG)

@@ -69,28 +69,22 @@ static int numbers_room(uint32_t **numbers, size_t *room, size_t n)
 	return 0;
 }
 
-static int text_number(struct job *j, const struct batch *b, uint32_t i, uint32_t *out)
+static uint32_t text_number(struct job *j, const struct batch *b, uint32_t i)
 {
 	const char *s = i == BATCH_NONE ? NULL : b->names[i].text;
-	int r = 0;
 
-	*out = 0;
 	if (!s)
 		return 0;
 	if (j->texts[i] == NUMBER_NONE)
-		r = gsym_name(j->w, s, strlen(s), &j->texts[i]);
-	*out = j->texts[i];
-	return r;
+		j->texts[i] = gsym_name(j->w, s, strlen(s));
+	return j->texts[i];
 }
 
-static int file_number(struct job *j, const struct batch *b, uint32_t i, uint32_t *out)
+static uint32_t file_number(struct job *j, const struct batch *b, uint32_t i)
 {
-	int r = 0;
-
 	if (j->files[i] == NUMBER_NONE)
-		r = gsym_add_path(j->w, b->files[i], strlen(b->files[i]), &j->files[i]);
-	*out = j->files[i];
-	return r;
+		j->files[i] = gsym_add_path(j->w, b->files[i], strlen(b->files[i]));
+	return j->files[i];
 }
 
 /* Whether inlined calls have addresses before the first row. Compilers begin the lines of some parts of functions,
@@ -110,55 +104,35 @@ static bool calls_before_rows(const struct batch *b, const struct batch_func *f)
 }
 
 /* Look-ups find calls only where a row with a file is, so calls before the first row get one with an unnamed file. */
-static int tell_rows(struct job *j, const struct batch *b, const struct batch_func *f)
+static void tell_rows(struct job *j, const struct batch *b, const struct batch_func *f)
 {
-	uint32_t file;
-	int r = 0;
-
-	if (calls_before_rows(b, f)) {
-		r = gsym_add_unnamed_file(j->w, &file);
-		if (r == 0)
-			r = gsym_add_row(j->w, f->addr, file, 0);
-	}
-	for (uint32_t i = f->rows; r == 0 && i < f->rows + f->n_rows; i++) {
-		r = file_number(j, b, b->rows[i].file, &file);
-		if (r == 0)
-			r = gsym_add_row(j->w, b->rows[i].addr, file, b->rows[i].line);
-	}
-	return r;
+	if (calls_before_rows(b, f))
+		gsym_add_row(j->w, f->addr, gsym_add_unnamed_file(j->w), 0);
+	for (uint32_t i = f->rows; i < f->rows + f->n_rows; i++)
+		gsym_add_row(j->w, b->rows[i].addr, file_number(j, b, b->rows[i].file), b->rows[i].line);
 }
 
-static int tell_node(struct job *j, const struct batch *b, const struct batch_node *n)
+static void tell_node(struct job *j, const struct batch *b, const struct batch_node *n)
 {
-	uint32_t name, file;
-	int r = text_number(j, b, n->name, &name);
+	uint32_t name = text_number(j, b, n->name);
 
-	if (r == 0)
-		r = file_number(j, b, n->file, &file);
-	if (r == 0)
-		r = gsym_add_inline(j->w, n->depth, name, file, n->line);
-	for (uint32_t i = n->ranges; r == 0 && i < n->ranges + n->n_ranges; i++)
-		r = gsym_add_range(j->w, b->ranges.all[i].start,
-			b->ranges.all[i].end - b->ranges.all[i].start);
-	return r;
+	gsym_add_inline(j->w, n->depth, name, file_number(j, b, n->file), n->line);
+	for (uint32_t i = n->ranges; i < n->ranges + n->n_ranges; i++)
+		gsym_add_range(j->w, b->ranges.all[i].start, b->ranges.all[i].end - b->ranges.all[i].start);
 }
 
-static int tell_func(struct job *j, const struct batch *b, const struct batch_func *f)
+static void tell_func(struct job *j, const struct batch *b, const struct batch_func *f)
 {
-	uint32_t name;
-	int r = text_number(j, b, f->name, &name);
+	uint32_t name = text_number(j, b, f->name);
 
-	if (r < 0 || !name)
-		return r;
-	r = gsym_begin(j->w, f->addr, f->size, name, GSYM_DEBUG);
-	if (r == -ERANGE)
-		return 0;
-	if (r == 0)
-		r = tell_rows(j, b, f);
-	for (uint32_t i = f->nodes; r == 0 && i < f->end_nodes; i++)
+	if (!name)
+		return;
+	gsym_begin(j->w, f->addr, f->size, name, GSYM_DEBUG);
+	tell_rows(j, b, f);
+	for (uint32_t i = f->nodes; i < f->end_nodes; i++)
 		if (b->nodes[i].owner == f->owner)
-			r = tell_node(j, b, &b->nodes[i]);
-	return r < 0 ? r : gsym_end(j->w);
+			tell_node(j, b, &b->nodes[i]);
+	gsym_end(j->w);
 }
 
 static int keep_stray(struct job *j, const struct batch *b, const struct batch_orphan *o)
@@ -168,11 +142,9 @@ static int keep_stray(struct job *j, const struct batch *b, const struct batch_o
 	int r = 0;
 
 	for (uint32_t i = o->rows; r == 0 && i < o->rows + o->n_rows; i++) {
-		struct stray_row row = {b->rows[i].addr, 0, b->rows[i].line};
+		struct stray_row row = {b->rows[i].addr, file_number(j, b, b->rows[i].file), b->rows[i].line};
 
-		r = file_number(j, b, b->rows[i].file, &row.file);
-		if (r == 0)
-			r = APPEND(s->rows, s->rows_room, s->n_rows, row);
+		r = APPEND(s->rows, s->rows_room, s->n_rows, row);
 	}
 	return r < 0 ? r : APPEND(s->all, s->room, s->n, l);
 }
@@ -185,12 +157,12 @@ static int tell(struct job *j, const struct batch *b)
 		r = numbers_room(&j->files, &j->files_room, b->n_files);
 	gsym_set_order(j->w, (uint32_t)MIN(j->turn, (size_t)UINT32_MAX));
 	for (size_t i = 0; r == 0 && i < b->n_funcs; i++)
-		r = tell_func(j, b, &b->funcs[i]);
+		tell_func(j, b, &b->funcs[i]);
 	for (size_t i = 0; r == 0 && i < b->n_orphans; i++)
 		r = keep_stray(j, b, &b->orphans[i]);
 	j->told.broken += b->broken;
 	j->told.split += b->split;
-	return r;
+	return r < 0 ? r : gsym_error(j->w);
 }
 
 /* ---- reading --------------------------------------------------------------------------- */

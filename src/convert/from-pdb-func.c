@@ -40,11 +40,9 @@ static int file_of(struct part *j, const struct pdb_code *c, uint32_t file, uint
 		r = pdb_name(&j->job->pdb, &j->io, number, &j->text, NULL);
 		if (r == -EBADMSG || r == -EFBIG)
 			return 0;
-		if (r == 0)
-			r = gsym_add_path(j->w, buf_text(&j->text), j->text.n, &k->number);
 		if (r < 0)
 			return r;
-		k->key = number;
+		*k = (struct known){number, gsym_add_path(j->w, buf_text(&j->text), j->text.n)};
 	}
 	*out = k->number;
 	return 0;
@@ -62,12 +60,12 @@ static int inlinee_of(struct part *j, const struct pdb_code *c, uint32_t id, uin
 		r = pdb_inlinee_name(&j->names, c, id, &j->text);
 		if (r == 0)
 			r = spend_text(j);
-		if (r == 0)
-			r = gsym_name(j->w, buf_text(&j->text), j->text.n, &k->number);
-		k->key = r == 0 ? key : 0;
+		if (r < 0)
+			return r;
+		*k = (struct known){key, gsym_name(j->w, buf_text(&j->text), j->text.n)};
 	}
 	*out = k->number;
-	return r;
+	return 0;
 }
 
 /* ---- inlined calls: from pieces to a tree --------------------------------------------------- */
@@ -123,7 +121,7 @@ static int add_calls(struct part *j, const struct pdb_code *c, const struct pdb_
 		if (line)
 			r = file_of(j, c, file, &call_file);
 		if (r == 0 && !call_file)
-			r = gsym_add_unnamed_file(j->w, &call_file);
+			call_file = gsym_add_unnamed_file(j->w);
 		if (r == 0 && (node < 0 || j->nodes[node].parent != at || j->nodes[node].call_line != line ||
 				      j->nodes[node].call_file != call_file))
 			r = new_node(j, c, cut, cell->site, at, call_file, line, &node);
@@ -206,20 +204,19 @@ static uint32_t name_at(const struct target *all, size_t n, uint32_t rva)
 	return from && rva - all[from - 1].rva < all[from - 1].size ? all[from - 1].name : 0;
 }
 
-static int write_jump(struct part *p, const struct pdb_func *f, const struct target *all, size_t n)
+static void write_jump(struct part *p, const struct pdb_func *f, const struct target *all, size_t n)
 {
 	const struct pdb *pdb = &p->job->pdb;
 	uint32_t rva, target, name;
-	int r;
 
 	if (!pdb_address(pdb, f->section, f->off, &rva) ||
 		!pdb_address(pdb, f->target_section, f->target, &target))
-		return 0;
+		return;
 	name = name_at(all, n, target);
 	if (!name)
-		return 0;
-	r = gsym_begin(p->w, rva, f->size, name, GSYM_DEBUG);
-	return r == -ERANGE ? 0 : r < 0 ? r : gsym_end(p->w);
+		return;
+	gsym_begin(p->w, rva, f->size, name, GSYM_DEBUG);
+	gsym_end(p->w);
 }
 
 int pdb_parts_write_jumps(struct part *parts, unsigned n)
@@ -232,7 +229,7 @@ int pdb_parts_write_jumps(struct part *parts, unsigned n)
 		if (parts[i].n_jumps)
 			gsym_set_order(parts[i].w, parts[i].job->pdb.n_modules);
 		for (size_t k = 0; r == 0 && k < parts[i].n_jumps; k++)
-			r = write_jump(&parts[i], &parts[i].jumps[k], all, n_all);
+			write_jump(&parts[i], &parts[i].jumps[k], all, n_all);
 	}
 	free(all);
 	return r;
@@ -260,34 +257,32 @@ static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb
 
 		if (line)
 			r = file_of(j, c, file, &number);
-		if (r == 0)
-			r = gsym_add_row(j->w, at->addr + (from - at->from), number, line);
+		gsym_add_row(j->w, at->addr + (from - at->from), number, line);
 	}
 	return r;
 }
 
-static int write_node(struct part *j, int node, unsigned depth, const struct place *at)
+static void write_node(struct part *j, int node, unsigned depth, const struct place *at)
 {
 	const struct node *n = &j->nodes[node];
-	int r = gsym_add_inline(j->w, depth, n->name, n->call_file, n->call_line);
 
-	for (int i = n->first_span; r == 0 && i >= 0; i = j->spans[i].next) {
+	gsym_add_inline(j->w, depth, n->name, n->call_file, n->call_line);
+	for (int i = n->first_span; i >= 0; i = j->spans[i].next) {
 		uint32_t from = MAX(j->spans[i].from, at->from), to = MIN(j->spans[i].to, at->to);
 
 		if (from < to)
-			r = gsym_add_range(j->w, at->addr + (from - at->from), to - from);
+			gsym_add_range(j->w, at->addr + (from - at->from), to - from);
 	}
-	return r;
 }
 
 /* Writes the tree of calls; a caller precedes the calls inside it. */
-static int write_tree(struct part *j, const struct place *at)
+static void write_tree(struct part *j, const struct place *at)
 {
-	int node = j->n_nodes ? j->nodes[0].first : -1, r = 0;
+	int node = j->n_nodes ? j->nodes[0].first : -1;
 	unsigned depth = 1;
 
-	while (r == 0 && node >= 0) {
-		r = write_node(j, node, depth, at);
+	while (node >= 0) {
+		write_node(j, node, depth, at);
 		if (j->nodes[node].first >= 0) {
 			node = j->nodes[node].first;
 			depth++;
@@ -299,21 +294,20 @@ static int write_tree(struct part *j, const struct place *at)
 		}
 		node = node >= 0 ? j->nodes[node].next : -1;
 	}
-	return r;
 }
 
 static int write_place(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, uint32_t name,
 	enum gsym_rank rank, const struct place *at)
 {
-	int r = gsym_begin(j->w, at->addr, at->to - at->from, name, rank);
+	int r;
 
-	if (r == 0)
-		r = write_rows(j, c, cut, at);
-	if (r == 0)
-		r = write_tree(j, at);
-	if (r == 0)
-		r = gsym_end(j->w);
-	return r == -ERANGE ? 0 : r;
+	gsym_begin(j->w, at->addr, at->to - at->from, name, rank);
+	r = write_rows(j, c, cut, at);
+	if (r < 0)
+		return r;
+	write_tree(j, at);
+	gsym_end(j->w);
+	return gsym_error(j->w);
 }
 
 /* A piece counts as this many inlined calls in it. In a good PDB each piece and each call has bytes of its own, but a
@@ -341,10 +335,9 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 	named = j->text.n;
 	if (r == 0)
 		r = spend_text(j);
-	if (r == 0)
-		r = named ? gsym_name(j->w, buf_text(&j->text), j->text.n, &name) : gsym_no_name(j->w, &name);
 	if (r < 0)
 		return r;
+	name = named ? gsym_name(j->w, buf_text(&j->text), j->text.n) : gsym_no_name(j->w);
 	cut = (struct pdb_pieces_of){0};
 	if (j->pieces_left)
 		r = pdb_cut(c, f, &cut);

@@ -82,15 +82,15 @@ static int read_document(struct reader *r, uint32_t row, uint32_t *out)
 	const uint8_t *p = r->file + r->at.documents + (uint64_t)(row - 1) * r->at.document_row;
 	const char *language = language_of(r, ppdb_index(p + 2 * r->at.blob + r->at.guid, r->at.guid));
 	struct span blob;
-	uint32_t text, place;
+	uint32_t place;
 	int e = ppdb_blob(r->blobs, ppdb_index(p, r->at.blob), &blob) ? ppdb_document_name(r->blobs, blob, &name)
 		: -EBADMSG;
 
-	if (e == 0)
-		e = gsym_text(r->w, buf_text(&name), name.n, &text);
-	if (e == 0)
-		e = gsym_text(r->w, language, strlen(language), &place);
-	return e < 0 ? e : gsym_add_file(r->w, place, text, out);
+	if (e < 0)
+		return e;
+	place = gsym_text(r->w, language, strlen(language));
+	*out = gsym_add_file(r->w, place, gsym_text(r->w, buf_text(&name), name.n));
+	return 0;
 }
 
 static int file_of(struct reader *r, uint32_t row, uint32_t *out)
@@ -168,10 +168,9 @@ static int tell_points(struct reader *r, uint32_t method, uint32_t document, str
 		if (p.il > UINT32_MAX)
 			return -EBADMSG;
 		e = take_lines(&s, &p);
-		if (e == 1)
-			e = p.line == HIDDEN ? 0
-					     : gsym_add_row(r->w, PPDB_METHOD(method) + p.il, file,
-						       (uint32_t)p.line);
+		if (e == 1 && p.line != HIDDEN)
+			gsym_add_row(r->w, PPDB_METHOD(method) + p.il, file, (uint32_t)p.line);
+		e = MIN(e, 0);
 	}
 	return e;
 }
@@ -184,13 +183,12 @@ static int begin_method(struct reader *r, uint32_t method)
 	int e = r->names ? method_names_next(r->names, method, &r->name) : 0;
 
 	if (e == 0 && r->name.n) {
-		e = buf_adds(&marked, MARK);
-		if (e == 0)
-			e = buf_add(&marked, r->name.p, r->name.n);
-		if (e == 0)
-			e = gsym_text(r->w, marked.p, marked.n, &name);
+		buf_adds(&marked, MARK);
+		e = buf_add(&marked, r->name.p, r->name.n);
+		name = gsym_text(r->w, buf_text(&marked), marked.n);
 	}
-	return e < 0 ? e : gsym_begin(r->w, PPDB_METHOD(method), UINT32_MAX, name, GSYM_DEBUG);
+	gsym_begin(r->w, PPDB_METHOD(method), UINT32_MAX, name, GSYM_DEBUG);
+	return e;
 }
 
 /* Adds a method without lines, if it has a name. */
@@ -198,7 +196,9 @@ static int tell_name(struct reader *r, uint32_t method)
 {
 	int e = r->names ? begin_method(r, method) : 0;
 
-	return e == 0 && r->names && r->name.n ? gsym_end(r->w) : e;
+	if (e == 0 && r->names && r->name.n)
+		gsym_end(r->w);
+	return e;
 }
 
 static int tell_method(struct reader *r, uint32_t method)
@@ -218,7 +218,9 @@ static int tell_method(struct reader *r, uint32_t method)
 	e = begin_method(r, method);
 	if (e == 0)
 		e = tell_points(r, method, ppdb_index(p, size), blob);
-	return e < 0 ? e : gsym_end(r->w);
+	if (e == 0)
+		gsym_end(r->w);
+	return e;
 }
 
 /* ---- the file ----------------------------------------------------------------------- */
@@ -227,8 +229,9 @@ static int tell_method(struct reader *r, uint32_t method)
 static int tell_methods(struct reader *r, struct err *e)
 {
 	uint32_t n_names = r->names ? method_names_count(r->names) : 0;
-	int n = gsym_text(r->w, MARK, sizeof(MARK) - 1, &r->no_name);
+	int n = 0;
 
+	r->no_name = gsym_text(r->w, MARK, sizeof(MARK) - 1);
 	r->name = BUF_UP_TO(NAME_MOST);
 	gsym_set_base(r->w, 0);
 	for (uint32_t i = 1; n == 0 && i <= MAX(r->at.n_methods, n_names); i++) {
@@ -237,6 +240,7 @@ static int tell_methods(struct reader *r, struct err *e)
 			err_set(e, n, "is broken: the lines of method %u", i);
 	}
 	buf_release(&r->name);
+	n = n < 0 ? n : gsym_error(r->w);
 	return n < 0 && n != -EBADMSG ? err_set(e, n, "%s", err_text(n)) : n;
 }
 

@@ -183,37 +183,28 @@ static int compare_symbols(const void *a, const void *b)
 }
 
 /* Adds the lines in [start, end) that belong to no function of the debug information. */
-static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
+static void tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 {
 	const struct strays *all = s->strays;
 	size_t from = search_first(i, 0, all->n, all->all[i].reach <= start);
-	int r = 0;
 
-	for (; r == 0 && from < all->n && all->all[from].low < end; from++) {
+	for (; from < all->n && all->all[from].low < end; from++) {
 		const struct stray_row *rows = all->rows + all->all[from].rows;
 		size_t n = all->all[from].n_rows, i = search_first(k, 0, n, rows[k].addr <= start);
 		uint64_t stop = MIN(end, all->all[from].high);
 
 		if (stop <= start)
 			continue;
-		for (i = i ? i - 1 : 0; r == 0 && i < n && rows[i].addr < stop; i++)
-			r = gsym_add_row(s->w, MAX(rows[i].addr, start), rows[i].file, rows[i].line);
+		for (i = i ? i - 1 : 0; i < n && rows[i].addr < stop; i++)
+			gsym_add_row(s->w, MAX(rows[i].addr, start), rows[i].file, rows[i].line);
 	}
-	return r;
 }
 
-static int tell_symbol(struct symbols *s, const struct symbol *x, uint64_t size)
+static void tell_symbol(struct symbols *s, const struct symbol *x, uint64_t size)
 {
-	uint32_t name;
-	int r = gsym_name(s->w, x->name, strlen(x->name), &name);
-
-	if (r == 0)
-		r = gsym_begin(s->w, x->addr, size, name, x->rank);
-	if (r == -ERANGE)
-		return 0;
-	if (r == 0)
-		r = tell_rows(s, x->addr, x->addr + size);
-	return r < 0 ? r : gsym_end(s->w);
+	gsym_begin(s->w, x->addr, size, gsym_name(s->w, x->name, strlen(x->name)), x->rank);
+	tell_rows(s, x->addr, x->addr + size);
+	gsym_end(s->w);
 }
 
 /* Where a symbol without a size ends. */
@@ -235,7 +226,7 @@ static uint64_t symbol_end(const struct symbols *s, size_t i)
  * function, and a function otherwise. But a global symbol is a function even inside another symbol, if that
  * symbol has no type: assembler has tables of functions. A symbol with a type but no size is a function,
  * unless a symbol with a size begins at its address. */
-static int tell_symbols(struct symbols *s)
+static void tell_symbols(struct symbols *s)
 {
 	uint64_t typed_reach = 0, reach = 0, sized_at = UINT64_MAX, same_at = UINT64_MAX,
 		 same_end = 0;
@@ -243,7 +234,6 @@ static int tell_symbols(struct symbols *s)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct symbol *x = &s->all[i];
 		uint64_t size = x->size;
-		int r;
 
 		if (size)
 			sized_at = x->addr;
@@ -257,14 +247,11 @@ static int tell_symbols(struct symbols *s)
 			same_at = x->addr;
 			size = same_end - x->addr;
 		}
-		r = tell_symbol(s, x, size);
-		if (r < 0)
-			return r;
+		tell_symbol(s, x, size);
 		reach = MAX(reach, x->addr + size);
 		if (x->typed)
 			typed_reach = MAX(typed_reach, x->addr + size);
 	}
-	return 0;
 }
 
 static int read_symbols(struct symbols *s)
@@ -277,13 +264,12 @@ static int read_symbols(struct symbols *s)
 		r = s->m->kind == IMAGE_ELF	  ? symbols_of_elf(s)
 		    : s->m->kind == IMAGE_MACHO ? symbols_of_macho(s)
 						  : symbols_of_pe(s);
-	if (r == 0)
-		r = symbols_name_known(s);
-	if (r == 0 && s->n) {
-		qsort(s->all, s->n, sizeof(*s->all), compare_symbols);
-		r = tell_symbols(s);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	symbols_name_known(s);
+	sort_array(s->all, s->n, sizeof(*s->all), compare_symbols);
+	tell_symbols(s);
+	return gsym_error(s->w);
 }
 
 static int compare_strays(const void *a, const void *b)

@@ -112,85 +112,69 @@ static int compare_spots(const void *a, const void *b)
 }
 
 /* A frame without a line has no file either, as in the GSYM of the whole PDB. */
-static int file_of(struct job *j, const struct pdb_frame *f, uint32_t *out)
+static uint32_t file_of(struct job *j, const struct pdb_frame *f)
 {
-	*out = 0;
-	return f->line && f->file[0] ? gsym_add_path(j->w, f->file, strlen(f->file), out) : 0;
+	return f->line && f->file[0] ? gsym_add_path(j->w, f->file, strlen(f->file)) : 0;
 }
 
 /* Writes the inlined calls at one address, the outermost first. The range of each is this address only. */
-static int write_calls(struct job *j, const struct spot *s)
+static void write_calls(struct job *j, const struct spot *s)
 {
-	int r = 0;
-
-	for (unsigned depth = 1; r == 0 && depth < s->n; depth++) {
+	for (unsigned depth = 1; depth < s->n; depth++) {
 		const struct pdb_frame *caller = &s->frames[s->n - depth], *f = caller - 1;
-		uint32_t file = 0, name = 0;
+		uint32_t file = file_of(j, caller) ?: gsym_add_unnamed_file(j->w);
 
-		r = file_of(j, caller, &file);
-		if (r == 0 && !file)
-			r = gsym_add_unnamed_file(j->w, &file);
-		if (r == 0)
-			r = gsym_name(j->w, f->name, strlen(f->name), &name);
-		if (r == 0)
-			r = gsym_add_inline(j->w, depth, name, file, caller->line);
-		if (r == 0)
-			r = gsym_add_range(j->w, s->addr, 1);
+		gsym_add_inline(j->w, depth, gsym_name(j->w, f->name, strlen(f->name)), file, caller->line);
+		gsym_add_range(j->w, s->addr, 1);
 	}
-	return r;
 }
 
 /* Writes a function with the addresses from `i` up to `end` of the list. */
-static int write_func(struct job *j, size_t i, size_t end)
+static void write_func(struct job *j, size_t i, size_t end)
 {
 	const struct spot *first = &j->spots[i], *last = &j->spots[end - 1];
 	const char *text = first->frames[first->n - 1].name;
-	uint32_t name = 0, file = 0;
-	int r = text[0] ? gsym_name(j->w, text, strlen(text), &name) : gsym_no_name(j->w, &name);
+	uint32_t name = text[0] ? gsym_name(j->w, text, strlen(text)) : gsym_no_name(j->w);
 
-	if (r == 0)
-		r = gsym_begin(j->w, first->start, (uint64_t)last->addr - first->start + 1, name, GSYM_DEBUG);
-	for (size_t k = i; r == 0 && k < end; k++) {
-		r = file_of(j, &j->spots[k].frames[0], &file);
-		if (r == 0)
-			r = gsym_add_row(j->w, j->spots[k].addr, file, j->spots[k].frames[0].line);
-	}
-	for (size_t k = i; r == 0 && k < end; k++)
-		r = write_calls(j, &j->spots[k]);
-	return r < 0 ? r : gsym_end(j->w);
+	gsym_begin(j->w, first->start, (uint64_t)last->addr - first->start + 1, name, GSYM_DEBUG);
+	for (size_t k = i; k < end; k++)
+		gsym_add_row(j->w, j->spots[k].addr, file_of(j, &j->spots[k].frames[0]),
+			j->spots[k].frames[0].line);
+	for (size_t k = i; k < end; k++)
+		write_calls(j, &j->spots[k]);
+	gsym_end(j->w);
 }
 
 /* Writes a function at an address that was not asked for. GSYM must have a function, and none was found. */
-static int write_none(struct job *j)
+static void write_none(struct job *j)
 {
-	uint32_t addr = UINT32_MAX, name = 0;
-	int r;
+	uint32_t addr = UINT32_MAX;
 
 	for (size_t i = 0; i < j->n;)
 		if (j->spots[i++].addr == addr) {
 			addr--;
 			i = 0;
 		}
-	r = gsym_no_name(j->w, &name);
-	if (r == 0)
-		r = gsym_begin(j->w, addr, 1, name, GSYM_DEBUG);
-	return r < 0 ? r : gsym_end(j->w);
+	gsym_begin(j->w, addr, 1, gsym_no_name(j->w), GSYM_DEBUG);
+	gsym_end(j->w);
 }
 
 static int write_all(struct job *j)
 {
 	bool any = false;
-	int r = 0;
 
 	qsort(j->spots, j->n, sizeof(*j->spots), compare_spots);
-	for (size_t i = 0, end; r == 0 && i < j->n; i = end) {
+	for (size_t i = 0, end; i < j->n; i = end) {
 		for (end = i + 1; end < j->n && j->spots[i].n && j->spots[end].n &&
 			j->spots[end].start == j->spots[i].start;)
 			end++;
 		any |= j->spots[i].n;
-		r = j->spots[i].n ? write_func(j, i, end) : 0;
+		if (j->spots[i].n)
+			write_func(j, i, end);
 	}
-	return r < 0 || any ? r : write_none(j);
+	if (!any)
+		write_none(j);
+	return gsym_error(j->w);
 }
 
 /* ---- the interface -------------------------------------------------------------------------- */

@@ -188,16 +188,13 @@ static const struct symbol *best_alias(struct symbols *s, const char *name, cons
 }
 
 /* Gives the name of a symbol to a function. `n` symbols begin where the function begins. */
-static int name_function(struct symbols *s, const struct known *k, const struct symbol *all, size_t n)
+static void name_function(struct symbols *s, const struct known *k, const struct symbol *all, size_t n)
 {
 	const struct symbol *best =
 		k->exact || !spend(s) ? NULL : best_alias(s, gsym_function_name(s->w, k->entry), all, n);
-	uint32_t text;
-	int r = best ? gsym_name(s->w, best->name, strlen(best->name), &text) : 0;
 
-	if (best && r == 0)
-		gsym_rename(s->w, k->entry, text);
-	return r;
+	if (best)
+		gsym_rename(s->w, k->entry, gsym_name(s->w, best->name, strlen(best->name)));
 }
 
 /* Chooses among functions that the linker folded into one: that of the first symbol, or else the first in debug
@@ -219,14 +216,13 @@ static void prefer_function(struct symbols *s, const struct known *all, size_t n
 			gsym_prefer(s->w, all[i].entry);
 }
 
-int symbols_name_known(struct symbols *s)
+void symbols_name_known(struct symbols *s)
 {
 	size_t alias = 0, n, n_known;
-	int r = 0;
 
 	s->budget = BUDGET_LEAST + (uint64_t)BUDGET_EACH * (s->n_aliases + s->n_known);
 	sort_array(s->aliases, s->n_aliases, sizeof(*s->aliases), compare_aliases);
-	for (size_t k = 0; r == 0 && k < s->n_known; k += n_known, alias += n) {
+	for (size_t k = 0; k < s->n_known; k += n_known, alias += n) {
 		const struct known *all = &s->known[k];
 		const struct symbol *first = s->n_aliases ? &s->aliases[alias] : NULL;
 
@@ -234,10 +230,9 @@ int symbols_name_known(struct symbols *s)
 			n_known++;
 		for (n = 0; alias + n < s->n_aliases && first[n].addr == all->start;)
 			n++;
-		for (size_t i = 0; r == 0 && n && i < n_known; i++)
-			r = name_function(s, &all[i], first, n);
-		if (r == 0 && n_known > 1)
+		for (size_t i = 0; n && i < n_known; i++)
+			name_function(s, &all[i], first, n);
+		if (n_known > 1)
 			prefer_function(s, all, n_known, n ? first : NULL);
 	}
-	return r;
 }

@@ -47,8 +47,8 @@ int symbols_collect_known(struct symbols *s);
 int symbols_add(struct symbols *s, const struct symbol *x);
 
 /* (symbols-names.c) Gives functions of debug information the names of their symbols. Call it when all symbols
- * were added. 0, -ENOMEM, -EFBIG. */
-int symbols_name_known(struct symbols *s);
+ * were added. */
+void symbols_name_known(struct symbols *s);
 
 /* Adds all symbols of a PE file, from its symbol table and its exports; broken symbols are left out. 0, -ENOMEM. */
 int symbols_of_pe(struct symbols *s);

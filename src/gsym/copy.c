@@ -10,15 +10,9 @@ struct copy {
 	const char *bad;
 };
 
-static int copy_text(struct copy *c, const char *s, uint32_t *out)
-{
-	return gsym_text(c->w, s, strlen(s), out);
-}
-
 static int copy_file(struct copy *c, uint64_t index, uint32_t *out)
 {
 	const char *dir, *base;
-	uint32_t d, b;
 	int r = call_site(c->g, index, &dir, &base);
 
 	if (r < 0) {
@@ -26,11 +20,10 @@ static int copy_file(struct copy *c, uint64_t index, uint32_t *out)
 		return r;
 	}
 	if (index && index < c->g->n_files && !*dir && !*base && !file_is_none(c->g, (uint32_t)index))
-		return gsym_add_unnamed_file(c->w, out);
-	r = copy_text(c, dir, &d);
-	if (r == 0)
-		r = copy_text(c, base, &b);
-	return r < 0 ? r : gsym_add_file(c->w, d, b, out);
+		*out = gsym_add_unnamed_file(c->w);
+	else
+		*out = gsym_add_file(c->w, gsym_text(c->w, dir, strlen(dir)), gsym_text(c->w, base, strlen(base)));
+	return 0;
 }
 
 static int copy_rows(struct copy *c, const struct gsym_func *f)
@@ -44,10 +37,9 @@ static int copy_rows(struct copy *c, const struct gsym_func *f)
 		if (row.file != last)
 			r = copy_file(c, row.file, &file);
 		last = row.file;
-		if (r >= 0)
-			r = gsym_add_row(c->w, row.addr, row.file ? file : 0, row.line);
 		if (r < 0)
 			return r;
+		gsym_add_row(c->w, row.addr, row.file ? file : 0, row.line);
 	}
 	c->bad = it.bad;
 	return r;
@@ -57,7 +49,7 @@ static int copy_node(struct copy *c, const struct gsym_node *node)
 {
 	const char *name = gsym_string(c->g, node->name);
 	uint64_t start, size;
-	uint32_t text, file;
+	uint32_t file;
 	size_t at = 0;
 	int r;
 
@@ -66,15 +58,14 @@ static int copy_node(struct copy *c, const struct gsym_node *node)
 	c->bad = "an inlined call without a name";
 	if (!name)
 		return -EBADMSG;
-	r = gsym_name(c->w, name, strlen(name), &text);
-	if (r == 0)
-		r = copy_file(c, node->call_file, &file);
-	if (r == 0)
-		r = gsym_add_inline(c->w, node->depth, text, file,
-			(uint32_t)MIN(node->call_line, (uint64_t)UINT32_MAX));
-	while (r == 0 && gsym_node_range(node, &at, &start, &size))
-		r = gsym_add_range(c->w, start, size);
-	return r;
+	r = copy_file(c, node->call_file, &file);
+	if (r < 0)
+		return r;
+	gsym_add_inline(c->w, node->depth, gsym_name(c->w, name, strlen(name)), file,
+		(uint32_t)MIN(node->call_line, (uint64_t)UINT32_MAX));
+	while (gsym_node_range(node, &at, &start, &size))
+		gsym_add_range(c->w, start, size);
+	return 0;
 }
 
 static int copy_nodes(struct copy *c, const struct gsym_func *f)
@@ -96,20 +87,19 @@ static int copy_nodes(struct copy *c, const struct gsym_func *f)
 static int copy_function(struct copy *c, uint32_t i)
 {
 	struct gsym_func f;
-	uint32_t name;
 	int r;
 
 	c->bad = func_read(c->g, i, &f);
 	if (c->bad)
 		return -EBADMSG;
-	r = gsym_name(c->w, f.name, strlen(f.name), &name);
-	if (r == 0)
-		r = gsym_begin(c->w, f.addr, f.size, name, GSYM_DEBUG);
-	if (r == 0)
-		r = copy_rows(c, &f);
+	gsym_begin(c->w, f.addr, f.size, gsym_name(c->w, f.name, strlen(f.name)), GSYM_DEBUG);
+	r = copy_rows(c, &f);
 	if (r == 0)
 		r = copy_nodes(c, &f);
-	return r < 0 ? r : gsym_end(c->w);
+	if (r < 0)
+		return r;
+	gsym_end(c->w);
+	return gsym_error(c->w);
 }
 
 int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e)

@@ -85,8 +85,11 @@ int write_sort_all(const struct gsym_writer *main, const struct entry ***out, si
 	const struct entry **all;
 	size_t n = 0;
 
-	for (const struct gsym_writer *w = main; w; w = w->next)
+	for (const struct gsym_writer *w = main; w; w = w->next) {
+		if (w->r < 0)
+			return w->r;
 		n += w->n_entries;
+	}
 	all = malloc((n + 1) * sizeof(*all));
 	if (!all)
 		return -ENOMEM;

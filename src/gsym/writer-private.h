@@ -43,7 +43,8 @@ struct gsym_writer {
 	size_t n_nodes, nodes_room;
 	struct range *ranges;
 	size_t n_ranges, ranges_room;
-	struct entry now; /* the function between gsym_begin() and gsym_end() */
+	struct entry now; /* the function between gsym_begin() and gsym_end(); of NULL: there is none, or it is
+			     dropped */
 	struct {
 		size_t node, ranges;
 	} open[GSYM_DEPTH_MOST]; /* by depth: the parent of the next, deeper call */
@@ -54,6 +55,7 @@ struct gsym_writer {
 	uint64_t base;
 	bool has_base, shorten;
 	bool last; /* the next gsym_write() is the last use */
+	int r;	   /* the first error */
 	uint8_t id[GSYM_ID_MOST];
 	size_t id_len;
 };

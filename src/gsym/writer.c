@@ -109,13 +109,26 @@ const char *gsym_text_at(const struct gsym_writer *w, uint32_t text)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
+int gsym_error(const struct gsym_writer *w)
+{
+	return w->r;
+}
+
+/* Keeps the first error. */
+static void note(struct gsym_writer *w, int r)
+{
+	w->r = w->r < 0 ? w->r : r;
+}
+
+uint32_t gsym_text(struct gsym_writer *w, const char *p, size_t n)
 {
 	size_t len = n ? strnlen(p, n) : 0;
 	uint64_t hash = len ? texts_hash(p, len) : 0;
+	uint32_t number = 0;
 	LOCK_SCOPE(&w->main->lock);
 
-	return texts_add(&w->main->texts, p, len, hash, out);
+	note(w, w->r < 0 ? w->r : texts_add(&w->main->texts, p, len, hash, &number));
+	return number;
 }
 
 void gsym_set_shorten(struct gsym_writer *w, bool shorten)
@@ -128,39 +141,36 @@ void gsym_share(struct gsym_writer *w, struct span strings)
 	w->shared = strings;
 }
 
-int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
+uint32_t gsym_name(struct gsym_writer *w, const char *p, size_t n)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(1 << 16);
 	int r = w->shorten ? shorten_cpp(p, n, &name) : 0;
 
-	if (r < 0)
-		return r;
-	return r ? gsym_text(w, name.p, name.n, out) : gsym_text(w, p, n, out);
+	note(w, MIN(r, 0));
+	return r ? gsym_text(w, name.p, name.n) : gsym_text(w, p, n);
 }
 
-int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out)
+uint32_t gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base)
 {
+	uint32_t number = 0;
 	LOCK_SCOPE(&w->main->lock);
 
-	return pairs_add(&w->main->files, (struct pair){dir, base}, out);
+	note(w, w->r < 0 ? w->r : pairs_add(&w->main->files, (struct pair){dir, base}, &number));
+	return number;
 }
 
-int gsym_no_name(struct gsym_writer *w, uint32_t *out)
+uint32_t gsym_no_name(struct gsym_writer *w)
 {
 	struct gsym_writer *m = w->main;
 	LOCK_SCOPE(&m->lock);
-	int r = m->unnamed ? 0 : texts_add_empty(&m->texts, &m->unnamed);
 
-	*out = m->unnamed;
-	return r;
+	note(w, m->unnamed ? 0 : texts_add_empty(&m->texts, &m->unnamed));
+	return m->unnamed;
 }
 
-int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out)
+uint32_t gsym_add_unnamed_file(struct gsym_writer *w)
 {
-	uint32_t name;
-	int r = gsym_no_name(w, &name);
-
-	return r < 0 ? r : gsym_add_file(w, 0, name, out);
+	return gsym_add_file(w, 0, gsym_no_name(w));
 }
 
 /* The last separator of a path. "C:\a\b.c" is split at backslashes. A path with a slash is not: a name in
@@ -182,60 +192,59 @@ const char *gsym_path_base(const char *p, size_t n, size_t *dir_len)
 	return last ? last + 1 : p;
 }
 
-int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
+uint32_t gsym_add_path(struct gsym_writer *w, const char *p, size_t n)
 {
 	const char *name;
-	uint32_t dir, base;
+	uint32_t dir;
 	size_t len;
-	int r;
 
 	n = n ? strnlen(p, n) : 0;
 	name = gsym_path_base(p, n, &len);
-	r = gsym_text(w, p, len, &dir);
-	if (r == 0)
-		r = gsym_text(w, name, n - (size_t)(name - p), &base);
-	return r < 0 ? r : gsym_add_file(w, dir, base, out);
+	dir = gsym_text(w, p, len);
+	return gsym_add_file(w, dir, gsym_text(w, name, n - (size_t)(name - p)));
 }
 
 /* ---- functions ----------------------------------------------------------------------- */
 
-int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
+void gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank)
 {
-	if (w->now.name || w->now.n_rows || w->now.n_nodes) { /* gsym_end() was not called: drops the function */
+	if (w->now.of) { /* gsym_end() was not called: drops the function */
 		w->n_rows = w->now.rows;
 		w->n_nodes = w->now.nodes;
 		w->n_ranges = w->now.ranges;
 	}
 	w->now = (struct entry){0};
 	if (size > UINT32_MAX || addr + size < addr)
-		return -ERANGE;
+		return;
 	w->now = (struct entry){.of = w, .addr = addr, .size = (uint32_t)size, .name = name, .rank = rank,
 		.order = w->order, .rows = w->n_rows, .nodes = w->n_nodes, .ranges = w->n_ranges};
 	w->skip = 0;
-	return 0;
 }
 
-int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line)
+/* Whether a function is under way that takes rows and calls. */
+static bool takes(const struct gsym_writer *w)
+{
+	return w->now.of && w->r == 0;
+}
+
+void gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line)
 {
 	struct entry *now = &w->now;
 	struct row *last = now->n_rows ? &w->rows[w->n_rows - 1] : NULL;
 	uint64_t at = addr - now->addr;
 
-	if (addr < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
-		return 0;
+	if (!takes(w) || addr < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
+		return;
 	if (last && at == last->at) { /* the last row at an address replaces the others */
 		w->n_rows--;
 		now->n_rows--;
 		last = now->n_rows ? last - 1 : NULL;
 	}
 	if (last && last->file == file && last->line == line)
-		return 0;
-	if (grow(&w->rows, &w->rows_room, w->n_rows, sizeof(*w->rows)) < 0)
-		return -ENOMEM;
-	w->rows[w->n_rows++] = (struct row){(uint32_t)at, file, line};
-	now->n_rows++;
-	return 0;
+		return;
+	note(w, APPEND(w->rows, w->rows_room, w->n_rows, (struct row){(uint32_t)at, file, line}));
+	now->n_rows += w->r == 0;
 }
 
 /* Drops the last call, and the calls in it, if all its ranges were dropped. */
@@ -250,11 +259,13 @@ static void settle_inline(struct gsym_writer *w)
 	w->now.n_nodes--;
 }
 
-int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32_t call_file,
+void gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32_t call_file,
 	uint32_t call_line)
 {
 	struct node *last;
 
+	if (!takes(w))
+		return;
 	settle_inline(w);
 	last = w->now.n_nodes ? &w->nodes[w->n_nodes - 1] : NULL;
 	if (w->skip && depth <= w->skip)
@@ -264,14 +275,11 @@ int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32
 		(!depth || depth > (last ? last->depth : 0) + 1 || depth >= GSYM_DEPTH_MOST))
 		w->skip = depth ? depth : 1;
 	if (w->skip)
-		return 0;
-	if (grow(&w->nodes, &w->nodes_room, w->n_nodes, sizeof(*w->nodes)) < 0)
-		return -ENOMEM;
+		return;
 	w->open[depth].node = w->n_nodes;
 	w->open[depth].ranges = w->n_ranges;
-	w->nodes[w->n_nodes++] = (struct node){name, call_file, call_line, depth, 0};
-	w->now.n_nodes++;
-	return 0;
+	note(w, APPEND(w->nodes, w->nodes_room, w->n_nodes, (struct node){name, call_file, call_line, depth, 0}));
+	w->now.n_nodes += w->r == 0;
 }
 
 static bool in_parent(const struct gsym_writer *w, struct range r)
@@ -291,22 +299,20 @@ static bool in_parent(const struct gsym_writer *w, struct range r)
 	return false;
 }
 
-int gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size)
+void gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size)
 {
 	struct entry *now = &w->now;
 	uint64_t at = start - now->addr;
 	struct range r = {(uint32_t)at, (uint32_t)size};
 
-	if (w->skip || !now->n_nodes || !size)
-		return 0;
-	if (start < now->addr || at >= now->size || size > now->size - at || !in_parent(w, r))
-		return 0;
-	if (grow(&w->ranges, &w->ranges_room, w->n_ranges, sizeof(*w->ranges)) < 0)
-		return -ENOMEM;
-	w->ranges[w->n_ranges++] = r;
+	if (!takes(w) || w->skip || !now->n_nodes || !size || start < now->addr || at >= now->size ||
+		size > now->size - at || !in_parent(w, r))
+		return;
+	note(w, APPEND(w->ranges, w->ranges_room, w->n_ranges, r));
+	if (w->r < 0)
+		return;
 	w->nodes[w->n_nodes - 1].n_ranges++;
 	now->n_ranges++;
-	return 0;
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -347,15 +353,12 @@ static void sort_ranges(struct gsym_writer *w)
 	w->n_ranges = w->now.ranges + w->now.n_ranges;
 }
 
-int gsym_end(struct gsym_writer *w)
+void gsym_end(struct gsym_writer *w)
 {
+	if (!takes(w))
+		return;
 	settle_inline(w);
 	sort_ranges(w);
-	if (grow(&w->entries, &w->entries_room, w->n_entries, sizeof(*w->entries)) < 0)
-		return -ENOMEM;
-	if (w->n_entries == UINT32_MAX)
-		return -EFBIG;
-	w->entries[w->n_entries++] = w->now;
+	note(w, w->n_entries == UINT32_MAX ? -EFBIG : APPEND(w->entries, w->entries_room, w->n_entries, w->now));
 	w->now = (struct entry){0};
-	return 0;
 }

@@ -1,6 +1,9 @@
 /* Makes GSYM files. Functions may come in any order: the same functions give the same bytes.
  * Only one thread at a time may use a writer; gsym_split() makes writers for more threads. A writer keeps no
- * pointer from its caller, except that of gsym_share(). */
+ * pointer from its caller, except that of gsym_share().
+ *
+ * A writer keeps its first error, -ENOMEM or -EFBIG (4 GiB of text), and then ignores what is added: numbers are 0
+ * from then on. gsym_error() and gsym_write() return the error, so a caller need not check what it adds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -34,40 +37,41 @@ void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
 /* From now on names of functions are shortened (shorten.h). */
 void gsym_set_shorten(struct gsym_writer *w, bool shorten);
 
+/* The first error of this writer, without those of writers that were split from it; 0: there is none. */
+int gsym_error(const struct gsym_writer *w);
+
 /* Numbers a text for the functions below. Equal texts have the same number; "" has number 0. A text ends at
- * its first NUL. 0; -ENOMEM; -EFBIG: 4 GiB of text. */
-int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
+ * its first NUL. */
+uint32_t gsym_text(struct gsym_writer *w, const char *p, size_t n);
 /* As gsym_text(), for the name of a function, which may be shortened. */
-int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
-int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out);
-/* Makes an empty name whose number is not 0: functions whose name has number 0 are left out. 0, -ENOMEM,
- * -EFBIG. */
-int gsym_no_name(struct gsym_writer *w, uint32_t *out);
-/* Makes a file without a name, which is not file 0: readers skip an inlined call whose call site has file 0. 0,
- * -ENOMEM, -EFBIG. */
-int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out);
+uint32_t gsym_name(struct gsym_writer *w, const char *p, size_t n);
+uint32_t gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base);
+/* Makes an empty name whose number is not 0: functions whose name has number 0 are left out. */
+uint32_t gsym_no_name(struct gsym_writer *w);
+/* Makes a file without a name, which is not file 0: readers skip an inlined call whose call site has file 0. */
+uint32_t gsym_add_unnamed_file(struct gsym_writer *w);
 /* Finds where the file's name begins in a path, and how much of the path before it is the directory. */
 const char *gsym_path_base(const char *p, size_t n, size_t *dir_len);
 /* Splits the path at the last separator, which the directory keeps only if it is a root. */
-int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
+uint32_t gsym_add_path(struct gsym_writer *w, const char *p, size_t n);
 
 /* Sets the order of the functions that follow: the number of their unit of debug information; initially 0.
  * If functions have the same addresses, name and rank, the writer keeps the function with the lowest order. */
 void gsym_set_order(struct gsym_writer *w, uint32_t order);
 
 /* Adds a function: gsym_begin(), then its rows and inlined calls, then gsym_end(). gsym_begin() drops a
- * function that was not ended. 0; -ERANGE: the function has 4 GiB or more, or ends beyond the last address. */
-int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
+ * function that was not ended. A function of 4 GiB or more, or that ends beyond the last address, is dropped. */
+void gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank);
 /* Rows come in order of address. A row that goes back, lies outside of the function or repeats the
  * row before it is dropped. The last row at an address replaces the others. */
-int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line);
+void gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line);
 /* Add an inlined call, then its ranges. Parents come before their children; a call in the function itself has depth
  * 1. Ranges outside of the parent's ranges are dropped, and so are calls without a range. */
-int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32_t call_file,
+void gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32_t call_file,
 	uint32_t call_line);
-int gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size);
-int gsym_end(struct gsym_writer *w);
+void gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size);
+void gsym_end(struct gsym_writer *w);
 
 /* Adds everything in a GSYM file, with its base and id. One broken function fails the call: -EBADMSG, and
  * `e` names the function. */

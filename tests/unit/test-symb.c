@@ -345,9 +345,9 @@ START_TEST(pieces)
 	ck_assert_int_eq(gsym_writer_new(&w), 0);
 	gsym_set_base(w, 0);
 	ck_assert_int_eq(eliot_new(&x, w, true), 0);
-	gsym_text(w, "outer", 5, &f[0].name);
-	gsym_text(w, "inner", 5, &f[1].name);
-	gsym_text(w, "\1odd", 4, &f[2].name);
+	f[0].name = gsym_text(w, "outer", 5);
+	f[1].name = gsym_text(w, "inner", 5);
+	f[2].name = gsym_text(w, "\1odd", 4);
 	for (size_t i = 0; i < ARRAY_SIZE(f); i++)
 		ck_assert_int_eq(eliot_add(x, &f[i]), 0);
 	ck_assert_int_eq(eliot_finish(x, 0), 0);

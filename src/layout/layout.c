@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "layout/layouts.h"
 #include "layout/name.h"
-#include "layout/never.h"
 #include "layout/rows.h"
 
 #include <ctype.h>

@@ -107,23 +107,28 @@ static const struct layout_row native_rows[] = {
 	{0},
 };
 
-/* The key of .NET's debugging libraries (companions) has the id of their runtime. So the contents of such a
- * file cannot be checked against its key. */
+/* Programs and debug files of Unix, by .NET's rules for symbol servers. The key of .NET's debugging libraries
+ * (companions) has the id of their runtime. So the contents of such a file cannot be checked against its key. */
+#define UNIX_ROWS                                                                                               \
+	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file}/elf-buildid-{code}/{code_file}", 0},                       \
+	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "_.debug/elf-buildid-sym-{code}/_.debug", 0},                          \
+	{FILETYPE_MACH_CODE, OBJECT_MACHO, "{code_file}/mach-uuid-{uuid}/{code_file}", 0},                      \
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "_.dwarf/mach-uuid-sym-{uuid}/_.dwarf", 0},                         \
+	{FILETYPE_PERFMAP, OBJECT_UNKNOWN, "{debug_file}/r2rmap-v{age}-{guid}/{debug_file}", 0},                \
+	{FILETYPE_COMPANION, OBJECT_ELF, "{code_file}/elf-buildid-coreclr-{code}/{code_file}", 0},              \
+	{FILETYPE_COMPANION, OBJECT_MACHO, "{code_file}/mach-uuid-coreclr-{uuid}/{code_file}", 0}
+/* Some clients put the module's own name in place of `_.debug`. */
+#define UNIX_NAMED_ROWS                                                                                         \
+	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},       \
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}", ROW_ACCEPTED}
+
 static const struct layout_row symstore_rows[] = {
 	PDB_ROWS,
 	PDB_SOURCE_ROWS,
-	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file}/elf-buildid-{code}/{code_file}", 0},
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "_.debug/elf-buildid-sym-{code}/_.debug", 0},
-	{FILETYPE_MACH_CODE, OBJECT_MACHO, "{code_file}/mach-uuid-{uuid}/{code_file}", 0},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "_.dwarf/mach-uuid-sym-{uuid}/_.dwarf", 0},
-	{FILETYPE_PERFMAP, OBJECT_UNKNOWN, "{debug_file}/r2rmap-v{age}-{guid}/{debug_file}", 0},
-	{FILETYPE_COMPANION, OBJECT_ELF, "{code_file}/elf-buildid-coreclr-{code}/{code_file}", 0},
-	{FILETYPE_COMPANION, OBJECT_MACHO, "{code_file}/mach-uuid-coreclr-{uuid}/{code_file}", 0},
+	UNIX_ROWS,
 	PE_ROWS,
 	{FILETYPE_COMPANION, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0},
-	/* Some clients put the module's own name in place of `_.debug`. */
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}", ROW_ACCEPTED},
+	UNIX_NAMED_ROWS,
 	{0},
 };
 
@@ -135,17 +140,10 @@ static const struct layout_row ssqp_rows[] = {
 	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{sig_padded}{AGE}/{debug_file}", ROW_VARIANT},
 	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{guid}{AGE}/{debug_file:src}", 0},
 	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{sig_padded}{AGE}/{debug_file:src}", 0},
-	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file}/elf-buildid-{code}/{code_file}", 0},
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "_.debug/elf-buildid-sym-{code}/_.debug", 0},
-	{FILETYPE_MACH_CODE, OBJECT_MACHO, "{code_file}/mach-uuid-{uuid}/{code_file}", 0},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "_.dwarf/mach-uuid-sym-{uuid}/_.dwarf", 0},
-	{FILETYPE_PERFMAP, OBJECT_UNKNOWN, "{debug_file}/r2rmap-v{age}-{guid}/{debug_file}", 0},
-	{FILETYPE_COMPANION, OBJECT_ELF, "{code_file}/elf-buildid-coreclr-{code}/{code_file}", 0},
-	{FILETYPE_COMPANION, OBJECT_MACHO, "{code_file}/mach-uuid-coreclr-{uuid}/{code_file}", 0},
+	UNIX_ROWS,
 	{FILETYPE_PE, OBJECT_PE, "{code_file}/{code}/{code_file}", 0},
 	{FILETYPE_COMPANION, OBJECT_PE, "{code_file}/{code}/{code_file}", 0},
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}", ROW_ACCEPTED},
+	UNIX_NAMED_ROWS,
 	{0},
 };
 

@@ -3,7 +3,7 @@
 #include "layout/rows.h"
 #include "base/util.h"
 #include "layout/layouts.h"
-#include "layout/never.h"
+#include "layout/name.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include "layout/layouts.h"
 #include "layout/name.h"
 #include "layout/rows.h"
-#include "layout/source-name.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -196,7 +195,7 @@ static bool parse_told(const struct layout *l, const char *path, struct tree_hit
 }
 
 /* Adds the path of a dSYM in its bundle: with the module's name, unless symfs refuses that name
- * (never.c). */
+ * (name.c). */
 static int bundle_path(const struct artifact *a, struct buf *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
@@ -509,7 +508,7 @@ void tree_parse(const char *path, struct tree_hit *out)
 	else
 		parse_any(path, out);
 	if (out->what == TREE_EITHER)
-		out->file_like = source_name_is_file(path);
+		out->file_like = name_is_source(path);
 }
 
 bool tree_names_file(const struct tree_hit *hit)

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "behind.h"
-#include "layout/never.h"
+#include "layout/name.h"
 #include "layout/pattern.h"
 #include "scratch.h"
 #include "store/browse.h"

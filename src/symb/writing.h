@@ -57,6 +57,3 @@ const char *writing_module(const struct wanted *w);
 const char *writing_offset(const struct symb_request *q, const struct asked_frame *f, char room[static HEX_ROOM]);
 /* Looks a frame up, and writes it as v4 does: "function (in module)". */
 void writing_line(struct symb_request *q, size_t frame, struct buf *out);
-
-/* form-debug.c: writes what the header Debug asks for. */
-void reply_debug(struct writing *w);

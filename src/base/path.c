@@ -5,6 +5,7 @@
 #include "base/util.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +61,16 @@ int path_make_parents(const char *path, mode_t mode)
 	if (!dir)
 		return slash && slash > path ? -ENOMEM : 0;
 	return path_mkdirs(dir, mode);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
+{
+	return remove(path);
+}
+
+void path_remove_tree(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 char *path_absolute(const char *path)

@@ -235,16 +235,10 @@ static int sysroot_make(struct sysroot *s, struct err *e)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
-{
-	return remove(path);
-}
-
-/* Removes links, not their targets. Does not enter other file systems: the private mount may still be mounted. */
 static void sysroot_remove(struct sysroot *s)
 {
 	if (s->dir)
-		nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		path_remove_tree(s->dir);
 	free(s->dir);
 	free(s->mount);
 	free(s->root);
@@ -340,26 +334,27 @@ static int run_debugger(const char *file, char *const *argv)
 struct words {
 	char **list;
 	size_t n;
+	int r; /* 0, -ENOMEM: a word is missing */
 };
 
-static int words_add(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int words_add(struct words *w, const char *fmt, ...)
+static void words_add(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void words_add(struct words *w, const char *fmt, ...)
 {
 	char **more = reallocarray(w->list, w->n + 2, sizeof(*more));
 	va_list ap;
-	int r;
 
-	if (!more)
-		return -ENOMEM;
+	if (!more) {
+		w->r = -ENOMEM;
+		return;
+	}
 	w->list = more;
 	va_start(ap, fmt);
-	r = vasprintf(&w->list[w->n], fmt, ap);
-	va_end(ap);
-	if (r < 0)
-		w->list[w->n] = NULL;
+	if (vasprintf(&w->list[w->n], fmt, ap) < 0)
+		w->r = -ENOMEM;
 	else
-		w->list[++w->n] = NULL;
-	return r < 0 ? -ENOMEM : 0;
+		w->n++;
+	va_end(ap);
+	w->list[w->n] = NULL;
 }
 
 static void words_release(struct words *w)
@@ -373,16 +368,14 @@ static void words_release(struct words *w)
 static int mount_with(const struct sysroot *s, const struct words *options)
 {
 	struct words w = {0};
-	int r = words_add(&w, "symfs");
+	int r;
 
-	if (r == 0)
-		r = words_add(&w, "mount");
-	for (size_t i = 0; r == 0 && i < options->n; i++)
-		r = words_add(&w, "%s", options->list[i]);
-	if (r == 0)
-		r = words_add(&w, "%s", s->mount);
-	if (r == 0)
-		r = run_program("/proc/self/exe", w.list, s->log);
+	words_add(&w, "symfs");
+	words_add(&w, "mount");
+	for (size_t i = 0; i < options->n; i++)
+		words_add(&w, "%s", options->list[i]);
+	words_add(&w, "%s", s->mount);
+	r = w.r ? w.r : run_program("/proc/self/exe", w.list, s->log);
 	words_release(&w);
 	return r;
 }
@@ -390,15 +383,9 @@ static int mount_with(const struct sysroot *s, const struct words *options)
 /* Detaches the mount even if another process has one of its files open. */
 static void unmount(const struct sysroot *s)
 {
-	struct words w = {0};
-	int r = words_add(&w, "symfs");
+	const char *argv[] = {"symfs", "umount", "--lazy", s->mount, NULL};
 
-	r = r ? r : words_add(&w, "umount");
-	r = r ? r : words_add(&w, "--lazy");
-	r = r ? r : words_add(&w, "%s", s->mount);
-	if (r == 0)
-		run_program("/proc/self/exe", w.list, s->log);
-	words_release(&w);
+	run_program("/proc/self/exe", (char *const *)argv, s->log);
 }
 
 /* Prints what the mount has logged since the last call: why files are missing. `most`: the number of lines to print;
@@ -419,7 +406,7 @@ static void show_log(struct sysroot *s, unsigned most)
 			fprintf(stderr, "%s\n", text_shown(line, true, &room));
 	}
 	if (n > most)
-		fprintf(stderr, "symfs core: and %u more lines like these\n", n - most);
+		cmd_say(0, "and %u more lines like these", n - most);
 	s->shown = ftell(f);
 	fclose(f);
 }
@@ -452,51 +439,45 @@ static void find_sources(struct sysroot *s, bool lldb)
 	if (s->rules)
 		n = core_sources_write(s->sources, s->mount, s->rules, lldb, is_ended);
 	if (n > 0)
-		fprintf(stderr, "symfs core: sources compiled in %d directories come from the mount\n", n);
+		cmd_say(0, "sources compiled in %d directories come from the mount", n);
 	if (n < 0)
-		fprintf(stderr, "symfs core: no rules for sources: %s\n", err_text(n));
+		cmd_say(0, "no rules for sources: %s", err_text(n));
 	if (n <= 0) {
 		free(s->rules);
 		s->rules = NULL;
 	}
 }
 
-static int gdb_words(struct words *w, const struct sysroot *s, const char *core)
+static void gdb_words(struct words *w, const struct sysroot *s, const char *core)
 {
-	int r = words_add(w, "-iex");
-
-	r = r ? r : words_add(w, "set sysroot %s", s->root);
-	r = r ? r : words_add(w, "-iex");
-	r = r ? r : words_add(w, "set debug-file-directory %s/gdb:/usr/lib/debug", s->mount);
-	r = r ? r : words_add(w, "-iex"); /* the mount already asks these servers */
-	r = r ? r : words_add(w, "set debuginfod enabled off");
+	words_add(w, "-iex");
+	words_add(w, "set sysroot %s", s->root);
+	words_add(w, "-iex");
+	words_add(w, "set debug-file-directory %s/gdb:/usr/lib/debug", s->mount);
+	words_add(w, "-iex"); /* the mount already asks these servers */
+	words_add(w, "set debuginfod enabled off");
 	if (s->rules) {
-		r = r ? r : words_add(w, "-ix");
-		r = r ? r : words_add(w, "%s", s->rules);
+		words_add(w, "-ix");
+		words_add(w, "%s", s->rules);
 	}
-	if (s->program)
-		r = r ? r : words_add(w, "%s", s->program);
-	else
-		r = r ? r : words_add(w, "--core");
-	return r ? r : words_add(w, "%s", core);
+	words_add(w, "%s", s->program ? s->program : "--core");
+	words_add(w, "%s", core);
 }
 
-static int lldb_words(struct words *w, const struct sysroot *s, const char *core)
+static void lldb_words(struct words *w, const struct sysroot *s, const char *core)
 {
-	int r = words_add(w, "-O");
-
-	r = r ? r : words_add(w, "platform select --sysroot %s remote-linux", s->root);
-	r = r ? r : words_add(w, "-O");
-	r = r ? r : words_add(w, "settings set target.debug-file-search-paths %s/gdb", s->mount);
+	words_add(w, "-O");
+	words_add(w, "platform select --sysroot %s remote-linux", s->root);
+	words_add(w, "-O");
+	words_add(w, "settings set target.debug-file-search-paths %s/gdb", s->mount);
 	if (s->rules) {
-		r = r ? r : words_add(w, "-S");
-		r = r ? r : words_add(w, "%s", s->rules);
+		words_add(w, "-S");
+		words_add(w, "%s", s->rules);
 	}
-	r = r ? r : words_add(w, "--core");
-	r = r ? r : words_add(w, "%s", core);
+	words_add(w, "--core");
+	words_add(w, "%s", core);
 	if (s->program)
-		r = r ? r : words_add(w, "%s", s->program);
-	return r;
+		words_add(w, "%s", s->program);
 }
 
 /* Runs the debugger with the caller's words (`gdb -batch -ex bt`, `lldb ...`), followed by this command's words. */
@@ -504,17 +485,16 @@ static int debug(const struct sysroot *s, const char *core, char **own)
 {
 	const char *name = own && own[0] ? own[0] : "gdb";
 	struct words w = {0};
-	int r = words_add(&w, "%s", name);
+	int r;
 
+	words_add(&w, "%s", name);
 	/* The caller's words come before the files: lldb takes options only there. */
-	for (char **p = own && own[0] ? own + 1 : NULL; r == 0 && p && *p; p++)
-		r = words_add(&w, "%s", *p);
-	if (r == 0)
-		r = is_lldb(own) ? lldb_words(&w, s, core) : gdb_words(&w, s, core);
-	if (r == 0)
-		r = run_debugger(name, w.list);
+	for (char **p = own && own[0] ? own + 1 : NULL; p && *p; p++)
+		words_add(&w, "%s", *p);
+	(is_lldb(own) ? lldb_words : gdb_words)(&w, s, core);
+	r = w.r ? w.r : run_debugger(name, w.list);
 	if (r < 0)
-		fprintf(stderr, "symfs core: %s: %s\n", name, err_text(r));
+		cmd_say(EXIT_LOCAL, "%s: %s", name, err_text(r));
 	words_release(&w);
 	return r < 0 ? EXIT_LOCAL : r;
 }
@@ -535,21 +515,17 @@ static int debug_with_sources(struct sysroot *s, const char *core, char **own)
 
 static int debug_in_sysroot(struct sysroot *s, const char *core, const struct words *options, char **own)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	struct err e = {0};
 	int r = sysroot_make(s, &e);
 
 	if (r == 0)
 		r = sysroot_fill(s, core, &e);
-	if (r < 0) {
-		fprintf(stderr, "symfs core: %s: %s\n", text_shown(core, true, &room), e.text);
-		return r == -ENOMSG || r == -ENODATA || r == -EBADMSG || r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
-	}
-	fprintf(stderr, "symfs core: modules: %u local, %u to be fetched, %u without build id\n", s->local,
-		s->fetched, s->unknown);
+	if (r < 0)
+		return cmd_say(r == -ENOMSG || r == -ENODATA || r == -EBADMSG || r == -ENOENT ? EXIT_NO : EXIT_LOCAL,
+			"%s: %s", core, e.text);
+	cmd_say(0, "modules: %u local, %u to be fetched, %u without build id", s->local, s->fetched, s->unknown);
 	if (s->unplaced)
-		fprintf(stderr, "symfs core: %u modules are left out: "
-			"their paths conflict with others, or are too long\n", s->unplaced);
+		cmd_say(0, "%u modules are left out: their paths conflict with others, or are too long", s->unplaced);
 	r = mount_with(s, options);
 	show_log(s, UINT_MAX);
 	if (r != 0)
@@ -579,16 +555,15 @@ static int run_core(int argc, char **argv)
 	}
 	n = words;
 	status = r < 0 ? EXIT_LOCAL : app_options(&args, &cmd_core, none, &n, argv);
-	if (status < 0 && n != 2) {
-		fprintf(stderr, "symfs core: expected one core file; try: symfs core --help\n");
-		status = EXIT_USAGE;
-	}
+	if (status < 0 && n != 2)
+		status = cmd_usage("expected one core file");
 	if (status < 0) {
 		_cleanup_free_ char *core = path_absolute(argv[1]);
 
-		for (int i = 1; r == 0 && i < words; i++)
+		for (int i = 1; i < words; i++)
 			if (all[i] != argv[1])
-				r = words_add(&options, "%s", all[i]);
+				words_add(&options, "%s", all[i]);
+		r = options.r;
 		no_source_hint(args.sources, args.n_sources, "core");
 		if (core_sources_wanted(&args))
 			r = r ? r : core_sources_new(&s.sources);

@@ -12,7 +12,6 @@
 #include "obj/obj.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
@@ -256,11 +255,6 @@ static bool ask_both(const struct setup *s, struct check *c, const struct client
 	return hit && miss == 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	return remove(path);
-}
-
 static int check_file(const struct setup *s, struct check *c, const char *file)
 {
 	_cleanup_free_ char *urls = NULL, *bytes = NULL;
@@ -305,7 +299,7 @@ static int setup_check(const struct setup *s, const char *file)
 		cmd_say(0, "%s has the debug file of none of this program's libraries; name a program that your "
 			"sources know: symfs setup --check FILE; `symfs status %s` shows the sources", s->mount,
 			s->mount);
-	nftw(c.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	path_remove_tree(c.dir);
 	buf_release(&c.bytes);
 	return status;
 }

@@ -6,7 +6,6 @@
 #include "cmd/app.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -83,14 +82,9 @@ void local_files_source(struct local_files *l, struct app_args *args)
 		args->links = l->dir;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
-{
-	return remove(path);
-}
-
 void local_files_release(struct local_files *l)
 {
 	if (l->dir[0])
-		nftw(l->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+		path_remove_tree(l->dir);
 	l->dir[0] = '\0';
 }

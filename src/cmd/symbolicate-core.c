@@ -134,15 +134,14 @@ static int print(struct buf *out, bool json)
 	if (r == 0 && fflush(stdout) != 0)
 		r = -errno;
 	if (r < 0 && !atomic_load(&symbolicate_stopped))
-		fprintf(stderr, "symfs symbolicate: %s\n", err_text(r));
+		cmd_say(0, "%s", err_text(r));
 	return r < 0 ? EXIT_LOCAL : EXIT_DONE;
 }
 
 static int fail(const struct symbolicate_input *in, int r, const struct err *e)
 {
 	if (!atomic_load(&symbolicate_stopped))
-		fprintf(stderr, "symfs symbolicate: %s%s%s\n", in->pid ? "" : in->shown, in->pid ? "" : ": ",
-			e->text);
+		cmd_say(0, "%s%s%s", in->pid ? "" : in->shown, in->pid ? "" : ": ", e->text);
 	return r == -ENOMSG || r == -EBADMSG || r == -ENODATA || r == -ENOTSUP || r == -ESRCH || r == -E2BIG ? EXIT_NO
 		: EXIT_LOCAL;
 }

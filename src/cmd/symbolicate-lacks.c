@@ -42,7 +42,7 @@ int symbolicate_begin(struct symbolicating *g, struct app *app, const struct sym
 	g->flags.ctx = g;
 	r = symb_new(&g->symb, app->fetch, most, &e);
 	if (r < 0)
-		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
+		cmd_say(0, "%s", e.text);
 	else
 		symbolicate_running(g->symb);
 	return r;
@@ -83,12 +83,12 @@ static void advise(const struct symbolicating *g, struct app *app)
 	bool none = has_no_source(app);
 
 	if (g->refused)
-		fprintf(stderr, "symfs symbolicate: " NO_SOURCE_REFUSED "\n");
+		cmd_say(0, NO_SOURCE_REFUSED);
 	if (!none) {
 		no_source_hint(app->args.sources, app->args.n_sources, "symbolicate");
 		return;
 	}
-	fprintf(stderr, "symfs symbolicate: no source is configured; to add one:\n");
+	cmd_say(0, "no source is configured; to add one:");
 	app_stop_fetching(app);
 	no_source_advise(stderr, "symbolicate", app->settings.cache_dir);
 }
@@ -102,7 +102,7 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 			g->n_missing, g->modules, g->modules == 1 ? " has" : "s have", buf_text(&g->names),
 			g->n_missing > NAMED_MOST ? ", …" : "", g->id, buf_text(&g->lines));
 	else if (!quiet && nameless)
-		fprintf(stderr, "symfs symbolicate: no frame got a name\n");
+		cmd_say(0, "no frame got a name");
 	if (!quiet && (g->n_missing || nameless))
 		advise(g, app);
 	buf_release(&g->names);

@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 struct local_files;
-struct span;
 
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE end the work. SIGPIPE, because the command has files and processes
  * to remove when its output has no reader. */
@@ -30,9 +29,6 @@ struct symbolicate_input {
 	int fd;		   /* of the others; what gzip or zstd packed is unpacked */
 	uint64_t size;
 };
-/* Opens the input; the caller closes in->fd, if it is not negative. `request`: what is neither a core file nor a
- * minidump is taken as a request. Negative: go on; otherwise an exit status, and a message was printed. */
-int symbolicate_open(struct symbolicate_input *in, const char *word, bool request);
 /* The process that the word names: a decimal number, if no file has that name; 0: none. */
 pid_t symbolicate_process(const char *word);
 
@@ -62,9 +58,3 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status);
 void symbolicate_core_files(struct app_args *args, const struct symbolicate_input *in, struct local_files *l);
 /* Prints the stacks of any input but text; with app->args.json as JSON. Returns an exit status. */
 int symbolicate_stacks(struct app *app, const struct symbolicate_input *in, const struct symb_flags *flags);
-
-/* Whether the bytes are a request in JSON, rather than text with stacks in it. */
-bool text_is_request(struct span bytes);
-/* Prints the text with names. `shown` is the file's name, for messages. `args` may get another source. Returns the
- * exit status; -1: there is no stack in it, and it may be a broken request. */
-int text_symbolicate(struct app_args *args, const char *shown, const struct symb_flags *flags, struct span text);

@@ -15,6 +15,7 @@
 #define LOCAL_SIZE 30
 #define RATIO_MOST 1032 /* the largest ratio of unpacked to packed bytes in deflate */
 #define EXTRA64 1 /* the extra field for numbers that do not fit in 32 bits */
+#define EXTRA_TIME 0x5455 /* the extra field for times of Unix: which of them it has, and the times */
 
 static int zip_read(struct zip *z, const char *what, uint64_t off, void *p, size_t n, struct err *e)
 {
@@ -108,8 +109,22 @@ int zip_open(struct zip *z, struct view *v, struct err *e)
 	return 0;
 }
 
-/* Reads 64-bit numbers from the extra field. The field has only the numbers that are all ones in the entry,
- * in the order of `fields`. */
+/* The date and time of an entry, in steps of two seconds, as if its zone was UTC: the archive does not name the zone.
+ * The year begins in March, so that the day of a leap year is its last. timegm() is not used, because it reads files,
+ * which the filter of a worker forbids. */
+static int64_t dos_time(uint32_t t)
+{
+	int64_t year = 1980 + (t >> 25), month = t >> 21 & 15, day = t >> 16 & 31;
+
+	if (!month || !day)
+		return 0;
+	year -= month <= 2;
+	day += 365 * year + year / 4 - year / 100 + year / 400 + (153 * ((month + 9) % 12) + 2) / 5 - 719469;
+	return day * 86400 + (t >> 11 & 31) * 3600 + (t >> 5 & 63) * 60 + (t & 31) * 2;
+}
+
+/* Reads the time of Unix and 64-bit numbers from the extra fields. That for 64 bits has only the numbers that are
+ * all ones in the entry, in the order of `fields`. */
 static void take_extra(struct zip_entry *entry, const uint8_t *p, size_t n)
 {
 	uint64_t *const fields[] = {&entry->size, &entry->packed, &entry->at};
@@ -122,6 +137,8 @@ static void take_extra(struct zip_entry *entry, const uint8_t *p, size_t n)
 		if (left > n - 4)
 			return;
 		used = 4 + left;
+		if (le16(p) == EXTRA_TIME && left >= 5 && field[0] & 1)
+			entry->time = (int32_t)le32(field + 1);
 		if (le16(p) != EXTRA64)
 			continue;
 		for (unsigned i = 0; i < ARRAY_SIZE(fields) && left >= 8; i++) {
@@ -187,6 +204,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 	out->encrypted = p[8] & 1;
 	out->link = is_link(p);
 	out->method = le16(p + 10);
+	out->time = dos_time(le32(p + 12));
 	out->crc = le32(p + 16);
 	out->packed = le32(p + 20);
 	out->size = le32(p + 24);

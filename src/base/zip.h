@@ -19,6 +19,7 @@ struct zip_entry {
 	char name[ZIP_NAME_MAX]; /* "": the name is longer, or contains a NUL */
 	uint64_t at;		 /* the offset of the member's own header */
 	uint64_t packed, size;
+	int64_t time; /* seconds since 1970; 0: unknown. A time that is not of Unix is off by its zone */
 	uint32_t crc; /* of the unpacked bytes */
 	unsigned method;
 	bool encrypted, link; /* `link`: a symbolic link, whose bytes are its target */

@@ -285,6 +285,7 @@ static void send_zip_entry(struct sender *s, struct zip *z, const struct zip_ent
 	struct err e = {0};
 	int r = take_packed(entry, left, &e);
 
+	s->time = entry->time;
 	if (r == 0)
 		r = zip_stream_open(&stream, z, entry, &e);
 	if (r == 0)

@@ -8,6 +8,7 @@
  *	-m METHOD	claims this compression method
  *	-s BYTES	claims a size that is larger (or smaller) by BYTES
  *	-c		a wrong checksum
+ *	-t SECONDS	its time, in the extra field of Unix
  *	-z BYTES	appends that many zeros to the file's bytes
  *	-n TIMES	that many entries that all refer to this member's bytes
  * A name may have any bytes; FILE `-` is empty. */
@@ -25,7 +26,7 @@ struct member {
 	const char *name, *file;
 	bool stored, behind, wide, link, encrypted, wrong;
 	int method; /* -1: as it is */
-	long long more;
+	long long more, time;
 	unsigned long long zeros, times;
 	uint64_t at, size, packed;
 	uint32_t crc;
@@ -155,7 +156,7 @@ static void list(const struct member *m)
 	put_in(p, &n, m->wide ? UINT32_MAX : m->packed, 4);
 	put_in(p, &n, m->wide ? UINT32_MAX : size, 4);
 	put_in(p, &n, strlen(m->name), 2);
-	put_in(p, &n, m->wide ? 28 : 0, 2);
+	put_in(p, &n, (m->wide ? 28 : 0) + (m->time ? 9 : 0), 2);
 	put_in(p, &n, 0, 6);
 	put_in(p, &n, (uint64_t)(m->link ? 0120777 : 0100644) << 16, 4);
 	put_in(p, &n, m->wide ? UINT32_MAX : m->at, 4);
@@ -168,6 +169,12 @@ static void list(const struct member *m)
 		put_in(p, &n, size, 8);
 		put_in(p, &n, m->packed, 8);
 		put_in(p, &n, m->at, 8);
+	}
+	if (m->time) {
+		put_in(p, &n, 0x5455, 2);
+		put_in(p, &n, 5, 2);
+		put_in(p, &n, 1, 1);
+		put_in(p, &n, (uint64_t)m->time, 4);
 	}
 	add_entry(p, n);
 	entries++;
@@ -240,7 +247,7 @@ int main(int argc, char **argv)
 	for (optind = 2; optind < argc;) {
 		struct member m = {.method = -1, .times = 1};
 
-		while ((c = getopt(argc, argv, "+0dwlem:s:cz:n:")) != -1)
+		while ((c = getopt(argc, argv, "+0dwlem:s:ct:z:n:")) != -1)
 			switch (c) {
 			case '0': m.stored = true; break;
 			case 'd': m.behind = true; break;
@@ -250,6 +257,7 @@ int main(int argc, char **argv)
 			case 'm': m.method = atoi(optarg); break;
 			case 's': m.more = atoll(optarg); break;
 			case 'c': m.wrong = true; break;
+			case 't': m.time = atoll(optarg); break;
 			case 'z': m.zeros = strtoull(optarg, NULL, 10); break;
 			case 'n': m.times = strtoull(optarg, NULL, 10); break;
 			default: return 2;

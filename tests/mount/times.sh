@@ -1,7 +1,7 @@
 #!/bin/sh
 # A file has the time of its origin, in the mount and in Last-Modified: of a file of a directory, of a scanned tree,
-# of a member of an archive there, of a file that was added, of an upstream's file, during the download, too.
-# gdb prints no "Source file is more recent than executable" for an unchanged tree: by serve, proxy and mount.
+# of a member of a tar or zip archive there, of a file that was added, of the file of an upstream, during the
+# download, too.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -27,12 +27,13 @@ has_time() {
   done
 }
 
-mkdir -p "$TMP/tree/deep" "$TMP/archives" "$TMP/dir/buildid/$ONE"
+mkdir -p "$TMP/tree/deep" "$TMP/archives" "$TMP/zips" "$TMP/dir/buildid/$ONE"
 cp -p "$TMP/made/bin/one" "$TMP/tree/deep/"
 tar -C "$TMP/tree" -czf "$TMP/archives/a.tar.gz" deep || fail tar
+"$top_builddir/tests/helpers/zip-write" "$TMP/zips/a.zip" -t $SECONDS_THEN one "$TMP/made/bin/one" || fail zip-write
 cp -p "$TMP/made/bin/one" "$TMP/dir/buildid/$ONE/executable"
 cp -p "$TMP/made/debug/one.debug" "$TMP/dir/buildid/$ONE/debuginfo"
-for source in "scan@$TMP/tree" "scan@$TMP/archives" "debuginfod@$TMP/dir"; do
+for source in "scan@$TMP/tree" "scan@$TMP/archives" "scan@$TMP/zips" "debuginfod@$TMP/dir"; do
   symfs_mount m --source "$source"
   symfs_serve s --source "$source"
   has_time "$source" "$MNT_m" "$URL_s"
@@ -41,7 +42,7 @@ for source in "scan@$TMP/tree" "scan@$TMP/archives" "debuginfod@$TMP/dir"; do
   rm -rf "$TMP/store-m" "$TMP/store-s"
 done
 
-for file in "$TMP/made/bin/one" "$TMP/archives/a.tar.gz"; do
+for file in "$TMP/made/bin/one" "$TMP/archives/a.tar.gz" "$TMP/zips/a.zip"; do
   "$SYMFS" add --cache "$TMP/added" "$file" >"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
   symfs_mount m --cache "$TMP/added" --offline
   symfs_serve s --cache "$TMP/added" --offline

@@ -5,6 +5,7 @@
 #include "base/zip-write.h"
 
 #include <stdio.h>
+#include <time.h>
 
 static struct image image;
 
@@ -212,6 +213,36 @@ START_TEST(links)
 }
 END_TEST
 
+/* The time of an entry: every day of the format as the C library counts it, and no date. */
+START_TEST(times)
+{
+	for (unsigned day = 0; day < 128 * 366; day++) {
+		struct tm tm = {.tm_year = 80, .tm_mday = 1 + (int)day, .tm_hour = 23, .tm_min = 59, .tm_sec = 58};
+		int64_t wanted = timegm(&tm);
+		struct zip_entry entry;
+		struct err e = {0};
+		struct view v;
+		struct zip z;
+
+		if (tm.tm_year >= 80 + 128)
+			break;
+		begin();
+		member(&image, "a", "b", 0, false);
+		image.entries[12] = (59 << 5 & 255) | 29;
+		image.entries[13] = 23 << 3 | 59 >> 3;
+		image.entries[14] = (uint8_t)((tm.tm_mon + 1) << 5 | tm.tm_mday);
+		image.entries[15] = (uint8_t)((tm.tm_year - 80) << 1 | (tm.tm_mon + 1) >> 3);
+		if (day == 7)
+			image.entries[14] = image.entries[15] = 0, wanted = 0;
+		end_with(&image, false, "");
+		v = view_of_mem(image.p, image.n);
+		ck_assert_int_eq(zip_open(&z, &v, &e), 0);
+		ck_assert_int_eq(zip_next(&z, &entry, &e), 0);
+		ck_assert_int_eq(entry.time, wanted);
+	}
+}
+END_TEST
+
 /* Heads that this program writes: members before and behind 4 GiB, with the checksum before or behind the bytes. The
  * bytes of the large members are a hole of a file. */
 START_TEST(written)
@@ -264,4 +295,4 @@ START_TEST(written)
 }
 END_TEST
 
-UNIT_MAIN("zip", written, every_form, lies, cut_anywhere, any_byte, links)
+UNIT_MAIN("zip", written, every_form, lies, cut_anywhere, any_byte, links, times)

@@ -128,6 +128,11 @@ struct listing_plan;
 int fetch_local(struct fetch *f, const struct listing_plan *plan, int (*each)(void *ctx, const struct key *k),
 	void *ctx);
 
+/* scan_places() in the tree of each source. -EAGAIN: a tree is still being walked, or a source has no tree, so there
+ * may be more files than those. */
+struct scan_found;
+int fetch_places(struct fetch *f, int (*each)(void *ctx, const struct key *k, const struct scan_found *at), void *ctx);
+
 /* Opens a file of a directory source again, or a file beside it, by the path that the first opening reported. Links
  * are judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: symfs may not open the file. (waits for
  * disk) */

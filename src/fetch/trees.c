@@ -179,6 +179,24 @@ void trees_state(struct fetch *f, const struct source *s, char out[static 240])
 	tree_give(f, t);
 }
 
+int fetch_places(struct fetch *f, scan_each_place *each, void *ctx)
+{
+	struct sources *so = fetch_sources(f);
+	int r = 0, all = 0;
+
+	for (unsigned i = 0; r == 0 && i < so->n; i++) {
+		struct tree *t = source_scans(so->list[i]) ? tree_take(f, so->list[i]) : NULL;
+
+		r = t ? scan_places(t->scan, each, ctx) : -EAGAIN;
+		if (t)
+			tree_give(f, t);
+		all = r == -EAGAIN ? r : all;
+		r = r == -EAGAIN ? 0 : r;
+	}
+	sources_unref(so);
+	return r ? r : all;
+}
+
 struct listing {
 	const struct source *s;
 	int (*each)(void *ctx, const struct key *k);

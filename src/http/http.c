@@ -86,6 +86,7 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_EVENTS] = events_handle,
 	[ROUTE_MISSING] = page_list,
 	[ROUTE_MISSES] = page_list,
+	[ROUTE_METADATA] = page_list,
 	[ROUTE_PUT] = upload_handle,
 	[ROUTE_DELETE] = upload_handle,
 	[ROUTE_TECKEN] = upload_handle,

@@ -1,10 +1,14 @@
-/* Answers about the server for programs: health, metrics, and lists of misses. */
+/* Answers about the server for programs: health, metrics, and lists of misses and of files by name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/jtext.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "bucket/bucket.h"
 #include "http/private.h"
+#include "scan/scan.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +26,70 @@ enum MHD_Result page_health(struct exchange *x)
 	return exchange_text(x, 200, "text/plain; charset=utf-8", "no-store", "ok\n");
 }
 
+/* ---- /metadata: debuginfod's search for the names of files ------------------------------ */
+
+#define METADATA_MOST (16u << 20) /* bytes of an answer; a longer one is not complete */
+#define METADATA_MS 5000	  /* nor is one that takes longer */
+
+struct search {
+	char key[16], value[SCAN_NAME]; /* of the query */
+	uint64_t end;			/* clock_ms() */
+	struct buf *out;
+};
+
+static bool is_meant(const struct search *s, const char *name, const char *id)
+{
+	return strcmp(s->key, "glob") == 0   ? fnmatch(s->value, name, FNM_PATHNAME) == 0
+	       : strcmp(s->key, "file") == 0 ? strcmp(s->value, name) == 0
+					     : strcmp(s->value, id) == 0;
+}
+
+/* Adds a program or debug file that the query means. Its name is its path below the tree or in the archive, as that
+ * of an installed file. The archive has only its own name: no answer shows directories of the server. */
+static int add_place(void *ctx, const struct key *k, const struct scan_found *at)
+{
+	const struct search *s = ctx;
+	const char *path = at->member ? at->name : at->path;
+	char name[PATH_MAX + 1];
+
+	if (clock_ms() > s->end || s->out->n > METADATA_MOST)
+		return -E2BIG;
+	if ((k->type != FILETYPE_ELF_CODE && k->type != FILETYPE_ELF_DEBUG) || key_is_by_debug_id(k))
+		return 0;
+	snprintf(name, sizeof(name), "/%s", path + (*path == '/'));
+	if (!is_meant(s, name, k->id))
+		return 0;
+	buf_addf(s->out, "%s{\"type\": \"%s\", \"buildid\": \"%s\", \"file\": ",
+		s->out->p[s->out->n - 1] == '[' ? "" : ", ",
+		k->type == FILETYPE_ELF_CODE ? "executable" : "debuginfo", k->id);
+	jtext_add(s->out, name);
+	if (at->member) {
+		buf_adds(s->out, ", \"archive\": ");
+		jtext_add(s->out, path_base(at->path));
+	}
+	return buf_adds(s->out, "}");
+}
+
+static bool metadata_query(const struct exchange *x, struct search *out)
+{
+	const char *query = x->route->query;
+
+	return route_query(query, "key", out->key, sizeof(out->key)) &&
+	       route_query(query, "value", out->value, sizeof(out->value)) &&
+	       (strcmp(out->key, "glob") == 0 || strcmp(out->key, "file") == 0 || strcmp(out->key, "buildid") == 0);
+}
+
+static int metadata_text(struct exchange *x)
+{
+	struct search s = {.end = clock_ms() + METADATA_MS, .out = &x->reply};
+	int r;
+
+	metadata_query(x, &s);
+	buf_adds(s.out, "{\"results\": [");
+	r = fetch_places(x->space->fetch, add_place, &s);
+	return buf_addf(s.out, "], \"complete\": %s}\n", r == 0 ? "true" : "false");
+}
+
 /* ---- lists: as long as the index, so workers write them ------------------------------ */
 
 static void write_list(void *ctx)
@@ -29,17 +97,24 @@ static void write_list(void *ctx)
 	struct exchange *x = ctx;
 	struct http *h = x->h;
 
-	x->answer.r = misses_text(x->space, x->route->what == ROUTE_MISSING, &x->left, &x->reply);
+	x->answer.r = x->route->what == ROUTE_METADATA
+		? metadata_text(x)
+		: misses_text(x->space, x->route->what == ROUTE_MISSING, &x->left, &x->reply);
 	atomic_fetch_sub(&h->lists, 1);
 	exchange_resume(x);
 }
 
 enum MHD_Result page_list(struct exchange *x)
 {
+	bool metadata = x->route->what == ROUTE_METADATA;
+	struct search s;
 	struct http *h = x->h;
 
 	if (x->step == STEP_ANSWER)
-		return page(x, "text/csv; charset=utf-8", x->answer.r, &x->reply);
+		return page(x, metadata ? "application/json" : "text/csv; charset=utf-8", x->answer.r, &x->reply);
+	if (metadata && !metadata_query(x, &s))
+		return exchange_text(x, 400, "text/plain; charset=utf-8", "no-store",
+			"/metadata needs a key (glob, file or buildid) and a value\n");
 	if (!http_admit(&h->lists, HTTP_LISTS_MOST))
 		return exchange_text(x, 503, "text/plain; charset=utf-8", "no-store",
 			"too many of these lists are being written; try again\n");

@@ -33,6 +33,7 @@ static bool for_pages(const struct exchange *x)
 	case ROUTE_PAGE_FILE:
 	case ROUTE_MISSING:
 	case ROUTE_MISSES:
+	case ROUTE_METADATA:
 		return false;
 	default:
 		return true;

@@ -24,6 +24,7 @@ static const struct fixed {
 	{"healthz", ROUTE_HEALTH, "GET, HEAD", NULL},
 	{"ready", ROUTE_READY, "GET, HEAD", NULL},
 	{"events", ROUTE_EVENTS, "GET, HEAD", NULL},
+	{"metadata", ROUTE_METADATA, "GET, HEAD", NULL},
 	{"metrics", ROUTE_METRICS, "GET, HEAD", NULL},
 	{"missing.csv", ROUTE_MISSING, "GET, HEAD", NULL},
 	{"missingsymbols.csv", ROUTE_MISSES, "GET, HEAD", NULL},

@@ -30,6 +30,7 @@ enum route_what {
 	ROUTE_PAGE_FILE,   /* the page's stylesheet, script or icon */
 	ROUTE_MISSING,
 	ROUTE_MISSES,
+	ROUTE_METADATA,	   /* debuginfod's search for files by name */
 	/* only from route_upload() */
 	ROUTE_PUT,	   /* a file to store, which is one of hit.files */
 	ROUTE_DELETE,	   /* remove hit.files from the store */

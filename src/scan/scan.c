@@ -385,6 +385,47 @@ int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct k
 	return r;
 }
 
+/* Under the lock. */
+static int places_of(const struct scan_dir *d, const struct scan_file *f, struct scan_found *at,
+	scan_each_place *each, void *ctx)
+{
+	struct scan_ref ref = {.file = f, .member = NO_MEMBER};
+	struct key k;
+	int r = 0;
+	size_t n;
+
+	if (path_of(d, f, at->path) < 0)
+		return 0;
+	for (const char *p = f->keys; r == 0 && p && *p; p += n + 1) {
+		n = strcspn(p, "\n");
+		ref.line = (uint32_t)(p - f->keys);
+		if (*p == '\t') {
+			ref.member = ref.line;
+		} else if (known_key(p, n, &k, NULL) == 0) {
+			take_member(&ref, at);
+			r = each(ctx, &k, at);
+		}
+	}
+	return r;
+}
+
+/* Holds the lock for one directory at a time. */
+int scan_places(struct scan *s, scan_each_place *each, void *ctx)
+{
+	struct scan_found at = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0; i++) {
+		LOCK_SCOPE(&s->lock);
+
+		if (i >= s->n_dirs)
+			return s->walked ? 0 : -EAGAIN;
+		for (size_t j = 0; r == 0 && j < s->dirs[i]->n; j++)
+			r = places_of(s->dirs[i], &s->dirs[i]->files[j], &at, each, ctx);
+	}
+	return r;
+}
+
 void scan_state(struct scan *s, char out[static 240])
 {
 	LOCK_SCOPE(&s->lock);

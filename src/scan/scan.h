@@ -66,6 +66,12 @@ int scan_debug_key(const char *build_id, struct artifact *a, struct key *k); /* 
  * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */
 int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 
+/* Calls `each` under a lock with each key known now, and with its place, in no order, until `each` returns non-zero;
+ * returns that value. If the tree changes meanwhile, a file may be left out, or come twice. 0: the walk has ended.
+ * -EAGAIN: the tree is still being walked. */
+typedef int scan_each_place(void *ctx, const struct key *k, const struct scan_found *at);
+int scan_places(struct scan *s, scan_each_place *each, void *ctx);
+
 /* What a memory file records, in words: "1200 artifacts in 3000 files, 40 archives (1 with faults)". 0; -ENOENT: it
  * records no scan. */
 int scan_saved(const char *memory, char out[static 200]);

@@ -84,6 +84,8 @@ routes "$URL_one" <<EOF
 /healthz|GET=200 HEAD=200
 /ready|GET=200 HEAD=200
 /events|GET=412 HEAD=200
+/metadata|GET=400 HEAD=400
+/metadata?key=file&value=/x|GET=200 HEAD=200
 /metrics|GET=200 HEAD=200
 /missing.csv|GET=200 HEAD=200
 /missingsymbols.csv|GET=200 HEAD=200

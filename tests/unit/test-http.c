@@ -98,6 +98,7 @@ static const struct {
 	{"/uploads", ROUTE_STATUS, 0},
 	{"/page.css?v=1", ROUTE_PAGE_FILE, 0},
 	{"/healthz", ROUTE_HEALTH, 0},
+	{"/metadata?key=glob&value=/usr/bin/*", ROUTE_METADATA, 0},
 	{"/metrics", ROUTE_METRICS, 0},
 	{"/ready", ROUTE_READY, 0},
 	{"/events", ROUTE_EVENTS, 0},

@@ -21,7 +21,7 @@ golang-go go
 iproute2 ip ss
 libarchive-tools bsdtar
 linux-perf perf
-lld ld.lld ld64.lld lld-link
+lld ld.lld ld64.lld lld-link wasm-ld
 llvm dsymutil llvm-dwarfdump llvm-dwp llvm-gsymutil llvm-lipo llvm-nm llvm-objcopy llvm-objdump llvm-readobj
 llvm llvm-symbolizer llvm-strip
 man-db man

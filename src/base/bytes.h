@@ -1,6 +1,8 @@
 /* Reads and checks numbers in encoded bytes, for the readers and writers of formats. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/span.h"
+
 #include <byteswap.h>
 #include <endian.h>
 #include <stdbool.h>
@@ -74,6 +76,18 @@ static inline bool take_uleb(const uint8_t **p, const uint8_t *end, uint64_t *ou
 		return true;
 	}
 	return false;
+}
+
+/* Takes a LEB128 length and so many bytes after it, and moves *p past them. False: they end beyond `end`. */
+static inline bool take_counted(const uint8_t **p, const uint8_t *end, struct span *out)
+{
+	uint64_t n;
+
+	if (!take_uleb(p, end, &n) || n > (size_t)(end - *p))
+		return false;
+	*out = (struct span){*p, (size_t)n};
+	*p += n;
+	return true;
 }
 
 static inline bool take_sleb(const uint8_t **p, const uint8_t *end, int64_t *out)

@@ -13,6 +13,7 @@ struct gsym_run {
 	unsigned n_threads; /* 0: the default */
 	bool dump, strict, from_stdin, shorten, full, plain_names, embed;
 	struct opt_words addresses; /* the values of --address */
+	const char *debug; /* the debug file of a WebAssembly module, which was fetched; or NULL */
 	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
 	bool demangle, basenames, hex; /* for lookup: hex: addresses are hexadecimal without 0x, too */
 	bool file_first;    /* for lookup: in argv the file comes before the addresses, not after them */
@@ -36,6 +37,7 @@ int gsym_files_open(struct span *map, struct span *out, const char *path, const 
 
 struct gsym_files {
 	const char *path; /* the file that is converted */
+	const char *debug; /* as in struct gsym_run */
 	struct span *maps;
 	size_t n, room;
 };

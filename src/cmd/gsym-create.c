@@ -70,15 +70,15 @@ int gsym_files_open(struct span *map, struct span *out, const char *path, const 
 	return pick_slice(*map, arch, out, e);
 }
 
-/* Whether the file is the wanted one. Only an alternate file has a build id to check. Other files are checked when
- * they are read. */
+/* Whether the file is the wanted one. Only an alternate file may have a build id to check. Other files are checked
+ * when they are read. */
 static bool is_wanted(const struct gsym_want *want, struct span bytes)
 {
 	struct err e = {0};
 	struct image m;
 	struct span id;
 
-	if (want->kind != GSYM_ALT)
+	if (want->kind != GSYM_ALT || !want->id.n)
 		return true;
 	if (image_open(&m, bytes, &e) < 0)
 		return false;
@@ -155,7 +155,9 @@ int gsym_files_find(void *ctx, const struct gsym_want *want, struct span *out)
 
 	if (want->kind == GSYM_DWP)
 		return find_package(f, want, out);
-	if (want->name[0] == '/')
+	if (f->debug && want->kind == GSYM_ALT)
+		r = try_in(f, want, "", 0, f->debug, out);
+	if (r < 0 && want->name[0] == '/')
 		r = try_in(f, want, "", 0, want->name, out);
 	if (r < 0 && want->name[0] != '/' && want->dir[0])
 		r = try_in(f, want, want->dir, strlen(want->dir), want->name, out);
@@ -218,7 +220,7 @@ int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writ
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_map_ struct span map = {0};
 	struct span file = {0};
-	struct making p = {.path = path, .files = {.path = path}};
+	struct making p = {.path = path, .files = {.path = path, .debug = run->debug}};
 	struct gsym_make_opts o = {.strict = run->strict, .shorten = run->shorten,
 		.plain_names = run->plain_names, .threads = run->n_threads,
 		.find = find_file, .ctx = &p};

@@ -19,7 +19,8 @@
 /* ---- a local file -------------------------------------------------------------------- */
 
 /* Whether the file is a program without debug information, so that its debug file is wanted. Also false for a file
- * that cannot be identified. *pdb: its PDB; without a name if the program names no PDB. */
+ * that cannot be identified. *pdb: its PDB; without a name if the program names no PDB. Only the type is set of
+ * WebAssembly. */
 static bool lacks_debug(const char *path, struct artifact *pdb)
 {
 	_cleanup_close_ int fd = -1;
@@ -36,6 +37,8 @@ static bool lacks_debug(const char *path, struct artifact *pdb)
 		return false;
 	if (s.module.object == OBJECT_PE)
 		*pdb = (struct artifact){.type = FILETYPE_PDB, .m = s.module};
+	if (s.module.object == OBJECT_WASM)
+		*pdb = (struct artifact){.type = FILETYPE_WASM_DEBUG};
 	return true;
 }
 
@@ -64,8 +67,9 @@ static int open_as_is(struct gsym_file *o, const char *path, struct err *e)
 	return r;
 }
 
-/* Opens the PDB beside a program. -ENOENT: there is none, or it is of another build. */
-static int open_beside(struct gsym_file *o, const char *path, const struct artifact *pdb)
+/* Opens the PDB beside a program, or makes GSYM of the debug file that a module of WebAssembly names. -ENOENT: there
+ * is none, or it is of another build. */
+static int open_beside(struct gsym_run *run, struct gsym_file *o, const char *path, const struct artifact *pdb)
 {
 	_cleanup_free_ char *beside = NULL;
 	_cleanup_close_ int fd = -1;
@@ -75,6 +79,13 @@ static int open_beside(struct gsym_file *o, const char *path, const struct artif
 	struct view v;
 	struct key k;
 
+	if (pdb->type == FILETYPE_WASM_DEBUG) {
+		if (make_here(run, o, path, &e) == 0 && o->g.n_files > 1) /* file 0 stands for no file */
+			return 0;
+		gsym_file_release(o);
+		*o = (struct gsym_file){0};
+		return -ENOENT;
+	}
 	if (!pdb->m.debug_file[0] || key_of(&k, pdb) < 0 ||
 		asprintf(&beside, "%.*s%s", (int)(path_base(path) - path), path, pdb->m.debug_file) < 0 ||
 		path_open_file(beside, &fd, &size, &e) < 0)
@@ -109,6 +120,8 @@ static int open_derived(struct fetching *f, const struct key *k)
 		r = derive_artifact(&input, false, &made);
 	if (r == 0)
 		r = derive_open(d, &made, question_answered, q, &q->making);
+	if (r < 0 && q)
+		question_fail(q, r);
 	if (r == 0)
 		r = wait_all(w, NULL);
 	if (r == 0)
@@ -145,6 +158,12 @@ static void fetched_one(void *ctx, struct download *one)
 	f->r = open_derived(f, &one->key);
 	if (f->r == -ENOENT)
 		f->r = make_here(f->run, f->out, blob_path(one->blob), f->e);
+	/* No source may have the module, without which its debug file cannot be converted. */
+	if (f->r == -ENODATA && one->key.type == FILETYPE_WASM_DEBUG && what_is_file(f->word)) {
+		f->run->debug = blob_path(one->blob);
+		f->r = make_here(f->run, f->out, f->word, f->e);
+		f->run->debug = NULL;
+	}
 }
 
 /* Adds the debug file of the module that a word names. Returns 1, so that only the first slice of a fat file is
@@ -239,7 +258,7 @@ int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word)
 		return r < 0 ? cmd_fail(word, &e) : -1;
 	if (file && !lacks_debug(word, &pdb))
 		return open_made(run, o, word);
-	if (open_beside(o, word, &pdb) == 0 || open_fetched(run, o, word, &status, &e) == 0)
+	if (open_beside(run, o, word, &pdb) == 0 || open_fetched(run, o, word, &status, &e) == 0)
 		return -1;
 	if (file && e.code != -EINTR)
 		return open_own(run, o, word, &pdb, &e, status);

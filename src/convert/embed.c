@@ -265,6 +265,8 @@ static int embed(struct embed *x, struct span file, struct err *e)
 	int r = image_open(&x->m, file, e);
 	bool macho = x->m.kind == IMAGE_MACHO;
 
+	if (r == 0 && x->m.kind == IMAGE_WASM)
+		r = -ENOMSG;
 	if (r < 0)
 		return r != -ENOMSG ? r
 				    : err_set(e, -ENOTSUP, "is not an object file: no section can be added to it");

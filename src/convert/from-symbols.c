@@ -263,6 +263,7 @@ static int read_symbols(struct symbols *s)
 	if (r == 0)
 		r = s->m->kind == IMAGE_ELF	  ? symbols_of_elf(s)
 		    : s->m->kind == IMAGE_MACHO ? symbols_of_macho(s)
+		    : s->m->kind == IMAGE_WASM	? symbols_of_wasm(s)
 						  : symbols_of_pe(s);
 	if (r < 0)
 		return r;

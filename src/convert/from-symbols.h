@@ -7,10 +7,10 @@
 #include "image/ranges.h"
 #include "gsym/writer.h"
 
-/* Reads .symtab, .dynsym and the table in .gnu_debugdata; the symbol table of Mach-O; the symbol table and
- * exports of PE. Takes functions, indirect functions, and symbols without a type that lie in code. A symbol
- * without a size reaches to the next symbol or the end of its section. Functions that the writer has from
- * debug information stay as they are. A function gets the lines of `strays` at its addresses; `strays` is
+/* Reads .symtab, .dynsym and the table in .gnu_debugdata; the symbol table of Mach-O; the symbol table and exports of
+ * PE; the names and exports of WebAssembly. Takes functions, indirect functions, and symbols without a type that lie
+ * in code. A symbol without a size reaches to the next symbol or the end of its section. Functions that the writer
+ * has from debug information stay as they are. A function gets the lines of `strays` at its addresses; `strays` is
  * sorted here. Call it last. 0, -ENOMEM, -EFBIG. */
 int gsym_from_symbols(
 	struct gsym_writer *w, const struct image *m, struct strays *strays, struct err *e);

@@ -1,6 +1,7 @@
 /* Chooses the reader of a file by its first bytes, and converts the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/make.h"
+#include "base/bytes.h"
 #include "base/util.h"
 #include "convert/from-breakpad.h"
 #include "convert/from-dwarf.h"
@@ -52,7 +53,7 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_made *out, struct err *e)
 {
 	static const char *const names[] = {
-		[IMAGE_ELF] = "elf", [IMAGE_MACHO] = "macho", [IMAGE_COFF] = "pe"};
+		[IMAGE_ELF] = "elf", [IMAGE_MACHO] = "macho", [IMAGE_COFF] = "pe", [IMAGE_WASM] = "wasm"};
 	struct span id = image_build_id(m);
 	uint64_t base = image_base(m);
 	struct image_macho macho;
@@ -64,7 +65,7 @@ static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_ma
 	out->type = m->type;
 	/* An object file for another machine would not be recognized as COFF, so it becomes ELF without a
 	 * machine. */
-	if (m->kind != IMAGE_COFF || image_is_coff(m->machine)) {
+	if (m->kind != IMAGE_WASM && (m->kind != IMAGE_COFF || image_is_coff(m->machine))) {
 		out->kind = m->kind;
 		out->machine = m->machine;
 		out->submachine = m->submachine;
@@ -102,6 +103,55 @@ static int make_from_image(struct gsym_writer *w, const struct image *m,
 	return r;
 }
 
+/* Takes the debug information of a module from the file that it names, or that has its build id. -EAGAIN: `find` of
+ * `o` returned it. */
+static int find_wasm_debug(struct image *m, const struct gsym_make_opts *o)
+{
+	struct gsym_want want = {.kind = GSYM_ALT, .dir = "", .id = image_build_id(m)};
+	struct span bytes, url = {0}, id;
+	struct err ignored = {0};
+	struct image_section s;
+	char name[4096] = "";
+	struct image debug;
+	int r;
+
+	if (!o->find || image_find(m, ".debug_info", &s) != -ENOENT)
+		return 0;
+	if (image_find(m, "external_debug_info", &s) == 0)
+		take_counted(&s.bytes.p, s.bytes.p + s.bytes.n, &url);
+	if (url.n && url.n < sizeof(name))
+		memcpy(name, url.p, url.n);
+	want.name = name;
+	if (!name[0] && !want.id.n)
+		return 0;
+	r = o->find(o->ctx, &want, &bytes);
+	if (r < 0 || image_open(&debug, bytes, &ignored) < 0 || debug.kind != IMAGE_WASM)
+		return r == -EAGAIN ? r : 0;
+	id = image_build_id(&debug);
+	if (!want.id.n || (id.n == want.id.n && memcmp(id.p, want.id.p, id.n) == 0))
+		m->debug = bytes;
+	return 0;
+}
+
+/* Addresses of a module are offsets in the file, as in stacks of browsers. In its debug information they count from
+ * the section of code, and so they stay in an unlinked file. */
+static int make_from_wasm(struct gsym_writer *w, struct image *m, const struct gsym_make_opts *o,
+	struct gsym_made *out, struct err *e)
+{
+	struct image_section code;
+	int r = image_wasm_section(m, WASM_CODE, &code);
+
+	if (r == -EBADMSG)
+		return err_set(e, r, "is broken: a section lies outside of the file");
+	if (r < 0)
+		return err_set(e, -ENOTSUP, "is WebAssembly without its code, whose offset in the module is not "
+			"known: name the module instead");
+	if (m->linked)
+		gsym_set_shift(w, code.addr);
+	r = find_wasm_debug(m, o);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : make_from_image(w, m, o, out, e);
+}
+
 /* In an unlinked ELF file every section begins at 0 until image_place() assigns addresses. */
 static int make_from_object(struct gsym_writer *w, struct span file,
 	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
@@ -115,6 +165,8 @@ static int make_from_object(struct gsym_writer *w, struct span file,
 	m.map = o->map;
 	if (m.kind == IMAGE_COFF && !m.linked)
 		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
+	if (m.kind == IMAGE_WASM)
+		return make_from_wasm(w, &m, o, out, e);
 	if (m.kind == IMAGE_ELF && m.type == ET_REL)
 		r = image_place(&m, &placed, e);
 	return r < 0 ? r : make_from_image(w, &m, o, out, e);

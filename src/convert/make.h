@@ -10,13 +10,14 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* Another file that holds debug information of the input. */
+/* Another file that holds debug information of the input. GSYM_ALT: the file to which dwz moved entries; the debug
+ * file of a WebAssembly module. */
 enum gsym_want_kind { GSYM_ALT, GSYM_DWP, GSYM_DWO };
 struct gsym_want {
 	enum gsym_want_kind kind;
 	const char *name; /* the name that the input gives; "" for a package */
 	const char *dir;  /* the directory of the compilation; "" if unknown */
-	struct span id;	  /* GSYM_ALT: the build id */
+	struct span id;	  /* GSYM_ALT: the build id; n 0: not known */
 	uint64_t dwo_id;
 };
 
@@ -55,7 +56,7 @@ static inline unsigned gsym_threads(const struct gsym_make_opts *o, size_t parts
 }
 
 struct gsym_made {
-	const char *from; /* "gsym", "breakpad", "elf", "macho", "pe", "pdb", "portablepdb": static */
+	const char *from; /* "gsym", "breakpad", "elf", "macho", "pe", "wasm", "pdb", "portablepdb": static */
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
 	unsigned type;	  /* the type in the header of an ELF file; 0: not an ELF file */

@@ -98,7 +98,8 @@ static uint64_t distance(const struct walk *k, const struct dwarf_sequence *s, u
 }
 
 /* If a linker folded several functions into one, each has a sequence, all at the same addresses. A
- * function's own sequence is the sequence that begins closest to its declaration. */
+ * function's own sequence is the sequence that begins closest to its declaration. A sequence that begins outside of
+ * code is that of a function that the linker left out: old linkers of WebAssembly write 0, close to real code. */
 static struct dwarf_sequence *best_sequence(
 	struct walk *k, const struct dwarf_die *d, uint64_t start, size_t behind)
 {
@@ -107,7 +108,7 @@ static struct dwarf_sequence *best_sequence(
 	bool declared = false, asked = false;
 
 	for (size_t i = behind; i-- && all[i].reach > start;) {
-		if (all[i].high <= start)
+		if (all[i].high <= start || !walk_has_text(k, all[i].low))
 			continue;
 		if (best && !asked) {
 			declared = dwarf_declared(k->w, d, &file, &line);
@@ -218,7 +219,8 @@ static int walk_take_orphans(struct walk *k)
 
 		while (to < w->n_taken && w->taken[to].sequence == i)
 			to++;
-		r = take_gaps(k, &l->sequences[i], w->n_taken ? w->taken + from : NULL, to - from);
+		if (walk_has_text(k, l->sequences[i].low))
+			r = take_gaps(k, &l->sequences[i], w->n_taken ? w->taken + from : NULL, to - from);
 		from = to;
 	}
 	return r;

@@ -311,7 +311,7 @@ int frames_convert(struct span file, int (*pass)(void *ctx, const char *p, size_
 	if (msf_is(file.p, file.n))
 		return win_write(file, pass, ctx, counts, e);
 	r = image_open(&m, file, e);
-	if (r == -ENOMSG || (r == 0 && m.kind == IMAGE_COFF && !m.linked))
+	if (r == -ENOMSG || (r == 0 && (m.kind == IMAGE_WASM || (m.kind == IMAGE_COFF && !m.linked))))
 		return err_set(e, -ENOMSG, "is neither a program nor a library");
 	if (r < 0)
 		return r;

@@ -52,7 +52,7 @@ struct gsym_writer {
 	uint32_t order; /* of the functions that are added now: gsym_set_order() */
 	unsigned skip;	  /* calls deeper than this are children of a dropped call; 0: no call was dropped */
 	struct span shared;
-	uint64_t base;
+	uint64_t base, shift;
 	bool has_base, shorten;
 	bool last; /* the next gsym_write() is the last use */
 	int r;	   /* the first error */

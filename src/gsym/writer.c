@@ -66,6 +66,11 @@ void gsym_set_id(struct gsym_writer *w, const void *id, size_t n)
 		memcpy(w->id, id, n);
 }
 
+void gsym_set_shift(struct gsym_writer *w, uint64_t shift)
+{
+	w->shift = shift;
+}
+
 void gsym_set_last(struct gsym_writer *w)
 {
 	w->last = true;
@@ -83,7 +88,7 @@ size_t gsym_functions(const struct gsym_writer *w)
 
 void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uint64_t *size)
 {
-	*addr = w->entries[i].addr;
+	*addr = w->entries[i].addr - w->shift;
 	*size = w->entries[i].size;
 }
 
@@ -215,6 +220,7 @@ void gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t na
 		w->n_ranges = w->now.ranges;
 	}
 	w->now = (struct entry){0};
+	addr += w->shift;
 	if (size > UINT32_MAX || addr + size < addr)
 		return;
 	w->now = (struct entry){.of = w, .addr = addr, .size = (uint32_t)size, .name = name, .rank = rank,
@@ -232,10 +238,15 @@ void gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t 
 {
 	struct entry *now = &w->now;
 	struct row *last = now->n_rows ? &w->rows[w->n_rows - 1] : NULL;
-	uint64_t at = addr - now->addr;
+	uint64_t at = addr + w->shift - now->addr;
 
+<<<<<<< HEAD
 	if (!takes(w) || addr < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
 		return;
+=======
+	if (addr + w->shift < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
+		return 0;
+>>>>>>> fc69961f (gsym: WebAssembly modules have functions, lines and inlined calls; addresses are offsets in the file)
 	if (last && at == last->at) { /* the last row at an address replaces the others */
 		w->n_rows--;
 		now->n_rows--;
@@ -302,15 +313,25 @@ static bool in_parent(const struct gsym_writer *w, struct range r)
 void gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size)
 {
 	struct entry *now = &w->now;
-	uint64_t at = start - now->addr;
+	uint64_t at = start + w->shift - now->addr;
 	struct range r = {(uint32_t)at, (uint32_t)size};
 
+<<<<<<< HEAD
 	if (!takes(w) || w->skip || !now->n_nodes || !size || start < now->addr || at >= now->size ||
 		size > now->size - at || !in_parent(w, r))
 		return;
 	note(w, APPEND(w->ranges, w->ranges_room, w->n_ranges, r));
 	if (w->r < 0)
 		return;
+=======
+	if (w->skip || !now->n_nodes || !size)
+		return 0;
+	if (start + w->shift < now->addr || at >= now->size || size > now->size - at || !in_parent(w, r))
+		return 0;
+	if (grow(&w->ranges, &w->ranges_room, w->n_ranges, sizeof(*w->ranges)) < 0)
+		return -ENOMEM;
+	w->ranges[w->n_ranges++] = r;
+>>>>>>> fc69961f (gsym: WebAssembly modules have functions, lines and inlined calls; addresses are offsets in the file)
 	w->nodes[w->n_nodes - 1].n_ranges++;
 	now->n_ranges++;
 }

@@ -34,6 +34,9 @@ int gsym_split(struct gsym_writer *w, struct gsym_writer **out);
 void gsym_set_base(struct gsym_writer *w, uint64_t base);
 void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
 
+/* From now on `shift` is added to the addresses that the caller gives. gsym_function_at() subtracts it. */
+void gsym_set_shift(struct gsym_writer *w, uint64_t shift);
+
 /* From now on names of functions are shortened (shorten.h). */
 void gsym_set_shorten(struct gsym_writer *w, bool shorten);
 

@@ -26,6 +26,71 @@ static void name_at(struct span all, uint64_t off, struct image_section *s)
 	s->name_len = off < all.n ? strnlen(s->name, all.n - off) : 0;
 }
 
+/* ---- WebAssembly -------------------------------------------------------------------- */
+
+/* Reads the section at *p, which is not the end, and moves *p past it. A custom section begins with its name. */
+static bool wasm_section(struct span file, const uint8_t **p, struct image_section *s)
+{
+	struct span name;
+	const uint8_t *at;
+
+	*s = (struct image_section){.name = "", .type = *(*p)++};
+	if (!take_counted(p, file.p + file.n, &s->bytes))
+		return false;
+	if (s->type == WASM_CUSTOM) {
+		at = s->bytes.p;
+		if (!take_counted(&at, *p, &name))
+			return false;
+		s->name = (const char *)name.p;
+		s->name_len = name.n;
+		s->bytes = (struct span){at, (size_t)(*p - at)};
+	}
+	s->addr = (uint64_t)(s->bytes.p - file.p);
+	s->size = s->bytes.n;
+	return true;
+}
+
+/* Finds the first section of this type, and of this name if it is a custom section. */
+static int wasm_find(struct span file, enum image_wasm_type type, const char *name, struct image_section *s)
+{
+	for (const uint8_t *p = file.p + 8; p < file.p + file.n;) {
+		if (!wasm_section(file, &p, s))
+			return -EBADMSG;
+		if (s->type == type && (type != WASM_CUSTOM || same_name(s, name)))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int wasm_open(struct image *m, struct err *e)
+{
+	struct image_section s;
+
+	m->kind = IMAGE_WASM;
+	m->swap = HOST_BIG;
+	if (load32(m->file.p + 4, m->swap) != 1)
+		return err_set(e, -EBADMSG, "is WebAssembly, but not a module of version 1");
+	m->linked = wasm_find(m->file, WASM_CUSTOM, "linking", &s) < 0;
+	return 0;
+}
+
+int image_wasm_section(const struct image *m, enum image_wasm_type type, struct image_section *out)
+{
+	return m->kind == IMAGE_WASM ? wasm_find(m->file, type, "", out) : -ENOENT;
+}
+
+/* The section has the length of the id before the id. Older tools wrote an id of 16 bytes alone. */
+static struct span wasm_build_id(const struct image *m)
+{
+	struct image_section s;
+	bool counted;
+
+	if (wasm_find(m->file, WASM_CUSTOM, "build_id", &s) < 0)
+		return (struct span){0};
+	counted = s.bytes.n != 16 && s.bytes.n && s.bytes.p[0] == s.bytes.n - 1;
+	return (struct span){s.bytes.p + counted, s.bytes.n - counted};
+}
+
 /* ---- ELF ---------------------------------------------------------------------------- */
 
 static uint64_t word(const struct image *m, const uint8_t *p)
@@ -154,6 +219,8 @@ struct span image_build_id(const struct image *m)
 	struct image_section s;
 	struct span id = {0};
 
+	if (m->kind == IMAGE_WASM)
+		return wasm_build_id(m);
 	for (uint32_t i = 0; m->kind == IMAGE_ELF && i < m->n_sections && !id.n; i++)
 		if (elf_section(m, i, &s) == 0 && s.type == SHT_NOTE)
 			id = id_in(m, &s);
@@ -476,6 +543,8 @@ int image_open(struct image *m, struct span file, struct err *e)
 	if (magic == 0xfeedface || magic == 0xfeedfacf || magic == 0xcefaedfe ||
 		magic == 0xcffaedfe)
 		return macho_open(m, e);
+	if (memcmp(h, "\0asm", 4) == 0)
+		return wasm_open(m, e);
 	return is_coff(h) ? coff_open(m, e) : -ENOMSG;
 }
 
@@ -490,6 +559,11 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
 		return macho_find(m, name, out);
 	if (m->kind == IMAGE_COFF)
 		return coff_find(m, name, out);
+	if (m->kind == IMAGE_WASM) {
+		int r = wasm_find(m->file, WASM_CUSTOM, name, out);
+
+		return r == -ENOENT && m->debug.n ? wasm_find(m->debug, WASM_CUSTOM, name, out) : r;
+	}
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		int r = elf_section(m, i, out);
 

@@ -1,5 +1,5 @@
-/* Finds the sections of an object file that is in memory: ELF, thin Mach-O, COFF and PE. Reads only
- * headers, within the bounds of the file. Nothing is allocated or kept. */
+/* Finds the sections of an object file that is in memory: ELF, thin Mach-O, COFF, PE and WebAssembly. Reads
+ * only headers, within the bounds of the file. Nothing is allocated or kept. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum image_kind { IMAGE_ELF, IMAGE_MACHO, IMAGE_COFF };
+enum image_kind { IMAGE_ELF, IMAGE_MACHO, IMAGE_COFF, IMAGE_WASM };
 
 struct image {
 	enum image_kind kind;
@@ -23,7 +23,8 @@ struct image {
 	uint32_t segment_entry, n_segments;
 	struct span names; /* ELF's section names, COFF's string table */
 	const uint64_t *placed; /* ELF: the address that image_place() gave each section; NULL: no address */
-	bool linked;	   /* COFF: the file is a program or a library */
+	bool linked;	   /* COFF, WASM: the file is a program or a library */
+	struct span debug; /* WASM: another file, in which image_find() looks next; n 0: none */
 	uint64_t optional; /* PE: offset of the optional header */
 	uint32_t optional_size;
 };
@@ -32,7 +33,7 @@ struct image_section {
 	const char *name; /* name_len bytes, not always followed by a NUL */
 	size_t name_len;
 	uint32_t index;
-	uint32_t type, link, info; /* ELF only */
+	uint32_t type, link, info; /* ELF only; WASM: type */
 	uint64_t flags, addr, size, entry;
 	uint64_t align;
 	struct span bytes; /* n is 0: the file has no bytes of this section */
@@ -52,7 +53,7 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
 /* ELF only: the lowest loaded address, which other tools call the image's base; 0: no segment is loaded. */
 uint64_t image_base(const struct image *m);
 
-/* ELF only: the build id; empty: the file has no build id. */
+/* ELF and WASM: the build id; empty: the file has no build id. */
 struct span image_build_id(const struct image *m);
 
 /* Mach-O only: what its load commands give besides sections. */
@@ -87,3 +88,8 @@ struct span image_directory(const struct image *m, unsigned nth);
  * empty: there are none. `last` is the section of the previous call, where the search begins; zero it
  * before the first call. */
 struct span image_at(const struct image *m, struct image_section *last, uint64_t rva);
+
+/* WASM only: finds the first section of this type; its address is the offset of its bytes in the file. 0, -ENOENT,
+ * -EBADMSG. */
+enum image_wasm_type { WASM_CUSTOM = 0, WASM_IMPORTS = 2, WASM_EXPORTS = 7, WASM_CODE = 10 };
+int image_wasm_section(const struct image *m, enum image_wasm_type type, struct image_section *out);

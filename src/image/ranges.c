@@ -1,6 +1,7 @@
 /* Finds the address ranges of a file that hold instructions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "image/ranges.h"
+#include "base/bytes.h"
 #include "base/grow.h"
 #include "base/search.h"
 #include "base/util.h"
@@ -48,6 +49,25 @@ static int pe_text_ranges(const struct image *m, struct text_range **out, size_t
 	return 0;
 }
 
+/* Offsets in the section of code, behind the number of functions. */
+static int wasm_text_range(const struct image *m, struct text_range **out, size_t *n)
+{
+	struct image_section s;
+	const uint8_t *p;
+
+	*out = malloc(sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	if (image_wasm_section(m, WASM_CODE, &s) < 0)
+		return 0;
+	p = s.bytes.p;
+	if (take_uleb(&p, p + s.bytes.n, &(uint64_t){0}) && p < s.bytes.p + s.bytes.n) {
+		**out = (struct text_range){(uint64_t)(p - s.bytes.p), s.bytes.n};
+		*n = 1;
+	}
+	return 0;
+}
+
 int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 {
 	struct text_range *all = NULL;
@@ -58,6 +78,8 @@ int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 		return macho_text_range(m, out, n);
 	if (m->kind == IMAGE_COFF)
 		return pe_text_ranges(m, out, n);
+	if (m->kind == IMAGE_WASM)
+		return wasm_text_range(m, out, n);
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		struct image_section s;
 

@@ -3,8 +3,9 @@
 #pragma once
 #include "image/image.h"
 
-/* A range of addresses with instructions. Addresses are those that the file was linked for, not offsets
- * from its base. text_ranges() returns all ranges of a file, sorted; the caller frees them. */
+/* A range of addresses with instructions. Addresses are those that the file was linked for, not offsets from its
+ * base; of WebAssembly, offsets in the section of code. text_ranges() returns all ranges of a file, sorted; the
+ * caller frees them. */
 struct text_range {
 	uint64_t start, end;
 };

@@ -1,4 +1,4 @@
-/* Fuzzes the conversion of ELF (linked or not), Mach-O and PE files to GSYM, from debug
+/* Fuzzes the conversion of ELF (linked or not), Mach-O, PE and WebAssembly files to GSYM, from debug
  * information and symbols. It terminates, one thread and three give the same file, and that file
  * is whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -79,7 +79,8 @@ FUZZ_TARGET("gsym-dwarf", p, n)
 
 	/* Other formats have targets of their own. */
 	if (n < 4 || (memcmp(p, "\177ELF", 4) != 0 && memcmp(p, "\317\372\355\376", 4) != 0 &&
-			     memcmp(p, "\376\355\372\316", 4) != 0 && memcmp(p, "MZ", 2) != 0))
+			     memcmp(p, "\376\355\372\316", 4) != 0 && memcmp(p, "MZ", 2) != 0 &&
+			     memcmp(p, "\0asm", 4) != 0))
 		return 0;
 	r = dwarf_sources((struct span){p, n}, &none, take_source, &left, &e);
 	must(r == 0 || r == -ENOMSG || e.text[0], "an error without words");

@@ -157,7 +157,7 @@ static int open_object(struct gsym *g, struct span file, struct err *e)
 	struct image m;
 	int r = image_open(&m, file, e);
 
-	if (r == -ENOMSG || m.kind == IMAGE_WASM)
+	if (r == -ENOMSG || (r == 0 && m.kind == IMAGE_WASM))
 		return err_set(e, -ENOMSG, "is not GSYM");
 	if (r < 0)
 		return r;

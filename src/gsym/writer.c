@@ -240,13 +240,8 @@ void gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t 
 	struct row *last = now->n_rows ? &w->rows[w->n_rows - 1] : NULL;
 	uint64_t at = addr + w->shift - now->addr;
 
-<<<<<<< HEAD
-	if (!takes(w) || addr < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
+	if (!takes(w) || addr + w->shift < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
 		return;
-=======
-	if (addr + w->shift < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
-		return 0;
->>>>>>> fc69961f (gsym: WebAssembly modules have functions, lines and inlined calls; addresses are offsets in the file)
 	if (last && at == last->at) { /* the last row at an address replaces the others */
 		w->n_rows--;
 		now->n_rows--;
@@ -316,22 +311,12 @@ void gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size)
 	uint64_t at = start + w->shift - now->addr;
 	struct range r = {(uint32_t)at, (uint32_t)size};
 
-<<<<<<< HEAD
-	if (!takes(w) || w->skip || !now->n_nodes || !size || start < now->addr || at >= now->size ||
+	if (!takes(w) || w->skip || !now->n_nodes || !size || start + w->shift < now->addr || at >= now->size ||
 		size > now->size - at || !in_parent(w, r))
 		return;
 	note(w, APPEND(w->ranges, w->ranges_room, w->n_ranges, r));
 	if (w->r < 0)
 		return;
-=======
-	if (w->skip || !now->n_nodes || !size)
-		return 0;
-	if (start + w->shift < now->addr || at >= now->size || size > now->size - at || !in_parent(w, r))
-		return 0;
-	if (grow(&w->ranges, &w->ranges_room, w->n_ranges, sizeof(*w->ranges)) < 0)
-		return -ENOMEM;
-	w->ranges[w->n_ranges++] = r;
->>>>>>> fc69961f (gsym: WebAssembly modules have functions, lines and inlined calls; addresses are offsets in the file)
 	w->nodes[w->n_nodes - 1].n_ranges++;
 	now->n_ranges++;
 }

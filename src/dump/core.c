@@ -52,7 +52,7 @@ static int core_bytes(struct core *c, const char *what, uint64_t off, void *p, s
 
 static uint64_t word_at(const struct core *c, const uint8_t *p)
 {
-	return dump_number(p, c->is64 ? 8 : 4, c->big);
+	return load_number(p, c->is64 ? 8 : 4, c->big);
 }
 
 /* Reads dumped memory. -ENODATA: the memory was not dumped, or the kernel failed to dump the end of the
@@ -92,14 +92,14 @@ static int read_head(struct core *c)
 		return r;
 	c->is64 = h[4] == 2;
 	c->big = h[5] == 2;
-	if (dump_number(h + 16, 2, c->big) != ET_CORE)
+	if (load_number(h + 16, 2, c->big) != ET_CORE)
 		return err_set(c->e, -ENOMSG, "this is an ELF file, but not a core file");
-	if (c->state && !state_begin(c->state, (unsigned)dump_number(h + 18, 2, c->big), c->is64, c->big))
+	if (c->state && !state_begin(c->state, (unsigned)load_number(h + 18, 2, c->big), c->is64, c->big))
 		return err_set(c->e, -ENOTSUP, "is a core file of a processor whose stacks symfs cannot read; it "
 			"reads those of amd64, arm64 and i386");
 	c->phoff = word_at(c, h + (c->is64 ? 32 : 28));
-	c->phentsize = (unsigned)dump_number(h + (c->is64 ? 54 : 42), 2, c->big);
-	c->phnum = dump_number(h + (c->is64 ? 56 : 44), 2, c->big);
+	c->phentsize = (unsigned)load_number(h + (c->is64 ? 54 : 42), 2, c->big);
+	c->phnum = load_number(h + (c->is64 ? 56 : 44), 2, c->big);
 	if (c->phentsize < (c->is64 ? 56 : 32))
 		return broken(c, "its segment headers are too short");
 	if (c->phnum == PN_XNUM) { /* then the first section header has the number */
@@ -109,7 +109,7 @@ static int read_head(struct core *c)
 		r = core_bytes(c, "the number of its segments", shoff + (c->is64 ? 44 : 28), info, 4);
 		if (r < 0)
 			return r;
-		c->phnum = dump_number(info, 4, c->big);
+		c->phnum = load_number(info, 4, c->big);
 	}
 	return c->phnum <= SEGMENTS_MOST ? 0 : broken(c, "more segments than any program has");
 }
@@ -154,12 +154,12 @@ static int read_notes(struct core *c, uint64_t off, uint64_t size)
 		return -ENOMEM;
 	r = core_bytes(c, "its notes", off, room, n);
 	for (p = room; r == 0 && n >= 12;) {
-		uint64_t name = dump_number(p, 4, c->big), desc = dump_number(p + 4, 4, c->big);
+		uint64_t name = load_number(p, 4, c->big), desc = load_number(p + 4, 4, c->big);
 
 		if (padded(name) > n - 12 || desc > n - 12 - padded(name))
 			return broken(c, "a note reaches past the end of the notes");
 		if (name == 5 && memcmp(p + 12, "CORE", 5) == 0)
-			r = take_note(c, dump_number(p + 8, 4, c->big), p + 12 + padded(name), (size_t)desc);
+			r = take_note(c, load_number(p + 8, 4, c->big), p + 12 + padded(name), (size_t)desc);
 		if (padded(desc) > n - 12 - padded(name))
 			break;
 		n -= 12 + padded(name) + padded(desc);
@@ -185,13 +185,13 @@ static int read_segments(struct core *c)
 		r = core_bytes(c, "its segments", c->phoff + i * c->phentsize, h, c->is64 ? 56 : 32);
 		if (r < 0)
 			return r;
-		type = dump_number(h, 4, c->big);
-		off = dump_number(h + (c->is64 ? 8 : 4), word, c->big);
-		address = dump_number(h + (c->is64 ? 16 : 8), word, c->big);
-		size = dump_number(h + (c->is64 ? 32 : 16), word, c->big);
+		type = load_number(h, 4, c->big);
+		off = load_number(h + (c->is64 ? 8 : 4), word, c->big);
+		address = load_number(h + (c->is64 ? 16 : 8), word, c->big);
+		size = load_number(h + (c->is64 ? 32 : 16), word, c->big);
 		if (type == PT_LOAD) {
-			bool runs = dump_number(h + (c->is64 ? 4 : 24), 4, c->big) & PF_X;
-			uint64_t mapped = dump_number(h + (c->is64 ? 40 : 20), word, c->big);
+			bool runs = load_number(h + (c->is64 ? 4 : 24), 4, c->big) & PF_X;
+			uint64_t mapped = load_number(h + (c->is64 ? 40 : 20), word, c->big);
 
 			c->parts[c->n_parts++] = (struct part){address, off, size, mapped, runs};
 			if (c->state && size)
@@ -258,8 +258,7 @@ int dump_core_state(struct view *v, struct dump_state *out, struct err *e)
 	int r;
 
 	*out = (struct dump_state){.fd = -1};
-	if (view_read(v, 0, magic, sizeof(magic)) < 0 || memcmp(magic, "\177ELF", 4) != 0 || magic[4] < 1 ||
-		magic[4] > 2 || magic[5] < 1 || magic[5] > 2)
+	if (view_read(v, 0, magic, sizeof(magic)) < 0 || !dump_is_elf(magic))
 		return err_set(e, -ENOMSG, "this is not a core file");
 	r = read_head(&c);
 	if (r == 0)
@@ -278,12 +277,9 @@ int dump_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 {
 	uint8_t magic[6];
 
-	if (view_read(v, 0, magic, sizeof(magic)) == 0) {
-		if (memcmp(magic, "\177ELF", 4) == 0 && magic[4] >= 1 && magic[4] <= 2 && magic[5] >= 1 &&
-			magic[5] <= 2)
-			return core_read(v, each, ctx, e);
-		if (memcmp(magic, "MDMP", 4) == 0)
-			return minidump_read(v, each, ctx, e);
-	}
+	if (view_read(v, 0, magic, sizeof(magic)) == 0 && dump_is_elf(magic))
+		return core_read(v, each, ctx, e);
+	if (view_read(v, 0, magic, sizeof(magic)) == 0 && memcmp(magic, "MDMP", 4) == 0)
+		return minidump_read(v, each, ctx, e);
 	return err_set(e, -ENOMSG, "neither a core file nor a minidump");
 }

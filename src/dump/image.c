@@ -15,28 +15,34 @@
 
 enum { PT_LOAD = 1, PT_INTERP = 3, PT_NOTE = 4, NT_GNU_BUILD_ID = 3 };
 
-uint64_t dump_number(const uint8_t *p, unsigned n, bool big)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		value = value << 8 | p[big ? i : n - 1 - i];
-	return value;
-}
-
 uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t type)
 {
 	unsigned word = is64 ? 8 : 4;
 
 	for (; n >= 2 * word; p += 2 * word, n -= 2 * word) {
-		uint64_t have = dump_number(p, word, big);
+		uint64_t have = load_number(p, word, big);
 
 		if (have == 0)
 			return 0;
 		if (have == type)
-			return dump_number(p + word, word, big);
+			return load_number(p + word, word, big);
 	}
 	return 0;
+}
+
+void dump_name_module(struct dump_module *d)
+{
+	const char *base = path_base(d->path);
+
+	snprintf(d->m.code_file, sizeof(d->m.code_file), "%.255s", base);
+	snprintf(d->m.debug_file, sizeof(d->m.debug_file), "%.255s", base);
+}
+
+void dump_take_build_id(struct module *m, const uint8_t *id, size_t n, bool big)
+{
+	m->object = OBJECT_ELF;
+	hex_print(id, n, m->code_id);
+	debug_id_from_build_id(&m->debug_id, id, n, big);
 }
 
 /* ---- an ELF file in memory ---------------------------------------------------------- */
@@ -44,6 +50,7 @@ uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t typ
 struct image {
 	const struct memory *mem;
 	uint64_t base;
+	uint64_t moved; /* from the address that the file was linked for, to `base` */
 	bool is64, big;
 	uint64_t phoff;
 	unsigned phentsize, phnum;
@@ -54,23 +61,6 @@ struct segment {
 	uint64_t offset, address, size; /* `offset` in the file; `address` and `size` in memory */
 };
 
-static int image_open(struct image *im)
-{
-	uint8_t h[64];
-
-	if (im->mem->read(im->mem, im->base, h, sizeof(h)) < 0 || memcmp(h, "\177ELF", 4) != 0 ||
-		h[4] < 1 || h[4] > 2 || h[5] < 1 || h[5] > 2)
-		return -ENOMSG;
-	im->is64 = h[4] == 2;
-	im->big = h[5] == 2;
-	im->phoff = im->is64 ? dump_number(h + 32, 8, im->big) : dump_number(h + 28, 4, im->big);
-	im->phentsize = (unsigned)dump_number(h + (im->is64 ? 54 : 42), 2, im->big);
-	im->phnum = (unsigned)dump_number(h + (im->is64 ? 56 : 44), 2, im->big);
-	if (im->phentsize < (im->is64 ? 56 : 32) || im->phnum > SEGMENTS_MOST)
-		return -ENODATA;
-	return 0;
-}
-
 static int image_segment(const struct image *im, unsigned nth, struct segment *out)
 {
 	uint8_t h[56];
@@ -79,19 +69,33 @@ static int image_segment(const struct image *im, unsigned nth, struct segment *o
 
 	if (im->mem->read(im->mem, im->base + im->phoff + (uint64_t)nth * im->phentsize, h, n) < 0)
 		return -ENODATA;
-	out->type = (unsigned)dump_number(h, 4, im->big);
-	out->offset = dump_number(h + (im->is64 ? 8 : 4), word, im->big);
-	out->address = dump_number(h + (im->is64 ? 16 : 8), word, im->big);
-	out->size = dump_number(h + (im->is64 ? 40 : 20), word, im->big);
+	out->type = (unsigned)load_number(h, 4, im->big);
+	out->offset = load_number(h + (im->is64 ? 8 : 4), word, im->big);
+	out->address = load_number(h + (im->is64 ? 16 : 8), word, im->big);
+	out->size = load_number(h + (im->is64 ? 40 : 20), word, im->big);
 	return 0;
 }
 
-static int take_id(const struct image *im, const uint8_t *id, size_t n, struct module *m)
+/* 0; -ENOMSG: not an ELF file; -ENODATA: its segments are not in memory. */
+static int image_open(struct image *im)
 {
-	m->object = OBJECT_ELF;
-	hex_print(id, n, m->code_id);
-	debug_id_from_build_id(&m->debug_id, id, n, im->big);
-	return 0;
+	struct segment s = {0};
+	uint8_t h[64];
+	int r = 0;
+
+	if (im->mem->read(im->mem, im->base, h, sizeof(h)) < 0 || !dump_is_elf(h))
+		return -ENOMSG;
+	im->is64 = h[4] == 2;
+	im->big = h[5] == 2;
+	im->phoff = im->is64 ? load_number(h + 32, 8, im->big) : load_number(h + 28, 4, im->big);
+	im->phentsize = (unsigned)load_number(h + (im->is64 ? 54 : 42), 2, im->big);
+	im->phnum = (unsigned)load_number(h + (im->is64 ? 56 : 44), 2, im->big);
+	if (im->phentsize < (im->is64 ? 56 : 32) || im->phnum > SEGMENTS_MOST)
+		return -ENODATA;
+	for (unsigned i = 0; r == 0 && s.type != PT_LOAD && i < im->phnum; i++)
+		r = image_segment(im, i, &s);
+	im->moved = im->base - (s.type == PT_LOAD ? s.address - s.offset : 0);
+	return r;
 }
 
 /* Names and descriptions are padded to four bytes. */
@@ -103,16 +107,18 @@ static size_t padded(uint64_t n)
 static int id_in_notes(const struct image *im, const uint8_t *p, size_t n, struct module *m)
 {
 	while (n >= 12) {
-		uint64_t name = dump_number(p, 4, im->big), desc = dump_number(p + 4, 4, im->big);
-		uint64_t type = dump_number(p + 8, 4, im->big);
+		uint64_t name = load_number(p, 4, im->big), desc = load_number(p + 4, 4, im->big);
+		uint64_t type = load_number(p + 8, 4, im->big);
 
 		p += 12;
 		n -= 12;
 		if (name > n || padded(name) > n || desc > n - padded(name))
 			return -ENODATA;
 		if (type == NT_GNU_BUILD_ID && name == 4 && memcmp(p, "GNU", 4) == 0 && desc > 0 &&
-			desc <= BUILD_ID_MOST)
-			return take_id(im, p + padded(name), (size_t)desc, m);
+			desc <= BUILD_ID_MOST) {
+			dump_take_build_id(m, p + padded(name), (size_t)desc, im->big);
+			return 0;
+		}
 		p += padded(name);
 		n -= padded(name);
 		if (padded(desc) > n)
@@ -145,31 +151,14 @@ static int id_in_page(const struct image *im, struct module *m)
 	if (im->mem->read(im->mem, im->base, page, sizeof(page)) < 0)
 		return -ENODATA;
 	for (size_t i = 0; i + 16 <= sizeof(page); i += 4) {
-		uint64_t n = dump_number(page + i + 4, 4, im->big);
+		uint64_t n = load_number(page + i + 4, 4, im->big);
 
-		if (memcmp(page + i + 12, "GNU", 4) == 0 && dump_number(page + i, 4, im->big) == 4 &&
+		if (memcmp(page + i + 12, "GNU", 4) == 0 && load_number(page + i, 4, im->big) == 4 &&
 			n >= 8 && n <= BUILD_ID_MOST && n <= sizeof(page) - i - 16 &&
 			id_in_notes(im, page + i, 16 + (size_t)n, m) == 0)
 			return 0;
 	}
 	return -ENODATA;
-}
-
-/* The address that the file was linked for. 0; -ENODATA: its segments are not in memory. */
-static int image_linked(const struct image *im, uint64_t *out)
-{
-	struct segment s;
-	int r = 0;
-
-	*out = 0;
-	for (unsigned i = 0; r == 0 && i < im->phnum; i++) {
-		r = image_segment(im, i, &s);
-		if (r == 0 && s.type == PT_LOAD) {
-			*out = s.address - s.offset;
-			break;
-		}
-	}
-	return r;
 }
 
 /* Reads the build id of the ELF file that is mapped at `base`. 0: `m` has it; -ENOMSG: not an ELF file;
@@ -178,15 +167,11 @@ static int image_identify(const struct memory *mem, uint64_t base, struct module
 {
 	struct image im = {.mem = mem, .base = base};
 	struct segment s;
-	uint64_t linked = 0;
 	int r = image_open(&im);
 
-	if (r == 0)
-		r = image_linked(&im, &linked);
 	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
 		r = image_segment(&im, i, &s);
-		if (r == 0 && s.type == PT_NOTE &&
-			id_in_segment(&im, base + (s.address - linked), s.size, m) == 0)
+		if (r == 0 && s.type == PT_NOTE && id_in_segment(&im, im.moved + s.address, s.size, m) == 0)
 			return 0;
 	}
 	return r < 0 ? r : id_in_page(&im, m);
@@ -198,16 +183,13 @@ static void image_interp(const struct memory *mem, uint64_t base, char out[stati
 {
 	struct image im = {.mem = mem, .base = base};
 	struct segment s;
-	uint64_t linked = 0;
 	int r = image_open(&im);
 
-	if (r == 0)
-		r = image_linked(&im, &linked);
 	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
 		r = image_segment(&im, i, &s);
 		if (r < 0 || s.type != PT_INTERP || s.size < 2 || s.size > DUMP_INTERP)
 			continue;
-		if (mem->read(mem, base + (s.address - linked), out, (size_t)s.size) < 0 || out[s.size - 1] != '\0')
+		if (mem->read(mem, im.moved + s.address, out, (size_t)s.size) < 0 || out[s.size - 1] != '\0')
 			break;
 		return;
 	}
@@ -215,14 +197,6 @@ static void image_interp(const struct memory *mem, uint64_t base, char out[stati
 }
 
 /* ---- mappings of one file ----------------------------------------------------------- */
-
-static void name_module(struct dump_module *d)
-{
-	const char *base = path_base(d->path);
-
-	snprintf(d->m.code_file, sizeof(d->m.code_file), "%.255s", base);
-	snprintf(d->m.debug_file, sizeof(d->m.debug_file), "%.255s", base);
-}
 
 int joining_flush(struct joining *j)
 {
@@ -238,7 +212,7 @@ int joining_flush(struct joining *j)
 		return 0; /* a font or a locale, not a module */
 	if (r == -ENOMSG && j->mem->runs && !j->mem->runs(j->mem, j->now.base, j->now.end))
 		return 0; /* not a module either: nothing in the mapping can be executed, and it was not dumped */
-	name_module(&j->now);
+	dump_name_module(&j->now);
 	j->now.loader = j->loader && j->loader == j->now.base;
 	j->now.program = j->entry >= j->now.base && j->entry < j->now.end;
 	if (j->now.program)

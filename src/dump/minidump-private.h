@@ -6,7 +6,7 @@
 enum { PLATFORM_WINDOWS = 2, PLATFORM_UNIX = 0x8000, PLATFORM_MAC = 0x8101, PLATFORM_IOS = 0x8102,
 	PLATFORM_LINUX = 0x8201, PLATFORM_ANDROID = 0x8203 };
 #define MINIDUMP_MODULE_SIZE 108
-#define MINIDUMP_UNLOADED_SIZE 24
+#define MINIDUMP_UNLOADED_SIZE 24 /* bytes of an unloaded module */
 
 enum {
 	STREAM_THREADS, STREAM_MODULES, STREAM_MEMORY, STREAM_EXCEPTION, STREAM_SYSTEM, STREAM_MEMORY64,
@@ -27,6 +27,11 @@ int minidump_broken(struct minidump_file *d, const char *what);
 int minidump_bytes(struct minidump_file *d, const char *what, uint64_t off, void *p, size_t n);
 int minidump_begin(struct minidump_file *d); /* reads the directory and the platform */
 int minidump_name(struct minidump_file *d, uint32_t at, char *out, size_t room); /* a text in UTF-16, as UTF-8 */
+/* Where the records of a list begin: some writers pad to eight bytes before the first. */
+static inline uint64_t minidump_first(const struct minidump_stream *s, uint32_t count, unsigned each)
+{
+	return s->at + (s->size == 8 + (uint64_t)count * each ? 8 : 4);
+}
 /* Where the records of the modules begin, and their number. -ENODATA: the dump has no list of modules. */
 int minidump_modules(struct minidump_file *d, uint64_t *at, uint32_t *count);
 /* The record at an offset. After an error, `out` has the fields that could be read. */

@@ -90,13 +90,12 @@ static int read_memory_list(struct threads *t)
 {
 	const struct minidump_stream *s = &t->file.stream[STREAM_MEMORY];
 	uint8_t b[16];
+	uint64_t at;
 	int n;
 
 	if (!s->at || view_read(t->file.v, s->at, b, 4) != 0)
 		return 0;
-	/* Some writers pad to eight bytes before the first range. */
-	uint64_t at = s->at + (s->size == 8 + (uint64_t)le32(b) * 16 ? 8 : 4);
-
+	at = minidump_first(s, le32(b), sizeof(b));
 	n = room_for_ranges(t, le32(b));
 	for (int i = 0; i < n && view_read(t->file.v, at, b, sizeof(b)) == 0; i++, at += sizeof(b))
 		add_range(t, le64(b), le32(b + 8), le32(b + 12));
@@ -189,7 +188,7 @@ static int read_threads(struct threads *t, const struct crash *c)
 	if (r < 0)
 		return r;
 	count = le32(b);
-	at = s->at + (s->size == 8 + (uint64_t)count * THREAD_SIZE ? 8 : 4);
+	at = minidump_first(s, count, THREAD_SIZE);
 	if (count > MINIDUMP_THREADS)
 		return minidump_broken(&t->file, "more threads than any program has");
 	t->out->thread = calloc((size_t)count + 1, sizeof(*t->out->thread));

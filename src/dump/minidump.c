@@ -14,7 +14,6 @@
 #define STREAMS_MOST 4096u
 #define NAME_MOST 4096u /* UTF-16 units */
 #define RECORD_MOST 4096u
-#define UNLOADED_SIZE 24 /* bytes of an unloaded module */
 
 int minidump_broken(struct minidump_file *d, const char *what)
 {
@@ -86,12 +85,12 @@ static void utf8_of(const uint8_t *p, size_t units, char *out, size_t room)
 	size_t n = 0;
 
 	for (size_t i = 0; i < units && n + 5 < room; i++) {
-		uint32_t c = (uint32_t)dump_number(p + 2 * i, 2, false), low;
+		uint32_t c = (uint32_t)load_number(p + 2 * i, 2, false), low;
 
 		if (c == 0)
 			break;
 		if (c >= 0xd800 && c < 0xdc00 && i + 1 < units) {
-			low = (uint32_t)dump_number(p + 2 * i + 2, 2, false);
+			low = (uint32_t)load_number(p + 2 * i + 2, 2, false);
 			if (low >= 0xdc00 && low < 0xe000) {
 				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 				i++;
@@ -151,16 +150,8 @@ static void take_record(const struct minidump_file *d, const uint8_t *p, size_t 
 	if (n > 24 && memcmp(p, "RSDS", 4) == 0) {
 		take_rsds(d, p, n, m);
 	} else if (n > 4 && memcmp(p, "LEpB", 4) == 0 && n - 4 <= CODE_ID_MAX / 2) {
-		m->object = OBJECT_ELF;
-		hex_print(p + 4, n - 4, m->code_id);
-		debug_id_from_build_id(&m->debug_id, p + 4, n - 4, false);
+		dump_take_build_id(m, p + 4, n - 4, false);
 	}
-}
-
-static void name_module(struct dump_module *out)
-{
-	snprintf(out->m.code_file, sizeof(out->m.code_file), "%.255s", path_base(out->path));
-	snprintf(out->m.debug_file, sizeof(out->m.debug_file), "%.255s", path_base(out->path));
 }
 
 /* The time and size of a PE file identify it, even without debug information. */
@@ -173,7 +164,8 @@ static void name_pe(struct minidump_file *d, struct module *m, uint32_t time, ui
 }
 
 /* Reads the addresses and the name of a module, which are in the same place in both lists of modules. */
-static int take_module(struct minidump_file *d, const uint8_t h[static UNLOADED_SIZE], struct dump_module *out)
+static int take_module(struct minidump_file *d, const uint8_t h[static MINIDUMP_UNLOADED_SIZE],
+	struct dump_module *out)
 {
 	int r;
 
@@ -181,10 +173,9 @@ static int take_module(struct minidump_file *d, const uint8_t h[static UNLOADED_
 	if (__builtin_add_overflow(out->base, le32(h + 8), &out->end))
 		out->end = UINT64_MAX;
 	r = minidump_name(d, le32(h + 20), out->path, sizeof(out->path));
-	if (r < 0)
-		return r;
-	name_module(out);
-	return 0;
+	if (r == 0)
+		dump_name_module(out);
+	return r;
 }
 
 int minidump_module(struct minidump_file *d, uint64_t at, struct dump_module *out)
@@ -210,7 +201,7 @@ int minidump_module(struct minidump_file *d, uint64_t at, struct dump_module *ou
 
 int minidump_unloaded(struct minidump_file *d, uint64_t at, struct dump_module *out)
 {
-	uint8_t h[UNLOADED_SIZE];
+	uint8_t h[MINIDUMP_UNLOADED_SIZE];
 	int r = minidump_bytes(d, "its list of unloaded modules", at, h, sizeof(h));
 
 	if (r < 0)
@@ -232,8 +223,7 @@ int minidump_modules(struct minidump_file *d, uint64_t *at, uint32_t *count)
 	if (r < 0)
 		return r;
 	*count = le32(head);
-	/* Some writers pad to eight bytes before the first module. */
-	*at = s->at + (s->size == 8 + (uint64_t)*count * MINIDUMP_MODULE_SIZE ? 8 : 4);
+	*at = minidump_first(s, *count, MINIDUMP_MODULE_SIZE);
 	return *count > DUMP_MODULES ? minidump_broken(d, "more modules than any program has") : 0;
 }
 

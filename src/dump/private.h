@@ -2,6 +2,7 @@
  * modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/bytes.h"
 #include "dump/dump.h"
 
 /* The memory of a program. read() returns 0 when the n bytes at an address are in `p`; negative: they
@@ -17,7 +18,14 @@ struct memory {
 #define AUX_ENTRY 9 /* the entry point of the program */
 uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t type);
 
-uint64_t dump_number(const uint8_t *p, unsigned n, bool big);
+/* Whether a file with these first bytes is ELF, of either word size and byte order. */
+static inline bool dump_is_elf(const uint8_t h[static 6])
+{
+	return memcmp(h, "\177ELF", 4) == 0 && (h[4] == 1 || h[4] == 2) && (h[5] == 1 || h[5] == 2);
+}
+
+void dump_name_module(struct dump_module *d); /* after its path */
+void dump_take_build_id(struct module *m, const uint8_t *id, size_t n, bool big);
 
 /* Joins mappings to modules: a mapping continues the module before it when it maps the same file, or begins
  * a new module. joining_flush() reports the last module. */

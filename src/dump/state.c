@@ -52,8 +52,8 @@ bool state_registers(unsigned machine, const uint8_t *p, size_t n, struct dump_t
 	if (!c || n < c->bytes)
 		return false;
 	for (unsigned i = 0; i < c->n; i++)
-		t->reg[i] = dump_number(p + c->at[i] * c->word, c->word, false);
-	t->pc = dump_number(p + c->pc * c->word, c->word, false);
+		t->reg[i] = load_number(p + c->at[i] * c->word, c->word, false);
+	t->pc = load_number(p + c->pc * c->word, c->word, false);
 	t->n = c->n;
 	return true;
 }
@@ -99,8 +99,8 @@ static int take_status(struct dump_state *s, const uint8_t *p, size_t n)
 
 	if (!c || n < c->regs_at || !state_registers(s->machine, p + c->regs_at, n - c->regs_at, &t))
 		return 0;
-	t.id = dump_number(p + c->id_at, 4, false);
-	t.signal = (int)dump_number(p + 12, 2, false);
+	t.id = load_number(p + c->id_at, 4, false);
+	t.signal = (int)load_number(p + 12, 2, false);
 	r = state_thread(s, &t);
 	return r == -E2BIG ? 0 : r;
 }
@@ -117,9 +117,9 @@ static void take_siginfo(struct dump_state *s, const uint8_t *p, size_t n)
 
 	if (s->signal || n < at + word)
 		return;
-	s->signal = (int)dump_number(p, 4, false);
-	s->has_address = has_address(s->signal, (int)(int32_t)dump_number(p + 8, 4, false));
-	s->address = s->has_address ? dump_number(p + at, word, false) : 0;
+	s->signal = (int)load_number(p, 4, false);
+	s->has_address = has_address(s->signal, (int)(int32_t)load_number(p + 8, 4, false));
+	s->address = s->has_address ? load_number(p + at, word, false) : 0;
 }
 
 int state_note(struct dump_state *s, uint64_t type, const uint8_t *p, size_t n)

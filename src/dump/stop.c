@@ -135,11 +135,10 @@ static int stop_thread(struct stopping *x, pid_t id)
 		return 0;
 	read_name(x, id, &t);
 	if (r == 0) {
-		if (grow(&x->list, &x->room, x->n, sizeof(*x->list)) < 0) {
+		if (APPEND(x->list, x->room, x->n, now) < 0) {
 			ptrace(PTRACE_DETACH, id, NULL, (void *)(uintptr_t)now.signal);
 			return -ENOMEM;
 		}
-		x->list[x->n++] = now;
 		r = read_registers(x, id, &t);
 		if (r == -ENOTSUP)
 			return r;
@@ -194,9 +193,8 @@ static int read_maps(struct stopping *x)
 		name = strchr(line, '[');
 		if (name && strcmp(name, "[vdso]") == 0)
 			x->s->vdso = m.from;
-		if (grow(&x->map, &x->room_map, x->n_map, sizeof(*x->map)) < 0)
+		if (APPEND(x->map, x->room_map, x->n_map, m) < 0)
 			return -ENOMEM;
-		x->map[x->n_map++] = m;
 	}
 	return r;
 }
@@ -260,8 +258,8 @@ static uint64_t interrupted(const struct stopping *x, uint64_t at)
 	at &= ~(uint64_t)7;
 	n = pread(x->mem, room, (size_t)MIN(m->to - at, (uint64_t)ALT_MOST), (off_t)at);
 	for (ssize_t i = 0; i + sp + 8 <= n; i += 8) {
-		uint64_t base = dump_number(room + i + 16, 8, false), size = dump_number(room + i + 32, 8, false);
-		uint64_t before = dump_number(room + i + sp, 8, false);
+		uint64_t base = load_number(room + i + 16, 8, false), size = load_number(room + i + 32, 8, false);
+		uint64_t before = load_number(room + i + sp, 8, false);
 
 		if (base <= at && at - base < size && size >= 1024 && size <= STACK_MOST && base >= m->from &&
 			(before < base || before - base >= size) && mapping_of(x, before))

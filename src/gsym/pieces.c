@@ -46,11 +46,8 @@ static int add_piece(struct sweep *s, const struct begun *b, uint64_t end)
 
 	if (s->at >= end)
 		return 0;
-	if (grow(&p->at, &p->room, p->n, sizeof(*p->at)) < 0)
-		return -ENOMEM;
-	p->at[p->n++] = (struct gsym_piece){.start = s->at, .end = end, .name = b->of->name, .rank = b->of->rank,
-		.shared = b->shared && s->at == b->of->addr, .of = b->of};
-	return 0;
+	return APPEND(p->at, p->room, p->n, (struct gsym_piece){.start = s->at, .end = end, .name = b->of->name,
+		.rank = b->of->rank, .shared = b->shared && s->at == b->of->addr, .of = b->of});
 }
 
 /* Lists the pieces up to an address. */
@@ -68,14 +65,6 @@ static int sweep_to(struct sweep *s, uint64_t addr)
 	}
 	s->at = MAX(s->at, addr);
 	return r;
-}
-
-static int begin(struct sweep *s, const struct entry *x, bool shared)
-{
-	if (grow(&s->stack, &s->room, s->n, sizeof(*s->stack)) < 0)
-		return -ENOMEM;
-	s->stack[s->n++] = (struct begun){x, shared};
-	return 0;
 }
 
 /* Whether functions with different names begin at the address of all[i], of the n functions from there on that
@@ -97,7 +86,7 @@ static int begin_all(struct sweep *s, const struct entry **all, size_t n)
 
 	for (size_t i = n; r == 0 && i--;)
 		if (all[i]->name && (!i || (all[i]->size && all[i]->size != all[i - 1]->size)))
-			r = begin(s, all[i], shared);
+			r = APPEND(s->stack, s->room, s->n, (struct begun){all[i], shared});
 	return r;
 }
 
@@ -138,9 +127,9 @@ static int cut_rows(const struct gsym_piece *p, struct gsym_parts *out)
 			break;
 		if (i + 1 < x->n_rows && x->addr + rows[i + 1].at <= p->start)
 			continue;
-		if (grow(&out->rows, &out->rows_room, out->n_rows, sizeof(*out->rows)) < 0)
+		if (APPEND(out->rows, out->rows_room, out->n_rows,
+			(struct gsym_piece_row){MAX(addr, p->start), rows[i].file, rows[i].line}) < 0)
 			return -ENOMEM;
-		out->rows[out->n_rows++] = (struct gsym_piece_row){MAX(addr, p->start), rows[i].file, rows[i].line};
 	}
 	return 0;
 }
@@ -156,9 +145,8 @@ static int cut_ranges(const struct gsym_piece *p, const struct range *ranges, ui
 
 		if (start >= end)
 			continue;
-		if (grow(&out->ranges, &out->ranges_room, out->n_ranges, sizeof(*out->ranges)) < 0)
+		if (APPEND(out->ranges, out->ranges_room, out->n_ranges, (struct gsym_piece_range){start, end}) < 0)
 			return -ENOMEM;
-		out->ranges[out->n_ranges++] = (struct gsym_piece_range){start, end};
 		call->n_ranges++;
 	}
 	return 0;
@@ -172,11 +160,12 @@ static int cut_calls(const struct gsym_piece *p, struct gsym_parts *out)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < x->n_nodes; ranges += nodes[i++].n_ranges) {
-		if (grow(&out->calls, &out->calls_room, out->n_calls, sizeof(*out->calls)) < 0)
-			return -ENOMEM;
-		out->calls[out->n_calls++] = (struct gsym_piece_call){.depth = nodes[i].depth, .name = nodes[i].name,
+		struct gsym_piece_call call = {.depth = nodes[i].depth, .name = nodes[i].name,
 			.call_file = nodes[i].call_file, .call_line = nodes[i].call_line, .ranges = out->n_ranges};
-		r = cut_ranges(p, ranges, nodes[i].n_ranges, out);
+
+		r = APPEND(out->calls, out->calls_room, out->n_calls, call);
+		if (r == 0)
+			r = cut_ranges(p, ranges, nodes[i].n_ranges, out);
 		/* The calls in a call have no ranges in the piece, either. */
 		if (r == 0 && !out->calls[out->n_calls - 1].n_ranges)
 			out->n_calls--;
@@ -197,10 +186,10 @@ int gsym_piece_parts(const struct gsym_piece *p, struct gsym_parts *out)
 
 void gsym_file_parts(const struct gsym_writer *w, uint32_t file, const char **dir, const char **base)
 {
-	struct pair p = file && file <= w->main->files.n ? w->main->files.at[file] : (struct pair){0};
+	struct pair p = file < w->main->files.n ? texts_pair(&w->main->files, file) : (struct pair){0};
 
-	*dir = p.dir ? texts_at(&w->main->texts, p.dir) : "";
-	*base = p.base ? texts_at(&w->main->texts, p.base) : "";
+	*dir = texts_at(&w->main->texts, p.dir);
+	*base = texts_at(&w->main->texts, p.base);
 }
 
 uint32_t gsym_file_count(const struct gsym_writer *w)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Hashes eight bytes in each step: files have millions of names, many of them long. */
-static uint64_t hash_bytes(const void *data, size_t n)
+uint64_t texts_hash(const void *data, size_t n)
 {
 	const uint8_t *p = data;
 	uint64_t h = 0x9e3779b97f4a7c15 ^ n, w;
@@ -64,7 +64,7 @@ const char *texts_at(const struct texts *t, uint32_t i)
 	return i ? t->bytes + t->at[i] : "";
 }
 
-static int texts_append(struct texts *t, const char *p, size_t n)
+static int texts_append(struct texts *t, const void *p, size_t n)
 {
 	size_t most = UINT32_MAX;
 
@@ -94,12 +94,7 @@ int texts_add_empty(struct texts *t, uint32_t *out)
 	return r;
 }
 
-uint64_t texts_hash(const char *p, size_t n)
-{
-	return hash_bytes(p, n);
-}
-
-int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t *out)
+int texts_add(struct texts *t, const void *p, size_t n, uint64_t hash, uint32_t *out)
 {
 	struct slot *slot;
 	size_t at;
@@ -137,52 +132,7 @@ void texts_release(struct texts *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* ---- pairs --------------------------------------------------------------------------- */
-
-int pairs_add(struct pairs *t, struct pair p, uint32_t *out)
-{
-	uint32_t hash = (uint32_t)hash_bytes(&p, sizeof(p));
-	struct slot *slot;
-	size_t at;
-	int r;
-
-	if (!p.dir && !p.base) {
-		*out = 0;
-		return 0;
-	}
-	r = slots_room(&t->slots);
-	if (r < 0)
-		return r;
-	at = hash & (t->slots.room - 1);
-	for (; (slot = &t->slots.slot[at])->number; at = (at + 1) & (t->slots.room - 1)) {
-		if (slot->hash == hash && memcmp(&t->at[slot->number], &p, sizeof(p)) == 0) {
-			*out = slot->number;
-			return 0;
-		}
-	}
-	if (!t->n)
-		t->n = 1;
-	if (t->n >= UINT32_MAX)
-		return -EFBIG;
-	while (t->n >= t->room)
-		if (grow(&t->at, &t->room, t->room, sizeof(*t->at)) < 0)
-			return -ENOMEM;
-	t->at[t->n] = p;
-	t->slots.n++;
-	*out = (uint32_t)t->n++;
-	*slot = (struct slot){*out, hash};
-	return 0;
-}
-
-void texts_close(struct texts *t, struct pairs *p)
+void texts_close(struct texts *t)
 {
 	free(take(t->slots.slot));
-	free(take(p->slots.slot));
-}
-
-void pairs_release(struct pairs *t)
-{
-	free(t->slots.slot);
-	free(t->at);
-	memset(t, 0, sizeof(*t));
 }

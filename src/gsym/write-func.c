@@ -1,5 +1,6 @@
 /* Encodes one function: its line table and its inlined calls. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/search.h"
 #include "gsym/write-private.h"
 
 /* Opcodes encode the line steps of a window. Its last step is at most LINE_RANGE more than its first. */
@@ -18,18 +19,10 @@ struct steps {
 
 static void count_step(struct steps *s, int64_t step)
 {
-	unsigned i = 0, end = s->n;
+	size_t i = search_first(k, 0, s->n, s->step[k] < step);
 
 	if (step > STEP_MOST || step < -STEP_MOST)
 		return;
-	while (i < end) {
-		unsigned mid = (i + end) / 2;
-
-		if (s->step[mid] < step)
-			i = mid + 1;
-		else
-			end = mid;
-	}
 	if (i < s->n && s->step[i] == step) {
 		s->count[i]++;
 		return;

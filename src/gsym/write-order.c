@@ -1,5 +1,6 @@
 /* Sorts the functions of a file, and chooses among functions with the same addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "gsym/write-private.h"
 
 static const char *name_of(const struct gsym_writer *w, const struct entry *x)
@@ -13,19 +14,17 @@ static int compare_worth(const struct entry *x, const struct entry *y, const str
 	const char *a = name_of(w, x), *b = name_of(w, y);
 	size_t n = strlen(a), m = strlen(b);
 
-	if (!n != !m)
-		return n ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	if (x->preferred != y->preferred)
-		return x->preferred ? -1 : 1;
-	if (!x->n_nodes != !y->n_nodes)
-		return x->n_nodes ? -1 : 1;
-	if (!x->n_rows != !y->n_rows)
-		return x->n_rows ? -1 : 1;
-	if (n != m)
-		return n < m ? -1 : 1;
-	return strcmp(a, b);
+	return COMPARE(!n, !m) ?: COMPARE(x->rank, y->rank) ?: COMPARE(y->preferred, x->preferred)
+		?: COMPARE(!x->n_nodes, !y->n_nodes) ?: COMPARE(!x->n_rows, !y->n_rows) ?: COMPARE(n, m)
+		?: strcmp(a, b);
+}
+
+static int compare_files(const struct gsym_writer *w, uint32_t a, uint32_t b)
+{
+	struct pair f = texts_pair(&w->files, a), g = texts_pair(&w->files, b);
+
+	return strcmp(texts_at(&w->texts, f.base), texts_at(&w->texts, g.base))
+		?: strcmp(texts_at(&w->texts, f.dir), texts_at(&w->texts, g.dir));
 }
 
 /* Orders two functions of the same name and rank by unit (gsym_set_order()), then by content. So the result
@@ -33,51 +32,24 @@ static int compare_worth(const struct entry *x, const struct entry *y, const str
 static int compare_content(
 	const struct entry *x, const struct entry *y, const struct gsym_writer *w)
 {
-	if (x->order != y->order)
-		return x->order < y->order ? -1 : 1;
-	if (x->n_rows != y->n_rows)
-		return x->n_rows > y->n_rows ? -1 : 1;
-	if (x->n_nodes != y->n_nodes)
-		return x->n_nodes > y->n_nodes ? -1 : 1;
-	for (uint32_t i = 0; i < x->n_rows; i++) {
-		const struct row *a = &x->of->rows[x->rows + i], *b = &y->of->rows[y->rows + i];
-		struct pair f, g;
-		int r;
+	int r = COMPARE(x->order, y->order) ?: COMPARE(y->n_rows, x->n_rows) ?: COMPARE(y->n_nodes, x->n_nodes);
 
-		if (a->at != b->at)
-			return a->at < b->at ? -1 : 1;
-		if (a->line != b->line)
-			return a->line < b->line ? -1 : 1;
-		if (!a->file || !b->file) {
-			if (a->file != b->file)
-				return a->file ? -1 : 1;
-			continue;
-		}
-		f = w->files.at[a->file];
-		g = w->files.at[b->file];
-		r = strcmp(texts_at(&w->texts, f.base), texts_at(&w->texts, g.base));
-		if (!r)
-			r = strcmp(texts_at(&w->texts, f.dir), texts_at(&w->texts, g.dir));
-		if (r)
-			return r;
+	for (uint32_t i = 0; !r && i < x->n_rows; i++) {
+		const struct row *a = &x->of->rows[x->rows + i], *b = &y->of->rows[y->rows + i];
+
+		r = COMPARE(a->at, b->at) ?: COMPARE(a->line, b->line) ?: COMPARE(!a->file, !b->file)
+			?: compare_files(w, a->file, b->file);
 	}
-	return 0;
+	return r;
 }
 
 static int compare_entries(const void *a, const void *b, void *w)
 {
 	const struct entry *x = *(const struct entry *const *)a, *y = *(const struct entry *const *)b;
-	int r;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
 	/* A function without a size is kept only if no other function begins at its address. */
-	if (x->size != y->size)
-		return !x->size != !y->size ? (x->size ? -1 : 1) : (x->size < y->size ? -1 : 1);
-	r = compare_worth(x, y, w);
-	if (!r)
-		r = compare_content(x, y, w);
-	return r ? r : (x->rows > y->rows) - (x->rows < y->rows);
+	return COMPARE(x->addr, y->addr) ?: COMPARE(!x->size, !y->size) ?: COMPARE(x->size, y->size)
+		?: compare_worth(x, y, w) ?: compare_content(x, y, w) ?: COMPARE(x->rows, y->rows);
 }
 
 int write_sort_all(const struct gsym_writer *main, const struct entry ***out, size_t *count)

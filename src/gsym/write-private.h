@@ -41,7 +41,7 @@ static inline void put(struct output *o, struct buf *b, const void *p, size_t n)
 
 static inline void put8(struct output *o, struct buf *b, uint8_t v)
 {
-	if (o->failed || b->n >= b->most || b->n + 1 >= b->room) {
+	if (o->failed || !buf_fits(b, 1)) {
 		put(o, b, &v, 1);
 		return;
 	}
@@ -97,7 +97,7 @@ static inline void put_uleb(struct output *o, struct buf *b, uint64_t v)
 {
 	uint8_t room[ULEB_MOST];
 
-	if (o->failed || b->room <= b->n + ULEB_MOST || b->most <= b->n + ULEB_MOST) {
+	if (o->failed || !buf_fits(b, ULEB_MOST)) {
 		put(o, b, room, uleb(v, room));
 		return;
 	}

@@ -3,6 +3,7 @@
  * added, and unused texts and files are not written. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
+#include "base/hash.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -12,11 +13,7 @@
 
 static size_t hash(const char *p)
 {
-	uint64_t h = 14695981039346656037ull;
-
-	for (; *p; p++)
-		h = (h ^ (uint8_t)*p) * 1099511628211ull;
-	return (size_t)(h ^ h >> 29);
+	return (size_t)hash_mix(p, strlen(p));
 }
 
 static const char *text_at(const struct shared *s, uint32_t at)
@@ -113,9 +110,9 @@ static void name_file(struct output *o, uint32_t file)
 	if (!file || o->file_at[file])
 		return;
 	o->file_at[file] = o->n_files;
-	o->files[o->n_files++] = o->w->files.at[file];
-	name_text(o, o->w->files.at[file].dir);
-	name_text(o, o->w->files.at[file].base);
+	o->files[o->n_files] = texts_pair(&o->w->files, file);
+	name_text(o, o->files[o->n_files].dir);
+	name_text(o, o->files[o->n_files++].base);
 }
 
 static int name_all(struct output *o)
@@ -237,8 +234,10 @@ static int write_all(struct output *o, const char *strings_name)
 	size_t infos;
 	int r;
 
-	if (o->w->last)
-		texts_close(&o->w->texts, &o->w->files);
+	if (o->w->last) {
+		texts_close(&o->w->texts);
+		texts_close(&o->w->files);
+	}
 	r = write_sort(o);
 	if (r < 0)
 		return r;

@@ -34,7 +34,7 @@ struct gsym_writer {
 	struct gsym_writer *next; /* the next writer that was split from `main` */
 	pthread_mutex_t lock;	  /* of main: texts, files, unnamed, next */
 	struct texts texts;
-	struct pairs files;
+	struct texts files; /* as texts_pair() reads them */
 	struct entry *entries;
 	size_t n_entries, entries_room;
 	struct row *rows;

@@ -37,7 +37,7 @@ void gsym_writer_free(struct gsym_writer *w)
 		struct gsym_writer *next = w->next;
 
 		texts_release(&w->texts);
-		pairs_release(&w->files);
+		texts_release(&w->files);
 		pthread_mutex_destroy(&w->lock);
 		free(w->entries);
 		free(w->rows);
@@ -157,10 +157,12 @@ uint32_t gsym_name(struct gsym_writer *w, const char *p, size_t n)
 
 uint32_t gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base)
 {
+	struct pair p = {dir, base};
+	uint64_t hash = texts_hash(&p, sizeof(p));
 	uint32_t number = 0;
 	LOCK_SCOPE(&w->main->lock);
 
-	note(w, w->r < 0 ? w->r : pairs_add(&w->main->files, (struct pair){dir, base}, &number));
+	note(w, w->r < 0 ? w->r : texts_add(&w->main->files, &p, dir || base ? sizeof(p) : 0, hash, &number));
 	return number;
 }
 
@@ -325,8 +327,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	return x->at != y->at ? (x->at < y->at ? -1 : 1)
-			      : (x->size > y->size) - (x->size < y->size);
+	return COMPARE(x->at, y->at) ?: COMPARE(x->size, y->size);
 }
 
 /* Sorts the ranges of each call, and joins those that overlap or touch. They must be sorted, because the

@@ -67,6 +67,3 @@ size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, u
 /* Moves *i back to the nearest earlier range of the section that extends past `from`. False: there is no
  * such range. */
 bool pdb_ranges_back(const struct pdb_range *all, size_t n, size_t *i, unsigned section, uint64_t from);
-/* Lists which of the ranges comes first in the stream at each address: at most 2 * n parts, in order of address and
- * without overlap. 0; -ENOMEM. The caller frees *out, also after an error. */
-int pdb_ranges_first(const struct pdb_range *all, size_t n, struct pdb_range **out, size_t *n_out);

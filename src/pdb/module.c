@@ -76,6 +76,81 @@ static void name_separated(struct pdb_code *c)
 	}
 }
 
+/* ---- the first range of each address -------------------------------------------------------- */
+
+/* The ranges that contain an address, as a heap: the range with the lowest number in the list of functions or
+ * fragments is the first. */
+struct heap {
+	const struct pdb_range **at;
+	size_t n;
+};
+
+static void push(struct heap *h, const struct pdb_range *r)
+{
+	size_t i = h->n++;
+
+	for (; i && h->at[(i - 1) / 2]->which > r->which; i = (i - 1) / 2)
+		h->at[i] = h->at[(i - 1) / 2];
+	h->at[i] = r;
+}
+
+static void pop(struct heap *h)
+{
+	const struct pdb_range *last = h->at[--h->n];
+	size_t i = 0, k;
+
+	for (; (k = 2 * i + 1) < h->n; i = k) {
+		k += k + 1 < h->n && h->at[k + 1]->which < h->at[k]->which;
+		if (last->which <= h->at[k]->which)
+			break;
+		h->at[i] = h->at[k];
+	}
+	h->at[i] = last;
+}
+
+/* Adds the parts of [at, end) of a section that ranges of the heap contain. */
+static void add_parts(struct heap *h, struct pdb_range *out, size_t *n, uint64_t at, uint64_t end)
+{
+	while (h->n && at < end) {
+		const struct pdb_range *first = h->at[0];
+		struct pdb_range *last = *n ? &out[*n - 1] : NULL;
+		uint64_t to = MIN(first->to, end);
+
+		if (to <= at) {
+			pop(h);
+			continue;
+		}
+		if (last && last->which == first->which && last->section == first->section && last->to == at)
+			last->to = to;
+		else
+			out[(*n)++] = (struct pdb_range){first->section, first->which, at, to, to};
+		at = to;
+	}
+}
+
+/* Lists which of the ranges comes first in the stream at each address: at most 2 * n parts, in order of address and
+ * without overlap. 0; -ENOMEM. The caller frees *out, also after an error. */
+static int ranges_first(const struct pdb_range *all, size_t n, struct pdb_range **out, size_t *n_out)
+{
+	struct heap h = {.at = malloc((n + 1) * sizeof(*h.at))};
+	struct pdb_range *parts = malloc((2 * n + 1) * sizeof(*parts));
+
+	*n_out = 0;
+	*out = parts;
+	for (size_t i = 0; h.at && parts && i < n; i++) {
+		bool more = i + 1 < n && all[i + 1].section == all[i].section;
+
+		push(&h, &all[i]);
+		add_parts(&h, parts, n_out, all[i].from, more ? all[i + 1].from : UINT64_MAX);
+		if (!more)
+			h.n = 0;
+	}
+	free(h.at);
+	return h.at && parts ? 0 : -ENOMEM;
+}
+
+/* ---- the list of functions ------------------------------------------------------------------ */
+
 static int index_funcs(struct pdb_code *c)
 {
 	size_t n = c->n_funcs;
@@ -92,7 +167,7 @@ static int index_funcs(struct pdb_code *c)
 	for (size_t i = n; i-- > 0;)
 		c->next_func[i] = c->funcs[c->by_func[i].which].kind == PDB_TRAMPOLINE ? c->next_func[i + 1]
 			: (uint32_t)i;
-	if (pdb_ranges_first(c->by_func, n, &c->first_func, &c->n_first) < 0)
+	if (ranges_first(c->by_func, n, &c->first_func, &c->n_first) < 0)
 		return -ENOMEM;
 	name_separated(c);
 	return 0;

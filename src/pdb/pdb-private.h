@@ -17,6 +17,5 @@ static inline int pdb_worse(int a, int b)
 }
 
 /* The steps of pdb_open(). */
-int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struct err *e);
 int pdb_read_addresses(struct pdb *p, struct msf_io *io, const struct pdb_optional *o, struct err *e);
 int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, uint32_t stream, struct err *e);

@@ -37,6 +37,10 @@ static Dwarf_Unsigned file_size(void *obj)
 }
 #endif
 
+/* The sections as libdwarf sees them: number 0 is empty, as in an ELF file. */
+#define ROWS_SECTIONS (ROWS_TABLES + 1)
+static const char *const section_names[ROWS_SECTIONS] = {"", ".eh_frame", ".debug_frame"};
+
 static int section_info(void *obj, abi_number i, abi_section *out, int *error)
 {
 	const struct rows *r = obj;
@@ -44,7 +48,7 @@ static int section_info(void *obj, abi_number i, abi_section *out, int *error)
 	memset(out, 0, sizeof(*out));
 	if (i >= ROWS_SECTIONS)
 		return DW_DLV_NO_ENTRY;
-	out->NAMED(as_, name) = rows_section_names[i];
+	out->NAMED(as_, name) = section_names[i];
 	out->NAMED(as_, type) = i > 0; /* SHT_PROGBITS */
 	if (i) {
 		out->NAMED(as_, addr) = r->file.tables[i - 1].addr;
@@ -88,6 +92,13 @@ static const abi_methods methods = {.NAMED(om_, get_section_info) = section_info
 	.NAMED(om_, get_section_count) = section_count,
 	.NAMED(om_, load_section) = load};
 
+int rows_failed(struct rows *r, Dwarf_Error e)
+{
+	if (e)
+		dwarf_dealloc_error(r->dbg, e);
+	return -EBADMSG;
+}
+
 int abi_open(struct rows *r)
 {
 	abi_interface *a = malloc(sizeof(*a));
@@ -112,6 +123,21 @@ void abi_close(struct rows *r)
 #else
 	dwarf_object_finish(r->dbg);
 #endif
+}
+
+/* The encoding of addresses in the instructions of a CIE. */
+static uint8_t pointer_of(struct rows *r, Dwarf_Cie cie, const char *augmentation)
+{
+	Dwarf_Unsigned n = 0;
+	Dwarf_Small *data = NULL;
+	Dwarf_Error e = NULL;
+
+	if (!augmentation || !*augmentation)
+		return UNWIND_POINTER_ADDRESS;
+	if (dwarf_get_cie_augmentation_data(cie, &data, &n, &e) == DW_DLV_OK)
+		return unwind_pointer(augmentation, (struct span){data, data ? n : 0}, r->file.address_bytes);
+	rows_failed(r, e);
+	return UNWIND_POINTER_UNKNOWN;
 }
 
 int abi_fde(struct rows *r, Dwarf_Fde fde, struct rows_fde *out)
@@ -141,6 +167,6 @@ int abi_fde(struct rows *r, Dwarf_Fde fde, struct rows_fde *out)
 	out->code.ra_column = ra;
 	out->code.unit = unit;
 	out->code.data_unit = data_unit;
-	out->code.pointer = rows_pointer(r, cie, augmentation);
+	out->code.pointer = pointer_of(r, cie, augmentation);
 	return 0;
 }

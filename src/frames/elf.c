@@ -31,9 +31,9 @@ static int elf_segments(Elf *elf, struct tables *out)
 		loaded = true;
 		if (!(h.p_flags & PF_X) || !h.p_memsz || h.p_vaddr + h.p_memsz < h.p_vaddr)
 			continue;
-		if (grow(&out->ranges, &room, out->n_ranges, sizeof(*out->ranges)) < 0)
+		if (APPEND(out->ranges, room, out->n_ranges,
+			(struct unwind_range){h.p_vaddr, h.p_vaddr + h.p_memsz}) < 0)
 			return -ENOMEM;
-		out->ranges[out->n_ranges++] = (struct unwind_range){h.p_vaddr, h.p_vaddr + h.p_memsz};
 	}
 	return 0;
 }
@@ -42,7 +42,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct unwind_range *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return COMPARE(x->start, y->start);
 }
 
 /* Unpacks debug information that is compressed in one of two ways: after a header of ELF, or after "ZLIB" and the
@@ -166,8 +166,7 @@ int tables_elf(struct span file, struct tables *out, struct err *e)
 	r = elf_segments(elf, out);
 	if (r < 0)
 		return err_set(e, r, "has broken segments");
-	if (out->n_ranges)
-		qsort(out->ranges, out->n_ranges, sizeof(*out->ranges), compare_ranges);
+	sort_array(out->ranges, out->n_ranges, sizeof(*out->ranges), compare_ranges);
 	if (!elf_sections(elf, out))
 		elf_indexed(elf, file, out);
 	return 0;

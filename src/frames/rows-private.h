@@ -1,7 +1,7 @@
-/* What frames.c and the two files for libdwarf's interfaces share. */
+/* What frames.c and abi.c share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "frames/rows.h"
+#include "frames/private.h"
 
 #include <libdwarf.h>
 
@@ -16,12 +16,6 @@ struct rows {
 	} lists[ROWS_TABLES];
 };
 
-/* The sections as libdwarf sees them: number 0 is empty, as in an ELF file. */
-#define ROWS_SECTIONS (ROWS_TABLES + 1)
-extern const char *const rows_section_names[ROWS_SECTIONS];
-
-/* The encoding of addresses in the instructions of a CIE. */
-uint8_t rows_pointer(struct rows *r, Dwarf_Cie cie, const char *augmentation);
 /* Frees the error of a failed call. Returns -EBADMSG. */
 int rows_failed(struct rows *r, Dwarf_Error e);
 

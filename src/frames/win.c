@@ -38,9 +38,8 @@ static int win_add(struct job *j, const uint8_t *p, uint8_t type)
 			last->size = part.target + part.size - last->rva;
 			continue;
 		}
-		if (grow(&j->all, &j->room, j->n, sizeof(*j->all)) < 0)
+		if (APPEND(j->all, j->room, j->n, (struct win){part.target, part.size, type, p}) < 0)
 			return -ENOMEM;
-		j->all[j->n++] = (struct win){part.target, part.size, type, p};
 	}
 	return 0;
 }
@@ -64,11 +63,7 @@ static int compare_wins(const void *a, const void *b)
 {
 	const struct win *x = a, *y = b;
 
-	if (x->rva != y->rva)
-		return x->rva < y->rva ? -1 : 1;
-	if (x->type != y->type)
-		return x->type < y->type ? -1 : 1;
-	return x->p < y->p ? -1 : x->p > y->p; /* as the PDB has them */
+	return COMPARE(x->rva, y->rva) ?: COMPARE(x->type, y->type) ?: COMPARE(x->p, y->p); /* as the PDB has them */
 }
 
 /* The program is a text of the PDB. False: it is not there, or no text of one line. */

@@ -43,61 +43,43 @@ static const struct unwind_arch arch_amd64 = {NAMES(amd64), .ra = 16, .bytes = 8
 	arch_ppc = {NAMES(ppc), .ra = 65, .link = true, .bytes = 4},
 	arch_ppc64 = {NAMES(ppc), .ra = 65, .link = true, .bytes = 8};
 
+/* The processors of a format, by their numbers in it. `other`: its form of 32 bits, or that with other numbers of
+ * registers. */
+struct numbered {
+	unsigned number;
+	const struct unwind_arch *arch, *other;
+};
+
+static const struct numbered elf[] = {
+	{EM_X86_64, &arch_amd64, &arch_amd64}, /* also x32, whose addresses have 4 bytes and whose registers have 8 */
+	{EM_386, &arch_i386, &arch_i386}, {EM_ARM, &arch_arm, &arch_arm}, {EM_AARCH64, &arch_arm64, &arch_arm64},
+	{EM_MIPS, &arch_mips64, &arch_mips}, {EM_RISCV, &arch_riscv, &arch_riscv32}, {EM_PPC, &arch_ppc, &arch_ppc},
+	{EM_PPC64, &arch_ppc64, &arch_ppc64}, {0}};
+static const struct numbered macho[] = {{CPU_64 | 7, &arch_amd64, &arch_amd64}, {7, &arch_i386_macho, &arch_i386},
+	{CPU_64 | 12, &arch_arm64, &arch_arm64}, {12, &arch_arm, &arch_arm}, {0}};
+static const struct numbered pe[] = {{0x8664, &arch_amd64}, {0x14c, &arch_i386}, {0xaa64, &arch_arm64},
+	{0x1c0, &arch_arm}, {0x1c4, &arch_arm}, {0}};
+
+static const struct unwind_arch *find(const struct numbered *all, unsigned number, bool other)
+{
+	while (all->arch && all->number != number)
+		all++;
+	return other ? all->other : all->arch;
+}
+
 const struct unwind_arch *unwind_arch_elf(unsigned machine, bool is64)
 {
-	switch (machine) {
-	case EM_X86_64: /* also x32, whose addresses have 4 bytes and whose registers have 8 */
-		return &arch_amd64;
-	case EM_386:
-		return &arch_i386;
-	case EM_ARM:
-		return &arch_arm;
-	case EM_AARCH64:
-		return &arch_arm64;
-	case EM_MIPS:
-		return is64 ? &arch_mips64 : &arch_mips;
-	case EM_RISCV:
-		return is64 ? &arch_riscv : &arch_riscv32;
-	case EM_PPC:
-		return &arch_ppc;
-	case EM_PPC64:
-		return &arch_ppc64;
-	default:
-		return NULL;
-	}
+	return find(elf, machine, !is64);
 }
 
 const struct unwind_arch *unwind_arch_macho(unsigned cpu, bool eh)
 {
-	switch (cpu) {
-	case CPU_64 | 7:
-		return &arch_amd64;
-	case 7:
-		return eh ? &arch_i386_macho : &arch_i386;
-	case CPU_64 | 12:
-		return &arch_arm64;
-	case 12:
-		return &arch_arm;
-	default:
-		return NULL;
-	}
+	return find(macho, cpu, !eh);
 }
 
 const struct unwind_arch *unwind_arch_pe(unsigned machine)
 {
-	switch (machine) {
-	case 0x8664:
-		return &arch_amd64;
-	case 0x14c:
-		return &arch_i386;
-	case 0xaa64:
-		return &arch_arm64;
-	case 0x1c0:
-	case 0x1c4:
-		return &arch_arm;
-	default:
-		return NULL;
-	}
+	return find(pe, machine, false);
 }
 
 const char *unwind_name(const struct unwind_arch *a, unsigned reg)

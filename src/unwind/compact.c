@@ -48,10 +48,7 @@ static int add(struct list *l, uint32_t off, uint32_t encoding)
 			return -EBADMSG;
 		out->all[out->n - 1].end = start;
 	}
-	if (grow(&out->all, &l->room, out->n, sizeof(*out->all)) < 0)
-		return -ENOMEM;
-	out->all[out->n++] = (struct unwind_entry){start, start, encoding};
-	return 0;
+	return APPEND(out->all, l->room, out->n, (struct unwind_entry){start, start, encoding});
 }
 
 static int regular_page(struct list *l, uint64_t page)

@@ -1,5 +1,6 @@
 /* Reads the unwind tables of PE files for x64: each function has a list of what its prolog does. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/little.h"
 #include "base/util.h"
 #include "unwind/entries.h"
@@ -33,7 +34,7 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct unwind_entry *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return COMPARE(x->start, y->start);
 }
 
 /* The slots of two bytes that a code has; 0: it is unknown. */
@@ -244,8 +245,7 @@ int unwind_pdata(const struct image *m, struct unwind_entries *out)
 				: pdata_list(pe.unwind, pe.base, out);
 	if (r < 0)
 		return r;
-	if (out->n)
-		qsort(out->all, out->n, sizeof(*out->all), compare_entries);
+	sort_array(out->all, out->n, sizeof(*out->all), compare_entries);
 	out->image = m;
 	out->base = pe.base;
 	return 0;

@@ -1,6 +1,7 @@
 /* Writes STACK CFI records. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "unwind/text.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "unwind/expr.h"
 
@@ -338,18 +339,10 @@ static bool say_plt(struct unwind_text *t, uint64_t from, uint64_t to, const str
 
 bool unwind_begin(struct unwind_text *t, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = t->o.n_ranges;
+	size_t low = search_first(i, 0, t->o.n_ranges, t->o.ranges[i].end <= start);
 
 	t->counts.functions++;
 	t->end = t->floor;
-	while (low < high) { /* the first range that ends after `start` */
-		size_t mid = low + (high - low) / 2;
-
-		if (t->o.ranges[mid].end <= start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (start >= end || start < t->o.base || low == t->o.n_ranges || t->o.ranges[low].start > start) {
 		t->counts.gaps[UNWIND_GAP_OUTSIDE]++;
 		return false;

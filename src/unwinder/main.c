@@ -29,7 +29,7 @@ struct walk {
 	uint32_t thread;
 	bool rules; /* the last frame has unwind rules, which lead to the next one */
 	bool full;  /* a thread has more frames than are written */
-	int r;	    /* the first error of put() */
+	int r;	    /* the first error of take_record() */
 };
 
 struct unwinder {
@@ -37,12 +37,6 @@ struct unwinder {
 	const struct unwinder_module *module;
 	const struct unwinder_part *part;
 	const struct unwinder_thread *thread;
-	int memory; /* descriptor */
-	/* Gives a descriptor of a file, which becomes the unwinder's; negative: no source has the file. */
-	int (*file)(void *ctx, const struct unwinder_ask *ask);
-	/* Takes a record. 0; -errno ends the work. */
-	int (*put)(void *ctx, const struct unwinder_record *r);
-	void *ctx;
 };
 
 /* Checks the lengths in a task of n bytes, and sets the pointers of `u`. 0, -EBADMSG. */
@@ -80,7 +74,7 @@ static bool read_bytes(const struct unwinder *u, uint64_t at, void *p, size_t n)
 		return false;
 	x = &u->part[low - 1];
 	return at - x->address < x->size && n <= x->size - (at - x->address) &&
-		pread(u->memory, p, n, (off_t)(x->offset + (at - x->address))) == (ssize_t)n;
+		pread(UNWINDER_MEMORY, p, n, (off_t)(x->offset + (at - x->address))) == (ssize_t)n;
 }
 
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *out, void *arg)
@@ -123,11 +117,36 @@ static Elf *image_of(const struct unwinder *u, const struct unwinder_module *m)
 	return elf;
 }
 
+/* Receives the answer of the starting process, and a descriptor with it. */
+static int receive(struct unwinder_file *f)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec v = {f, sizeof(*f)};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = sizeof(control.room)};
+	struct cmsghdr *c;
+	int fd = -1;
+
+	if (recvmsg(UNWINDER_SOCKET, &m, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*f))
+		return -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return f->r == 0 ? fd : -1;
+}
+
+/* A descriptor of a file of a module; negative: no source has the file. */
 static int ask_for(const struct walk *w, const char *name, uint32_t what)
 {
 	struct unwinder_ask ask = {index_of(name), what};
+	struct unwinder_file f;
 
-	return ask.module < w->u->head->modules ? w->u->file(w->u->ctx, &ask) : -1;
+	if (ask.module >= w->u->head->modules || write_all(UNWINDER_SOCKET, &ask, sizeof(ask)) < 0)
+		return -1;
+	return receive(&f);
 }
 
 /* A file that is read with pread(): a file that becomes shorter meanwhile must not raise SIGBUS. */
@@ -216,7 +235,7 @@ static bool has_rules(Dwfl *dwfl, Dwarf_Addr at)
 
 static int take_record(struct walk *w, const struct unwinder_record *r)
 {
-	w->r = w->u->put(w->u->ctx, r);
+	w->r = write_all(UNWINDER_OUT, r, sizeof(*r));
 	return w->r < 0 ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
@@ -314,7 +333,7 @@ static int fail(struct err *e)
 	return err_set(e, -EBADMSG, "libdw: %s", dwfl_errmsg(-1));
 }
 
-/* Unwinds all threads. 0; -ENOMEM; errors of put(); -EBADMSG: libdwfl cannot begin, `e` says why. */
+/* Unwinds all threads. 0; -ENOMEM; errors of take_record(); -EBADMSG: libdwfl cannot begin, `e` says why. */
 static int unwinder_run(struct unwinder *u, struct err *e)
 {
 	static const Dwfl_Callbacks files = {.find_elf = find_file, .find_debuginfo = find_debug};
@@ -340,42 +359,9 @@ static int unwinder_run(struct unwinder *u, struct err *e)
 	return w.r;
 }
 
-static int put(void *ctx, const struct unwinder_record *r)
-{
-	return write_all(UNWINDER_OUT, r, sizeof(*r));
-}
-
-/* Receives the answer of the starting process, and a descriptor with it. */
-static int receive(struct unwinder_file *f)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct iovec v = {f, sizeof(*f)};
-	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control.room)};
-	struct cmsghdr *c;
-	int fd = -1;
-
-	if (recvmsg(UNWINDER_SOCKET, &m, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*f))
-		return -1;
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return f->r == 0 ? fd : -1;
-}
-
-static int ask_file(void *ctx, const struct unwinder_ask *ask)
-{
-	struct unwinder_file f;
-
-	return write_all(UNWINDER_SOCKET, ask, sizeof(*ask)) < 0 ? -1 : receive(&f);
-}
-
 static int work(struct worker_word *w, char **argv, struct err *e)
 {
-	struct unwinder u = {.memory = UNWINDER_MEMORY, .file = ask_file, .put = put};
+	struct unwinder u = {0};
 	/* libelf calls newfstatat and fcntl; descriptors of files come by recvmsg. */
 	static const struct worker_filter filter = {.more = {"newfstatat", "fcntl", "fcntl64", "recvmsg"},
 		.done = "unwound"};

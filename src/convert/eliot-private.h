@@ -2,7 +2,7 @@
  *
  * A FUNC goes through these states:
  *
- * 1. (eliot-nest.c) Its inlined calls, in any order in the file, become `nested`: sorted, and each within
+ * 1. (eliot-functions.c) Its inlined calls, in any order in the file, become `nested`: sorted, and each within
  *    its caller.
  * 2. (eliot.c) Its lines and `nested` become a tree of branches. A branch is the FUNC or a call, and
  *    has lines and further calls. In the caller's branch a call is also a line: that of its call site.

@@ -236,9 +236,9 @@ static uint64_t put_section(struct pe *f, unsigned nth, const char *name, const 
 	uint64_t off = f->x->out->n;
 	uint8_t *h;
 
-	embed_put(f->x, bytes->p, bytes->n);
+	buf_add(f->x->out, bytes->p, bytes->n);
 	embed_pad(f->x, f->file_align);
-	if (f->x->failed)
+	if (f->x->out->r)
 		return 0;
 	h = (uint8_t *)(uintptr_t)section(f, (uint8_t *)f->x->out->p, f->x->m.n_sections + nth);
 	memset(h, 0, ENTRY);
@@ -287,18 +287,18 @@ static int put_all(struct pe *f, unsigned added, struct err *e)
 		f->certificates >= MAX(f->gaps[0].at, f->gaps[1].at))
 		n = f->certificates;
 	embed_copy(x, f->gaps, n);
-	if (x->failed)
-		return x->failed;
+	if (x->out->r)
+		return x->out->r;
 	if (x->host.bytes.n && x->strings.n)
 		memcpy(x->out->p + embed_moved(f->gaps, f->host_at) + x->host.bytes.n, x->strings.p, x->strings.n);
 	move_all(f, (uint8_t *)x->out->p);
 	embed_pad(x, f->file_align);
 	bytes = x->out->n;
 	end = put_section(f, 0, SECTION_NAME, &x->main, up(f->image_end, f->memory_align) + f->memory_moves);
-	if (added > 1 && !x->failed)
+	if (added > 1 && !x->out->r)
 		end = put_section(f, 1, STRINGS_NAME, &x->strings, end);
-	if (x->failed)
-		return x->failed;
+	if (x->out->r)
+		return x->out->r;
 	if (x->out->n > UINT32_MAX || end > UINT32_MAX)
 		return err_set(e, -EFBIG, "would be too large for its format with GSYM in it");
 	set_head(f, added, end, x->out->n - bytes + f->gaps[1].n);

@@ -6,18 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-void embed_put(struct embed *x, const void *p, size_t n)
-{
-	if (!x->failed && n)
-		x->failed = buf_add(x->out, p, n);
-}
-
 void embed_zeros(struct embed *x, uint64_t n)
 {
 	static const uint8_t zeros[4096];
 
-	for (; !x->failed && n; n -= MIN(n, sizeof(zeros)))
-		embed_put(x, zeros, MIN(n, sizeof(zeros)));
+	for (; x->out->r == 0 && n; n -= MIN(n, sizeof(zeros)))
+		buf_add(x->out, zeros, MIN(n, sizeof(zeros)));
 }
 
 void embed_pad(struct embed *x, uint64_t align)
@@ -35,11 +29,11 @@ void embed_copy(struct embed *x, const struct embed_gap gaps[2], uint64_t n)
 
 		if (to < at)
 			continue;
-		embed_put(x, p + at, to - at);
+		buf_add(x->out, p + at, to - at);
 		embed_zeros(x, gaps[i].n);
 		at = to;
 	}
-	embed_put(x, p + at, n - at);
+	buf_add(x->out, p + at, n - at);
 }
 
 void embed_set(const struct embed *x, uint8_t *p, uint64_t v, unsigned n)

@@ -332,8 +332,8 @@ static void put_segment(struct macho *f, uint32_t before, uint64_t addr, uint64_
 /* Rejects a file in which an offset of a section exceeds 32 bits. */
 static int check_size(const struct macho *f, uint64_t addr, uint64_t vm_size, struct err *e)
 {
-	if (f->x->failed)
-		return f->x->failed;
+	if (f->x->out->r)
+		return f->x->out->r;
 	if (f->x->out->n > UINT32_MAX || (!f->x->m.is64 && addr + vm_size > UINT32_MAX))
 		return err_set(e, -EFBIG, "would be too large for its format with GSYM in it");
 	return 0;
@@ -357,15 +357,15 @@ static int embed_dsym(struct macho *f, struct err *e)
 		f->gaps[1].n = (x->strings.n + ALIGN - 1) / ALIGN * ALIGN;
 	}
 	embed_copy(x, f->gaps, x->m.file.n);
-	if (!x->failed && shares && x->strings.n)
+	if (!x->out->r && shares && x->strings.n)
 		memcpy(x->out->p + f->gaps[1].at + f->gaps[0].n, x->strings.p, x->strings.n);
 	embed_pad(x, PAGE);
 	off = x->out->n;
-	embed_put(x, x->main.p, x->main.n);
+	buf_add(x->out, x->main.p, x->main.n);
 	if (!shares)
-		embed_put(x, x->strings.p, x->strings.n);
-	if (x->failed)
-		return x->failed;
+		buf_add(x->out, x->strings.p, x->strings.n);
+	if (x->out->r)
+		return x->out->r;
 	move_all(f);
 	size = x->out->n - off;
 	addr = (f->vm_end + PAGE - 1) / PAGE * PAGE;
@@ -400,8 +400,8 @@ static int embed_linked(struct macho *f, struct err *e)
 	f->gaps[0] = (struct embed_gap){f->commands_end, 0};
 	f->gaps[1] = (struct embed_gap){f->linkedit, size};
 	embed_copy(x, f->gaps, x->m.file.n);
-	if (x->failed)
-		return x->failed;
+	if (x->out->r)
+		return x->out->r;
 	memcpy(x->out->p + f->linkedit, x->main.p, x->main.n);
 	memcpy(x->out->p + f->linkedit + x->main.n, x->strings.p, x->strings.n);
 	move_all(f);

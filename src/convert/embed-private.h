@@ -6,10 +6,9 @@
 struct embed {
 	struct image m;
 	struct gsym_writer *w;
-	struct buf *out;
+	struct buf *out; /* keeps the first error */
 	struct buf main, strings;
 	struct image_section host; /* the section whose strings GSYM shares; bytes.n 0: there is no such section */
-	int failed;
 	/* ELF only: bytes from offset `end` on move by `delta`; `names` is the section of section names. */
 	uint64_t end, delta;
 	uint32_t names;
@@ -26,7 +25,6 @@ static inline uint64_t embed_moved(const struct embed_gap gaps[2], uint64_t v)
 	return v + (v >= gaps[0].at ? gaps[0].n : 0) + (v >= gaps[1].at ? gaps[1].n : 0);
 }
 
-void embed_put(struct embed *x, const void *p, size_t n);
 void embed_zeros(struct embed *x, uint64_t n);
 void embed_pad(struct embed *x, uint64_t align);
 /* Appends the first `n` bytes of the old file, with zeros in the gaps. */

@@ -117,12 +117,12 @@ static void put_old(struct embed *x)
 	if (m->at + (uint64_t)m->n_sections * m->entry == n &&
 		(!x->host.bytes.n || m->at >= x->end))
 		n = m->at;
-	embed_put(x, m->file.p, MIN(x->end, n));
+	buf_add(x->out, m->file.p, MIN(x->end, n));
 	if (!x->delta)
 		return;
-	embed_put(x, x->strings.p, x->strings.n);
+	buf_add(x->out, x->strings.p, x->strings.n);
 	embed_zeros(x, x->delta - x->strings.n);
-	embed_put(x, m->file.p + x->end, n - x->end);
+	buf_add(x->out, m->file.p + x->end, n - x->end);
 }
 
 static void set_word(const struct embed *x, uint8_t *h, unsigned at64, unsigned at32, uint64_t v)
@@ -148,7 +148,7 @@ static void put_header(struct embed *x, uint32_t i, uint64_t names_at, uint64_t 
 		set_word(x, h, 24, 16, names_at);
 		set_word(x, h, 32, 20, names_n);
 	}
-	embed_put(x, h, m->entry);
+	buf_add(x->out, h, m->entry);
 }
 
 static void put_new(struct embed *x, uint64_t name, uint64_t off, uint64_t n, unsigned align)
@@ -160,11 +160,11 @@ static void put_new(struct embed *x, uint64_t name, uint64_t off, uint64_t n, un
 	set_word(x, h, 24, 16, off);
 	set_word(x, h, 32, 20, n);
 	set_word(x, h, 48, 32, align);
-	embed_put(x, h, x->m.entry);
+	buf_add(x->out, h, x->m.entry);
 }
 
 /* Counts that are too large for the file header are stored in the first section header. */
-static int set_head(struct embed *x, uint64_t headers, uint32_t count)
+static void set_head(struct embed *x, uint64_t headers, uint32_t count)
 {
 	uint8_t *h = (uint8_t *)x->out->p, *first = h + headers;
 
@@ -172,11 +172,10 @@ static int set_head(struct embed *x, uint64_t headers, uint32_t count)
 	h += x->m.is64 ? 60 : 48;
 	if (count < SHN_LORESERVE) {
 		embed_set(x, h, count, 2);
-		return 0;
+		return;
 	}
 	embed_set(x, h, 0, 2);
 	set_word(x, first, 32, 20, count);
-	return 0;
 }
 
 static int put_all(struct embed *x)
@@ -187,17 +186,17 @@ static int put_all(struct embed *x)
 	put_old(x);
 	embed_pad(x, 8);
 	gsym_at = x->out->n;
-	embed_put(x, x->main.p, x->main.n);
+	buf_add(x->out, x->main.p, x->main.n);
 	if (own) {
 		strings_at = x->out->n;
-		embed_put(x, x->strings.p, x->strings.n);
+		buf_add(x->out, x->strings.p, x->strings.n);
 	}
 	name = in_host ? x->host.bytes.n + x->strings.n - sizeof(GSYM_NAME) : x->m.names.n;
 	if (!in_host) {
 		names_at = x->out->n;
-		embed_put(x, x->m.names.p, x->m.names.n);
-		embed_put(x, GSYM_NAME, sizeof(GSYM_NAME));
-		embed_put(x, STRINGS_NAME, own ? sizeof(STRINGS_NAME) : 0);
+		buf_add(x->out, x->m.names.p, x->m.names.n);
+		buf_add(x->out, GSYM_NAME, sizeof(GSYM_NAME));
+		buf_add(x->out, STRINGS_NAME, own ? sizeof(STRINGS_NAME) : 0);
 		names_n = x->out->n - names_at;
 	}
 	embed_pad(x, 8);
@@ -207,9 +206,12 @@ static int put_all(struct embed *x)
 	put_new(x, name, gsym_at, x->main.n, 8);
 	if (own)
 		put_new(x, name + sizeof(GSYM_NAME), strings_at, x->strings.n, 1);
-	if (!x->failed && !x->m.is64 && x->out->n > UINT32_MAX)
-		x->failed = -EFBIG;
-	return x->failed < 0 ? x->failed : set_head(x, headers, x->m.n_sections + 1 + own);
+	if (x->out->r < 0)
+		return x->out->r;
+	if (!x->m.is64 && x->out->n > UINT32_MAX)
+		return -EFBIG;
+	set_head(x, headers, x->m.n_sections + 1 + own);
+	return 0;
 }
 
 /* Finds the section that holds the names of sections. */
@@ -246,14 +248,10 @@ static int check(const struct embed *x, struct err *e)
 {
 	struct err ignored = {0};
 	struct gsym g;
-	int r = x->failed;
+	int r = gsym_open(&g, (struct span){(uint8_t *)x->out->p, x->out->n}, &ignored);
 
 	if (r == 0)
-		r = gsym_open(&g, (struct span){(uint8_t *)x->out->p, x->out->n}, &ignored);
-	if (r == 0)
 		r = gsym_check(&g, &ignored);
-	if (x->failed)
-		return err_set(e, r, "%s", err_text(r));
 	return r < 0 ? err_set(e, -EBADMSG, "is broken: its sections overlap") : 0;
 }
 

@@ -8,7 +8,6 @@
 #include "dwarf/batch.h"
 #include "dwarf/split.h"
 #include "convert/make.h"
-#include "gsym/texts.h"
 
 /* Bytes of units that were read ahead and wait for earlier ones. Beyond this, the threads that read ahead
  * wait. */

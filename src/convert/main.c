@@ -32,7 +32,8 @@ struct other {
 
 struct work {
 	unsigned threads;
-	const char *form, *sym, *name, *code_id, *code_file;
+	enum gsym_work_form form;
+	const char *sym, *name, *code_id, *code_file;
 	struct other alt, package, units;
 	struct unit *known; /* the units in `units`, sorted by id */
 	size_t n_known;
@@ -104,11 +105,6 @@ static int find(void *ctx, const struct gsym_want *want, struct span *out)
 	return -EAGAIN;
 }
 
-static bool is_form(const struct work *o, enum gsym_work_form form)
-{
-	return strcmp(o->form, worker_forms[form]) == 0;
-}
-
 /* Writes a Breakpad file. -ENODATA: it would have no functions. */
 static int write_sym(const struct work *o, const struct gsym_writer *w, const struct gsym_made *made,
 	struct span file, struct err *e)
@@ -140,9 +136,9 @@ static int write_made(const struct work *o, struct gsym_writer *w, const struct 
 	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
 	int r;
 
-	if (is_form(o, GSYM_WORK_SYM))
+	if (o->form == GSYM_WORK_SYM)
 		return write_sym(o, w, made, file, e);
-	r = is_form(o, GSYM_WORK_OBJECT) ? gsym_write_object(w, made, &bytes, e)
+	r = o->form == GSYM_WORK_OBJECT ? gsym_write_object(w, made, &bytes, e)
 					 : gsym_write(w, GSYM_V1, made->big, NULL, &bytes, NULL, e);
 	if (r < 0)
 		return r;
@@ -153,9 +149,9 @@ static int write_made(const struct work *o, struct gsym_writer *w, const struct 
 static int convert(struct work *o, struct span file, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
-	bool asked = is_form(o, GSYM_WORK_ASKED), strict = asked || is_form(o, GSYM_WORK_ELIOT);
+	bool asked = o->form == GSYM_WORK_ASKED, strict = asked || o->form == GSYM_WORK_ELIOT;
 	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
-		.shorten = is_form(o, GSYM_WORK_OBJECT), .eliot = strict || is_form(o, GSYM_WORK_LENIENT),
+		.shorten = o->form == GSYM_WORK_OBJECT, .eliot = strict || o->form == GSYM_WORK_LENIENT,
 		.strict = strict, .map = file};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
@@ -168,7 +164,7 @@ static int convert(struct work *o, struct span file, struct err *e)
 		opts.asked = (const uint32_t *)o->alt.bytes.p;
 		opts.n_asked = o->alt.bytes.n / sizeof(uint32_t);
 	}
-	if (!is_form(o, GSYM_WORK_SYM))
+	if (o->form != GSYM_WORK_SYM)
 		gsym_set_last(w);
 	r = gsym_make(w, file, &opts, &made, e);
 	if (o->n_lacked && (r == 0 || r == -ENODATA)) {
@@ -179,32 +175,27 @@ static int convert(struct work *o, struct span file, struct err *e)
 	return r < 0 ? r : write_made(o, w, &made, file, e);
 }
 
-#define HASHES (2 * WORK_SOURCES_MOST) /* places of a table of hashes, each 0 or a hash; their number follows */
-
 static int take_source(void *ctx, const char *path)
 {
-	uint64_t *all = ctx, hash = hash_mix(path, strlen(path));
-	size_t i = hash % HASHES;
+	struct hash_set *all = ctx;
+	int r = hash_set_add(all, hash_mix(path, strlen(path)));
 
-	while (all[i] && all[i] != hash)
-		i = (i + 1) % HASHES;
-	all[HASHES] += !all[i];
-	all[i] = hash;
-	return all[HASHES] > WORK_SOURCES_MOST ? -EFBIG : 0;
+	return r < 0 && r != -EEXIST ? r : all->n > WORK_SOURCES_MOST ? -EFBIG : 0;
 }
 
 static int list_sources(struct work *o, struct span file, struct err *e)
 {
-	_cleanup_free_ uint64_t *all = calloc(HASHES + 1, sizeof(*all));
+	struct hash_set all = {0};
 	struct gsym_make_opts opts = {.find = find, .ctx = o};
-	int r = all ? dwarf_sources(file, &opts, take_source, all, e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
+	int r = dwarf_sources(file, &opts, take_source, &all, e);
 	size_t n = 0;
 
-	for (size_t i = 0; r == 0 && i < HASHES; i++)
-		if (all[i])
-			all[n++] = all[i];
-	if (r == 0 && write_all(WORKER_OUT, all, n * sizeof(*all)) < 0)
+	for (size_t i = 0; r == 0 && i < all.room; i++)
+		if (all.slots[i])
+			all.slots[n++] = all.slots[i];
+	if (r == 0 && write_all(WORKER_OUT, all.slots, n * sizeof(*all.slots)) < 0)
 		r = err_set(e, -EIO, "%s", err_text(EIO));
+	hash_set_release(&all);
 	return r;
 }
 
@@ -239,7 +230,7 @@ static int work(struct work *w, char **argv, struct err *e)
 	static const struct worker_filter filter = {
 		.more = {"set_robust_list", "rseq", "sched_yield", "sched_getaffinity"},
 		.threads = true, .done = "converted"};
-	bool partial = is_form(w, GSYM_WORK_PARTIAL);
+	bool partial = w->form == GSYM_WORK_PARTIAL;
 	struct span file = {0};
 	int r = partial ? 0 : map_fd(&file, WORKER_IN, e);
 
@@ -253,7 +244,7 @@ static int work(struct work *w, char **argv, struct err *e)
 		return r;
 	if (partial)
 		return convert_part(e);
-	if (is_form(w, GSYM_WORK_SOURCES))
+	if (w->form == GSYM_WORK_SOURCES)
 		return list_sources(w, file, e);
 	r = open_units(w);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : convert(w, file, e);
@@ -268,7 +259,7 @@ int main(int argc, char **argv)
 
 	worker_arguments(argc, argv, 9);
 	w.threads = (unsigned)strtoul(argv[4], NULL, 10);
-	w.form = argv[5];
+	w.form = (enum gsym_work_form)strtoul(argv[5], NULL, 10);
 	w.alt.word = argv[6];
 	w.package.word = argv[7];
 	w.units.word = argv[8];

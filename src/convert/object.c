@@ -18,23 +18,16 @@ enum {
 #define ALIGN 8 /* so that the tables in the section are aligned in the file */
 
 struct object {
-	struct buf *out;
+	struct buf *out; /* keeps the first error */
 	const struct gsym_made *made;
 	const struct buf *main, *strings;
 	bool big, is64;
-	int failed;
 };
-
-static void put(struct object *o, const void *p, size_t n)
-{
-	if (!o->failed)
-		o->failed = buf_add(o->out, p, n);
-}
 
 static void put_number(struct object *o, uint64_t v, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		put(o, &(uint8_t){(uint8_t)(v >> 8 * (o->big ? n - 1 - i : i))}, 1);
+		buf_add(o->out, &(uint8_t){(uint8_t)(v >> 8 * (o->big ? n - 1 - i : i))}, 1);
 }
 
 /* A number and its bytes; WORD: 4 or 8, by the class of the file. */
@@ -59,7 +52,7 @@ static void put_name(struct object *o, const char *name, size_t n)
 	char room[16] = {0};
 
 	memcpy(room, name, MIN(strlen(name), n));
-	put(o, room, n);
+	buf_add(o->out, room, n);
 }
 
 static uint64_t aligned(uint64_t at)
@@ -70,10 +63,10 @@ static uint64_t aligned(uint64_t at)
 /* Writes the bytes of both sections, from offset `at` on. */
 static void put_bytes(struct object *o, uint64_t at)
 {
-	while (!o->failed && o->out->n < at)
+	while (o->out->r == 0 && o->out->n < at)
 		put_number(o, 0, 1);
-	put(o, o->main->p, o->main->n);
-	put(o, o->strings->p, o->strings->n);
+	buf_add(o->out, o->main->p, o->main->n);
+	buf_add(o->out, o->strings->p, o->strings->n);
 }
 
 /* ---- ELF -------------------------------------------------------------------------------- */
@@ -91,7 +84,7 @@ static void put_head(struct object *o)
 	unsigned head = o->is64 ? 64 : 52;
 
 	/* The section headers follow this header; section 1 has the names. */
-	put(o, ident, sizeof(ident));
+	buf_add(o->out, ident, sizeof(ident));
 	PUT(o, {o->made->type ? o->made->type : 1, 2}, {o->made->machine, 2}, {1, 4}, {0, WORD}, {0, WORD},
 		{head, WORD}, {0, 4}, {head, 2}, {0, 2}, {0, 2}, {o->is64 ? 64 : 40, 2}, {4, 2}, {1, 2});
 }
@@ -105,7 +98,7 @@ static void put_elf(struct object *o)
 	put_section(o, 1, SHT_STRTAB, names, sizeof(NAMES), 1);
 	put_section(o, 11, SHT_PROGBITS, at, o->main->n, ALIGN);
 	put_section(o, 17, SHT_PROGBITS, at + o->main->n, o->strings->n, 1);
-	put(o, NAMES, sizeof(NAMES));
+	buf_add(o->out, NAMES, sizeof(NAMES));
 	put_bytes(o, at);
 }
 
@@ -149,7 +142,7 @@ static void put_coff(struct object *o)
 	uint64_t at = aligned(20 + 2 * 40), end = at + o->main->n + o->strings->n;
 
 	if (end > UINT32_MAX) {
-		o->failed = -EFBIG;
+		o->out->r = -EFBIG;
 		return;
 	}
 	/* no time: the same input gives the same bytes */
@@ -158,7 +151,7 @@ static void put_coff(struct object *o)
 	put_coff_section(o, "/4", o->strings->n, at + o->main->n);
 	put_bytes(o, at);
 	put_number(o, 4 + sizeof(STRINGS_NAME), 4);
-	put(o, STRINGS_NAME, sizeof(STRINGS_NAME));
+	buf_add(o->out, STRINGS_NAME, sizeof(STRINGS_NAME));
 }
 
 int gsym_write_object(struct gsym_writer *w, const struct gsym_made *made, struct buf *out, struct err *e)
@@ -175,5 +168,5 @@ int gsym_write_object(struct gsym_writer *w, const struct gsym_made *made, struc
 		return r;
 	buf_clear(out);
 	formats[made->kind](&o);
-	return o.failed < 0 ? err_set(e, o.failed, "%s", err_text(o.failed)) : 0;
+	return out->r < 0 ? err_set(e, out->r, "%s", err_text(out->r)) : 0;
 }

@@ -50,7 +50,6 @@ int symbols_add(struct symbols *s, const struct symbol *x);
  * were added. */
 void symbols_name_known(struct symbols *s);
 
-/* Adds all symbols of a PE file, from its symbol table and its exports; broken symbols are left out. 0, -ENOMEM. */
-int symbols_of_pe(struct symbols *s);
-/* As symbols_of_pe(), for WebAssembly: names of the section `name` and of exports. */
+/* Adds all symbols of a WebAssembly file: names of the section `name` and of exports; broken symbols are left out. 0,
+ * -ENOMEM. */
 int symbols_of_wasm(struct symbols *s);

@@ -18,9 +18,6 @@ enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_ALT = 6, WORKER_PACKAGE = 7, WORKER
 #define WORKER_BARE "b"
 #define WORKER_NO_RULES "n"
 
-/* The word for each output form, by enum gsym_work_form. */
-extern const char *const worker_forms[];
-
 /* Between the worker of GSYM_WORK_PARTIAL and the process that starts it: packets of a socket pair. The
  * first one is a struct partial_ask and its addresses. Then, in each round, the worker sends all missing
  * ranges (struct msf_lack). It gets their bytes in the same order, in packets of at most PARTIAL_PACKET

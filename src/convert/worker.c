@@ -17,11 +17,6 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 	return !o->lack ? WORKER_NONE : f->ask ? WORKER_ASK : f->fd >= 0 ? WORKER_HERE : WORKER_NONE;
 }
 
-const char *const worker_forms[] = {
-	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
-	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_SYM] = "sym", [GSYM_WORK_ASKED] = "asked",
-	[GSYM_WORK_SOURCES] = "sources", [GSYM_WORK_PARTIAL] = "partial"};
-
 /* Reads the ids of the units that the worker lacks. 0; -EBADMSG, -ENOMEM. */
 static int take_units(int word, struct gsym_work_lack *lack)
 {
@@ -65,13 +60,13 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 {
 	_cleanup_close_ int made = memfd_create("gsym", MFD_CLOEXEC);
 	_cleanup_worker_end_ struct worker_end end = {.word = -1};
-	char threads[16], sym[8];
+	char threads[16], form[16], sym[8];
 	int alt = o->form == GSYM_WORK_ASKED ? o->asked : o->alt.fd, r;
 	struct worker_run run = {.name = "convert", .program = o->program, .done = "converted", .verb = "convert",
 		.unstarted = "was not converted", .seconds = o->seconds, .threads = threads_of(o),
 		.memory = o->memory, .unsandboxed = o->unsandboxed, .stop = o->stop,
 		.serve = o->serve, .ctx = o->ctx, .socket = o->socket,
-		.words = {threads, worker_forms[o->form], word_for(o, &o->alt), word_for(o, &o->package),
+		.words = {threads, form, word_for(o, &o->alt), word_for(o, &o->package),
 			word_for(o, &o->units), sym, o->name ? o->name : "", o->code_id ? o->code_id : "",
 			o->code_file ? o->code_file : ""},
 		.fds = (const int[]){in, made, -1, o->lack || o->form == GSYM_WORK_ASKED ? alt : -1,
@@ -80,6 +75,7 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	if (made < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
 	snprintf(threads, sizeof(threads), "%u", run.threads);
+	snprintf(form, sizeof(form), "%u", o->form);
 	snprintf(sym, sizeof(sym), "%s%s%s", WORKER_PLAIN, o->bare_sym ? WORKER_BARE : "",
 		o->no_rules ? WORKER_NO_RULES : "");
 	r = worker_run(&run, &end, e);

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsyms.h"
 #include "convert/from-breakpad.h"
-#include "convert/eliot-nest.h"
+#include "convert/eliot.h"
 #include "unit.h"
 
 #define HEAD "MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 a.so\n"

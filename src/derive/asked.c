@@ -1,6 +1,7 @@
 /* Answers for a few addresses of a Breakpad file: a worker process checks all lines, and converts only what the
  * addresses need. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
 #include "base/util.h"
 #include "derive/private.h"
 
@@ -41,13 +42,6 @@ static void end_turn(struct derive *d)
 	pthread_cond_signal(&d->asked_ended);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int partial_make_asked(struct partial *p, int *fd, struct err *e)
 {
 	_cleanup_close_ int asked = memfd_create("addresses", MFD_CLOEXEC);
@@ -59,7 +53,7 @@ int partial_make_asked(struct partial *p, int *fd, struct err *e)
 
 	if (asked < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
-	qsort(p->addrs, p->n, sizeof(*p->addrs), compare_addresses);
+	qsort(p->addrs, p->n, sizeof(*p->addrs), compare_u32);
 	if (write(asked, p->addrs, n) != (ssize_t)n)
 		return err_set(e, -EIO, "%s", err_text(EIO));
 	take_turn(p->d);

@@ -50,8 +50,8 @@ bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url
 bool derive_failed(struct derive *d, const struct artifact *a);
 
 /* Fetches the input and makes the file. `ready` runs as with fetch_open(), also for errors: the errors of fetching
- * the input, -EBADMSG, -ETIMEDOUT, -EINTR. `*out` is written before `ready` can run, and is the caller's
- * until making_unref(). 0, -ENOMEM, -ENOENT as derive_artifact(). */
+ * the input, -EBADMSG, -ETIMEDOUT, -EINTR; it may be NULL. `*out` is written before `ready` can run, and is the
+ * caller's until making_unref(). 0, -ENOMEM, -ENOENT as derive_artifact(). */
 int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, void *ctx,
 	struct making **out);
 

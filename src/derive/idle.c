@@ -9,10 +9,6 @@
 #define IDLE_MS 200    /* conversions begin when none was asked for in this time */
 #define IDLE_MOST 1024 /* files that wait; a further one is converted after a later request */
 
-static void no_ready(void *ctx, const struct fetched *f)
-{
-}
-
 /* (under lock) Waits at most IDLE_MS. Whether no conversion ran or began in this time. `own`: d->begun after this
  * thread began its last conversion; if no other has begun since, its end is enough. */
 static bool wait_idle(struct derive *d, uint64_t own)
@@ -48,7 +44,7 @@ static void *idle_main(void *arg)
 		d->idle = f->next; /* other threads only append */
 		d->n_idle--;
 		pthread_mutex_unlock(&d->lock);
-		if (derive_open(d, &f->made, no_ready, NULL, &m) == 0)
+		if (derive_open(d, &f->made, NULL, NULL, &m) == 0)
 			making_unref(m);
 		free(f);
 		pthread_mutex_lock(&d->lock);

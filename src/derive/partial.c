@@ -130,9 +130,12 @@ static int await_ranges(struct partial *p, const struct msf_lack *ranges, unsign
 	return finish_round(p, &round);
 }
 
+/* All of a stored file is present. */
 static int partial_await(void *ctx, const struct msf_lack *ranges, unsigned n)
 {
-	return await_ranges(ctx, ranges, n, false);
+	struct partial *p = ctx;
+
+	return p->whole ? 0 : await_ranges(p, ranges, n, false);
 }
 
 static int read_piece(struct partial *p, uint64_t off, void *to, size_t n)
@@ -159,6 +162,11 @@ static int partial_read(void *ctx, uint64_t off, void *to, size_t n)
 	struct partial *p = ctx;
 	int r = 0;
 
+	if (p->whole) {
+		struct view v = view_of_fd(blob_fd(p->whole), blob_size(p->whole));
+
+		return view_read(&v, off, to, n) < 0 ? -EIO : 0;
+	}
 	if (part_read_once(p->part, off, to, n) == (ssize_t)n)
 		return 0;
 	for (uint64_t at = off, next; r == 0 && at < off + n; at = next) {
@@ -169,19 +177,6 @@ static int partial_read(void *ctx, uint64_t off, void *to, size_t n)
 }
 
 /* ---- a stored file -------------------------------------------------------------------------- */
-
-static int whole_await(void *ctx, const struct msf_lack *ranges, unsigned n)
-{
-	return 0;
-}
-
-static int whole_read(void *ctx, uint64_t off, void *to, size_t n)
-{
-	struct partial *p = ctx;
-	struct view v = view_of_fd(blob_fd(p->whole), blob_size(p->whole));
-
-	return view_read(&v, off, to, n) < 0 ? -EIO : 0;
-}
 
 /* Counts a request for a stored file. Returns whether the file was now asked for often. */
 static bool is_often(struct partial *p)
@@ -225,10 +220,6 @@ static void partial_end(struct partial *p, int r, struct blob *b, const char *wh
 	partial_unref(p);
 }
 
-static void no_ready(void *ctx, const struct fetched *f)
-{
-}
-
 /* Converts a file that is worth it, for later requests; no caller waits. */
 static void convert_behind(struct partial *p)
 {
@@ -249,23 +240,21 @@ static void convert_behind(struct partial *p)
 	if (!much || atomic_load(&p->stop))
 		return;
 	r = sym ? derive_exact(p->d, &p->a, false, &made) : derive_artifact(&p->a, false, &made);
-	if (r == 0 && derive_open(p->d, &made, no_ready, NULL, &m) == 0)
+	if (r == 0 && derive_open(p->d, &made, NULL, NULL, &m) == 0)
 		making_unref(m);
 }
 
 static int make_blob(struct partial *p, struct blob **out, struct err *e)
 {
-	struct partial_file ranges = {.await = partial_await, .read = partial_read, .ctx = p};
-	struct partial_file stored = {.await = whole_await, .read = whole_read, .ctx = p};
-	struct partial_file *file = p->whole ? &stored : &ranges;
+	struct partial_file file = {.size = p->whole ? blob_size(p->whole) : part_size(p->part),
+		.await = partial_await, .read = partial_read, .ctx = p};
 	struct gsym_work o = {.seconds = SECONDS, .threads = 1, .stop = &p->stop,
 		.memory = derive_memory(p->d), .unsandboxed = fetch_opts(p->d->fetch)->allow_unsandboxed};
 	struct blob_facts facts = {.verified = true};
 	int fd = -1, r;
 
-	file->size = p->whole ? blob_size(p->whole) : part_size(p->part);
 	r = p->a.type == FILETYPE_BREAKPAD ? partial_make_asked(p, &fd, e)
-					   : gsym_work_partial(&o, file, p->addrs, p->n, &fd, e);
+					   : gsym_work_partial(&o, &file, p->addrs, p->n, &fd, e);
 	return r < 0 ? r : blob_of_file(out, fd, "GSYM of some addresses", &facts);
 }
 

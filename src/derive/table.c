@@ -210,7 +210,8 @@ void making_cancel(struct making *m)
 	pthread_mutex_unlock(&m->d->lock);
 	if (!c)
 		return;
-	m->ready(m->ctx, &f);
+	if (m->ready)
+		m->ready(m->ctx, &f);
 	making_unref(m);
 }
 
@@ -250,7 +251,8 @@ void derive_finish(struct conversion *c, int r, struct blob *b)
 		: c->e.text[0] ? c->e.text : err_text(r);
 	for (; m; m = next) {
 		next = m->next;
-		m->ready(m->ctx, &f);
+		if (m->ready)
+			m->ready(m->ctx, &f);
 		making_unref(m);
 	}
 	blob_unref(c->in);

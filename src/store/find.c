@@ -121,8 +121,7 @@ bool store_has(struct store *s, const struct key *k, uint64_t *size)
 	return true;
 }
 
-/* An index of an older version does not have the worth of its files. Then the worth is read from the
- * file. */
+/* A file may have been stored without its worth, also by an older version. Then the worth is read from the file. */
 struct worth store_worth(struct store *s, const struct index_hit *h)
 {
 	struct worth w = h->facts.worth;

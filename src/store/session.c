@@ -62,7 +62,7 @@ static int rebuild_index(struct store *s, struct index *ix, bool damaged)
 	if (r < 0)
 		return r;
 	if (damaged)
-		log_warn("%s: the index was damaged, and is now index.sqlite.damaged; "
+		log_warn("%s: the index was damaged, or of another version, and is now index.sqlite.damaged; "
 			 "rebuilt the index: %lu artifacts", s->dir, artifacts);
 	else if (artifacts)
 		log_warn("%s: rebuilt the index: %lu artifacts", s->dir, artifacts);

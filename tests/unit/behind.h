@@ -17,17 +17,6 @@ static inline void sql(const char *text)
 	sqlite3_close(db);
 }
 
-/* Undoes what version 9 added to the index. */
-#define BEFORE_9                                                                                                  \
-	"DROP INDEX objects_kept; DROP TRIGGER outgone_new; DROP TRIGGER outgone_back; DROP TRIGGER outgone_again;" \
-	"DROP TABLE outgone; ALTER TABLE tombs DROP COLUMN expired; ALTER TABLE keys DROP COLUMN modified;"
-
-/* Undoes what version 8 added to the index. */
-#define BEFORE_8                                                                                                  \
-	BEFORE_9 "DROP INDEX objects_ends; ALTER TABLE objects DROP COLUMN class; "         \
-	"ALTER TABLE objects DROP COLUMN age;"                                                                   \
-	"ALTER TABLE objects DROP COLUMN ends; ALTER TABLE objects DROP COLUMN labels; DROP TABLE tombs;"
-
 static inline struct store_totals totals(struct store *s)
 {
 	struct store_totals t;

@@ -336,21 +336,30 @@ START_TEST(test_words)
 }
 END_TEST
 
-/* An index of version 7 gets the columns, and loses nothing. */
-START_TEST(test_version_7)
+/* An older index is rebuilt: files, pins, classes, ends, misses and tombstones stay. */
+START_TEST(test_older_index)
 {
-	struct key k = key_nth(1);
+	const struct store_hold try = hold_of("try", 30 * DAY);
+	struct key pinned = key_nth(1), upload = key_nth(2), gone = key_nth(3), missing = key_nth(4);
+	struct store_tomb tomb;
 	struct store *s;
 
 	scratch_dir();
 	s = open_scratch();
-	ck_assert_int_eq(publish(s, &k, 1, 1000), 0);
-	ck_assert_int_eq(store_keep(s, &k, STORE_FOR_GOOD), 0);
+	ck_assert_int_eq(publish(s, &pinned, 1, 1000), 0);
+	ck_assert_int_eq(store_keep(s, &pinned, STORE_FOR_GOOD), 0);
+	ck_assert_int_eq(publish_held(s, &upload, 2, &try), 0);
+	ck_assert_int_eq(store_bury(s, &gone, "purged by ci"), 0);
+	ck_assert_int_eq(store_miss_add(s, &missing, "", "test", 1000, ""), 0);
 	store_close(s);
-	sql(BEFORE_8 "PRAGMA user_version = 7");
+	sql("UPDATE objects SET ends = (SELECT strftime('%s') + 1000) WHERE ends > 0; PRAGMA user_version = 9");
 	s = open_scratch();
-	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
-	ck_assert(finds(s, &k, 1, 1000) && is_held(s, &k, "", 0));
+	ck_assert(is_there(in_scratch("index.sqlite.damaged")));
+	ck_assert(finds(s, &pinned, 1, 1000) && is_held(s, &pinned, "", 0));
+	ck_assert_str_eq(held(s, &upload).hold.class, "try");
+	ck_assert_int_le(held(s, &upload).ends, clock_wall() + 1000);
+	ck_assert(store_tomb(s, &gone, &tomb) == 0 && strcmp(tomb.why, "purged by ci") == 0);
+	ck_assert_int_gt(store_miss_until(s, &missing, "", "test"), clock_wall());
 	ck_assert_int_eq(verify_quiet(s), 0);
 	store_close(s);
 	scratch_end();
@@ -478,4 +487,4 @@ START_TEST(test_jumps)
 END_TEST
 
 UNIT_MAIN("hold", test_join, test_rebuild, test_try_replaces_no_other, test_expire, test_renewal, test_words,
-	test_version_7, test_clocks, test_jumps)
+	test_older_index, test_clocks, test_jumps)

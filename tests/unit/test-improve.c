@@ -180,8 +180,8 @@ END_TEST
 
 #define OLD_SYM "MODULE Linux x86_64 D2554CDB926136C4B9766A086583B9B50 a\nPUBLIC 1 0 f\n"
 
-/* Files of an index of version 6 are looked at when another file wants their key. */
-START_TEST(an_older_index)
+/* A file that was stored without its worth is looked at when another file wants its key. */
+START_TEST(of_unknown_worth)
 {
 	struct key k = key_of_text("breakpad D2554CDB926136C4B9766A086583B9B50 a"), other = key_nth(1);
 	struct worth lines = worth_of_text("symbols=full debug=full"), same = worth_of_text("symbols=full");
@@ -194,11 +194,6 @@ START_TEST(an_older_index)
 	ck_assert_int_eq(draft_write(d, 0, OLD_SYM, strlen(OLD_SYM)), 0);
 	ck_assert_int_eq(store_publish(s, d, &k, &FACTS, NULL, NULL), 0);
 	ck_assert_int_eq(publish(s, &other, 1, SIZE), 0);
-	store_close(s);
-	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
-	    "PRAGMA user_version = 6");
-	s = open_scratch();
-	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
 	ck_assert(has_worth(s, &k, "unknown", 0) && has_worth(s, &other, "unknown", 0));
 	ck_assert(store_wants(s, &k, &lines, NULL) && !store_wants(s, &k, &same, NULL));
 	ck_assert(!store_wants(s, &other, &lines, NULL)); /* nothing tells what it has */
@@ -240,4 +235,5 @@ START_TEST(labels)
 }
 END_TEST
 
-UNIT_MAIN("improve", the_better_one_stays, further_keys, a_rebuilt_index, pinned_files, links, an_older_index, labels)
+UNIT_MAIN("improve", the_better_one_stays, further_keys, a_rebuilt_index, pinned_files, links,
+	of_unknown_worth, labels)

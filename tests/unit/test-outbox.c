@@ -166,36 +166,6 @@ START_TEST(test_salvage)
 }
 END_TEST
 
-/* An index of version 8: its removals stay, and its triggers are replaced. */
-START_TEST(test_version_8)
-{
-	struct key a = key_nth(1), b = key_nth(2);
-	struct store *s;
-
-	scratch_dir();
-	s = open_queued();
-	ck_assert_int_eq(publish(s, &a, 1, 1000), 0);
-	ck_assert_int_eq(publish(s, &b, 2, 1000), 0);
-	store_close(s);
-	sql(BEFORE_9 "CREATE TABLE outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
-	    "CREATE TRIGGER outgone_new AFTER INSERT ON tombs BEGIN"
-	    " INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended); END;"
-	    "CREATE TRIGGER outgone_back AFTER INSERT ON keys BEGIN"
-	    " DELETE FROM outgone WHERE canon = new.canon; END;"
-	    "INSERT INTO tombs(canon, key, ended, why) VALUES('elf_debug 77', 'elf_debug 77', 1000, 'purged by ci');"
-	    "PRAGMA user_version = 8");
-	s = open_queued();
-	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
-	ck_assert_uint_eq(removals(s, NULL), 1);
-	ck_assert_int_eq(store_purge(s, &a, "purged by ci", true), 0);
-	ck_assert_uint_eq(removals(s, NULL), 2);
-	ck_assert(finds(s, &b, 2, 1000));
-	ck_assert_int_eq(verify_quiet(s), 0);
-	store_close(s);
-	scratch_end();
-}
-END_TEST
-
 /* A file from the bucket is a use, and then at most one use a day; a file that is pinned here tells its end. */
 START_TEST(test_uses)
 {
@@ -433,5 +403,5 @@ START_TEST(test_made_of_two)
 }
 END_TEST
 
-UNIT_MAIN("outbox", test_removals, test_no_bucket, test_salvage, test_version_8, test_uses, test_ends,
+UNIT_MAIN("outbox", test_removals, test_no_bucket, test_salvage, test_uses, test_ends,
 	test_kept_files_are_no_room, test_made, test_embedded, test_made_of_two)

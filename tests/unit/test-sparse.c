@@ -934,41 +934,7 @@ START_TEST(uncommitted_blocks_are_room)
 }
 END_TEST
 
-/* ---- an index of before ---------------------------------------------------------------- */
-
-START_TEST(older_index)
-{
-	struct key k = key_nth(1), missing = key_nth(2);
-	struct sparse *f;
-	struct store *s;
-
-	scratch_dir();
-	s = open_scratch();
-	ck_assert_int_eq(publish(s, &k, 1, 5000), 0);
-	ck_assert_int_eq(store_keep(s, &k, 1000), 0);
-	ck_assert_int_eq(store_miss_add(s, &missing, "", "test", 1000, ""), 0);
-	store_close(s);
-	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
-	    "DROP TRIGGER sparse_in; DROP TRIGGER sparse_out; DROP TRIGGER sparse_grows;"
-	    "DROP TABLE sparse_parts; DROP TABLE sparse;"
-	    "ALTER TABLE totals DROP COLUMN sparse; ALTER TABLE totals DROP COLUMN sparse_bytes;"
-	    "PRAGMA user_version = 3");
-	s = open_scratch();
-	ck_assert(finds(s, &k, 1, 5000));
-	ck_assert_int_gt(store_miss_until(s, &missing, "", "test"), clock_wall());
-	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
-	f = open_tagged(s, 3, 4 * B, "\"a\"");
-	ck_assert_int_eq(put(f, 0, B, 1), 0);
-	ck_assert_int_eq(sparse_commit(f), 0);
-	ck_assert_uint_ge(totals(s).sparse_bytes, B);
-	sparse_unref(f);
-	store_close(s);
-	scratch_end();
-}
-END_TEST
-
 UNIT_MAIN("sparse", holes_are_never_read, parts_of_blocks, committed_stays, versions_never_mix, finishes,
 	goes_with_what_replaces_it, threads_fill_and_read, threads_open_and_close, two_processes,
 	killed_writers, the_index_goes, rows_that_lie, evicted_when_idle, evicted_without_readers,
-	keeps_min_free, a_failed_sync_loses, full_disk, uncommitted_blocks_are_room,
-	older_index)
+	keeps_min_free, a_failed_sync_loses, full_disk, uncommitted_blocks_are_room)

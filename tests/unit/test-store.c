@@ -387,49 +387,6 @@ START_TEST(misses_by_name)
 }
 END_TEST
 
-/* What was written when no name counted beside an id of zeros is found by its name, once. */
-START_TEST(zeros_of_version_4)
-{
-	struct key one = key_of_text("breakpad 000000000000000000000000000000000 One.so"), other = key_nth(1);
-	struct key two = key_of_text("portablepdb 000000000000000000000000000000000 two.pdb"),
-		elf = key_of_text("elf_code 0000");
-	struct key again = key_of_text("pdb 0000000000 again.pdb"), page = key_of_text("perfmap 000000000 0");
-	struct store_miss_row miss;
-	struct store_row rows[8];
-	int64_t after = 0;
-	struct store *s;
-
-	scratch_dir();
-	s = open_scratch();
-	ck_assert_int_eq(publish(s, &one, 1, 10), 0);
-	ck_assert_int_eq(publish(s, &two, 2, 10), 0);
-	ck_assert_int_eq(publish(s, &other, 3, 10), 0);
-	ck_assert_int_eq(publish(s, &elf, 4, 10), 0);
-	ck_assert_int_eq(publish(s, &again, 5, 10), 0);
-	ck_assert_int_eq(publish(s, &page, 6, 10), 0);
-	ck_assert_int_eq(store_miss_add(s, &one, "", "test", 1000, ""), 0);
-	store_close(s);
-	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
-	    "UPDATE keys SET canon = 'breakpad 000000000000000000000000000000000' WHERE canon LIKE 'breakpad %';"
-	    "UPDATE keys SET canon = 'portablepdb 00000000000000000000000000000000' WHERE canon LIKE 'portable%';"
-	    "UPDATE misses SET key = 'pdb 0000000000', canon = key;"
-	    "INSERT INTO keys SELECT 100, 'pdb 0000000000', key, object_id, source, url, verified, fetched, class, "
-	    "stem,"
-	    " tier, name_id FROM keys WHERE canon LIKE 'pdb %';"
-	    "INSERT INTO keys SELECT 101, 'sourcebundle 000000000', 'sourcebundle 000000000', object_id, source, url,"
-	    " verified, fetched, class, stem, NULL, NULL FROM keys WHERE id = 100;"
-	    "PRAGMA user_version = 4");
-	s = open_scratch();
-	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
-	ck_assert(finds(s, &one, 1, 10) && finds(s, &two, 2, 10) && finds(s, &other, 3, 10));
-	ck_assert(finds(s, &elf, 4, 10) && finds(s, &again, 5, 10) && finds(s, &page, 6, 10));
-	ck_assert_int_eq(store_list(s, 0, rows, 8), 6);
-	ck_assert_int_eq(store_list_misses(s, &after, &miss, 1), 0);
-	store_close(s);
-	scratch_end();
-}
-END_TEST
-
 /* Of an id all that is known, whatever its name. */
 START_TEST(keys_with_an_id)
 {
@@ -713,35 +670,6 @@ START_TEST(pins_stay)
 	ck_assert_uint_eq(totals(s).pinned_bytes, 500);
 	ck_assert_int_eq(verify_quiet(s), 0);
 	store_close(s);
-	scratch_end();
-}
-END_TEST
-
-/* A store of an older version: what was pinned or added is pinned, and its label says so. */
-START_TEST(pins_of_version_5)
-{
-	struct key pinned = key_nth(1), added = key_nth(2), other = key_nth(3);
-	struct blob_facts from_add = {.source = "add", .url = "/a/file", .fetched = 1000};
-	struct store *s;
-
-	scratch_dir();
-	s = open_scratch();
-	ck_assert_int_eq(publish(s, &pinned, 1, 1000), 0);
-	ck_assert_int_eq(publish_facts(s, &added, 2, 1000, &from_add, NULL), 0);
-	ck_assert_int_eq(publish(s, &other, 3, 1000), 0);
-	store_close(s);
-	sql(BEFORE_8 "ALTER TABLE objects DROP COLUMN worth; ALTER TABLE keys DROP COLUMN generation;"
-	    "DROP INDEX objects_used; DROP INDEX objects_pinned; CREATE INDEX objects_used ON objects(used);"
-	    "UPDATE objects SET keep_until = 9223372036854775807 WHERE id = 1; PRAGMA user_version = 5");
-	for (unsigned round = 0; round < 2; round++) {
-		s = open_scratch();
-		ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
-		ck_assert(is_pinned(s, &pinned) && is_pinned(s, &added) && !is_pinned(s, &other));
-		ck_assert_int_eq(verify_quiet(s), 0);
-		store_close(s);
-		if (round == 0)
-			ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
-	}
 	scratch_end();
 }
 END_TEST
@@ -1893,11 +1821,11 @@ static int run_tests(int argc, char **argv)
 		time_of_the_origin,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses, other_writer_is_seen,
 		quota_evicts_the_oldest, index_replaced,
-		damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, directory_goes,
+		damage_keeps_pins_and_misses, pins_stay, directory_goes,
 		directory_cannot_be_made, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill,
 		file_size_limit, refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,
-		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse,
+		misses_by_name, keys_with_an_id, labels_read_back, labels_refuse,
 		damaged_when_listed, deleted_under_two_handles, one_rebuilds,
 		swept_after_boot, two_processes, killed_at_any_moment, killed_at_each_call,
 		readers_beside_locks, timed_readers_never_wait, many_threads};

@@ -11,7 +11,6 @@
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 #define INDEX_APPLICATION 1937337958 /* "symf" */
-#define INDEX_VERSION_OLDEST 3	     /* the oldest version that is upgraded */
 #define INDEX_VERSION 10
 #define LOG_PAGES 400 /* pages of the WAL that trigger a checkpoint: a long WAL takes space from blobs */
 #define BUSY_MS 5000 /* the longest wait of a statement for another process */
@@ -106,12 +105,7 @@ enum query {
 };
 
 extern const char *const index_sql[QUERIES];
-/* What each version adds to the index of the version before. A new index is made by all rows. */
-struct index_schema {
-	int64_t version;
-	const char *sql; /* NULL: the keys of version 4 are renamed */
-};
-extern const struct index_schema index_schemas[]; /* the last row has version INDEX_VERSION */
+extern const char index_schema[];	 /* the tables of a new index */
 extern const char index_schema_outbox[]; /* for outbox.c */
 
 /* ---- connections ---------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ static int take_object(struct index *ix, sqlite3_stmt *st, int64_t now)
 	r = used > 0 && used <= now ? index_object_used(ix, o.id, used, used) : 0;
 	if (r == 0 && keep > now && !o.pinned) /* a pinned object has its pin and its class from its label */
 		r = index_object_keep(ix, o.id, keep);
-	/* An older version did not write pins into the label. */
+	/* The label may lack a pin for which the disk had no room. */
 	return r == 0 && keep == INT64_MAX ? index_intent_add(ix, text(st, 0), false) : r;
 }
 
@@ -123,12 +123,9 @@ void index_salvage(struct index *ix, const char *path)
 		misses = take_rows(db,
 			"SELECT key, name, source, since, until, reason, asked FROM misses", ix, take_miss);
 		take_rows(db, "SELECT sha256, ends FROM objects WHERE ends > 0", ix, take_end);
-		/* An index of version 8 does not say whether a key expired. Before the bucket's name, because a
-		 * tombstone would add a removal of its own. */
-		if (take_rows(db, "SELECT key, ended, why, expired FROM tombs ORDER BY id", ix, take_tomb) == 0)
-			take_rows(db, "SELECT key, ended, why, 0 FROM tombs ORDER BY id", ix, take_tomb);
-		if (take_rows(db, "SELECT canon, ended, expired, due FROM outgone", ix, take_outgone) == 0)
-			take_rows(db, "SELECT canon, ended, 0, 0 FROM outgone", ix, take_outgone);
+		/* Before the bucket's name, because a tombstone would add a removal of its own. */
+		take_rows(db, "SELECT key, ended, why, expired FROM tombs ORDER BY id", ix, take_tomb);
+		take_rows(db, "SELECT canon, ended, expired, due FROM outgone", ix, take_outgone);
 		take_rows(db, "SELECT value FROM meta WHERE name = 'bucket'", ix, take_bucket);
 	}
 	sqlite3_close(db);

@@ -6,142 +6,112 @@
 #define TOMBS_MOST 100000
 #define PINNED "9223372036854775807" /* keep_until of a pinned object: INT64_MAX */
 
-const struct index_schema index_schemas[] = {
-	{3,
-		"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-		"CREATE TABLE objects(id INTEGER PRIMARY KEY AUTOINCREMENT, sha256 TEXT NOT NULL UNIQUE,"
-		" size INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL DEFAULT 0);"
-		"CREATE INDEX objects_used ON objects(used);"
-		"CREATE TABLE keys(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL UNIQUE,"
-		" key TEXT NOT NULL, object_id INTEGER NOT NULL REFERENCES objects(id) ON DELETE CASCADE,"
-		" source TEXT NOT NULL, url TEXT NOT NULL, verified INTEGER NOT NULL,"
-		" fetched INTEGER NOT NULL, class INTEGER NOT NULL, stem TEXT NOT NULL, tier TEXT,"
-		" name_id INTEGER);"
-		"CREATE INDEX keys_object ON keys(object_id);"
-		/* Listings use these indexes. */
-		"CREATE INDEX keys_stem ON keys(class, stem);"
-		"CREATE INDEX keys_name ON keys(class, tier, name_id, stem) WHERE name_id IS NOT NULL;"
-		/* File names as first given; names that differ only in case share a row. `keys` counts the keys of a
-		 * name. */
-		"CREATE TABLE names(id INTEGER PRIMARY KEY AUTOINCREMENT, folded TEXT NOT NULL UNIQUE,"
-		" name TEXT NOT NULL, tier TEXT NOT NULL, keys INTEGER NOT NULL);"
-		/* The places of the last dropped names and keys, so that a listing can continue from there. */
-		"CREATE TABLE gone(seq INTEGER PRIMARY KEY AUTOINCREMENT, is_name INTEGER NOT NULL,"
-		" id INTEGER NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL);"
-		"CREATE INDEX gone_id ON gone(is_name, id);"
-		"CREATE TRIGGER keys_in AFTER INSERT ON keys WHEN new.name_id IS NOT NULL BEGIN"
-		" UPDATE names SET keys = keys + 1 WHERE id = new.name_id; END;"
-		"CREATE TRIGGER keys_out AFTER DELETE ON keys BEGIN"
-		" INSERT INTO gone(is_name, id, place, key, name) VALUES(0, old.id, old.stem, old.key,"
-		"  coalesce((SELECT name FROM names WHERE id = old.name_id), ''));"
-		" UPDATE names SET keys = keys - 1 WHERE id = old.name_id;"
-		" DELETE FROM names WHERE id = old.name_id AND keys <= 0;"
-		" DELETE FROM gone WHERE seq <= (SELECT max(seq) FROM gone) - " TEXT_OF(GONE_MOST) "; END;"
-		"CREATE TRIGGER names_out AFTER DELETE ON names BEGIN"
-		" INSERT INTO gone(is_name, id, place, key, name)"
-		"  VALUES(1, old.id, old.tier, '', old.name); END;"
-		/* The module that a file describes, for requests with fewer ids. `code` and `debug` are the ids
-		 * as lookups spell them. A row is dropped with its file. So the claims of a bad file end with the
-		 * file, and the table never has more rows than `objects`. */
-		"CREATE TABLE modules(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
-		" ON DELETE CASCADE, kind TEXT NOT NULL, code TEXT NOT NULL, debug TEXT NOT NULL,"
-		" code_id TEXT NOT NULL, code_file TEXT NOT NULL, debug_id TEXT NOT NULL,"
-		" debug_file TEXT NOT NULL, checksum TEXT NOT NULL);"
-		"CREATE INDEX modules_code ON modules(code) WHERE code <> '';"
-		"CREATE INDEX modules_debug ON modules(debug) WHERE debug <> '';"
-		/* `name`: the file name in the request, if the source's path has a file name that is not part of
-		 * the key; else "". */
-		"CREATE TABLE misses(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL,"
-		" key TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL,"
-		" until INTEGER NOT NULL, reason TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,"
-		" UNIQUE(canon, name, source));"
-		"CREATE INDEX misses_until ON misses(until);"
-		/* Files that a process was about to change. */
-		"CREATE TABLE intents(sha256 TEXT PRIMARY KEY, gone INTEGER NOT NULL) WITHOUT ROWID;"
-		/* Totals that every publish reads. */
-		"CREATE TABLE totals(artifacts INTEGER NOT NULL, bytes INTEGER NOT NULL);"
-		"INSERT INTO totals VALUES(0, 0);"
-		"CREATE TRIGGER objects_in AFTER INSERT ON objects BEGIN"
-		" UPDATE totals SET artifacts = artifacts + 1, bytes = bytes + new.size; END;"
-		"CREATE TRIGGER objects_out AFTER DELETE ON objects BEGIN"
-		" UPDATE totals SET artifacts = artifacts - 1, bytes = bytes - old.size; END;"
-		"CREATE TRIGGER objects_size AFTER UPDATE OF size ON objects BEGIN"
-		" UPDATE totals SET bytes = bytes + new.size - old.size; END;"
-		"PRAGMA application_id = " TEXT_OF(INDEX_APPLICATION) ";"},
-	{4,
-		/* Sparse files. `bytes`: the size on disk. keep_until is no longer used. */
-		"CREATE TABLE sparse(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,"
-		" canon TEXT NOT NULL UNIQUE, key TEXT NOT NULL, size INTEGER NOT NULL,"
-		" source TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, url TEXT NOT NULL,"
-		" present INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
-		" since INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL DEFAULT 0);"
-		"CREATE INDEX sparse_used ON sparse(used);"
-		/* The blocks of a part of a sparse file: for each block a bit and a checksum of four bytes. */
-		"CREATE TABLE sparse_parts(sparse_id INTEGER NOT NULL REFERENCES sparse(id)"
-		" ON DELETE CASCADE, part INTEGER NOT NULL, bits BLOB NOT NULL, sums BLOB NOT NULL,"
-		" UNIQUE(sparse_id, part));"
-		"ALTER TABLE totals ADD COLUMN sparse INTEGER NOT NULL DEFAULT 0;"
-		"ALTER TABLE totals ADD COLUMN sparse_bytes INTEGER NOT NULL DEFAULT 0;"
-		"CREATE TRIGGER sparse_in AFTER INSERT ON sparse BEGIN"
-		" UPDATE totals SET sparse = sparse + 1, sparse_bytes = sparse_bytes + new.bytes; END;"
-		"CREATE TRIGGER sparse_out AFTER DELETE ON sparse BEGIN"
-		" UPDATE totals SET sparse = sparse - 1, sparse_bytes = sparse_bytes - old.bytes; END;"
-		"CREATE TRIGGER sparse_grows AFTER UPDATE OF bytes ON sparse BEGIN"
-		" UPDATE totals SET sparse_bytes = sparse_bytes + new.bytes - old.bytes; END;"},
-	{5, NULL}, /* a name follows an all-zero id in a key */
-	{6,
-		/* Eviction uses the first index, and so never reads pinned objects. */
-		"DROP INDEX IF EXISTS objects_used;"
-		"CREATE INDEX objects_used ON objects(used) WHERE keep_until < " PINNED ";"
-		"CREATE INDEX IF NOT EXISTS objects_pinned ON objects(size) WHERE keep_until = " PINNED ";"
-		/* Older versions did not pin files from `symfs add`. */
-		"UPDATE objects SET keep_until = " PINNED " WHERE id IN"
-		" (SELECT object_id FROM keys WHERE source = 'add' AND url LIKE '/%');"
-		/* Labels of older versions do not record pins: the next writer rewrites the labels. */
-		"INSERT OR IGNORE INTO intents SELECT sha256, 0 FROM objects WHERE keep_until = " PINNED ";"},
-	{7,
-		/* The worth as text; "": the file was not looked at. */
-		"ALTER TABLE objects ADD COLUMN worth TEXT NOT NULL DEFAULT '';"
-		/* How often another file took the key. */
-		"ALTER TABLE keys ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;"},
-	{8,
-		/* The hold of a pinned object (hold.h). `ends`: 0: it does not expire. */
-		"ALTER TABLE objects ADD COLUMN class TEXT NOT NULL DEFAULT '';"
-		"ALTER TABLE objects ADD COLUMN age INTEGER NOT NULL DEFAULT 0;"
-		"ALTER TABLE objects ADD COLUMN ends INTEGER NOT NULL DEFAULT 0;"
-		"ALTER TABLE objects ADD COLUMN labels TEXT NOT NULL DEFAULT '';"
-		"CREATE INDEX objects_ends ON objects(ends) WHERE ends > 0;"
-		/* Keys whose file expired or was purged, and why. */
-		"CREATE TABLE tombs(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL UNIQUE,"
-		" key TEXT NOT NULL, ended INTEGER NOT NULL, why TEXT NOT NULL);"
-		"CREATE TRIGGER tombs_in AFTER INSERT ON tombs BEGIN"
-		" DELETE FROM tombs WHERE id <= new.id - " TEXT_OF(TOMBS_MOST) "; END;"},
-	{9,
-		"ALTER TABLE tombs ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;" /* 0: purged */
-		/* Keys whose file expired or was purged here, and that the bucket does not know of. Only in a store
-		 * that has a bucket. An index of version 8 may have the table. `due`: when the server asks the
-		 * bucket to remove the key. */
-		"CREATE TABLE IF NOT EXISTS outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;"
-		"ALTER TABLE outgone ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;"
-		"ALTER TABLE outgone ADD COLUMN due INTEGER NOT NULL DEFAULT 0;"
-		/* Files that are not evicted before a time, for index_kept_bytes(). */
-		"CREATE INDEX objects_kept ON objects(keep_until, size)"
-		" WHERE keep_until > 0 AND keep_until < " PINNED ";"
-		"DROP TRIGGER IF EXISTS outgone_new;"
-		"DROP TRIGGER IF EXISTS outgone_back;"
-		"CREATE TRIGGER outgone_new AFTER INSERT ON tombs"
-		" WHEN EXISTS(SELECT 1 FROM meta WHERE name = 'bucket') BEGIN"
-		" INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended, new.expired, 0); END;"
-		/* A file that is read from the bucket in the meantime does not cancel the removal. */
-		"CREATE TRIGGER outgone_back AFTER INSERT ON keys WHEN new.source <> 'bucket' BEGIN"
-		" DELETE FROM outgone WHERE canon = new.canon; END;"
-		"CREATE TRIGGER outgone_again AFTER UPDATE OF source ON keys WHEN new.source <> 'bucket' BEGIN"
-		" DELETE FROM outgone WHERE canon = new.canon; END;"},
-	{10,
-		/* The time of the file at its origin; 0: unknown. */
-		"ALTER TABLE keys ADD COLUMN modified INTEGER NOT NULL DEFAULT 0;"
-		"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";"},
-};
+const char index_schema[] =
+	"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+	/* `worth`: as text; "": the file was not looked at. `class`, `age`, `ends` (0: it does not expire) and
+	 * `labels` are the hold of a pinned object (hold.h). */
+	"CREATE TABLE objects(id INTEGER PRIMARY KEY AUTOINCREMENT, sha256 TEXT NOT NULL UNIQUE,"
+	" size INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL DEFAULT 0,"
+	" worth TEXT NOT NULL DEFAULT '', class TEXT NOT NULL DEFAULT '', age INTEGER NOT NULL DEFAULT 0,"
+	" ends INTEGER NOT NULL DEFAULT 0, labels TEXT NOT NULL DEFAULT '');"
+	/* Eviction uses the first index, and so never reads pinned objects; index_kept_bytes() the next two. */
+	"CREATE INDEX objects_used ON objects(used) WHERE keep_until < " PINNED ";"
+	"CREATE INDEX objects_pinned ON objects(size) WHERE keep_until = " PINNED ";"
+	"CREATE INDEX objects_kept ON objects(keep_until, size) WHERE keep_until > 0 AND keep_until < " PINNED ";"
+	"CREATE INDEX objects_ends ON objects(ends) WHERE ends > 0;"
+	/* `generation`: how often another file took the key. `modified`: the time of the file at its origin; 0:
+	 * unknown. */
+	"CREATE TABLE keys(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL UNIQUE,"
+	" key TEXT NOT NULL, object_id INTEGER NOT NULL REFERENCES objects(id) ON DELETE CASCADE,"
+	" source TEXT NOT NULL, url TEXT NOT NULL, verified INTEGER NOT NULL,"
+	" fetched INTEGER NOT NULL, class INTEGER NOT NULL, stem TEXT NOT NULL, tier TEXT,"
+	" name_id INTEGER, generation INTEGER NOT NULL DEFAULT 0, modified INTEGER NOT NULL DEFAULT 0);"
+	"CREATE INDEX keys_object ON keys(object_id);"
+	/* Listings use these indexes. */
+	"CREATE INDEX keys_stem ON keys(class, stem);"
+	"CREATE INDEX keys_name ON keys(class, tier, name_id, stem) WHERE name_id IS NOT NULL;"
+	/* File names as first given; names that differ only in case share a row. `keys` counts the keys of a
+	 * name. */
+	"CREATE TABLE names(id INTEGER PRIMARY KEY AUTOINCREMENT, folded TEXT NOT NULL UNIQUE,"
+	" name TEXT NOT NULL, tier TEXT NOT NULL, keys INTEGER NOT NULL);"
+	/* The places of the last dropped names and keys, so that a listing can continue from there. */
+	"CREATE TABLE gone(seq INTEGER PRIMARY KEY AUTOINCREMENT, is_name INTEGER NOT NULL,"
+	" id INTEGER NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL);"
+	"CREATE INDEX gone_id ON gone(is_name, id);"
+	"CREATE TRIGGER keys_in AFTER INSERT ON keys WHEN new.name_id IS NOT NULL BEGIN"
+	" UPDATE names SET keys = keys + 1 WHERE id = new.name_id; END;"
+	"CREATE TRIGGER keys_out AFTER DELETE ON keys BEGIN"
+	" INSERT INTO gone(is_name, id, place, key, name) VALUES(0, old.id, old.stem, old.key,"
+	"  coalesce((SELECT name FROM names WHERE id = old.name_id), ''));"
+	" UPDATE names SET keys = keys - 1 WHERE id = old.name_id;"
+	" DELETE FROM names WHERE id = old.name_id AND keys <= 0;"
+	" DELETE FROM gone WHERE seq <= (SELECT max(seq) FROM gone) - " TEXT_OF(GONE_MOST) "; END;"
+	"CREATE TRIGGER names_out AFTER DELETE ON names BEGIN"
+	" INSERT INTO gone(is_name, id, place, key, name)"
+	"  VALUES(1, old.id, old.tier, '', old.name); END;"
+	/* The module that a file describes, for requests with fewer ids. `code` and `debug` are the ids
+	 * as lookups spell them. A row is dropped with its file. So the claims of a bad file end with the
+	 * file, and the table never has more rows than `objects`. */
+	"CREATE TABLE modules(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
+	" ON DELETE CASCADE, kind TEXT NOT NULL, code TEXT NOT NULL, debug TEXT NOT NULL,"
+	" code_id TEXT NOT NULL, code_file TEXT NOT NULL, debug_id TEXT NOT NULL,"
+	" debug_file TEXT NOT NULL, checksum TEXT NOT NULL);"
+	"CREATE INDEX modules_code ON modules(code) WHERE code <> '';"
+	"CREATE INDEX modules_debug ON modules(debug) WHERE debug <> '';"
+	/* `name`: the file name in the request, if the source's path has a file name that is not part of
+	 * the key; else "". */
+	"CREATE TABLE misses(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL,"
+	" key TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL,"
+	" until INTEGER NOT NULL, reason TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,"
+	" UNIQUE(canon, name, source));"
+	"CREATE INDEX misses_until ON misses(until);"
+	/* Files that a process was about to change. */
+	"CREATE TABLE intents(sha256 TEXT PRIMARY KEY, gone INTEGER NOT NULL) WITHOUT ROWID;"
+	/* Totals that every publish reads. */
+	"CREATE TABLE totals(artifacts INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+	" sparse INTEGER NOT NULL, sparse_bytes INTEGER NOT NULL);"
+	"INSERT INTO totals VALUES(0, 0, 0, 0);"
+	"CREATE TRIGGER objects_in AFTER INSERT ON objects BEGIN"
+	" UPDATE totals SET artifacts = artifacts + 1, bytes = bytes + new.size; END;"
+	"CREATE TRIGGER objects_out AFTER DELETE ON objects BEGIN"
+	" UPDATE totals SET artifacts = artifacts - 1, bytes = bytes - old.size; END;"
+	"CREATE TRIGGER objects_size AFTER UPDATE OF size ON objects BEGIN"
+	" UPDATE totals SET bytes = bytes + new.size - old.size; END;"
+	/* Sparse files. `bytes`: the size on disk. */
+	"CREATE TABLE sparse(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,"
+	" canon TEXT NOT NULL UNIQUE, key TEXT NOT NULL, size INTEGER NOT NULL,"
+	" source TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, url TEXT NOT NULL,"
+	" present INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
+	" since INTEGER NOT NULL, used INTEGER NOT NULL);"
+	"CREATE INDEX sparse_used ON sparse(used);"
+	/* The blocks of a part of a sparse file: for each block a bit and a checksum of four bytes. */
+	"CREATE TABLE sparse_parts(sparse_id INTEGER NOT NULL REFERENCES sparse(id)"
+	" ON DELETE CASCADE, part INTEGER NOT NULL, bits BLOB NOT NULL, sums BLOB NOT NULL,"
+	" UNIQUE(sparse_id, part));"
+	"CREATE TRIGGER sparse_in AFTER INSERT ON sparse BEGIN"
+	" UPDATE totals SET sparse = sparse + 1, sparse_bytes = sparse_bytes + new.bytes; END;"
+	"CREATE TRIGGER sparse_out AFTER DELETE ON sparse BEGIN"
+	" UPDATE totals SET sparse = sparse - 1, sparse_bytes = sparse_bytes - old.bytes; END;"
+	"CREATE TRIGGER sparse_grows AFTER UPDATE OF bytes ON sparse BEGIN"
+	" UPDATE totals SET sparse_bytes = sparse_bytes + new.bytes - old.bytes; END;"
+	/* Keys whose file expired or was purged, and why. `expired` 0: purged. */
+	"CREATE TABLE tombs(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL UNIQUE,"
+	" key TEXT NOT NULL, ended INTEGER NOT NULL, why TEXT NOT NULL, expired INTEGER NOT NULL DEFAULT 0);"
+	"CREATE TRIGGER tombs_in AFTER INSERT ON tombs BEGIN"
+	" DELETE FROM tombs WHERE id <= new.id - " TEXT_OF(TOMBS_MOST) "; END;"
+	/* Keys whose file expired or was purged here, and that the bucket does not know of. Only in a store
+	 * that has a bucket. `due`: when the server asks the bucket to remove the key. */
+	"CREATE TABLE outgone(canon TEXT PRIMARY KEY, ended INTEGER NOT NULL, expired INTEGER NOT NULL,"
+	" due INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TRIGGER outgone_new AFTER INSERT ON tombs"
+	" WHEN EXISTS(SELECT 1 FROM meta WHERE name = 'bucket') BEGIN"
+	" INSERT OR REPLACE INTO outgone VALUES(new.canon, new.ended, new.expired, 0); END;"
+	/* A file that is read from the bucket in the meantime does not cancel the removal. */
+	"CREATE TRIGGER outgone_back AFTER INSERT ON keys WHEN new.source <> 'bucket' BEGIN"
+	" DELETE FROM outgone WHERE canon = new.canon; END;"
+	"CREATE TRIGGER outgone_again AFTER UPDATE OF source ON keys WHEN new.source <> 'bucket' BEGIN"
+	" DELETE FROM outgone WHERE canon = new.canon; END;"
+	"PRAGMA application_id = " TEXT_OF(INDEX_APPLICATION) "; PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 
 #define OUTBOX_KEEP "3600" /* seconds for which a queued file is not evicted; renewed by Q_OUTBOX_KEEP */
 #define OUTBOX_NOW "CAST(strftime('%s', 'now') AS INTEGER)"
@@ -153,7 +123,7 @@ const struct index_schema index_schemas[] = {
 	" UPDATE objects SET keep_until = max(keep_until, (SELECT kept FROM outbox"                     \
 	"  WHERE object_id = new.object_id)) WHERE id = new.object_id; END;"
 
-/* Made when a store gets a bucket; an index of any version may lack it. The triggers queue a file in the transaction
+/* Made when a store gets a bucket; an index may lack it. The triggers queue a file in the transaction
  * that publishes it, whichever process does that. */
 const char index_schema_outbox[] =
 	"CREATE TABLE IF NOT EXISTS outbox(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"

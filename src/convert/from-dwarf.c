@@ -23,6 +23,7 @@ struct job {
 	struct strays *strays;
 	const struct gsym_make_opts *o;
 	struct dwarf_file file, alt, package;
+	struct dwarf_file inside; /* the sections of split units in the input itself */
 	bool asked_package, has_package; /* protected by `finding` */
 	struct dwarf_split **splits; /* by unit; an entry belongs to one thread until all threads have ended */
 	pthread_mutex_t finding;
@@ -207,7 +208,7 @@ static int has_package(struct job *j, bool *out)
 	return r;
 }
 
-/* Finds the split unit of a skeleton, in the package or in a .dwo file. -ENOENT: it was not found. */
+/* Finds the split unit of a skeleton, in the input, in the package or in a .dwo file. -ENOENT: it was not found. */
 static int find_split(
 	struct job *j, struct dwarf_walker *w, const struct dwarf_unit *u, struct dwarf_split *s)
 {
@@ -215,8 +216,12 @@ static int find_split(
 		.dwo_id = u->dwo_id};
 	struct span bytes;
 	bool package;
-	int r = has_package(j, &package);
+	int r = dwarf_split_of_package(s, &w->reader, &j->inside, u->dwo_id);
 
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	dwarf_close(&s->file);
+	r = has_package(j, &package);
 	if (r == 0)
 		r = package ? dwarf_split_of_package(s, &w->reader, &j->package, u->dwo_id) : -ENOENT;
 	if (r == 0 || r == -ENOMEM || r == -EAGAIN)
@@ -421,11 +426,14 @@ static int open_alt(struct job *j, const struct image *m)
 
 static int open_files(struct job *j, const struct image *m, struct err *e)
 {
+	struct err ignored = {0};
 	int r = dwarf_open(&j->file, m, false, e);
 
 	if (r < 0 || !j->file.n_units)
 		return r;
 	r = open_alt(j, m);
+	if (r == 0 && dwarf_open(&j->inside, m, true, &ignored) == -ENOMEM)
+		r = -ENOMEM;
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
@@ -458,6 +466,7 @@ int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct g
 	release_splits(&j);
 	dwarf_close(&j.file);
 	dwarf_close(&j.package);
+	dwarf_close(&j.inside);
 	dwarf_close(&j.alt);
 	free(j.text);
 	free(j.texts);
@@ -481,6 +490,7 @@ int dwarf_sources(struct span file, const struct gsym_make_opts *o, int (*each)(
 			err_set(e, r, "%s", err_text(r));
 	}
 	dwarf_close(&j.file);
+	dwarf_close(&j.inside);
 	dwarf_close(&j.alt);
 	return r;
 }

@@ -95,6 +95,18 @@ static int find_named(const struct image *m, const char *prefix, const char *nam
 	return image_find(m, full, s);
 }
 
+/* GCC puts each type unit of a .dwo file into a section of its own, and their section names are equal. They lie before
+ * that of the compile unit, one behind the other. */
+static void join_sections(const struct image *m, struct image_section *s)
+{
+	struct image_section next;
+
+	for (uint32_t i = s->index + 1; i < m->n_sections && image_section(m, i, &next) == 0 &&
+		next.name_len == s->name_len && memcmp(next.name, s->name, s->name_len) == 0 &&
+		next.bytes.p == s->bytes.p + s->bytes.n; i++)
+		s->bytes.n += next.bytes.n;
+}
+
 static int open_section(struct dwarf_file *f, unsigned i, const struct image *m, struct err *e)
 {
 	bool macho = m->kind == IMAGE_MACHO;
@@ -110,6 +122,8 @@ static int open_section(struct dwarf_file *f, unsigned i, const struct image *m,
 		return r < 0 ? r : image_relocate(m, s.index, &f->s[i], &f->mapped[i], e);
 	}
 	if (r == 0) {
+		if (f->dwo && i == DWARF_INFO && m->kind == IMAGE_ELF && !m->placed)
+			join_sections(m, &s);
 		f->s[i] = s.bytes;
 		return image_relocate(m, s.index, &f->s[i], &f->mapped[i], e);
 	}

@@ -108,21 +108,18 @@ static int find_row(const struct index *x, uint64_t id, uint32_t *row)
 	return -ENOENT;
 }
 
-int dwarf_split_of_package(struct dwarf_split *s, struct dwarf_reader *r,
-	const struct dwarf_file *package, uint64_t id)
+/* Sets the sections of `to` to the parts that belong to the unit. 0, -ENOENT, -EBADMSG. */
+static int take_row(struct dwarf_file *to, const struct dwarf_file *package, uint64_t id)
 {
 	struct index x;
 	uint32_t row = 0;
 	int result = read_index(package, &x);
 
-	memset(s, 0, sizeof(*s));
 	if (result == 0)
 		result = find_row(&x, id, &row);
 	if (result < 0)
 		return result;
-	s->file.swap = package->swap;
-	s->file.dwo = true;
-	s->file.s[DWARF_STR] = package->s[DWARF_STR];
+	to->s[DWARF_STR] = package->s[DWARF_STR];
 	for (uint32_t i = 0; i < x.columns; i++) {
 		size_t cell = ((size_t)row * x.columns + i) * 4;
 		uint32_t name = load32(x.names + (size_t)i * 4, x.swap),
@@ -135,9 +132,35 @@ int dwarf_split_of_package(struct dwarf_split *s, struct dwarf_reader *r,
 		p = span_at(package->s[section], off, n);
 		if (!p)
 			return -EBADMSG;
-		s->file.s[section] = (struct span){p, n};
+		to->s[section] = (struct span){p, n};
 	}
-	result = dwarf_find_units(&s->file);
+	return 0;
+}
+
+/* Only an index says which parts of other sections belong to which of several units. */
+static bool has_one_unit(const struct dwarf_file *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_units; i++)
+		n += f->units[i].version < 5 || f->units[i].kind == DW_UT_split_compile;
+	return n == 1;
+}
+
+int dwarf_split_of_package(struct dwarf_split *s, struct dwarf_reader *r,
+	const struct dwarf_file *package, uint64_t id)
+{
+	int result = 0;
+
+	memset(s, 0, sizeof(*s));
+	s->file.swap = package->swap;
+	s->file.dwo = true;
+	if (package->s[DWARF_CU_INDEX].n)
+		result = take_row(&s->file, package, id);
+	else if (has_one_unit(package))
+		memcpy(s->file.s, package->s, sizeof(s->file.s));
+	if (result == 0)
+		result = dwarf_find_units(&s->file);
 	if (result < 0)
 		return result;
 	s->head = find_unit(r, &s->file, id);

@@ -13,6 +13,7 @@ struct dwarf_split {
  * build; -EBADMSG, -ENOMEM. */
 int dwarf_split_open(struct dwarf_split *s, struct dwarf_reader *r, struct span bytes, uint64_t id);
 
-/* Opens the unit with this id in a package, which must outlive it. 0, -ENOENT, -EBADMSG, -ENOMEM. */
+/* Opens the unit with this id in a package, which must outlive it. A file without an index is a package of one
+ * unit. 0, -ENOENT, -EBADMSG, -ENOMEM. */
 int dwarf_split_of_package(struct dwarf_split *s, struct dwarf_reader *r,
 	const struct dwarf_file *package, uint64_t id);

@@ -222,9 +222,16 @@ static void take_split(struct elf *elf, const struct elf_section *s)
 		{".debug_cu_index", &elf->split.index},
 	};
 
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-		if (!rows[i].out->size && strcmp(s->name, rows[i].name) == 0 && !(s->flags & SHF_COMPRESSED))
-			*rows[i].out = (struct dwo_range){s->at.off, s->at.size};
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct dwo_range *out = rows[i].out;
+
+		if (strcmp(s->name, rows[i].name) != 0 || s->flags & SHF_COMPRESSED)
+			continue;
+		if (!out->size)
+			*out = (struct dwo_range){s->at.off, s->at.size};
+		else if (out->off + out->size == s->at.off) /* each type unit of GCC's has a section */
+			out->size += s->at.size;
+	}
 }
 
 /* Records what a section with bytes adds to the file, judged by its name. */

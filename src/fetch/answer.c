@@ -10,8 +10,9 @@
 bool answer_is_rest(const struct attempt *at, const struct net_reply *r)
 {
 	const struct flight *fl = at->flight;
+	uint64_t from = at->answering->asked_from;
 
-	return at->asked_from && r->status == 206 && r->range_start == (int64_t)at->asked_from &&
+	return from && r->status == 206 && r->range_start == (int64_t)from &&
 		r->range_total == (int64_t)part_size(fl->readers.part) &&
 		same_version(&fl->body.version, r);
 }
@@ -21,14 +22,14 @@ bool answer_is_other_version(const struct attempt *at, const struct net_reply *r
 {
 	const struct flight *fl = at->flight;
 
-	return at->asked_from && r->status == 206 &&
+	return at->answering->asked_from && r->status == 206 &&
 		(r->range_total != (int64_t)part_size(fl->readers.part) || !same_version(&fl->body.version, r));
 }
 
 /* Some servers send status 200 instead of 206 if the range is the whole file. */
 int64_t answer_total(const struct attempt *at, const struct net_reply *r)
 {
-	return at->open_ended && r->status == 200 && r->ranges ? r->size : r->range_total;
+	return at->answering->open_ended && r->status == 200 && r->ranges ? r->size : r->range_total;
 }
 
 static bool is_versioned(const struct net_reply *r)
@@ -42,8 +43,8 @@ bool answer_is_first(const struct attempt *at, const struct net_reply *r)
 	int64_t total = answer_total(at, r);
 	bool begins = r->status == 206 ? r->range_start == 0 : r->status == 200 && is_versioned(r);
 
-	return at->asked_range && begins && total > 0 &&
-		r->size == (at->open_ended ? total : MIN(total, (int64_t)EARLY_BYTES));
+	return at->answering->asked_range && begins && total > 0 &&
+		r->size == (at->answering->open_ended ? total : MIN(total, (int64_t)EARLY_BYTES));
 }
 
 /* Whether the answer to a range request is useless. Without a validator, later ranges may be of another version, so
@@ -52,7 +53,7 @@ bool answer_is_useless(struct attempt *at, const struct net_reply *r)
 {
 	uint64_t most = fetch_most(at->flight->f, at->source);
 
-	if (!at->asked_range || (r->status != 416 && r->status != 206))
+	if (!at->answering->asked_range || (r->status != 416 && r->status != 206))
 		return false;
 	if (answer_is_first(at, r) && most && (uint64_t)r->range_total > most)
 		return true; /* a request for the whole file will report that it is too large */
@@ -127,15 +128,15 @@ bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
 	enum filetype t = at->flight->key.type;
 	uint8_t inside[OBJ_HEAD];
 
-	at->packing = packed_as(t, head, n);
-	if (at->packing) {
-		n = packed_inside(at->packing, head, n, all, inside);
+	at->answer.packing = packed_as(t, head, n);
+	if (at->answer.packing) {
+		n = packed_inside(at->answer.packing, head, n, all, inside);
 		head = inside;
-		at->unsure = !n;
-		if (at->unsure)
+		at->answer.unsure = !n;
+		if (at->answer.unsure)
 			return true;
 	}
-	at->may_be = alike(head, n);
-	at->other = is_other_meaning(at, head, n, all && !at->packing);
-	return at->other || obj_may_be(t, head, n);
+	at->answer.may_be = alike(head, n);
+	at->answer.other = is_other_meaning(at, head, n, all && !at->answer.packing);
+	return at->answer.other || obj_may_be(t, head, n);
 }

@@ -32,19 +32,24 @@ void attempt_release(struct attempt *at)
 	symstore_wait_stop(&at->wait);
 }
 
+static void failure_set(struct attempt *at, int error, const char *text)
+{
+	at->failure.error = error;
+	snprintf(at->failure.text, sizeof(at->failure.text), "%.190s", text);
+}
+
 /* The source is not asked, because of an earlier answer. */
 static void attempt_skip(struct attempt *at, int error, const char *text)
 {
 	at->state = ATTEMPT_FAILED;
-	at->error = error;
-	snprintf(at->text, sizeof(at->text), "%.190s", text);
-	log_debug(LOG_FETCH, "%s: %s: %s", at->flight->canon, at->source->name, at->text);
+	failure_set(at, error, text);
+	log_debug(LOG_FETCH, "%s: %s: %s", at->flight->canon, at->source->name, at->failure.text);
 }
 
 void attempt_fail(struct attempt *at, int error, const char *text)
 {
 	attempt_skip(at, error, text);
-	seen_add(at->flight->f, attempt_number(at), error, at->text);
+	seen_add(at->flight->f, attempt_number(at), error, at->failure.text);
 	absent_add(at);
 }
 
@@ -56,15 +61,14 @@ static void query_fail(struct query *q, int error, const char *text)
 	if (q->state != QUERY_FAILED)
 		seen_add(at->flight->f, query_number(q), error, text);
 	q->state = QUERY_FAILED;
-	at->failing = true;
-	at->error = error;
-	snprintf(at->text, sizeof(at->text), "%.190s", text);
+	if (!at->failure.which)
+		at->failure.which = FAILED_QUERY;
+	failure_set(at, error, text);
 	if (at->likely == q)
 		at->likely = NULL;
 	if (at->answering == q) {
 		at->answering = NULL;
-		at->transfer = NULL;
-		at->answered = false;
+		at->answer = (struct answer){0};
 	}
 }
 
@@ -79,12 +83,11 @@ void attempt_blame(struct attempt *at, const struct judgement *j, const struct n
  * host that has been healthy, so that a flaky host does not cost every caller a second wait. */
 bool attempt_wants_again(struct attempt *at, const struct judgement *j)
 {
-	if (!j->again || at->retried ||
+	if (!j->again || at->retry.used ||
 		!breaker_well(at->flight->f->breakers, at->source->origin))
 		return false;
-	at->retried = at->again = true;
-	at->error = j->error;
-	snprintf(at->text, sizeof(at->text), "%.190s", j->text);
+	at->retry.used = at->retry.soon = true;
+	failure_set(at, j->error, j->text);
 	log_debug(LOG_FETCH, "%s: %s: %s: once more", at->flight->canon, at->source->name, j->text);
 	return true;
 }
@@ -102,7 +105,7 @@ void attempt_again(struct attempt *at)
 	uint64_t mixed[] = {at->asked, at->flight->number, (uint64_t)getpid()};
 	unsigned jitter = (unsigned)(hash_mix(mixed, sizeof(mixed)) % (3 * AGAIN_MS));
 
-	at->again = false;
+	at->retry.soon = false;
 	at->state = ATTEMPT_ASKING;
 	net_timer_set(at->flight->f->net, &at->later, AGAIN_MS + jitter, again_now, at);
 }
@@ -123,9 +126,10 @@ static void log_refusal(struct attempt *at, const char *text)
 /* The source answers, but its first range did not arrive. A request for the whole file may succeed. */
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 {
-	if (!at->asked_range || at->plain || !at->answered || r->error == -ECANCELED || r->error == -EBADMSG)
+	if (!at->answering->asked_range || at->plain || !at->answer.here || r->error == -ECANCELED ||
+		r->error == -EBADMSG)
 		return false;
-	at->plain = at->again = true;
+	at->plain = at->retry.soon = true;
 	return true;
 }
 
@@ -133,7 +137,7 @@ bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 
 void attempt_stale(struct attempt *at)
 {
-	at->stale = true;
+	at->retry.stale = true;
 	attempt_fail(at, -ESTALE, "it has another version of what is being read");
 }
 
@@ -142,14 +146,14 @@ static void query_trouble(struct query *q, const struct judgement *j, const stru
 {
 	struct attempt *at = q->attempt;
 
-	if (!at->again && !attempt_wants_again(at, j) && !at->blamed) {
+	if (!at->retry.soon && !attempt_wants_again(at, j) && !at->blamed) {
 		attempt_blame(at, j, r);
 		at->blamed = true;
 	}
-	if (!at->again && j->verdict == VERDICT_REFUSED)
+	if (!at->retry.soon && j->verdict == VERDICT_REFUSED)
 		log_refusal(at, j->text);
 	query_fail(q, j->error, j->text);
-	at->trouble = true;
+	at->failure.which = FAILED_LAST;
 }
 
 static int query_missing(struct query *q, const struct judgement *j, const struct net_reply *r)
@@ -166,20 +170,15 @@ static int query_missing(struct query *q, const struct judgement *j, const struc
 static void take_answer(struct query *q, const struct net_reply *r)
 {
 	struct attempt *at = q->attempt;
+	struct answer *a = &at->answer;
 
 	at->answering = q;
 	at->ask = q->ask;
-	at->transfer = q->transfer;
-	at->asked_range = q->asked_range;
-	at->asked_from = q->asked_from;
-	at->from = 0;
-	at->open_ended = q->open_ended;
-	at->ranged = at->chosen = false;
-	at->answered = true;
-	at->size = r->size;
-	snprintf(at->etag, sizeof(at->etag), "%s", r->etag);
-	snprintf(at->modified, sizeof(at->modified), "%s", r->modified);
-	snprintf(at->made, sizeof(at->made), "%s", r->made);
+	a->here = true;
+	a->size = r->size;
+	snprintf(a->etag, sizeof(a->etag), "%s", r->etag);
+	snprintf(a->modified, sizeof(a->modified), "%s", r->modified);
+	snprintf(a->made, sizeof(a->made), "%s", r->made);
 }
 
 /* The query's file is arriving. Cancels the queries for other spellings. */
@@ -187,7 +186,8 @@ static void answer_found(struct query *q)
 {
 	struct attempt *at = q->attempt;
 
-	at->again = at->failing = at->trouble = false;
+	at->retry.soon = false;
+	at->failure.which = FAILED_NOT;
 	at->likely = q;
 	net_timer_stop(at->flight->f->net, &at->hurry);
 	queries_cancel(at, q);
@@ -204,7 +204,7 @@ static int attempt_head(struct query *q, const struct net_reply *reply)
 	take_answer(q, r);
 	if (answer_is_useless(at, r)) {
 		answer_found(q);
-		at->plain = at->again = true;
+		at->plain = at->retry.soon = true;
 		return -ECANCELED;
 	}
 	if (answer_is_other_version(at, r)) {
@@ -212,18 +212,18 @@ static int attempt_head(struct query *q, const struct net_reply *reply)
 		attempt_stale(at);
 		return -ECANCELED;
 	}
-	at->ranged = answer_is_first(at, r);
-	if (at->asked_range && r->status == 200 && !at->ranged && r->size > EARLY_BYTES)
+	at->answer.ranged = answer_is_first(at, r);
+	if (at->answering->asked_range && r->status == 200 && !at->answer.ranged && r->size > EARLY_BYTES)
 		ranges_refuse(at->flight->f, at->source);
-	if (at->ranged || answer_is_rest(at, r)) {
+	if (at->answer.ranged || answer_is_rest(at, r)) {
 		rest = *r;
 		rest.status = 200;
-		rest.size = at->ranged ? answer_total(at, r) : r->range_total;
+		rest.size = at->answer.ranged ? answer_total(at, r) : r->range_total;
 		r = &rest;
-		at->from = at->ranged ? 0 : at->asked_from;
-		if (at->ranged && rest.size <= EARLY_BYTES)
-			at->ranged = false; /* the body is the whole file */
-		at->size = r->size;
+		at->answer.from = at->answer.ranged ? 0 : at->answering->asked_from;
+		if (at->answer.ranged && rest.size <= EARLY_BYTES)
+			at->answer.ranged = false; /* the body is the whole file */
+		at->answer.size = r->size;
 	}
 	source_judge(at->source, r, &j);
 	if (j.verdict != VERDICT_FOUND) {
@@ -265,7 +265,6 @@ static void answer_keep(struct attempt *at, const struct net_reply *r)
 
 	seen_add(at->flight->f, query_number(q), -ENOENT, "the file at this path has another meaning of the path");
 	kept_add(q, r);
-	at->transfer = NULL;
 	q->state = QUERY_MISSING;
 	at->state = ATTEMPT_MISSING;
 }
@@ -285,25 +284,25 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 		return at->taker->body(at, off, p, n);
 	if (at->state == ATTEMPT_PROMISING)
 		return -EAGAIN;
-	if (at->from) { /* the first bytes were seen long ago */
+	if (at->answer.from) { /* the first bytes were seen long ago */
 		at->state = ATTEMPT_PROMISING;
 		attempt_say(at);
 		return -EAGAIN;
 	}
-	if (at->head_n + n < OBJ_HEAD) {
-		memcpy(at->head + at->head_n, p, n);
-		at->head_n += n;
+	if (at->answer.head_n + n < OBJ_HEAD) {
+		memcpy(at->answer.head + at->answer.head_n, p, n);
+		at->answer.head_n += n;
 		return 0;
 	}
-	memcpy(head, at->head, at->head_n);
-	n = MIN(n, sizeof(head) - at->head_n);
-	memcpy(head + at->head_n, p, n);
-	n += at->head_n;
-	if (!answer_may_win(at, head, n, at->size >= 0 && (uint64_t)at->size == n))
+	memcpy(head, at->answer.head, at->answer.head_n);
+	n = MIN(n, sizeof(head) - at->answer.head_n);
+	memcpy(head + at->answer.head_n, p, n);
+	n += at->answer.head_n;
+	if (!answer_may_win(at, head, n, at->answer.size >= 0 && (uint64_t)at->answer.size == n))
 		return -EBADMSG;
-	at->parted = answer_is_fat(head);
-	if (at->other)
-		answer_keep(at, transfer_reply(at->transfer));
+	at->answer.parted = answer_is_fat(head);
+	if (at->answer.other)
+		answer_keep(at, transfer_reply(at->answering->transfer));
 	else
 		at->state = ATTEMPT_PROMISING;
 	attempt_say(at);
@@ -314,14 +313,14 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 static void mismatch(struct attempt *at, const char *text)
 {
 	mismatch_add(at, -EBADMSG, text);
-	at->trouble = !at->spread;
+	at->failure.which = at->spread ? FAILED_QUERY : FAILED_LAST;
 	query_fail(at->answering, -EBADMSG, text);
 }
 
 /* mismatch(), with a message that names what the body is instead. */
 static void mismatch_head(struct attempt *at)
 {
-	struct view v = view_of_mem(at->head, at->head_n);
+	struct view v = view_of_mem(at->answer.head, at->answer.head_n);
 	struct obj_slice slice;
 	struct err e = {0};
 
@@ -334,15 +333,15 @@ static void short_body(struct attempt *at, const struct net_reply *r)
 {
 	if (at->state == ATTEMPT_PROMISING)
 		return;
-	if (!answer_may_win(at, at->head, at->head_n, true)) {
+	if (!answer_may_win(at, at->answer.head, at->answer.head_n, true)) {
 		mismatch_head(at);
 		return;
 	}
-	if (at->other) {
+	if (at->answer.other) {
 		answer_keep(at, r);
 		return;
 	}
-	at->whole = true;
+	at->answer.whole = true;
 	at->state = ATTEMPT_PROMISING;
 }
 
@@ -366,7 +365,6 @@ static void answer_done(struct query *q, const struct net_reply *r)
 {
 	struct attempt *at = q->attempt;
 
-	at->transfer = NULL;
 	if (at->state == ATTEMPT_WON) {
 		at->taker->done(at, r);
 		return;
@@ -377,11 +375,11 @@ static void answer_done(struct query *q, const struct net_reply *r)
 	}
 	if (r->error == -EBADMSG)
 		mismatch(at, "its first bytes are of another kind of file");
-	else if (r->error < 0 && !at->again)
+	else if (r->error < 0 && !at->retry.soon)
 		answer_broke(at, r);
-	else if (!at->again)
+	else if (!at->retry.soon)
 		short_body(at, r);
-	if (at->again) {
+	if (at->retry.soon) {
 		q->state = QUERY_IDLE;
 		at->answering = NULL;
 		at->state = ATTEMPT_ASKING;
@@ -429,10 +427,8 @@ static bool is_answered(struct query *q)
 	if (!m)
 		return false;
 	q->state = QUERY_FAILED;
-	q->attempt->failing = true;
-	q->attempt->trouble = !q->attempt->spread;
-	q->attempt->error = m->error;
-	snprintf(q->attempt->text, sizeof(q->attempt->text), "%s", m->text);
+	q->attempt->failure.which = q->attempt->spread ? FAILED_QUERY : FAILED_LAST;
+	failure_set(q->attempt, m->error, m->text);
 	return true;
 }
 
@@ -489,7 +485,7 @@ static void attempt_spread(struct attempt *at)
 		at->asked = clock_ms();
 	at->spread = true;
 	for (unsigned late = 0; late < 2 && (!late || !queries_run(at)); late++)
-		for (unsigned i = 0; i < at->n_queries && !at->trouble && !at->answering; i++)
+		for (unsigned i = 0; i < at->n_queries && at->failure.which != FAILED_LAST && !at->answering; i++)
 			if (at->queries[i].state == QUERY_IDLE && at->queries[i].ask.late == late &&
 				!query_start(&at->queries[i]))
 				return;
@@ -501,7 +497,7 @@ static void hurry(void *ctx)
 {
 	struct attempt *at = ctx;
 
-	if (at->state != ATTEMPT_ASKING || at->answering || at->trouble)
+	if (at->state != ATTEMPT_ASKING || at->answering || at->failure.which == FAILED_LAST)
 		return;
 	if (queries_are_queued(at)) /* more requests would only make the host's queue longer */
 		net_timer_set(at->flight->f->net, &at->hurry, HURRY_MS, hurry, at);
@@ -522,11 +518,11 @@ static void attempt_exhausted(struct attempt *at)
 {
 	int r;
 
-	if (at->lead[0] && at->n_queries) {
+	if (at->lead.digest[0] && at->n_queries) {
 		fail_bucket(at, at->queries, -EREMOTEIO, "the bucket's key object names bytes that are not there");
 		return;
 	}
-	r = symstore_after(&at->wait, &at->facts, at->n_queries > 0, at->text);
+	r = symstore_after(&at->wait, &at->facts, at->n_queries > 0, at->failure.text);
 
 	if (r == -EINPROGRESS)
 		return;
@@ -537,7 +533,7 @@ static void attempt_exhausted(struct attempt *at)
 	} else if (r < 0) {
 		char text[200];
 
-		snprintf(text, sizeof(text), "%s", at->text);
+		snprintf(text, sizeof(text), "%s", at->failure.text);
 		attempt_fail(at, r, text);
 	} else {
 		at->state = ATTEMPT_MISSING;
@@ -561,8 +557,8 @@ static bool follow_lead(struct attempt *at)
 		fail_bucket(at, q, r == -ENOMEM ? r : -EREMOTEIO, "the bucket's key object is malformed");
 		return true;
 	}
-	memcpy(at->lead, found.sha256, sizeof(at->lead));
-	at->lead_time = found.modified;
+	memcpy(at->lead.digest, found.sha256, sizeof(at->lead.digest));
+	at->lead.time = found.modified;
 	queries_release(at);
 	at->spread = false;
 	attempt_start(at);
@@ -576,20 +572,20 @@ static void attempt_settle(struct attempt *at)
 
 	if (at->answering || at->state != ATTEMPT_ASKING || queries_run(at))
 		return;
-	if (at->again) {
+	if (at->retry.soon) {
 		attempt_again(at);
 		return;
 	}
 	if (follow_lead(at))
 		return;
-	if (!at->trouble)
+	if (at->failure.which != FAILED_LAST)
 		attempt_spread(at);
 	if (at->state != ATTEMPT_ASKING || queries_run(at))
 		return;
-	if (at->failing) {
-		snprintf(text, sizeof(text), "%s", at->text);
+	if (at->failure.which) {
+		snprintf(text, sizeof(text), "%s", at->failure.text);
 		absent_add(at);
-		attempt_skip(at, at->error, text);
+		attempt_skip(at, at->failure.error, text);
 		return;
 	}
 	at->answering = queries_first(at, QUERY_POINTS);
@@ -619,12 +615,12 @@ static bool attempt_plan(struct attempt *at)
 		return true;
 	symstore_wait_stop(&at->wait);
 	at->wait = (struct symstore_wait){at->flight->f, at->flight->sources, at->source, attempt_waited};
-	if (symstore_before(&at->wait, at->text))
+	if (symstore_before(&at->wait, at->failure.text))
 		return false;
 	symstore_known_release(&at->facts);
 	at->facts = symstore_known(at->flight->f, at->source);
 	taught_fill(at->flight->f, at->source, &at->flight->what, &at->facts);
-	memcpy(at->facts.blob, at->lead, sizeof(at->lead));
+	memcpy(at->facts.blob, at->lead.digest, sizeof(at->lead.digest));
 	r = queries_plan(at);
 	if (r < 0)
 		attempt_fail(at, r, err_text(r));
@@ -647,24 +643,22 @@ static void ask_first(struct attempt *at)
 
 void attempt_start(struct attempt *at)
 {
-	at->answered = at->whole = at->parted = at->unsure = at->other = at->again = false;
-	at->failing = at->trouble = at->blamed = false;
+	at->answer = (struct answer){.size = -1};
+	at->retry.soon = at->blamed = false;
+	at->failure.which = FAILED_NOT;
 	at->job++;
-	at->packing = NULL;
-	at->may_be = 0;
-	at->head_n = 0;
 	at->asked = clock_ms();
 	at->answering = NULL;
 	at->state = ATTEMPT_ASKING;
-	if (at->stale) {
+	if (at->retry.stale) {
 		attempt_skip(at, -ESTALE, "it has another version of what is being read");
 		return;
 	}
-	if (at->renew) {
+	if (at->retry.renew) {
 		queries_cancel(at, NULL);
 		queries_release(at);
-		at->spread = at->renew = false;
-		at->lead[0] = '\0';
+		at->spread = at->retry.renew = false;
+		at->lead.digest[0] = '\0';
 	}
 	if (!attempt_plan(at))
 		return;
@@ -698,18 +692,17 @@ static void ptr_led(struct attempt *at, int r, struct blob *blob, const struct k
 
 void attempt_give_up(struct attempt *at)
 {
-	struct judgement j = {.error = at->error, .blame = BLAME_SOFT};
+	struct judgement j = {.error = at->failure.error, .blame = BLAME_SOFT};
 
 	/* The retry will not happen, so the breaker now counts its error. */
-	memcpy(j.text, at->text, sizeof(j.text));
+	memcpy(j.text, at->failure.text, sizeof(j.text));
 	if (at->later.due)
 		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), &j, 0);
 	net_timer_stop(at->flight->f->net, &at->later);
 	net_timer_stop(at->flight->f->net, &at->hurry);
 	/* A cancelled request may have been the breaker's test of a failing host. */
-	if (queries_cancel(at, NULL) && !at->answered)
+	if (queries_cancel(at, NULL) && !at->answer.here)
 		breaker_unheard(at->flight->f->breakers, at->source->origin);
-	at->transfer = NULL;
 	at->job++;
 	symstore_wait_stop(&at->wait);
 	blob_unref(take(at->blob));

@@ -40,7 +40,7 @@ void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh)
 int64_t body_modified(const struct flight *fl)
 {
 	const struct attempt *at = fl->body.winner;
-	int64_t when = !at ? 0 : at->lead[0] ? at->lead_time : date_read(at->modified);
+	int64_t when = !at ? 0 : at->lead.digest[0] ? at->lead.time : date_read(at->answer.modified);
 
 	return when > 0 && when <= clock_wall() ? when : 0;
 }

@@ -42,7 +42,7 @@ bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t)
 		enum filetype other = t->cands[i].type;
 
 		/* Without a winner, a directory source or another process reported the file. */
-		if (at ? at->unsure || (other != fl->key.type && at->may_be >> other & 1)
+		if (at ? at->answer.unsure || (other != fl->key.type && at->answer.may_be >> other & 1)
 		       : begin_alike(fl->key.type, other))
 			return true;
 	}

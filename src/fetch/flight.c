@@ -231,10 +231,10 @@ static void elect_again(struct flight *fl, struct attempt *at)
 	race_won(fl, at);
 	fl->phase = FLIGHT_BODY;
 	log_debug(LOG_FETCH, "%s: %s continues %s byte %llu", fl->canon, at->source->name,
-		at->from ? "from" : "up to and past", (unsigned long long)body_here(&fl->body));
+		at->answer.from ? "from" : "up to and past", (unsigned long long)body_here(&fl->body));
 	flight_found(fl);
 	flight_sure(fl);
-	transfer_resume(at->transfer);
+	transfer_resume(at->answering->transfer);
 }
 
 static void said_all(struct flight *fl);
@@ -253,18 +253,18 @@ static void elect(struct flight *fl, struct attempt *at)
 	}
 	race_won(fl, at);
 	fl->phase = FLIGHT_BODY;
-	if (!at->unsure)
+	if (!at->answer.unsure)
 		flights_say_found(fl->f->store, fl->number);
 	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes%s%s", fl->canon, at->source->name,
-		(long long)at->size, at->packing ? " of " : "",
-		at->packing ? packing_name(at->packing) : "");
+		(long long)at->answer.size, at->answer.packing ? " of " : "",
+		at->answer.packing ? packing_name(at->answer.packing) : "");
 	flight_found(fl);
-	if (at->whole) {
+	if (at->answer.whole) {
 		said_all(fl);
 		return;
 	}
 	park(fl);
-	transfer_resume(at->transfer);
+	transfer_resume(at->answering->transfer);
 }
 
 static void said_elected(struct flight *fl, struct attempt *at)
@@ -371,7 +371,7 @@ static void said_all(struct flight *fl)
 	if (fl->phase == FLIGHT_PARKED)
 		park_end(fl); /* the transfer is over; park_limit() must not cancel this flight for another */
 	fl->phase = FLIGHT_SEAL;
-	if (fl->body.kind == BODY_STREAM && !fl->body.winner->packing)
+	if (fl->body.kind == BODY_STREAM && !fl->body.winner->answer.packing)
 		readers_offer(fl);
 	seal_start(fl);
 }

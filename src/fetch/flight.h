@@ -46,64 +46,74 @@ struct query {
 	struct buf ptr;		   /* contents of a file.ptr or a key object */
 };
 
+/* What is known of the answer of `answering`. */
+struct answer {
+	bool here;		   /* the HTTP head arrived */
+	bool whole;		   /* the body was so short that `head` holds all of it */
+	bool parted;		   /* its first bytes show a fat file, of which only one slice is served */
+	bool unsure;		   /* the file is packed, and its first bytes do not show what is inside */
+	bool other;		   /* the file is not the flight's, but what all its requests may mean next */
+	bool ranged;		   /* the answer is the first range that was requested */
+	bool chosen;		   /* body_choose() ended the open-ended range; other ranges follow */
+	const struct packing *packing; /* the packing that the first bytes show; NULL: the file is not packed */
+	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin like `head` */
+	uint8_t head[OBJ_HEAD];	   /* first bytes of the body */
+	size_t head_n;		   /* bytes in `head`; they arrived before the election */
+	int64_t size;		   /* bytes of the file; -1: not announced */
+	uint64_t from;		   /* offset in the file at which its body begins */
+	char etag[128], modified[64]; /* from the HTTP head; "": none */
+	char made[BLOB_MAKER];	   /* the source is a symfs and made the file: the maker; "": it did not */
+};
+
+/* What happened to earlier answers. It is forgotten when all sources are asked for another version. */
+struct retry {
+	bool soon;  /* the source will be asked for the same spelling once more */
+	bool used;  /* the retry after a transient error is used up */
+	bool renew; /* the next start forgets which spellings were missing */
+	bool stale; /* the source has another version than the one being read */
+	/* How the source broke off while it sent the version being read. */
+	enum { BROKE_NOT, BROKE_RANGE, BROKE_WHOLE } broke;
+};
+
+struct failure {
+	enum {
+		FAILED_NOT,
+		FAILED_QUERY, /* a query failed */
+		FAILED_LAST   /* a query failed, and no further spelling is asked for */
+	} which;
+	int error;	/* -errno; kept until the next failure */
+	char text[200]; /* message of `error` */
+};
+
 struct attempt {
 	struct flight *flight;
 	const struct source *source;
 	enum attempt_state state;
-	unsigned nth;		   /* index of `source` in the set of sources */
-	char lead[SHA256_TEXT];	   /* digest of the file, from the key object of a bucket; "": none yet */
-	int64_t lead_time;	   /* time of the file at its origin, from there; 0: unknown */
+	struct {
+		char digest[SHA256_TEXT]; /* digest of the file; "": none yet */
+		int64_t time;		  /* time of the file at its origin; 0: unknown */
+	} lead;			   /* from the key object of a bucket */
 	struct source_facts facts; /* the facts with which the spellings were planned */
 	struct symstore_wait wait; /* for facts about a symbol store */
 	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
 	unsigned n_queries;
 	struct query *likely;	   /* sent alone until it is answered; NULL: no spelling is known as likely */
 	bool spread;		   /* all spellings are asked for */
-	bool renew;		   /* the next start forgets which spellings were missing */
-	bool failing;		   /* a query failed; `error` and `text` are its error */
-	bool trouble;		   /* a query failed, and no further spelling is asked for */
-	bool blamed;		   /* the breaker has counted a failure since the attempt started */
 	struct net_timer hurry;	   /* asks for the other spellings, if the first has no answer yet */
 	struct query *answering;   /* the query whose answer is the attempt's answer; NULL: none yet */
-	struct source_ask ask;	   /* request of `answering`, which owns the strings */
-	struct transfer *transfer; /* transfer of `answering`; NULL: none runs */
+	struct source_ask ask;	   /* request of the latest `answering`, which owns the strings */
+	struct answer answer;
+	struct blob *blob;	   /* the file to which file.ptr led, so that no body is needed; NULL: none */
 	const struct net_sink *taker; /* receives the body and the end of the winner's transfer; NULL: no winner */
 	unsigned job;		   /* number of the newest job; results of jobs with a lower number are discarded */
 	uint64_t asked;		   /* clock_ms() of the last request */
 	bool remembered;	   /* the store remembers a miss, so the source is not asked */
-	int64_t remembered_until;  /* wall clock, in seconds, until which that miss counts */
-
-	/* the answer */
-	bool answered;		   /* the HTTP head arrived */
-	bool whole;		   /* the body was so short that `head` holds all of it */
-	uint8_t head[OBJ_HEAD];	   /* first bytes of the body */
-	size_t head_n;		   /* bytes in `head`; they arrived before the election */
-	bool parted;		   /* its first bytes show a fat file, of which only one slice is served */
-	const struct packing *packing; /* the packing that the first bytes show; NULL: the file is not packed */
-	bool unsure;		   /* the file is packed, and its first bytes do not show what is inside */
-	bool other;		   /* the file is not the flight's, but what all its requests may mean next */
-	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin like `head` */
-	struct blob *blob;	   /* the file to which file.ptr led, so that no body is needed; NULL: none */
-	int64_t size;		   /* bytes of the file; -1: not announced */
-	uint64_t from;		   /* offset in the file at which its body begins */
-	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
-	bool asked_range;	   /* the request is for a range from byte 0: the first EARLY_BYTES, */
-	bool open_ended;	   /* or all bytes; body_choose() can end the transfer earlier */
-	bool ranged;		   /* the answer is the first range that was requested */
-	bool chosen;		   /* body_choose() ended the open-ended range; other ranges follow */
-	char etag[128], modified[64]; /* from the HTTP head; "": none */
-	char made[BLOB_MAKER];	   /* the source is a symfs and made the file: the maker; "": it did not */
-
-	bool stale;		   /* the source has another version than the one being read */
-	bool broke;		   /* the source broke off while it sent the version being read */
-	bool cut;		   /* the source broke off during a whole-file transfer, not a range */
-	bool again;		   /* the source will be asked for the same spelling once more */
-	bool retried;		   /* the retry after a transient error is used up */
 	bool plain;		   /* the source is not asked for ranges */
+	bool blamed;		   /* the breaker has counted a failure since the attempt started */
+	struct retry retry;
 	struct net_timer later;	   /* sends the retry */
+	struct failure failure;
 	struct worth worth;	   /* in ATTEMPT_LESS: the worth of the source's file */
-	int error;		   /* in ATTEMPT_FAILED: -errno */
-	char text[200];		   /* message of `error` */
 };
 
 /* ---- events ----------------------------------------------------------------------------------------------- */

@@ -42,8 +42,8 @@ void kept_add(struct query *q, const struct net_reply *r)
 	if (k->asked)
 		kept_drop(k);
 	*k = (struct kept){.net = f->net, .asked = asked, .transfer = take(q->transfer), .reply = *r,
-		.asked_range = q->asked_range, .open_ended = q->open_ended, .head_n = at->head_n};
-	memcpy(k->head, at->head, at->head_n);
+		.asked_range = q->asked_range, .open_ended = q->open_ended, .head_n = at->answer.head_n};
+	memcpy(k->head, at->answer.head, at->answer.head_n);
 	if (k->transfer)
 		transfer_hand_over(k->transfer, &sink, k);
 	net_timer_set(f->net, &k->over, KEPT_MS, kept_drop, k);
@@ -61,8 +61,8 @@ bool kept_take(struct query *q, const struct net_sink *sink, struct net_reply *r
 	q->asked_range = k->asked_range;
 	q->open_ended = k->open_ended;
 	*r = k->reply;
-	at->head_n = k->head_n;
-	memcpy(at->head, k->head, k->head_n);
+	at->answer.head_n = k->head_n;
+	memcpy(at->answer.head, k->head, k->head_n);
 	if (q->transfer)
 		transfer_hand_over(q->transfer, sink, q);
 	kept_drop(k);

@@ -66,7 +66,7 @@ static void early_run(struct job *j)
 /* Whether to wait for the worth of the file: an open-ended transfer will soon show it. */
 static bool waits_for_worth(const struct flight *fl, const struct early_job *b)
 {
-	return b->r != 1 && fl->body.winner->open_ended && better_is_possible(fl);
+	return b->r != 1 && fl->body.winner->answering->open_ended && better_is_possible(fl);
 }
 
 static void early_back(struct job *j)
@@ -85,16 +85,16 @@ static void early_back(struct job *j)
 	}
 	if (!fl->found) {
 		/* The bytes so far fit the file, so the requests that ask whether it exists are answered. */
-		fl->body.winner->may_be = 0;
+		fl->body.winner->answer.may_be = 0;
 		flight_say(fl, (struct event){SAID_FOUND});
 	}
 	if (b->r == 1 && !b->packing)
 		atomic_store(&fl->body.poor, !worth_suffices(&b->worth, fl->own.type));
-	if (b->r == 1 && !b->packing && !fl->body.winner->parted && better_is_wanted(fl, &b->worth)) {
+	if (b->r == 1 && !b->packing && !fl->body.winner->answer.parted && better_is_wanted(fl, &b->worth)) {
 		flight_say(fl, (struct event){SAID_LESS, .worth = &b->worth});
-	} else if (b->sure && !fl->body.winner->parted && !waits_for_worth(fl, b)) {
+	} else if (b->sure && !fl->body.winner->answer.parted && !waits_for_worth(fl, b)) {
 		flight_say(fl, (struct event){SAID_SURE});
-	} else if (b->want && !b->packing && !fl->body.winner->parted) {
+	} else if (b->want && !b->packing && !fl->body.winner->answer.parted) {
 		/* The identifying bytes come later in the file. Each check waits for twice as many bytes. */
 		fl->body.look_at = MAX(b->want, 2 * b->have);
 		fl->body.look = LOOK_LATER;
@@ -123,7 +123,7 @@ static void early_start(struct flight *fl)
 		return; /* the check of the whole file will find a wrong file, too */
 	b->winner = fl->body.winner;
 	b->nth = fl->body.winner->job;
-	b->packing = fl->body.winner->packing;
+	b->packing = fl->body.winner->answer.packing;
 	b->fd = fcntl(draft_fd(fl->body.draft), F_DUPFD_CLOEXEC, 0);
 	b->have = draft_size(fl->body.draft);
 	b->size = fl->body.size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->body.size;
@@ -157,10 +157,10 @@ static void choose_ranges(void *ctx)
 	struct flight *fl = ctx;
 	struct attempt *at = fl->body.winner;
 
-	if (fl->phase != FLIGHT_PARKED || !at || !at->transfer)
+	if (fl->phase != FLIGHT_PARKED || !at || !at->answering->transfer)
 		return;
-	at->chosen = true;
-	transfer_resume(at->transfer);
+	at->answer.chosen = true;
+	transfer_resume(at->answering->transfer);
 }
 
 /* Decides how an open-ended first range continues, when its first bytes have shown the speed of the source. 0: the
@@ -170,21 +170,27 @@ static int body_choose(struct attempt *at)
 	struct flight *fl = at->flight;
 	struct speed s = net_speed(fl->f->net, at->source->origin);
 
-	if (fl->phase == FLIGHT_PARKED && !at->chosen) {
+	if (fl->phase == FLIGHT_PARKED && !at->answer.chosen) {
 		net_timer_set(fl->f->net, &fl->ranges.later, HOLD_MS, choose_ranges, fl);
 		return -EAGAIN;
 	}
 	net_timer_stop(fl->f->net, &fl->ranges.later);
-	if (!at->chosen && body_here(&fl->body) < CHOOSE_MOST && !speed_is_known(&s))
+	if (!at->answer.chosen && body_here(&fl->body) < CHOOSE_MOST && !speed_is_known(&s))
 		return 0; /* a few more bytes will show how fast the host is */
-	at->chosen |= !all_is_wanted(fl) && !ranges_cost_more(fl, true);
-	if (at->chosen)
+	at->answer.chosen |= !all_is_wanted(fl) && !ranges_cost_more(fl, true);
+	if (at->answer.chosen)
 		return -ECANCELED;
-	at->ranged = false;
+	at->answer.ranged = false;
 	if (fl->body.sure)
 		/* not inside the transfer's callback */
 		net_timer_set(fl->f->net, &fl->ranges.later, 0, say_sure, fl);
 	return 0;
+}
+
+/* A packed file and a fat file are needed as a whole. */
+static bool is_needed_whole(const struct attempt *at)
+{
+	return at->answer.packing || at->answer.parted;
 }
 
 static int winner_body(void *ctx, uint64_t off, const void *p, size_t n)
@@ -196,11 +202,11 @@ static int winner_body(void *ctx, uint64_t off, const void *p, size_t n)
 
 	if (fl->room.making || (fl->phase == FLIGHT_PARKED && body_here(b) >= PARK_BYTES))
 		return -EAGAIN;
-	if (at->ranged && at->open_ended && !at->parted && !at->packing && body_here(b) >= EARLY_BYTES)
+	if (at->answer.ranged && at->answering->open_ended && !is_needed_whole(at) && body_here(b) >= EARLY_BYTES)
 		r = body_choose(at);
 	if (r < 0)
 		return r;
-	r = body_keep(fl, at->from + off, p, n);
+	r = body_keep(fl, at->answer.from + off, p, n);
 	if (r == -ENOSPC && body_make_room(fl, n) == 0)
 		return -EAGAIN;
 	if (r == -ESTALE)
@@ -231,9 +237,9 @@ static void winner_cut(struct attempt *at, const struct net_reply *r)
 
 	/* The winner gets a new retry after each break, as long as more bytes arrive. */
 	if (fl->readers.part && body_here(b) > b->broke_at)
-		at->retried = false;
+		at->retry.used = false;
 	source_judge(at->source, r, &j);
-	if (!attempt_wants_again(at, &j) && !(at->ranged && attempt_tries_plain(at, r)))
+	if (!attempt_wants_again(at, &j) && !(at->answer.ranged && attempt_tries_plain(at, r)))
 		attempt_blame(at, &j, r);
 	b->broke = j.error;
 	snprintf(b->broke_text, sizeof(b->broke_text), "%.190s", j.text);
@@ -247,7 +253,7 @@ static void winner_done(void *ctx, const struct net_reply *r)
 	struct flight *fl = at->flight;
 	struct body *b = &fl->body;
 
-	if (at->chosen && r->error == -ECANCELED) {
+	if (at->answer.chosen && r->error == -ECANCELED) {
 		ranges_begin(fl);
 	} else if (b->disk_error) {
 		log_error("%s: the store: %s", fl->canon, err_text(b->disk_error));
@@ -258,11 +264,10 @@ static void winner_done(void *ctx, const struct net_reply *r)
 		winner_fails(fl, -ESTALE, "it has another version of what is being read");
 	} else if (r->error < 0) {
 		winner_cut(at, r);
-	} else if (at->ranged && body_here(b) < b->size && !at->packing && !at->parted) {
+	} else if (at->answer.ranged && body_here(b) < b->size && !is_needed_whole(at)) {
 		ranges_begin(fl);
-	} else if (at->ranged && body_here(b) < (uint64_t)at->size) {
-		/* A packed file and a fat file are needed as a whole. */
-		at->plain = at->again = true;
+	} else if (at->answer.ranged && body_here(b) < (uint64_t)at->answer.size) {
+		at->plain = at->retry.soon = true;
 		winner_fails(fl, -EREMOTEIO, "its first bytes say that all are needed");
 	} else {
 		flight_say(fl, (struct event){SAID_ALL});
@@ -275,8 +280,8 @@ void body_flow(struct flight *fl)
 {
 	if (fl->ranges.on)
 		ranges_resume(fl);
-	else if (fl->body.winner && fl->body.winner->transfer)
-		transfer_resume(fl->body.winner->transfer);
+	else if (fl->body.winner && fl->body.winner->answering->transfer)
+		transfer_resume(fl->body.winner->answering->transfer);
 }
 
 /* ---- a winner starts and fails -------------------------------------------------------------------------- */
@@ -293,9 +298,9 @@ int body_begin(struct flight *fl, struct attempt *at, struct err *e)
 	struct body *b = &fl->body;
 	int r = body_open_draft(fl, e);
 
-	if (r == 0 && at->head_n)
-		r = draft_write(b->draft, 0, at->head, at->head_n);
-	if (r == -ENOSPC && body_make_room(fl, at->head_n) == 0) {
+	if (r == 0 && at->answer.head_n)
+		r = draft_write(b->draft, 0, at->answer.head, at->answer.head_n);
+	if (r == -ENOSPC && body_make_room(fl, at->answer.head_n) == 0) {
 		body_drop_draft(fl); /* after SAID_ROOM the election is repeated */
 		return -EAGAIN;
 	}
@@ -303,25 +308,25 @@ int body_begin(struct flight *fl, struct attempt *at, struct err *e)
 		return r;
 	set_winner(fl, at);
 	for (unsigned i = 0; i < fl->n; i++)
-		fl->attempts[i].stale = false;
+		fl->attempts[i].retry.stale = false;
 	b->sure = false;
 	atomic_store(&b->poor, false);
 	b->look = LOOK_LATER;
 	b->look_at = EARLY_BYTES;
 	b->broke_at = 0;
 	version_take(&b->version, at);
-	b->size = at->size >= 0 ? (uint64_t)at->size : FETCH_SIZE_UNKNOWN;
-	if (at->whole)
-		b->size = at->head_n;
-	if (at->parted || at->packing)
+	b->size = at->answer.size >= 0 ? (uint64_t)at->answer.size : FETCH_SIZE_UNKNOWN;
+	if (at->answer.whole)
+		b->size = at->answer.head_n;
+	if (is_needed_whole(at))
 		b->size = FETCH_SIZE_UNKNOWN; /* the unpacked size is unknown */
 	return 0;
 }
 
 static bool may_be_same(const struct flight *fl, const struct attempt *at)
 {
-	return !at->packing && !at->parted && !at->whole &&
-		(at->size < 0 || (uint64_t)at->size == part_size(fl->readers.part));
+	return !is_needed_whole(at) && !at->answer.whole &&
+		(at->answer.size < 0 || (uint64_t)at->answer.size == part_size(fl->readers.part));
 }
 
 /* A source that broke off and sends the whole file again may break off at the same byte. If another source has
@@ -332,9 +337,9 @@ int body_resume(struct flight *fl, struct attempt *at)
 
 	if (r < 0)
 		return r;
-	if (at->cut && !at->from && version_has_other(fl))
+	if (at->retry.broke == BROKE_WHOLE && !at->answer.from && version_has_other(fl))
 		return -EREMOTEIO;
-	if (!may_be_same(fl, at) || body_keep(fl, 0, at->head, at->head_n) < 0)
+	if (!may_be_same(fl, at) || body_keep(fl, 0, at->answer.head, at->answer.head_n) < 0)
 		return -ESTALE;
 	set_winner(fl, at);
 	return 0;
@@ -355,7 +360,7 @@ static void judge_winner(struct attempt *at, int error, const char *text)
 		mismatch_add(at, error, text);
 	else if (!at->plain && error != -ENOENT)
 		log_warn("%s: source %s: %s", at->flight->canon, at->source->name, text);
-	if (at->again)
+	if (at->retry.soon)
 		attempt_again(at);
 	else if (error == -ENOENT)
 		at->state = ATTEMPT_MISSING;
@@ -373,9 +378,9 @@ bool body_lost(struct flight *fl, int error, const char *text)
 		b->broke_at = body_here(b);
 		b->stuck_since = clock_ms();
 	}
-	at->stale = more && error == -ESTALE;
-	at->broke |= more && error != -ESTALE;
-	at->cut |= more && error != -ESTALE && !fl->ranges.on;
+	at->retry.stale = more && error == -ESTALE;
+	if (more && error != -ESTALE && at->retry.broke != BROKE_WHOLE)
+		at->retry.broke = fl->ranges.on ? BROKE_RANGE : BROKE_WHOLE;
 	judge_winner(at, error, text);
 	b->winner = NULL;
 	if (b->look == LOOK_RUNS)

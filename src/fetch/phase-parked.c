@@ -54,9 +54,9 @@ static bool will_stop(const struct flight *fl)
 {
 	const struct attempt *at = fl->body.winner;
 
-	if (at && at->ranged && (!at->open_ended || at->chosen))
+	if (at && at->answer.ranged && (!at->answering->open_ended || at->answer.chosen))
 		return false; /* single ranges are not paused */
-	if (at && at->ranged && fl->body.size > EARLY_BYTES)
+	if (at && at->answer.ranged && fl->body.size > EARLY_BYTES)
 		return true;
 	return fl->body.size == FETCH_SIZE_UNKNOWN || fl->body.size > PARK_BYTES;
 }

@@ -26,8 +26,7 @@ void attempts_plan(struct flight *fl, const int64_t *until)
 
 		if (!s->kind->local && source_plan(s, NULL, &fl->what, 0, &ask) == 0)
 			fl->attempts[fl->n++] = (struct attempt){
-				.flight = fl, .source = s, .nth = i, .size = -1,
-				.remembered = until[i] > now, .remembered_until = until[i],
+				.flight = fl, .source = s, .remembered = until[i] > now,
 				.state = until[i] > now ? ATTEMPT_MISSING : ATTEMPT_IDLE};
 		source_ask_release(&ask);
 	}
@@ -103,7 +102,7 @@ static void race_ask_again(void *ctx)
 		if (at->state != ATTEMPT_FAILED && at->state != ATTEMPT_MISSING)
 			continue;
 		at->state = ATTEMPT_IDLE;
-		at->renew = true;
+		at->retry.renew = true;
 	}
 	race_start(fl);
 }
@@ -133,7 +132,8 @@ static const struct attempt *worst_of(const struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_FAILED && (!worst || rank_of_error(at->error) > rank_of_error(worst->error)))
+		if (at->state == ATTEMPT_FAILED &&
+			(!worst || rank_of_error(at->failure.error) > rank_of_error(worst->failure.error)))
 			worst = at;
 	}
 	return worst;
@@ -157,9 +157,9 @@ static void race_conclude(struct flight *fl)
 		conclude_read(fl);
 		return;
 	}
-	ra->error = worst ? worst->error : c->store_error ? c->store_error : c->dir_error;
+	ra->error = worst ? worst->failure.error : c->store_error ? c->store_error : c->dir_error;
 	if (worst)
-		snprintf(ra->text, sizeof(ra->text), "%.63s: %.130s", worst->source->name, worst->text);
+		snprintf(ra->text, sizeof(ra->text), "%.63s: %.130s", worst->source->name, worst->failure.text);
 	else if (c->store_error)
 		snprintf(ra->text, sizeof(ra->text), "the store cannot be read: %s", err_text(c->store_error));
 	else
@@ -209,7 +209,7 @@ static void race_grace_over(void *ctx)
 
 		if (at->state == ATTEMPT_PROMISING)
 			break;
-		if (at->state == ATTEMPT_ASKING && !at->answered)
+		if (at->state == ATTEMPT_ASKING && !at->answer.here)
 			breaker_outrun(fl->f->breakers, at->source->origin);
 	}
 	race_look_soon(fl);
@@ -220,7 +220,7 @@ static void race_grace_over(void *ctx)
 static bool holds_back(const struct attempt *at)
 {
 	return !at->later.due &&
-		(at->answered || breaker_may_hold(at->flight->f->breakers, at->source->origin));
+		(at->answer.here || breaker_may_hold(at->flight->f->breakers, at->source->origin));
 }
 
 /* If a source broke off and another source has another version, waits briefly for the rest of the first. */
@@ -238,7 +238,7 @@ static void look_at_version(struct flight *fl)
 static bool any_published(const struct flight *fl, enum attempt_state state)
 {
 	for (unsigned i = 0; i < fl->n; i++)
-		if (fl->attempts[i].state == state && (state != ATTEMPT_PROMISING || !fl->attempts[i].made[0]))
+		if (fl->attempts[i].state == state && (state != ATTEMPT_PROMISING || !fl->attempts[i].answer.made[0]))
 			return true;
 	return false;
 }
@@ -254,7 +254,7 @@ static enum race_says race_decide(const struct flight *fl, unsigned *which)
 
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
-		bool made = at->state == ATTEMPT_PROMISING && at->made[0];
+		bool made = at->state == ATTEMPT_PROMISING && at->answer.made[0];
 
 		/* A file that another symfs made loses against a published one, for which it waits a little. */
 		el.held |= made && !published && asking;
@@ -309,7 +309,7 @@ static bool is_sending(const struct fetch *f, const char *origin)
 {
 	for (const struct flight *fl = f->flights; fl; fl = fl->next)
 		if (fl->phase == FLIGHT_BODY && fl->body.winner &&
-			(fl->body.winner->transfer || fl->ranges.list) &&
+			(fl->body.winner->answering->transfer || fl->ranges.list) &&
 			strcmp(fl->body.winner->source->origin, origin) == 0)
 			return true;
 	return false;
@@ -354,7 +354,7 @@ unsigned race_patience(const struct flight *fl)
 			return most;
 		if (at->state != ATTEMPT_ASKING)
 			continue;
-		if (!at->source->origin[0] || at->answered || at->wait.on || queries_are_queued(at) ||
+		if (!at->source->origin[0] || at->answer.here || at->wait.on || queries_are_queued(at) ||
 			breaker_alive(fl->f->breakers, at->source->origin, 1))
 			return most;
 		waits = true;
@@ -372,7 +372,7 @@ void race_deadline(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && !at->answered && !at->wait.on &&
+		if (at->state == ATTEMPT_ASKING && !at->answer.here && !at->wait.on &&
 			!queries_are_queued(at) && !is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), &silent, 0);

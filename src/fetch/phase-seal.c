@@ -315,8 +315,8 @@ void seal_start(struct flight *fl)
 	s->sparse = body_take_file(fl);
 	s->part = fl->readers.part ? part_number(fl->readers.part) : 0;
 	s->winner = fl->body.winner;
-	s->packing = fl->body.winner->packing;
-	memcpy(s->digest, fl->body.winner->lead, sizeof(s->digest));
+	s->packing = fl->body.winner->answer.packing;
+	memcpy(s->digest, fl->body.winner->lead.digest, sizeof(s->digest));
 	s->most = fetch_most(fl->f, fl->body.winner->source);
 	s->may_improve = better_is_possible(fl);
 	s->better_seconds = better_seconds(fl);
@@ -325,8 +325,8 @@ void seal_start(struct flight *fl)
 	snprintf(s->facts.source, sizeof(s->facts.source), "%s", fl->body.winner->source->name);
 	url_without_credentials(fl->body.winner->ask.where, &url);
 	snprintf(s->facts.url, sizeof(s->facts.url), "%s", buf_text(&url));
-	if (fl->body.winner->made[0])
-		blob_set_maker(&s->facts, fl->body.winner->made);
+	if (fl->body.winner->answer.made[0])
+		blob_set_maker(&s->facts, fl->body.winner->answer.made);
 	if (job_start(&s->job, fl, &seal_kind) < 0)
 		flight_say_no_memory(fl);
 }

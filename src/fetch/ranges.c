@@ -31,7 +31,7 @@ static void ranges_off(struct flight *fl, const char *text)
 
 	log_debug(LOG_FETCH, "%s: %s: no ranges: %s", fl->canon, at->source->name, text);
 	fl->ranges.off = true;
-	at->again = true;
+	at->retry.soon = true;
 	flight_say(fl, (struct event){SAID_BODY_FAILED, .error = -EREMOTEIO, .text = text});
 }
 

@@ -18,7 +18,7 @@ struct fetched readers_answer(const struct flight *fl)
 static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
 {
 	struct part_opts o = {.fd = fd, .size = size, .have = have, .sp = sp, .touched = sp && !fl->body.fresh,
-		.poor = atomic_load(&fl->body.poor), .maker = fl->body.winner ? fl->body.winner->made : "",
+		.poor = atomic_load(&fl->body.poor), .maker = fl->body.winner ? fl->body.winner->answer.made : "",
 		.modified = body_modified(fl), .net = fl->f->net, .changed = readers_changed, .ctx = fl};
 
 	return part_new(&fl->readers.part, &o);
@@ -49,7 +49,7 @@ bool readers_may_enter(struct flight *fl, const struct ticket *t)
 		return false;
 	if (b->file)
 		return readers_open_part(fl, sparse_fd(b->file), b->size, 0, b->file) == 0;
-	if (!b->draft || b->winner->ranged)
+	if (!b->draft || b->winner->answer.ranged)
 		return false; /* the draft will be replaced by a sparse file first */
 	return readers_open_part(fl, draft_fd(b->draft), b->size, draft_size(b->draft), NULL) == 0;
 }

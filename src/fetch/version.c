@@ -15,8 +15,8 @@ void version_take(struct version *v, const struct attempt *at)
 	version_release(v);
 	v->source = at->source;
 	v->where = strdup(at->ask.where);
-	snprintf(v->etag, sizeof(v->etag), "%s", at->etag);
-	snprintf(v->modified, sizeof(v->modified), "%s", at->modified);
+	snprintf(v->etag, sizeof(v->etag), "%s", at->answer.etag);
+	snprintf(v->modified, sizeof(v->modified), "%s", at->answer.modified);
 }
 
 void version_release(struct version *v)
@@ -50,7 +50,7 @@ enum version_next version_judge(const struct version_left *v)
 bool version_has_other(const struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++)
-		if (fl->attempts[i].stale)
+		if (fl->attempts[i].retry.stale)
 			return true;
 	return false;
 }
@@ -62,7 +62,7 @@ enum version_next version_look(const struct flight *fl, bool asking)
 		.most_ms = fl->f->opts.lookup_deadline_ms};
 
 	for (unsigned i = 0; i < fl->n; i++)
-		v.same |= !fl->attempts[i].stale;
+		v.same |= !fl->attempts[i].retry.stale;
 	return version_judge(&v);
 }
 
@@ -70,7 +70,7 @@ enum version_next version_look(const struct flight *fl, bool asking)
 static bool has_better(const struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++)
-		if (fl->attempts[i].stale && !fl->attempts[i].broke)
+		if (fl->attempts[i].retry.stale && !fl->attempts[i].retry.broke)
 			return true;
 	return false;
 }
@@ -84,11 +84,10 @@ void version_forget_attempts(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->broke && better)
+		if (at->retry.broke && better)
 			attempt_set_aside(at, -EREMOTEIO, "it broke off, and another source has other bytes");
 		if (at->state == ATTEMPT_FAILED)
 			at->state = ATTEMPT_IDLE;
-		at->stale = at->broke = at->cut = at->again = at->retried = false;
-		at->renew = true;
+		at->retry = (struct retry){.renew = true};
 	}
 }

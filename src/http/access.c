@@ -1,10 +1,12 @@
-/* The access log: one line per request, in the form that most tools for web servers read, with the
- * milliseconds at its end. */
+/* The access log: one line per request, in the form that most tools for web servers read, with the milliseconds at
+ * its end. The audit log: a JSON object per line for each uploaded file, each removal, and each refusal. Uploads and
+ * errors also go into the journal of the space, for the page. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/jtext.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "http/private.h"
+#include "http/upload.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -99,4 +101,142 @@ void access_write(struct http *h, struct exchange *x, bool cut)
 	buf_addf(&line, " %" PRIu64 "ms%s\n", clock_ms() - x->began, cut ? " cut" : "");
 	if (write(fd, line.p, line.n) < 0)
 		log_debug(LOG_HTTP, "access log: %s", err_text(errno));
+}
+
+/* ---- the audit log and the journal ----------------------------------------------- */
+
+#define LINE_MOST (8 * HTTP_HEAD_MOST)
+
+static void set(char *out, size_t room, const char *text)
+{
+	snprintf(out, room, "%s", text ? text : "");
+}
+
+/* Keeps the line in place of the oldest. Any thread. */
+static void journal_add(struct journal *j, enum journal_kind kind, const struct audit_line *l)
+{
+	LOCK_SCOPE(&j->lock);
+	struct journal_ring *r = &j->rings[kind];
+	struct journal_line *line = &r->lines[r->next++ % JOURNAL_LINES];
+	char room[KEY_TEXT];
+
+	line->when = clock_wall();
+	line->status = l->status;
+	set(line->event, sizeof(line->event), l->event);
+	set(line->user, sizeof(line->user), l->user);
+	set(line->file, sizeof(line->file), l->file ? l->file : l->target);
+	set(line->key, sizeof(line->key), l->key ? key_text(l->key, room) : NULL);
+	set(line->why, sizeof(line->why), l->why);
+}
+
+unsigned journal_read(struct journal *j, enum journal_kind kind, int64_t since, struct journal_line *out,
+	unsigned most)
+{
+	LOCK_SCOPE(&j->lock);
+	const struct journal_ring *r = &j->rings[kind];
+	unsigned n = 0;
+
+	for (uint64_t i = r->next; i > 0 && r->next - i < JOURNAL_LINES && n < most; i--) {
+		const struct journal_line *line = &r->lines[(i - 1) % JOURNAL_LINES];
+
+		if (line->when < since)
+			break;
+		out[n++] = *line;
+	}
+	return n;
+}
+
+static void add_member(struct buf *out, const char *name, const char *text)
+{
+	if (!text)
+		return;
+	buf_addf(out, ",\"%s\":", name);
+	jtext_add(out, text);
+}
+
+static void write_line(struct http *h, const struct audit_line *l)
+{
+	_cleanup_buf_ struct buf line = BUF_UP_TO(LINE_MOST);
+	int fd = atomic_load(&h->audit_fd);
+	char now[24], key[KEY_TEXT];
+
+	if (fd < 0)
+		return;
+	clock_print(clock_wall(), now);
+	buf_addf(&line, "{\"time\":\"%s\",\"event\":\"%s\"", now, l->event);
+	add_member(&line, "user", l->user);
+	add_member(&line, "namespace", l->space);
+	add_member(&line, "peer", l->peer);
+	add_member(&line, "method", l->method);
+	add_member(&line, "target", l->target);
+	if (l->status)
+		buf_addf(&line, ",\"status\":%d", l->status);
+	add_member(&line, "file", l->file);
+	add_member(&line, "key", l->key ? key_text(l->key, key) : NULL);
+	add_member(&line, "why", l->why);
+	buf_adds(&line, "}\n");
+	if (write(fd, line.p, line.n) < 0)
+		log_debug(LOG_HTTP, "audit log: %s", err_text(errno));
+}
+
+/* A refusal without a file is one of the client and not of a file. */
+void audit_add(struct http *h, struct space *s, const struct audit_line *l)
+{
+	write_line(h, l);
+	if (l->file || l->key)
+		journal_add(&s->journal, JOURNAL_UPLOADS, l);
+}
+
+void audit_write(struct exchange *x, const char *event, const char *file, const struct key *k, const char *why)
+{
+	_cleanup_buf_ struct buf target = BUF_UP_TO(HTTP_HEAD_MOST + 64);
+
+	if (x->upload && file && strcmp(event, "refused") == 0)
+		x->upload->audited = true;
+	target_add(x, &target);
+	audit_add(x->h, x->space, &(struct audit_line){.event = event,
+		.user = exchange_user(x),
+		.space = x->space->name,
+		.peer = x->conn && x->conn->peer[0] ? x->conn->peer : NULL,
+		.method = x->method,
+		.target = buf_text(&target),
+		.status = x->status,
+		.file = file,
+		.key = k,
+		.why = why});
+}
+
+/* A refused file has a line of its own already. */
+void audit_refusal(struct exchange *x)
+{
+	const struct upload *u = x->upload;
+	const char *why = x->status == 401 ? "no valid token" : x->status == 403 ? "no right" : NULL;
+
+	if (!why && u && x->status >= 400 && !u->audited)
+		why = u->e.text[0] ? u->e.text : "refused";
+	if (why)
+		audit_write(x, "refused", NULL, NULL, why);
+}
+
+/* Whether the holders of other tokens may not see what the request asks for: it has no valid token, or its namespace
+ * could not be opened. */
+static bool is_foreign(const struct exchange *x)
+{
+	return x->h->auth && (!x->known || strcmp(x->token.space, x->space->name) != 0);
+}
+
+/* Errors of answers: a source or this machine failed, or an upload was refused. */
+void audit_answer(struct exchange *x)
+{
+	_cleanup_buf_ struct buf target = BUF_UP_TO(HTTP_HEAD_MOST + 64);
+	bool refused = x->upload && x->status >= 400 && x->status != 404;
+
+	if ((x->status < 500 && !refused) || x->status == 401 || x->status == 403 || is_foreign(x))
+		return;
+	buf_addf(&target, "%s ", x->method ? x->method : "-");
+	target_add(x, &target);
+	journal_add(&x->space->journal, JOURNAL_ERRORS, &(struct audit_line){.status = x->status,
+		.target = buf_text(&target),
+		.user = exchange_user(x),
+		.why = refused ? x->upload->e.text : x->answer.why});
 }

@@ -10,7 +10,6 @@
 
 #define READY_MS 1000	  /* how long the result of a check counts */
 #define READY_LATE_MS 3000 /* a check that takes longer means that the disk does not answer */
-#define PLAIN "text/plain; charset=utf-8"
 
 /* ---- /ready -------------------------------------------------------------------------- */
 
@@ -56,9 +55,9 @@ static enum MHD_Result reply_ready(struct exchange *x, int r)
 	char text[120];
 
 	if (r == 0)
-		return exchange_text(x, 200, PLAIN, "no-store", "ready\n");
+		return exchange_plain(x, 200, "ready\n");
 	snprintf(text, sizeof(text), "the store cannot be used: %s\n", err_text(r));
-	return exchange_text(x, 503, PLAIN, "no-store", text);
+	return exchange_plain(x, 503, text);
 }
 
 enum MHD_Result page_ready(struct exchange *x)
@@ -67,7 +66,7 @@ enum MHD_Result page_ready(struct exchange *x)
 	int r;
 
 	if (atomic_load(&h->draining))
-		return exchange_text(x, 503, PLAIN, "no-store", "the server is stopping\n");
+		return exchange_plain(x, 503, "the server is stopping\n");
 	if (x->step == STEP_ANSWER) {
 		pthread_mutex_lock(&h->lock);
 		r = h->ready.r;

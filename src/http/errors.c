@@ -85,10 +85,10 @@ enum MHD_Result exchange_missing(struct exchange *x)
 		char both[sizeof(ended) + 64];
 
 		snprintf(both, sizeof(both), "%s%s%s\n", text, x->route->tecken ? "\n" : "", ended);
-		return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", both);
+		return exchange_text(x, 404, PLAIN, "no-cache", both);
 	}
 	/* The file may be added at any moment, and a further request costs little. */
-	return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", text);
+	return exchange_text(x, 404, PLAIN, "no-cache", text);
 }
 
 enum MHD_Result exchange_error(struct exchange *x, const struct answer *a)
@@ -100,7 +100,7 @@ enum MHD_Result exchange_error(struct exchange *x, const struct answer *a)
 		return exchange_missing(x);
 	snprintf(text, sizeof(text), "%s%s%s\n", row->text, a->why[0] ? ": " : "", a->why);
 	return exchange_wants_page(x) ? page_error(x, row->status, text)
-		: exchange_text(x, row->status, "text/plain; charset=utf-8", "no-store", text);
+		: exchange_plain(x, row->status, text);
 }
 
 /* ---- refusals ----------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 	if (text && exchange_wants_page(x) && !x->route->api && !x->upload)
 		return page_error(x, status, text);
 	if (text == lacks)
-		return exchange_text(x, 403, "text/plain; charset=utf-8", "no-store", text);
+		return exchange_plain(x, 403, text);
 	if (status == 413 && x->route->api) {
 		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"
 			PRIu64 " bytes\"}", x->h->body_most);
@@ -130,7 +130,7 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 	if (!text)
 		return MHD_NO;
 	if (!x->route->api)
-		return exchange_text(x, status, "text/plain; charset=utf-8", "no-store", text);
+		return exchange_plain(x, status, text);
 	snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status, (int)strcspn(text, ":\n"), text);
 	return exchange_text(x, status, "application/json", "no-store", json);
 }

@@ -52,8 +52,7 @@ enum MHD_Result events_handle(struct exchange *x)
 	if (atomic_load(&h->draining))
 		return exchange_refuse(x, 503);
 	if (!http_admit(&h->listeners, MIN(HTTP_LISTENERS_MOST, h->most / 4)))
-		return exchange_text(x, 503, "text/plain; charset=utf-8", "no-store",
-			"too many clients listen to events; try again later\n");
+		return exchange_plain(x, 503, "too many clients listen to events; try again later\n");
 	x->listener = listener_new(x);
 	if (!x->listener) {
 		atomic_fetch_sub(&h->listeners, 1);

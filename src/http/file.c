@@ -124,7 +124,7 @@ static void describe(struct exchange *x, const struct answer *a, struct represen
 
 static const char *type_of(const struct answer *a)
 {
-	return filetype_is(a->key.type, TYPE_TEXT) ? "text/plain; charset=utf-8" : BYTES_TYPE;
+	return filetype_is(a->key.type, TYPE_TEXT) ? PLAIN : BYTES_TYPE;
 }
 
 /* Adds the last part of a path. Leaves out a name with control characters: a header field is one line. */
@@ -182,8 +182,7 @@ static bool is_too_large(struct exchange *x, uint64_t size)
 
 static enum MHD_Result reply_too_large(struct exchange *x)
 {
-	return exchange_text(x, 406, "text/plain; charset=utf-8", "no-store",
-		"the file is larger than X-DEBUGINFOD-MAXSIZE\n");
+	return exchange_plain(x, 406, "the file is larger than X-DEBUGINFOD-MAXSIZE\n");
 }
 
 /* Whether the client may keep the file without asking again, because symfs does not look for a better

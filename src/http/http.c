@@ -42,7 +42,7 @@ static enum MHD_Result not_found(struct exchange *x)
 
 	if (page_not_found(x, &result))
 		return result;
-	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, text);
+	return exchange_text(x, 404, PLAIN, HTTP_STRUCTURAL, text);
 }
 
 static enum MHD_Result bad_target(struct exchange *x)
@@ -57,7 +57,7 @@ static enum MHD_Result bad_method(struct exchange *x)
 
 static enum MHD_Result fixed_text(struct exchange *x)
 {
-	return exchange_text(x, 200, "text/plain; charset=utf-8", HTTP_STRUCTURAL, x->route->hit.text);
+	return exchange_text(x, 200, PLAIN, HTTP_STRUCTURAL, x->route->hit.text);
 }
 
 static enum MHD_Result file_or_code_id(struct exchange *x)

@@ -9,40 +9,6 @@
 #include <string.h>
 
 #define PAGE 64
-#define CODE_FILE_MOST 128
-#define CODE_ID_MOST 64
-
-/* The program that a client named in its request for a symbol file. symfs only prints the program, and
- * never looks it up. */
-struct program {
-	uint64_t key; /* hash of the symbol file's key; 0: the slot is free */
-	char file[CODE_FILE_MOST], id[CODE_ID_MOST];
-};
-
-struct misses {
-	pthread_mutex_t lock;
-	struct program programs[HTTP_PROGRAMS];
-};
-
-int misses_new(struct misses **out)
-{
-	struct misses *m = calloc(1, sizeof(*m));
-
-	if (!m)
-		return -ENOMEM;
-	pthread_mutex_init(&m->lock, NULL);
-	*out = m;
-	return 0;
-}
-
-void misses_free(struct misses *m)
-{
-	if (!m)
-		return;
-	pthread_mutex_destroy(&m->lock);
-	free(m);
-}
-
 static uint64_t hash_of(const struct key *k)
 {
 	char canon[KEY_TEXT];
@@ -59,8 +25,8 @@ static bool is_code_id(const char *text)
 void misses_note(struct exchange *x)
 {
 	const char *query = x->route->query;
-	struct misses *m = x->space->misses;
-	struct program t = {0};
+	struct misses *m = &x->space->misses;
+	struct miss_program t = {0};
 	struct key k;
 
 	if (!x->route->tecken || !x->route->hit.n || x->route->hit.files[0].type != FILETYPE_BREAKPAD ||
@@ -76,13 +42,13 @@ void misses_note(struct exchange *x)
 	m->programs[t.key / 2 % HTTP_PROGRAMS] = t;
 }
 
-static void find_program(struct misses *m, const struct key *k, struct program *out)
+static void find_program(struct misses *m, const struct key *k, struct miss_program *out)
 {
 	uint64_t key = hash_of(k);
-	const struct program *t = &m->programs[key / 2 % HTTP_PROGRAMS];
+	const struct miss_program *t = &m->programs[key / 2 % HTTP_PROGRAMS];
 	LOCK_SCOPE(&m->lock);
 
-	*out = t->key == key ? *t : (struct program){0};
+	*out = t->key == key ? *t : (struct miss_program){0};
 }
 
 /* ---- Mozilla's columns --------------------------------------------------------------- */
@@ -110,13 +76,13 @@ static void upper_case(char *text)
 static int add_line(struct space *s, const struct key *k, struct buf *out)
 {
 	struct artifact a;
-	struct program t;
+	struct miss_program t;
 	char id[KEY_ID_MAX];
 
 	key_artifact(k, &a);
 	a.m.code_file[0] = a.m.code_id[0] = '\0';
 	fetch_complete(s->fetch, &a);
-	find_program(s->misses, k, &t);
+	find_program(&s->misses, k, &t);
 	snprintf(id, sizeof(id), "%s", k->id);
 	upper_case(id);
 	add_field(out, k->name, ",");

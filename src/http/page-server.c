@@ -380,7 +380,7 @@ static void add_errors(struct page *p)
 {
 	_cleanup_free_ struct journal_line *lines = calloc(ERRORS_SHOWN, sizeof(*lines));
 	int64_t since = clock_wall() - 3600;
-	unsigned n = lines ? journal_read(p->space->journal, JOURNAL_ERRORS, since, lines, ERRORS_SHOWN) : 0;
+	unsigned n = lines ? journal_read(&p->space->journal, JOURNAL_ERRORS, since, lines, ERRORS_SHOWN) : 0;
 	struct buf *out = &p->html;
 
 	buf_adds(out, "<section id=\"errors\" data-live>\n<h2>Errors of the last hour</h2>\n");

@@ -105,7 +105,7 @@ static void add_upload(struct buf *out, const struct journal_line *l)
 static void add_latest(struct page *p)
 {
 	_cleanup_free_ struct journal_line *lines = calloc(UPLOADS_SHOWN, sizeof(*lines));
-	unsigned n = lines ? journal_read(p->space->journal, JOURNAL_UPLOADS, 0, lines, UPLOADS_SHOWN) : 0;
+	unsigned n = lines ? journal_read(&p->space->journal, JOURNAL_UPLOADS, 0, lines, UPLOADS_SHOWN) : 0;
 	struct buf *out = &p->html;
 
 	buf_adds(out, "<section id=\"latest\" data-live>\n<h2>What came</h2>\n");

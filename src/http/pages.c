@@ -17,13 +17,13 @@
 
 static enum MHD_Result page(struct exchange *x, const char *type, int r, struct buf *text)
 {
-	return r < 0 ? exchange_text(x, 500, "text/plain; charset=utf-8", "no-store", "out of memory\n")
+	return r < 0 ? exchange_plain(x, 500, "out of memory\n")
 		     : exchange_buf(x, 200, type, "no-store", text);
 }
 
 enum MHD_Result page_health(struct exchange *x)
 {
-	return exchange_text(x, 200, "text/plain; charset=utf-8", "no-store", "ok\n");
+	return exchange_plain(x, 200, "ok\n");
 }
 
 /* ---- /metadata: debuginfod's search for the names of files ------------------------------ */
@@ -113,11 +113,9 @@ enum MHD_Result page_list(struct exchange *x)
 	if (x->step == STEP_ANSWER)
 		return page(x, metadata ? "application/json" : "text/csv; charset=utf-8", x->answer.r, &x->reply);
 	if (metadata && !metadata_query(x, &s))
-		return exchange_text(x, 400, "text/plain; charset=utf-8", "no-store",
-			"/metadata needs a key (glob, file or buildid) and a value\n");
+		return exchange_plain(x, 400, "/metadata needs a key (glob, file or buildid) and a value\n");
 	if (!http_admit(&h->lists, HTTP_LISTS_MOST))
-		return exchange_text(x, 503, "text/plain; charset=utf-8", "no-store",
-			"too many of these lists are being written; try again\n");
+		return exchange_plain(x, 503, "too many of these lists are being written; try again\n");
 	x->reply = BUF_UP_TO(PAGE_MOST);
 	if (!exchange_post(x, STEP_ANSWER, h->workers, write_list))
 		atomic_fetch_sub(&h->lists, 1);

@@ -43,6 +43,7 @@
 /* A file never changes under the path of its identity. */
 #define HTTP_FOREVER "max-age=86400, immutable"
 #define HTTP_SOON "no-cache" /* a better file may come */
+#define PLAIN "text/plain; charset=utf-8"
 #define HTTP_STRUCTURAL "max-age=3600" /* a path that fits no layout will not exist later */
 
 struct http_counters {
@@ -81,6 +82,36 @@ struct hours {
 struct space;
 void hours_look(struct space *s);
 
+/* The last uploads and errors of a space, for the page. In memory: a restart forgets them. */
+enum journal_kind {
+	JOURNAL_UPLOADS, /* files that came, were refused or were removed */
+	JOURNAL_ERRORS,	 /* answers that were errors */
+	JOURNAL_KINDS
+};
+#define JOURNAL_LINES 200 /* of each kind, in each space */
+struct journal_line {
+	int64_t when; /* wall clock */
+	int status;   /* 0: none */
+	char event[12], user[AUTH_NAME], file[240], key[240], why[240]; /* cut to fit; "": none */
+};
+struct journal {
+	pthread_mutex_t lock;
+	struct journal_ring {
+		uint64_t next; /* line N is at N % JOURNAL_LINES */
+		struct journal_line lines[JOURNAL_LINES];
+	} rings[JOURNAL_KINDS];
+};
+
+/* The programs that clients named in their requests for symbol files. symfs only prints a program, and never looks
+ * it up. */
+struct misses {
+	pthread_mutex_t lock;
+	struct miss_program {
+		uint64_t key; /* hash of the symbol file's key; 0: the slot is free */
+		char file[128], id[64];
+	} programs[HTTP_PROGRAMS];
+};
+
 struct space {
 	char name[AUTH_SPACE];
 	struct store *store;
@@ -88,9 +119,9 @@ struct space {
 	struct bucket *bucket; /* the caller's, which uploads files of the store; NULL: none */
 	struct derive *derive;
 	struct symb *symb;
-	struct misses *misses;
+	struct misses misses;
 	struct missed *missed;	 /* missed.c */
-	struct journal *journal; /* audit.c */
+	struct journal journal; /* access.c */
 	struct events *events; /* events.c */
 	struct hours hours;
 	struct http *http;	   /* set with `assembly` */
@@ -303,6 +334,8 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 /* Sends a short text; `cache` is the value of Cache-Control. */
 enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,
 	const char *text);
+/* As exchange_text(): plain text that no cache keeps. */
+enum MHD_Result exchange_plain(struct exchange *x, int status, const char *text);
 /* As exchange_text(); takes the bytes of the buffer. */
 enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
 	struct buf *text);
@@ -392,13 +425,11 @@ struct MHD_Response *body_packed(struct exchange *x, struct blob *b); /* the blo
 
 /* ---- misses.c ----------------------------------------------------------------------- */
 
-int misses_new(struct misses **out); /* 0, -ENOMEM */
-void misses_free(struct misses *m);  /* NULL is fine */
 /* Call it when a request for a symbol file found nothing: remembers the program that the request names. */
 void misses_note(struct exchange *x);
 /* Writes lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server does; `all`: those of fetch_missing(),
- * and all other files that clients asked for in vain. Stops early when
- * `*gone` becomes true. 0, -ENOMEM, -EFBIG. (reads the disk) */
+ * and all other files that clients asked for in vain. Stops early when `*gone` becomes true. 0, -ENOMEM, -EFBIG.
+ * (reads the disk) */
 int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
@@ -475,8 +506,6 @@ enum MHD_Result dsym_zip_handle(struct exchange *x);
 /* ---- symbolicate.c ------------------------------------------------------------------ */
 
 enum MHD_Result symbolicate_handle(struct exchange *x);
-/* Reads the options of a symbolication from the query and the head. */
-void symbolicate_flags(struct exchange *x, struct symb_flags *out);
 
 /* ---- page.c -------------------------------------------------------------------------- */
 
@@ -538,8 +567,6 @@ void target_add(const struct exchange *x, struct buf *out);
 #define TARGET_TEXT 300
 const char *target_shown(const struct exchange *x, char out[static TARGET_TEXT]);
 
-/* ---- audit.c ------------------------------------------------------------------------ */
-
 /* Appends a line to the audit log: `event` is "upload", "present", "purge" or "refused". `file` is the name of a
  * file or member, `k` its key, `why` the reason of a refusal; each may be NULL. Any thread that may use the
  * request. */
@@ -560,23 +587,7 @@ struct audit_line {
 	const char *why;
 };
 void audit_add(struct http *h, struct space *s, const struct audit_line *l); /* any thread */
-
-enum journal_kind {
-	JOURNAL_UPLOADS, /* files that came, were refused or were removed */
-	JOURNAL_ERRORS,	 /* answers that were errors */
-	JOURNAL_KINDS
-};
-#define JOURNAL_LINES 200 /* of each kind, in each space */
-struct journal_line {
-	int64_t when; /* wall clock */
-	int status;   /* 0: none */
-	char event[12], user[AUTH_NAME], file[240], key[240], why[240]; /* cut to fit; "": none */
-};
-int journal_new(struct journal **out); /* 0, -ENOMEM */
-void journal_free(struct journal *j);  /* NULL is fine */
 /* Copies the lines since a time (wall clock), the latest first. Returns their number, at most `most`. */
-/* Keeps the line in place of the oldest. Any thread. */
-void journal_add(struct journal *j, enum journal_kind kind, const struct audit_line *l);
 unsigned journal_read(struct journal *j, enum journal_kind kind, int64_t since, struct journal_line *out,
 	unsigned most);
 

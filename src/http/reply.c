@@ -124,7 +124,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 		status = exchange_condition(x, "none", -1, INT64_MAX);
 		if (status == 412) {
 			MHD_destroy_response(r);
-			return exchange_text(x, 412, "text/plain; charset=utf-8", "no-store", refusal_text(412));
+			return exchange_plain(x, 412, refusal_text(412));
 		}
 		x->bytes = status == 304 ? 0 : x->bytes;
 	}
@@ -182,6 +182,11 @@ enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, 
 	return reply_bytes(x, status, type, cache, r, n);
 }
 
+enum MHD_Result exchange_plain(struct exchange *x, int status, const char *text)
+{
+	return exchange_text(x, status, PLAIN, "no-store", text);
+}
+
 enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
 	struct buf *text)
 {
@@ -201,7 +206,7 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 
 static const char *upload_type(const struct upload *u)
 {
-	return u->ops->json ? "application/json" : "text/plain; charset=utf-8";
+	return u->ops->json ? "application/json" : PLAIN;
 }
 
 /* Writes an error in the form of the route's protocol, and changes the status to that of the protocol. 0, -ENOMEM. */

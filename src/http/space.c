@@ -17,9 +17,9 @@ static void space_free(struct space *s)
 	assembly_free(s->assembly);
 	symb_free(s->symb);
 	derive_free(s->derive);
-	misses_free(s->misses);
+	pthread_mutex_destroy(&s->misses.lock);
 	missed_free(s->missed);
-	journal_free(s->journal);
+	pthread_mutex_destroy(&s->journal.lock);
 	events_free(s->events);
 	pthread_mutex_destroy(&s->hours.lock);
 	free(s);
@@ -36,14 +36,12 @@ int space_new(struct space **out, const char *name, struct fetch *f, const struc
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->fetch = f;
 	pthread_mutex_init(&s->hours.lock, NULL);
+	pthread_mutex_init(&s->misses.lock, NULL);
+	pthread_mutex_init(&s->journal.lock, NULL);
 	s->store = fetch_store(f);
 	r = derive_new(&s->derive, f);
 	if (r == 0)
-		r = misses_new(&s->misses);
-	if (r == 0)
 		r = missed_new(&s->missed, s->store);
-	if (r == 0)
-		r = journal_new(&s->journal);
 	if (r == 0)
 		r = events_new(&s->events, s->store, exchange_resume);
 	if (r < 0)

@@ -13,7 +13,6 @@
 #define DELETE_WAIT_MS 10000 /* for the bucket, before the answer is 202 */
 #define DELETE_LOOK_MS 500 /* between checks whether the server stops */
 #define DELETE_ORDER_MS 5000 /* a later upload is newer than the purge by the store's dates, too: is_newer() */
-#define TEXT "text/plain; charset=utf-8"
 
 static const char *what_text(enum intake_what what)
 {
@@ -55,7 +54,7 @@ static int put_file(struct exchange *x, struct upload_file *f)
 	if (!out.added && out.differs)
 		return upload_refuse(x, 409, "%s: another file is stored under this key, and this file is not better",
 			name);
-	return upload_answer(x, out.added ? 201 : 200, TEXT);
+	return upload_answer(x, out.added ? 201 : 200, PLAIN);
 }
 
 const struct upload_ops upload_put = {.body = UPLOAD_FILE, .file = put_file};
@@ -126,13 +125,13 @@ static int delete_done(struct exchange *x)
 		return upload_refuse_errno(x, r, NULL);
 	r = b ? wait_for_removal(x, &k) : 0;
 	if (r == 0)
-		return upload_answer(x, 204, TEXT);
+		return upload_answer(x, 204, PLAIN);
 	if (r == -EINTR)
 		return upload_refuse(x, 503, "removed from this server, which is stopping; its removal from the "
 			"bucket is "
 			"queued; do not upload the file again within %d seconds", DELETE_ORDER_MS / 1000);
 	buf_adds(&x->reply, "removed from this server; its removal from the bucket is queued\n");
-	return upload_answer(x, 202, TEXT);
+	return upload_answer(x, 202, PLAIN);
 }
 
 const struct upload_ops upload_delete = {.body = UPLOAD_TEXT, .done = delete_done};

@@ -399,7 +399,7 @@ static int form_done(struct exchange *x)
 	r = store_claimed(x, &f->file, &f->claim, &out);
 	if (r == 0 && buf_adds(&x->reply, out.added ? "stored\n" : "present\n") < 0)
 		r = upload_refuse_errno(x, -ENOMEM, NULL);
-	return r ? r : upload_answer(x, 200, "text/plain; charset=utf-8");
+	return r ? r : upload_answer(x, 200, PLAIN);
 }
 
 static void form_release(void *ctx)

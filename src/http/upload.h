@@ -151,7 +151,7 @@ int upload_answer(struct exchange *x, int status, const char *type);
 
 /* ---- upload-put.c, upload-tecken.c, upload-sym.c, upload-sentry.c ------------------------------------------- */
 
-/* A minidump (upload-minidump.c): refuses a coded body, and takes a place of the server. 0, or the status of a
+/* A minidump (symbolicate.c): refuses a coded body, and takes a place of the server. 0, or the status of a
  * refusal. */
 int upload_minidump_admit(struct exchange *x);
 #define MINIDUMP_MOST (64u << 20) /* bytes of a minidump */

@@ -185,7 +185,6 @@ struct recognizer {
 	/* True: the whole text is of this format. NULL: by lines only. */
 	bool (*document)(struct recognized *r);
 };
-extern const struct recognizer *const recognizers[]; /* ends with NULL */
 extern const struct recognizer recognize_gdb, recognize_lldb, recognize_elfutils, recognize_sanitizer,
 	recognize_systemd, recognize_android, recognize_apple, recognize_ips, recognize_perf, recognize_minidump,
 	recognize_maps, recognize_go, recognize_dotnet;

@@ -8,6 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In the order in which a line is offered to them. */
+static const struct recognizer *const recognizers[] = {
+	&recognize_ips,
+	&recognize_minidump,
+	&recognize_sanitizer,
+	&recognize_systemd,
+	&recognize_android,
+	&recognize_dotnet,
+	&recognize_go,
+	&recognize_gdb,
+	&recognize_elfutils,
+	&recognize_lldb,
+	&recognize_apple,
+	&recognize_perf,
+	&recognize_maps,
+	NULL,
+};
+
 static void take_format(struct recognized *r, const struct recognizer *k)
 {
 	if (!r->format && r->n_frames)

@@ -1,5 +1,5 @@
 /* Recognizes stacks in text that people paste: backtraces of debuggers, reports of sanitizers, crash reports. Writes
- * the same text with names put in. A recognizer is one file and one row of table.c. Used by one thread at a time;
+ * the same text with names put in. A recognizer is one file and one row of read.c. Used by one thread at a time;
  * functions that wait say so. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

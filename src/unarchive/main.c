@@ -4,8 +4,9 @@
 #include "base/util.h"
 #include "base/zip.h"
 #include "priv/worker.h"
-#include "unarchive/private.h"
+#include "unarchive/kind.h"
 #include "unarchive/unarchive.h"
+#include "unarchive/wire.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -13,6 +14,133 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+
+/* What the worker sends, and the limits that it keeps. */
+struct sender {
+	struct wire_limits limits;
+	uint64_t nth;	   /* members seen so far */
+	uint64_t unpacked; /* bytes that were unpacked so far */
+	uint64_t ticked;   /* `unpacked` at the last WIRE_TICK */
+	uint32_t flags;	   /* of the next WIRE_MEMBER */
+	int64_t time;	   /* of the next WIRE_MEMBER */
+	uint8_t room[WIRE_BYTES_MOST];
+};
+
+/* Reads the next bytes of a member. *n is the room at `p`, and then the number of bytes: 0 at the end. 0; -errno,
+ * and `e` has a text that follows a subject. */
+typedef int member_read(void *ctx, void *p, size_t *n, struct err *e);
+
+#define TICK_EVERY (16ull << 20) /* unpacked bytes between two signs of progress */
+
+/* ---- the members of an archive go to the process that started this one ------------------ */
+
+/* Ends the worker when the other side is gone. */
+static void send_wire(struct sender *s, struct wire w, const void *p)
+{
+	struct iovec parts[] = {{&w, sizeof(w)}, {(void *)p, w.n}};
+
+	w.nth = s->nth;
+	if (writev(WIRE_SOCKET, parts, w.n ? 2 : 1) != (ssize_t)(sizeof(w) + w.n))
+		_exit(3);
+}
+
+static void send_result(struct sender *s, enum wire_kind kind, int r, const struct err *e)
+{
+	const char *text = r < 0 ? e->text[0] ? e->text : err_text(r) : "";
+
+	send_wire(s, (struct wire){.kind = kind, .r = r, .n = (uint32_t)strnlen(text, WIRE_TEXT_MOST)}, text);
+}
+
+/* Counts a member. 0; -E2BIG: there are too many. */
+static int sender_count(struct sender *s, struct err *e)
+{
+	s->nth++;
+	return s->nth <= s->limits.members ? 0 : err_set(e, -E2BIG, "more than %llu members",
+							(unsigned long long)s->limits.members);
+}
+
+/* Counts unpacked bytes, and says at times that the worker makes progress. 0; -EFBIG: too many. */
+static int sender_spend(struct sender *s, uint64_t n, struct err *e)
+{
+	if (n > s->limits.bytes - s->unpacked)
+		return err_set(e, -EFBIG, "the archive expands to too many bytes");
+	s->unpacked += n;
+	if (s->unpacked - s->ticked >= TICK_EVERY) {
+		s->ticked = s->unpacked;
+		send_wire(s, (struct wire){.kind = WIRE_TICK}, NULL);
+	}
+	return 0;
+}
+
+static void send_member(struct sender *s, const char *name, uint64_t size)
+{
+	size_t n = strlen(name);
+
+	send_wire(s, (struct wire){.kind = WIRE_MEMBER, .size = size, .time = s->time, .flags = s->flags,
+			     .n = n <= WIRE_NAME_MOST ? (uint32_t)n : 0}, name);
+}
+
+/* Sends a member that cannot be read, with the error. */
+static void sender_refuse(struct sender *s, const char *name, uint64_t size, int r, const struct err *e)
+{
+	send_member(s, name, size);
+	send_result(s, WIRE_END, r, e);
+}
+
+/* Fills the room with the next bytes of a member: all of it, unless the member ends. */
+static int fill(struct sender *s, member_read *read, void *ctx, size_t *n, struct err *e)
+{
+	int r = 0;
+
+	for (*n = 0; r == 0 && *n < sizeof(s->room);) {
+		size_t got = sizeof(s->room) - *n;
+
+		r = read(ctx, s->room + *n, &got, e);
+		if (r == 0 && !got)
+			break;
+		if (r == 0) {
+			*n += got;
+			r = sender_spend(s, got, e);
+		}
+	}
+	return r;
+}
+
+static char verdict(void)
+{
+	char c;
+
+	if (read(WIRE_SOCKET, &c, 1) != 1)
+		_exit(3);
+	return c;
+}
+
+/* Sends a member: its name, its first bytes, and the rest if the verdict is WIRE_GO. 0: the member was read to its
+ * end or up to an error, which was sent; 1: the rest of the member is to be skipped. */
+static int sender_member(struct sender *s, const char *name, uint64_t size, member_read *read, void *ctx)
+{
+	struct err e = {0};
+	size_t n;
+	int r;
+
+	send_member(s, name, size);
+	r = fill(s, read, ctx, &n, &e);
+	if (r == 0) {
+		send_wire(s, (struct wire){.kind = WIRE_BYTES, .n = (uint32_t)n}, s->room);
+		if (verdict() != WIRE_GO)
+			return 1;
+	}
+	while (r == 0 && n == sizeof(s->room)) {
+		r = fill(s, read, ctx, &n, &e);
+		if (r == 0 && n)
+			send_wire(s, (struct wire){.kind = WIRE_BYTES, .n = (uint32_t)n}, s->room);
+	}
+	send_result(s, WIRE_END, r, &e);
+	return 0;
+}
+
+/* ---- archives ------------------------------------------------------------------------- */
 
 /* Sends the members of an archive that libarchive reads: tar, 7z, Debian and RPM packages; and the content of a file
  * packed by xz or bzip2. Only this file uses libarchive. */
@@ -348,11 +476,13 @@ int main(int argc, char **argv)
 {
 	static struct sender s;
 	struct err e = {0};
+	int r;
 
 	worker_arguments(argc, argv, 2);
 	s.limits.bytes = strtoull(argv[4], NULL, 10);
 	s.limits.members = strtoull(argv[5], NULL, 10);
-	sender_done(&s, work(&s, argv, &e), &e);
+	r = work(&s, argv, &e);
+	send_result(&s, WIRE_DONE, r, &e);
 	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */
 	_exit(0);
 }

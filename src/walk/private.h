@@ -89,11 +89,10 @@ uint64_t walker_look(const struct walker *t);
 /* An address without the bits of pointer authentication. */
 uint64_t walk_strip(struct walk *w, uint64_t address);
 
-/* ---- rules.c, x86.c, cpus.c ------------------------------------------------------------- */
+/* ---- rules.c, cpus.c -------------------------------------------------------------------- */
 
 /* Finds the caller by STACK CFI rules. 1, 0, -EAGAIN, -ENOMEM. */
 int walker_by_rules(struct walker *t, struct walk_frame *out);
-int x86_step(struct walker *t, struct walk_frame *out);
 const struct walk_cpu *walk_cpu_of(enum minidump_cpu cpu); /* NULL: unknown */
 
 /* ---- walk.c ------------------------------------------------------------------------------- */

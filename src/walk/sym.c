@@ -1,6 +1,7 @@
 /* Reads STACK, FUNC and PUBLIC records of Breakpad files for stack walks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "walk/sym.h"
+#include "base/hash.h"
 #include "base/search.h"
 #include "base/util.h"
 
@@ -106,23 +107,15 @@ static bool take_word(struct words *w, const char *word)
 	return true;
 }
 
-static int digit_of(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
 static bool take_hex(struct words *w, uint64_t *out)
 {
 	const char *p = w->p;
 	uint64_t value = 0;
 
-	for (; p < w->end && digit_of(*p) >= 0; p++) {
+	for (; p < w->end && hex_value(*p) >= 0; p++) {
 		if (value >> 60)
 			return false;
-		value = value << 4 | (uint64_t)digit_of(*p);
+		value = value << 4 | (uint64_t)hex_value(*p);
 	}
 	if (p == w->p || (p < w->end && *p != ' '))
 		return false;

@@ -2,6 +2,7 @@
  * files of all threads are fetched together. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "walk/walk.h"
+#include "base/grow.h"
 #include "base/util.h"
 #include "derive/derive.h"
 #include "store/store.h"
@@ -123,25 +124,16 @@ static int walk_load(struct walk *w, const struct walk_source *from)
 static int add_module(void *ctx, const struct dump_module *d, bool unloaded)
 {
 	struct walk *w = ctx;
-	struct walk_module *m;
+	struct walk_module m = {.m = d->m, .base = d->base, .end = d->end, .listed = -1};
+	int r;
 
-	if (w->n_modules == w->room) {
-		size_t room = w->room ? 2 * w->room : 64;
-
-		m = realloc(w->module, room * sizeof(*m));
-		if (!m)
-			return -ENOMEM;
-		w->module = m;
-		w->room = room;
-	}
-	m = &w->module[w->n_modules];
-	*m = (struct walk_module){.m = d->m, .base = d->base, .end = d->end, .listed = -1};
-	m->path = d->path[0] ? strdup(d->path) : NULL;
-	if (d->path[0] && !m->path)
-		return -ENOMEM;
-	w->n_modules++;
-	w->n_loaded += !unloaded;
-	return 0;
+	m.path = d->path[0] ? strdup(d->path) : NULL;
+	r = d->path[0] && !m.path ? -ENOMEM : APPEND(w->module, w->room, w->n_modules, m);
+	if (r < 0)
+		free(m.path);
+	else
+		w->n_loaded += !unloaded;
+	return r;
 }
 
 static int compare(const void *a, const void *b, void *ctx)
@@ -188,21 +180,11 @@ static int read_modules(struct walk *w)
 static int keep_frame(struct walker *t)
 {
 	uint64_t ip = t->now.reg[t->w->cpu->ip];
-	struct stack_frame *p;
-
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 16;
-
-		p = realloc(t->frame, room * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		t->frame = p;
-		t->room = room;
-	}
-	t->frame[t->n++] = (struct stack_frame){.module = STACKS_NO_MODULE, .address = ip, .look = walker_look(t),
+	struct stack_frame f = {.module = STACKS_NO_MODULE, .address = ip, .look = walker_look(t),
 		.found = t->now.found};
+
 	t->w->frames_left--;
-	return 0;
+	return APPEND(t->frame, t->room, t->n, f);
 }
 
 static int end_walk(struct walker *t, const char *why)
@@ -271,9 +253,8 @@ static int begin(struct walk *w, struct walker *t, const struct minidump_thread 
 	t->now.found = STACK_CONTEXT;
 	if (w->dump.cpu == MINIDUMP_CPU_ARM64)
 		t->now.reg[REG_ARM64_LR] = walk_strip(w, t->now.reg[REG_ARM64_LR]);
-	if (!thread->stack.size) {
+	if (!thread->stack.size)
 		end_walk(t, "the dump does not have the stack of the thread");
-	}
 	return keep_frame(t);
 }
 

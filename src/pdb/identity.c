@@ -9,10 +9,6 @@
 
 #include <string.h>
 
-#define SUPERBLOCK_SIZE 56
-#define MAP_AT 52
-#define BLOCK_LEAST 512u
-#define BLOCK_MOST 65536u
 #define NO_STREAM UINT32_MAX /* the size of a deleted stream */
 #define MSFZ_HEADER_SIZE 80
 #define CHUNK_MOST (16u << 20) /* the most decompressed bytes of a chunk in which a needed stream begins */
@@ -43,19 +39,11 @@ struct front {
 struct blocks {
 	struct msf_io *io;
 	struct err *e;
-	uint32_t size, n;
+	struct msf m; /* the size and number of the blocks alone */
 	uint32_t directory; /* size of the directory in bytes */
 };
 
 /* ---- MSF ------------------------------------------------------------------------------------ */
-
-static int block_at(const struct blocks *b, const char *what, uint32_t block, uint64_t *off)
-{
-	if (!block || block >= b->n)
-		return err_set(b->e, -EBADMSG, "is broken: %s is in block %u of %u", what, block, b->n);
-	*off = (uint64_t)block * b->size;
-	return 0;
-}
 
 /* Finds block `i` of the list of the directory's blocks. Microsoft's tools write the number of each block of that
  * list into the superblock. LLVM's tools write only the first number; the other blocks follow that block. */
@@ -63,37 +51,37 @@ static int map_block(const struct blocks *b, const char *what, uint64_t i, uint6
 {
 	uint8_t word[4];
 	uint32_t block;
-	int r = msf_file_read(b->io, MAP_AT, word, sizeof(word), what, b->e);
+	int r = msf_file_read(b->io, MSF_MAP_AT, word, sizeof(word), what, b->e);
 
 	if (r < 0)
 		return r;
 	block = le32(word) + (uint32_t)i;
-	if (i && MAP_AT + 4 * (i + 1) <= b->size) {
-		r = msf_file_read(b->io, MAP_AT + 4 * i, word, sizeof(word), what, b->e);
+	if (i && MSF_MAP_AT + 4 * (i + 1) <= b->m.block_size) {
+		r = msf_file_read(b->io, MSF_MAP_AT + 4 * i, word, sizeof(word), what, b->e);
 		if (r < 0)
 			return r;
-		block = le32(word) && le32(word) < b->n ? le32(word) : block;
+		block = le32(word) && le32(word) < b->m.n_blocks ? le32(word) : block;
 	}
-	return block_at(b, what, block, off);
+	return msf_block(&b->m, block, off, what, b->e);
 }
 
 /* Reads the 32-bit word `i` of the directory, after finding its block in the list of the directory's blocks. */
 static int directory_word(const struct blocks *b, uint64_t i, uint32_t *out)
 {
 	const char *what = "its stream directory";
-	uint64_t entry = i * 4 / b->size * 4, map = 0, at = 0;
+	uint64_t entry = i * 4 / b->m.block_size * 4, map = 0, at = 0;
 	uint8_t word[4];
 	int r;
 
 	if (i >= b->directory / 4)
 		return err_set(b->e, -EBADMSG, "is broken: %s is too short", what);
-	r = map_block(b, what, entry / b->size, &map);
+	r = map_block(b, what, entry / b->m.block_size, &map);
 	if (r == 0)
-		r = msf_file_read(b->io, map + entry % b->size, word, sizeof(word), what, b->e);
+		r = msf_file_read(b->io, map + entry % b->m.block_size, word, sizeof(word), what, b->e);
 	if (r == 0)
-		r = block_at(b, what, le32(word), &at);
+		r = msf_block(&b->m, le32(word), &at, what, b->e);
 	if (r == 0)
-		r = msf_file_read(b->io, at + i * 4 % b->size, word, sizeof(word), what, b->e);
+		r = msf_file_read(b->io, at + i * 4 % b->m.block_size, word, sizeof(word), what, b->e);
 	if (r == 0)
 		*out = le32(word);
 	return r;
@@ -107,7 +95,7 @@ static int read_front(const struct blocks *b, struct front *out)
 	int r = out->size ? directory_word(b, out->word, &block) : 0;
 
 	if (r == 0 && out->size)
-		r = block_at(b, "a stream", block, &at);
+		r = msf_block(&b->m, block, &at, "a stream", b->e);
 	if (r == 0 && out->size)
 		r = msf_file_read(b->io, at, out->bytes, MIN(out->size, sizeof(out->bytes)), "a stream", b->e);
 	return r;
@@ -121,17 +109,17 @@ static bool has_tail(const struct front *f)
 /* Reads the last bytes of a stream, from one or two blocks. Broken bytes count as absent. 0, -EAGAIN. */
 static int read_tail(const struct blocks *b, struct front *out)
 {
-	struct blocks quiet = {b->io, NULL, b->size, b->n, b->directory};
+	struct blocks quiet = {.io = b->io, .m = b->m, .directory = b->directory};
 	uint32_t at = out->size - TAIL_SIZE, n = TAIL_SIZE;
 	int r = 0;
 
 	while (r == 0 && n) {
-		uint32_t skip = at % b->size, here = MIN(n, b->size - skip), block = 0;
+		uint32_t skip = at % b->m.block_size, here = MIN(n, b->m.block_size - skip), block = 0;
 		uint64_t off = 0;
 
-		r = directory_word(&quiet, out->word + at / b->size, &block);
+		r = directory_word(&quiet, out->word + at / b->m.block_size, &block);
 		if (r == 0)
-			r = block_at(&quiet, "", block, &off);
+			r = msf_block(&quiet.m, block, &off, "", NULL);
 		if (r == 0)
 			r = msf_file_read(b->io, off + skip, out->tail + (TAIL_SIZE - n), here, "", NULL);
 		at += here;
@@ -165,7 +153,7 @@ static int read_fronts(const struct blocks *b, struct front *info, struct front 
 			again = r == -EAGAIN ? r : again;
 			r = r == -EAGAIN ? 0 : r;
 		}
-		at += ((uint64_t)size + b->size - 1) / b->size;
+		at += ((uint64_t)size + b->m.block_size - 1) / b->m.block_size;
 	}
 	if (r == 0 && again == 0 && has_tail(info))
 		again = read_tail(b, info);
@@ -175,17 +163,11 @@ static int read_fronts(const struct blocks *b, struct front *info, struct front 
 static int open_msf(struct msf_io *io, struct front *info, struct front *dbi, uint64_t *end, struct err *e)
 {
 	struct blocks b = {.io = io, .e = e};
-	uint8_t h[SUPERBLOCK_SIZE];
-	int r = msf_file_read(io, 0, h, sizeof(h), "its header", e);
+	int r = msf_superblock(&b.m, io, &b.directory, e);
 
 	if (r < 0)
 		return r;
-	b.size = le32(h + 32);
-	b.n = le32(h + 40);
-	b.directory = le32(h + 44);
-	*end = (uint64_t)b.n * b.size;
-	if (b.size < BLOCK_LEAST || b.size > BLOCK_MOST || (b.size & (b.size - 1)))
-		return err_set(e, -EBADMSG, "is broken: blocks of %u bytes", b.size);
+	*end = (uint64_t)b.m.n_blocks * b.m.block_size;
 	if (b.directory < 4)
 		return err_set(e, -EBADMSG, "is broken: it has no stream directory");
 	return read_fronts(&b, info, dbi);

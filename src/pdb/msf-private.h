@@ -7,6 +7,14 @@
  * the bytes are past the end of the file. */
 int msf_file_read(struct msf_io *io, uint64_t off, void *p, size_t n, const char *what, struct err *e);
 
+#define MSF_MAP_AT 52 /* offset of the map in the superblock. The map is the numbers of the blocks that list the
+			 directory's blocks */
+
+/* Reads the size and number of the blocks into `m`, and the size of the directory in bytes. As msf_open(). */
+int msf_superblock(struct msf *m, struct msf_io *io, uint32_t *directory, struct err *e);
+/* Finds the offset of a block in the file. 0, -EBADMSG. */
+int msf_block(const struct msf *m, uint32_t block, uint64_t *off, const char *what, struct err *e);
+
 extern const char msfz_magic[32];
 
 /* Parts of msf_open() and msf_read(), for an MSFZ file. */

@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define SUPERBLOCK_SIZE 56
-#define MAP_AT 52 /* offset of the map in the superblock. The map is the numbers of the blocks that list the
-		     directory's blocks */
 #define BLOCK_LEAST 512u
 #define BLOCK_MOST 65536u
 #define SIZE_NONE UINT32_MAX /* the size of a stream that was deleted */
@@ -27,7 +25,7 @@ static uint64_t blocks_of(const struct msf *m, uint64_t n)
 	return (n + m->block_size - 1) >> m->block_bits;
 }
 
-static int block_offset(const struct msf *m, uint32_t block, uint64_t *off, const char *what, struct err *e)
+int msf_block(const struct msf *m, uint32_t block, uint64_t *off, const char *what, struct err *e)
 {
 	if (!block || block >= m->n_blocks)
 		return err_set(e, -EBADMSG, "is broken: %s is in block %u of %u", what, block, m->n_blocks);
@@ -56,10 +54,10 @@ static int read_blocks(const struct msf *m, struct msf_io *io, const uint8_t *li
 		uint64_t i = off >> m->block_bits, skip = off & (m->block_size - 1);
 		uint64_t k = run_of_blocks(list, i, blocks_of(m, skip + n)), at = 0, last = 0;
 		size_t run = (size_t)MIN((k << m->block_bits) - skip, n);
-		int r = block_offset(m, le32(list + 4 * i), &at, what, e);
+		int r = msf_block(m, le32(list + 4 * i), &at, what, e);
 
 		if (r == 0)
-			r = block_offset(m, le32(list + 4 * (i + k - 1)), &last, what, e);
+			r = msf_block(m, le32(list + 4 * (i + k - 1)), &last, what, e);
 		if (r == 0)
 			r = msf_file_read(io, at + skip, p, run, what, e);
 		if (r < 0 && r != -EAGAIN)
@@ -82,7 +80,7 @@ static int map_list(const struct msf *m, struct msf_io *io, uint64_t n_map, uint
 	const char *what = "the map of its directory";
 	uint8_t *list = malloc((size_t)n_map * 4);
 	bool run = false;
-	int r = list ? msf_file_read(io, MAP_AT, list, (size_t)n_map * 4, what, e) : -ENOMEM;
+	int r = list ? msf_file_read(io, MSF_MAP_AT, list, (size_t)n_map * 4, what, e) : -ENOMEM;
 
 	for (uint64_t i = 1; r == 0 && i < n_map; i++)
 		run |= !le32(list + 4 * i) || le32(list + 4 * i) >= m->n_blocks;
@@ -103,7 +101,7 @@ static int load_directory(struct msf *m, struct msf_io *io, uint32_t size, struc
 	_cleanup_free_ uint8_t *map = NULL, *list = NULL;
 	int r;
 
-	if (MAP_AT + n_map * 4 > m->block_size)
+	if (MSF_MAP_AT + n_map * 4 > m->block_size)
 		return err_set(e, -EBADMSG, "is broken: a directory of %u bytes in blocks of %u", size,
 			m->block_size);
 	r = map_list(m, io, n_map, &map, e);
@@ -151,20 +149,29 @@ static int index_streams(struct msf *m, struct err *e)
 	return 0;
 }
 
-static int open_7(struct msf *m, struct msf_io *io, struct err *e)
+int msf_superblock(struct msf *m, struct msf_io *io, uint32_t *directory, struct err *e)
 {
 	uint8_t h[SUPERBLOCK_SIZE];
-	uint32_t size;
 	int r = msf_file_read(io, 0, h, sizeof(h), "its header", e);
 
 	if (r < 0)
 		return r;
 	m->block_size = le32(h + 32);
 	m->n_blocks = le32(h + 40);
-	size = le32(h + 44);
+	*directory = le32(h + 44);
 	if (m->block_size < BLOCK_LEAST || m->block_size > BLOCK_MOST || (m->block_size & (m->block_size - 1)))
 		return err_set(e, -EBADMSG, "is broken: blocks of %u bytes", m->block_size);
 	m->block_bits = (unsigned)__builtin_ctz(m->block_size);
+	return 0;
+}
+
+static int open_7(struct msf *m, struct msf_io *io, struct err *e)
+{
+	uint32_t size;
+	int r = msf_superblock(m, io, &size, e);
+
+	if (r < 0)
+		return r;
 	if (size < 4 || size > m->file_size)
 		return err_set(e, -EBADMSG, "is broken: a directory of %u bytes", size);
 	r = load_directory(m, io, size, e);

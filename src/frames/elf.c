@@ -172,9 +172,10 @@ int tables_elf(struct span file, struct tables *out, struct err *e)
 	return 0;
 }
 
-void tables_elf_release(struct tables *t)
+void tables_release(struct tables *t)
 {
 	elf_end(t->owner);
+	unwind_entries_release(&t->others);
 	free(t->ranges);
 	for (unsigned i = 0; i < ROWS_TABLES; i++)
 		free(t->unpacked[i]);

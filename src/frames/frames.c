@@ -71,14 +71,6 @@ static int tables_image(const struct image *m, struct tables *out, struct err *e
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-/* Finds the tables of a PE or Mach-O file. 0; -ENOMSG, -EBADMSG, -ENOMEM. The caller releases the result in any case.
- * `m` stays in use until then. */
-static void tables_image_release(struct tables *t)
-{
-	unwind_entries_release(&t->others);
-	free(t->ranges);
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static bool is_within(struct span all, struct span part)
@@ -318,6 +310,6 @@ int frames_convert(struct span file, int (*pass)(void *ctx, const char *p, size_
 	r = m.kind == IMAGE_ELF ? tables_elf(file, &t, e) : tables_image(&m, &t, e);
 	if (r == 0)
 		r = write_tables(&t, pass, ctx, counts, e);
-	(m.kind == IMAGE_ELF ? tables_elf_release : tables_image_release)(&t);
+	tables_release(&t);
 	return r;
 }

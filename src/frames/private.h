@@ -36,13 +36,13 @@ struct tables {
 	struct unwind_range *ranges;	/* of instructions; free() it */
 	size_t n_ranges;
 	struct unwind_entries others; /* entries of a table that is not DWARF */
-	void *owner; /* the reader's */
+	void *owner; /* libelf's; NULL: not an ELF file */
 	uint8_t *unpacked[ROWS_TABLES]; /* tables that are compressed in the file */
 };
 
 /* Finds the tables of an ELF file. 0; -ENOMSG, -EBADMSG, -ENOMEM. The caller releases the result in any case. */
 int tables_elf(struct span file, struct tables *out, struct err *e);
-void tables_elf_release(struct tables *t);
+void tables_release(struct tables *t); /* of any file */
 
 /* Writes the STACK WIN records of a PDB. *counts: each record is a function and a row. 0; -ENODATA: it has none;
  * -ENOMSG: it is no PDB; -EBADMSG, -ENOMEM, errors of pass(). */

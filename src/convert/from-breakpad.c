@@ -111,8 +111,8 @@ static bool costs_all(const struct breakpad *b, struct text t)
 static int bad_line(struct breakpad *b, struct text t, struct err *e)
 {
 	if (costs_all(b, t))
-		return err_set(e, -EBADMSG, "is broken: line %llu: %.60s",
-			(unsigned long long)b->counts.lines, t.p);
+		return err_set(e, -EBADMSG, "is broken: line %llu: %.*s", (unsigned long long)b->counts.lines,
+			(int)MIN(t.end - t.p, 60), t.p);
 	b->counts.bad++;
 	if (!b->counts.first_bad)
 		b->counts.first_bad = b->counts.lines;
@@ -160,8 +160,7 @@ static int read_first(struct breakpad *b, struct text t)
 /* Reads a line, which is given without its end. */
 static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
-	struct text t = {p, p + n}, shown_text;
-	char shown[64];
+	struct text t = {p, p + n};
 	int r;
 
 	b->counts.lines++;
@@ -177,11 +176,7 @@ static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 		return err_set(e, -EBADMSG, "is not a Breakpad file: it has no MODULE line");
 	if (r != -EBADMSG)
 		return err_set(e, r, "%s", err_text(r));
-	n = MIN((size_t)(t.end - t.p), sizeof(shown) - 1);
-	memcpy(shown, t.p, n);
-	shown[n] = '\0';
-	shown_text = (struct text){shown, shown + n};
-	return bad_line(b, shown_text, e);
+	return bad_line(b, t, e);
 }
 
 /* Keeps a part of a line whose end has not come yet. */
@@ -208,9 +203,7 @@ static int end_half(struct breakpad *b, struct err *e)
 			if (r < 0)
 				return err_set(e, r, "%s", err_text(r));
 		}
-		b->half.p[MIN(b->half.n, (size_t)63)] = '\0';
-		r = bad_line(
-			b, (struct text){b->half.p, b->half.p + MIN(b->half.n, (size_t)63)}, e);
+		r = bad_line(b, (struct text){b->half.p, b->half.p + b->half.n}, e);
 	} else {
 		r = one_line(b, buf_text(&b->half), b->half.n, e);
 	}

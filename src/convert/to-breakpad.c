@@ -22,8 +22,7 @@ struct sym {
 	const struct gsym_writer *w;
 	uint64_t base;
 	int fd, failed;
-	char *room;
-	size_t n;
+	struct buf out;
 	struct buf text; /* a demangled name */
 	struct gsym_parts parts;
 	uint64_t *cuts; /* addresses at which inlined calls of the piece begin or end */
@@ -35,31 +34,22 @@ struct sym {
 
 /* ---- output ----------------------------------------------------------------------------- */
 
-static void flush(struct sym *s)
+/* Passes the text on when it is long, or (`all`) at the end. */
+static void flush(struct sym *s, bool all)
 {
+	if (!all && s->out.n < OUT_ROOM)
+		return;
 	if (!s->failed)
-		s->failed = write_all(s->fd, s->room, s->n);
-	s->counts.bytes += s->n;
-	s->n = 0;
+		s->failed = s->out.r < 0 ? s->out.r : write_all(s->fd, s->out.p, s->out.n);
+	s->counts.bytes += s->out.n;
+	buf_clear(&s->out);
 }
 
-static void put(struct sym *s, const char *p, size_t n)
+/* Every record has numbers, so the text is never much longer than OUT_ROOM. */
+static void put_digits(struct sym *s, const char *p, size_t n)
 {
-	if (s->n + n > OUT_ROOM)
-		flush(s);
-	if (n <= OUT_ROOM)
-		memcpy(s->room + s->n, p, n);
-	s->n += n <= OUT_ROOM ? n : 0;
-}
-
-static void put_text(struct sym *s, const char *text)
-{
-	put(s, text, strlen(text));
-}
-
-static void put_char(struct sym *s, char c)
-{
-	put(s, &c, 1);
+	buf_add(&s->out, p, n);
+	flush(s, false);
 }
 
 /* `after`: a character behind the number. */
@@ -72,7 +62,7 @@ static void put_hex(struct sym *s, uint64_t v, char after)
 	do
 		digits[--n] = "0123456789abcdef"[v & 15];
 	while (v >>= 4);
-	put(s, digits + n, sizeof(digits) - n);
+	put_digits(s, digits + n, sizeof(digits) - n);
 }
 
 static void put_decimal(struct sym *s, uint64_t v, char after)
@@ -84,7 +74,7 @@ static void put_decimal(struct sym *s, uint64_t v, char after)
 	do
 		digits[--n] = (char)('0' + v % 10);
 	while (v /= 10);
-	put(s, digits + n, sizeof(digits) - n);
+	put_digits(s, digits + n, sizeof(digits) - n);
 }
 
 /* Writes a name or path of up to NAME_MOST bytes without characters that would end the line. */
@@ -97,7 +87,7 @@ static void put_line_text(struct sym *s, const char *text)
 
 		while (n < left && (unsigned char)text[n] >= ' ' && text[n] != 0x7f)
 			n++;
-		put(s, text, n);
+		buf_add(&s->out, text, n);
 		text += n + (n < left);
 		left -= n + (n < left);
 	}
@@ -129,14 +119,14 @@ static void use_file(struct sym *s, uint32_t file)
 		return;
 	s->file_at[file] = ++s->n_files;
 	gsym_file_parts(s->w, file, &dir, &base);
-	put_text(s, "FILE ");
+	buf_adds(&s->out, "FILE ");
 	put_decimal(s, s->n_files - 1, ' ');
 	put_line_text(s, dir);
 	n = strlen(dir);
 	if (n && base[0] && dir[n - 1] != '/' && dir[n - 1] != '\\')
-		put_char(s, strchr(dir, '\\') && !strchr(dir, '/') ? '\\' : '/');
+		buf_adds(&s->out, strchr(dir, '\\') && !strchr(dir, '/') ? "\\" : "/");
 	put_line_text(s, base);
-	put_char(s, '\n');
+	buf_adds(&s->out, "\n");
 }
 
 static void use_origin(struct sym *s, uint32_t name)
@@ -144,10 +134,10 @@ static void use_origin(struct sym *s, uint32_t name)
 	if (s->origin_at[name])
 		return;
 	s->origin_at[name] = ++s->n_origins;
-	put_text(s, "INLINE_ORIGIN ");
+	buf_adds(&s->out, "INLINE_ORIGIN ");
 	put_decimal(s, s->n_origins - 1, ' ');
 	put_name(s, name);
-	put_char(s, '\n');
+	buf_adds(&s->out, "\n");
 }
 
 /* Writes a record for each file and each inlined function, in the order of their first use. */
@@ -180,7 +170,7 @@ static uint32_t file_number(const struct sym *s, uint32_t file)
 
 static void put_call(struct sym *s, const struct gsym_piece_call *c)
 {
-	put_text(s, "INLINE ");
+	buf_adds(&s->out, "INLINE ");
 	put_decimal(s, c->depth - 1, ' ');
 	put_decimal(s, MIN(c->call_line, (uint32_t)LINE_MOST), ' ');
 	put_decimal(s, file_number(s, c->call_file), ' ');
@@ -241,11 +231,11 @@ static int put_lines(struct sym *s, const struct gsym_piece *p)
 
 static void put_public(struct sym *s, const struct gsym_piece *p)
 {
-	put_text(s, p->shared ? "PUBLIC m " : "PUBLIC ");
+	buf_adds(&s->out, p->shared ? "PUBLIC m " : "PUBLIC ");
 	put_hex(s, p->start - s->base, ' ');
-	put_text(s, "0 ");
+	buf_adds(&s->out, "0 ");
 	put_name(s, p->name);
-	put_char(s, '\n');
+	buf_adds(&s->out, "\n");
 	s->counts.publics++;
 }
 
@@ -260,12 +250,12 @@ static int put_piece(struct sym *s, const struct gsym_piece *p)
 		put_public(s, p);
 		return 0;
 	}
-	put_text(s, p->shared ? "FUNC m " : "FUNC ");
+	buf_adds(&s->out, p->shared ? "FUNC m " : "FUNC ");
 	put_hex(s, p->start - s->base, ' ');
 	put_hex(s, p->end - p->start, ' ');
-	put_text(s, "0 ");
+	buf_adds(&s->out, "0 ");
 	put_name(s, p->name);
-	put_char(s, '\n');
+	buf_adds(&s->out, "\n");
 	s->counts.funcs++;
 	for (size_t i = 0; i < s->parts.n_calls; i++)
 		put_call(s, &s->parts.calls[i]);
@@ -293,37 +283,32 @@ static int put_all(struct sym *s)
 
 static void put_head(struct sym *s, const struct sym_head *h)
 {
-	char line[128 + DEBUG_ID_TEXT];
-
-	snprintf(line, sizeof(line), "MODULE %s %s %s ", h->os, h->cpu, h->id);
-	put_text(s, line);
+	buf_addf(&s->out, "MODULE %s %s %s ", h->os, h->cpu, h->id);
 	put_line_text(s, h->name[0] ? h->name : "unknown");
 	if (h->code_id[0]) {
-		put_text(s, "\nINFO CODE_ID ");
-		put_text(s, h->code_id);
-		put_text(s, h->code_file[0] ? " " : "");
+		buf_adds(&s->out, "\nINFO CODE_ID ");
+		buf_adds(&s->out, h->code_id);
+		buf_adds(&s->out, h->code_file[0] ? " " : "");
 		put_line_text(s, h->code_file);
 	}
-	put_text(s, h->no_rules ? "\nINFO UNWIND none" : "");
-	put_text(s, "\nINFO GENERATOR symfs " PACKAGE_VERSION "\n");
+	buf_adds(&s->out, h->no_rules ? "\nINFO UNWIND none" : "");
+	buf_adds(&s->out, "\nINFO GENERATOR symfs " PACKAGE_VERSION "\n");
 }
 
 int sym_write(const struct sym_head *h, const struct gsym_writer *w, int fd, struct sym_counts *counts)
 {
-	struct sym s = {.w = w, .base = w ? gsym_base_of(w) : 0, .fd = fd, .room = malloc(OUT_ROOM),
+	struct sym s = {.w = w, .base = w ? gsym_base_of(w) : 0, .fd = fd, .out = BUF_UP_TO(2 * OUT_ROOM),
 		.text = BUF_UP_TO(NAME_MOST)};
-	int r = s.room ? 0 : -ENOMEM;
+	int r;
 
-	if (r == 0) {
-		put_head(&s, h);
-		r = w ? put_all(&s) : 0;
-		flush(&s);
-	}
+	put_head(&s, h);
+	r = w ? put_all(&s) : 0;
+	flush(&s, true);
 	s.counts.files = s.n_files;
 	s.counts.origins = s.n_origins;
 	if (counts)
 		*counts = s.counts;
-	free(s.room);
+	buf_release(&s.out);
 	free(s.cuts);
 	free(s.file_at);
 	free(s.origin_at);

@@ -64,8 +64,8 @@ C
 
 # ---- one program, read by all ---------------------------------------------------------------
 rows_of() { # FILE: the addresses of its rows, one a line
-  "$dwarfdump" --debug-line "$1" | awk '/^0x[0-9a-f]+ +[0-9]/ && !/end_sequence/ { sub(/^0x0*/, "0x", $1); sub(/^0x$/, "0x0", $1); print $1 }' |
-    sort -u
+  "$dwarfdump" --debug-line "$1" | awk '/^0x[0-9a-f]+ +[0-9]/ && !/end_sequence/ {
+      sub(/^0x0*/, "0x", $1); sub(/^0x$/, "0x0", $1); print $1 }' | sort -u
 }
 # The frames of llvm-symbolizer and eu-addr2line in the form of `symfs gsym lookup`
 joined() {
@@ -74,8 +74,9 @@ joined() {
     { name = $0; getline place; line = line (first ? "" : " < ") name "@" place; first = 0 }
     END { if (line) print line }'
 }
-# unlike GOT WANTED: the rows that differ. A function without a linkage name has its short name there, and symfs adds its
-# scopes. A constructor (destructor) with two symbols at one address is C1 (D1) there, and C2 (D2) in debug information.
+# unlike GOT WANTED: the rows that differ. A function without a linkage name has its short name there, and symfs adds
+# its scopes. A constructor (destructor) with two symbols at one address is C1 (D1) there, and C2 (D2) in debug
+# information.
 unlike() {
   sed 's/\([CD]\)1E/\12E/g' "$2" | paste "$1" - | awk -F '\t' '
     function name(frame) { sub(/@[^@]*$/, "", frame); return frame }
@@ -95,7 +96,8 @@ compare() { # NAME PROGRAM FILE [ROWS]: the rows of FILE beside what llvm-symbol
   rows_of "$2" >addresses
   n=$(wc -l <addresses)
   [ "$n" -gt "${4:-400}" ] || complain "$1: only $n rows"
-  "$symfs" gsym lookup --stdin got.gsym <addresses | sed 's/@:0$/@??:0/; s/	-$/	??@??:0/; s/\([CD]\)1E/\12E/g' >got
+  "$symfs" gsym lookup --stdin got.gsym <addresses |
+    sed 's/@:0$/@??:0/; s/	-$/	??@??:0/; s/\([CD]\)1E/\12E/g' >got
   "$symbolizer" --obj="$2" --output-style=GNU --functions=linkage --inlines --addresses --no-demangle <addresses |
     joined >want
   [ "$(wc -l <got)" -eq "$n" ] && [ "$(wc -l <want)" -eq "$n" ] || complain "$1: $(wc -l got want) answers of $n"
@@ -111,7 +113,8 @@ beside_units() { # NAME
   "$symfs" gsym create -o got.gsym prog 2>said && [ ! -s said ] || complain "$1: $(cat said)"
   rows_of prog >addresses
   "$symfs" gsym lookup --stdin got.gsym <addresses | sed 's/@:0$/@??:0/; s/	-$/	??@??:0/' >got
-  eu-addr2line -a -f -i -e prog <addresses 2>log | sed 's/^\(.*:[0-9]*\):[0-9]*$/\1/; s/ inlined at .*//' | joined >want
+  eu-addr2line -a -f -i -e prog <addresses 2>log |
+    sed 's/^\(.*:[0-9]*\):[0-9]*$/\1/; s/ inlined at .*//' | joined >want
   paste got want | awk -F '\t' '
     { n = split($2, ours, " < "); m = split($4, theirs, " < ")
       place = ours[1]; sub(/^.*@/, "", place); at = theirs[1]; sub(/^.*@/, "", at)
@@ -121,15 +124,18 @@ beside_units() { # NAME
   eu_rows=$((eu_rows + $(wc -l <want))) eu_differ=$((eu_differ + $(wc -l <worse)))
   [ ! -s worse ] || complain "$1: eu-addr2line differs at $(wc -l <worse) of $(wc -l <want) rows: $(head -n 2 worse)"
 }
+
 same_made() { # NAME FILE: GSYM and Breakpad's file are those of the program with the package beside it
   "$symfs" gsym create -o got.gsym "$2" 2>said && [ ! -s said ] && cmp -s got.gsym beside.gsym ||
     complain "$1: another GSYM: $(cat said)"
   "$symfs" sym --name prog -o got.sym "$2" prog 2>said && grep -v '^INFO' got.sym | cmp -s - beside.sym ||
     complain "$1: another .sym: $(cat said)"
-  "$symfs" addr2line --no-default-sources --cache "$tmp/store" "$2" <addresses >got 2>said || complain "$1: $(cat said)"
+  "$symfs" addr2line --no-default-sources --cache "$tmp/store" "$2" <addresses >got 2>said ||
+    complain "$1: $(cat said)"
   cmp -s got beside.lines || complain "$1: addr2line: $(diff beside.lines got | head -n 4)"
   same=$((same + 1))
 }
+
 # put PACKAGE OBJCOPY FROM TO: the sections of the package in a copy of the file
 put() {
   package=$1 tool=$2 from=$3 to=$4
@@ -140,38 +146,18 @@ put() {
     [ -e "part$section" ] || : >"part$section"
   done
   "$tool" "$@" "$from" "$to" 2>log || complain "$tool: $(head -n 1 log)"
-  rm -f part.*
-}
-
-made() { # NAME FILE: GSYM and Breakpad's file are those of the program with the package beside it
-  "$symfs" gsym create -o got.gsym "$2" 2>said && [ ! -s said ] && cmp -s got.gsym beside.gsym ||
-    complain "$1: another GSYM: $(cat said)"
-  "$symfs" sym --name prog -o got.sym "$2" prog 2>said && grep -v '^INFO' got.sym | cmp -s - beside.sym ||
-    complain "$1: another .sym: $(cat said)"
-  "$symfs" addr2line --no-default-sources --cache "$tmp/store" "$2" <addresses >got 2>said || complain "$1: $(cat said)"
-  cmp -s got beside.lines || complain "$1: addr2line: $(diff beside.lines got | head -n 4)"
-  same=$((same + 1))
-}
-# put PACKAGE OBJCOPY FROM TO: the sections of the package in a copy of the file
-put() {
-  set -- "$1" "$2" "$3" "$4" $(readelf -SW "$1" | grep -o '[.]debug[^ ]*')
-  package=$1 tool=$2 from=$3 to=$4
-  shift 4
-  for section; do
-    objcopy --dump-section "$section=part$section" "$package" /dev/null 2>/dev/null || : >"part$section"
-    set -- "$@" --add-section "$section=part$section"
-    shift
-  done
-  "$tool" "$@" "$from" "$to" 2>log || complain "$tool: $(head -n 1 log)"
+  rm -f part.* ignored
 }
 
 made() { # NAME: the program of the directory
   mkdir -p away && mv ./*.dwo away/
   for maker in $llvm_dwp dwp; do
     rm -f prog.dwp
-    (ulimit -t 10; exec $maker away/a.dwo away/b.dwo -o prog.dwp) 2>log || { echo "$1: $maker: $(head -n 1 log)"; continue; }
+    (ulimit -t 10; exec $maker away/a.dwo away/b.dwo -o prog.dwp) 2>log ||
+      { echo "$1: $maker: $(head -n 1 log)"; continue; }
     # dwp of binutils 2.40 writes an empty index for DWARF 5
-    [ "$("$dwarfdump" --debug-cu-index prog.dwp | grep -c ' 0x[0-9a-f]\{16\} \[')" = 2 ] || { echo "$1: $maker: no index"; continue; }
+    [ "$("$dwarfdump" --debug-cu-index prog.dwp | grep -c ' 0x[0-9a-f]\{16\} \[')" = 2 ] ||
+      { echo "$1: $maker: no index"; continue; }
     "$symfs" gsym create -o beside.gsym prog 2>said && [ ! -s said ] || complain "$1: beside: $(cat said)"
     "$symfs" sym -o beside.sym prog 2>said || complain "$1: beside: $(cat said)"
     grep -v '^INFO' beside.sym >t && mv t beside.sym
@@ -208,7 +194,7 @@ for version in 4 5; do
   each clang++ $version "" -gdwarf-aranges
   each clang++ $version -fdebug-types-section -gdwarf-aranges
 done
-# Objects with their units, of -gsplit-dwarf=single. Where an object no longer has its old name, its units are read in it.
+# Objects with their units, of -gsplit-dwarf=single. An object that no longer has its old name still has its units.
 cat >c.c <<'C'
 volatile int sink;
 static inline __attribute__((always_inline)) int half(int x) { sink = x; return x / 2; }
@@ -222,7 +208,8 @@ if command -v clang >/dev/null; then
   for version in 4 5; do
     mkdir "single-$version" && cd "single-$version" && cp ../c.c ../d.c . || exit 1
     for unit in c d; do
-      clang -O2 "-gdwarf-$version" -gsplit-dwarf=single -c $unit.c && cp $unit.o renamed-$unit.o || complain "clang: $unit"
+      clang -O2 "-gdwarf-$version" -gsplit-dwarf=single -c $unit.c && cp $unit.o renamed-$unit.o ||
+        complain "clang: $unit"
       compare "single, DWARF $version" $unit.o renamed-$unit.o 10
     done
     mkdir away && mv c.o d.o away
@@ -237,7 +224,8 @@ if command -v clang >/dev/null; then
     grep -q 'in other files, not found: 2$' said || complain "joined objects: $(cat said)"
     mv away/*.o . && "$symfs" gsym create -o joined.gsym joined 2>said && [ ! -s said ] ||
       complain "joined objects beside their own: $(cat said)"
-    "$symfs" gsym lookup last joined.gsym | grep -q '[/]c.c:5$' || complain "joined: $("$symfs" gsym lookup last joined.gsym)"
+    "$symfs" gsym lookup last joined.gsym | grep -q '[/]c.c:5$' ||
+      complain "joined: $("$symfs" gsym lookup last joined.gsym)"
     cd "$first" || exit 1
   done
 else

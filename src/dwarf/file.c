@@ -95,8 +95,8 @@ static int find_named(const struct image *m, const char *prefix, const char *nam
 	return image_find(m, full, s);
 }
 
-/* GCC puts each type unit of a .dwo file into a section of its own, and their section names are equal. They lie before
- * that of the compile unit, one behind the other. */
+/* GCC puts each type unit of a .dwo file into a section of its own, all of the same name. They lie before that of the
+ * compile unit, one behind the other. */
 static void join_sections(const struct image *m, struct image_section *s)
 {
 	struct image_section next;

@@ -87,8 +87,8 @@ static const uint8_t abbrevs[] = {1, 0x11, 0, 0, 0, 0};
 enum { COLUMNS = 1, UNITS = 2, SLOTS = 3, IDS = 4, ROWS = 8, OFFSETS = 12, SIZES = 14, WORDS = 16 };
 
 /* An index with two slots and one unit, which has all of .debug_info.dwo and .debug_abbrev.dwo. */
-static const uint32_t index_words[WORDS] = {5, 2, 1, 2, ID & UINT32_MAX, ID >> 32, 0, 0, 1, 0, 1, 3, 0, 0, sizeof(unit),
-	sizeof(abbrevs)};
+static const uint32_t index_words[WORDS] = {5, 2, 1, 2, ID & UINT32_MAX, ID >> 32, 0, 0, 1, 0, 1, 3, 0, 0,
+	sizeof(unit), sizeof(abbrevs)};
 
 static int open_unit(struct span info, struct span index, uint64_t id)
 {

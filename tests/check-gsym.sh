@@ -93,6 +93,42 @@ ok = ok and {"directory": "/src/dir0", "basename": "file0.cpp"} in [
     {k: f[k] for k in ("directory", "basename")} for f in d["files"]]
 sys.exit(not ok)
 PY
+# Names of each kind are printed demangled, and stay mangled in the file. A name that is none is printed as it is.
+cat >mangled.sym <<'S'
+MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 mangled.so
+FILE 0 /src/m.cc
+INLINE_ORIGIN 0 _ZN2ns5innerEi
+FUNC 1000 10 0 _ZN2ns5outerEPKc
+INLINE 0 7 0 0 1008 8
+1000 8 6 0
+1008 8 2 0
+FUNC 1010 10 0 ?test1@@YAXPAH@Z
+FUNC 1020 10 0 _RNvCs1234_7mycrate3foo
+FUNC 1030 10 0 _ZN4core3fmt5write17h0123456789abcdefE
+FUNC 1040 10 0 plain_c
+FUNC 1050 10 0 _Znot
+S
+ends 0 create -o m.gsym mangled.sym
+ends 0 lookup --demangle 0x1008 0x1010 0x1020 0x1030 0x1040 0x1050 m.gsym
+printf '0x1008\tns::inner(int)@/src/m.cc:2 < ns::outer(char const*)@/src/m.cc:7
+0x1010\ttest1(int *)
+0x1020\tmycrate::foo
+0x1030\tcore::fmt::write
+0x1040\tplain_c
+0x1050\t_Znot\n' | cmp -s - out || complain "lookup --demangle: $(cat out)"
+ends 0 lookup 0x1008 m.gsym
+says '	_ZN2ns5innerEi@/src/m.cc:2 < _ZN2ns5outerEPKc@/src/m.cc:7$' out
+ends 0 dump -C m.gsym
+says ') ns::outer(char const\*)$' out
+says ') ns::inner(int) called at /src/m.cc:7$' out
+says ') test1(int \*)$' out
+ends 0 dump --json -C m.gsym
+for name in 'ns::outer(char const\*)' 'ns::inner(int)' 'test1(int \*)' plain_c; do
+  says "\"name\":\"$name\"" out
+done
+ends 0 dump m.gsym
+says ') _ZN2ns5outerEPKc$' out
+grep -q 'ns::' out && complain "dump demangles without -C"
 # The first tool of the format is called without a command, and writes the object form.
 ends 0 -o a.o demo.sym
 ends 0 dump a.o

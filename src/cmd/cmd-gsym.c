@@ -53,7 +53,7 @@ static const char *count_function(void *ctx, const struct gsym *g, uint32_t i, c
 	return r < 0 ? nodes.bad : NULL;
 }
 
-static int gsym_stats(const struct gsym *g, bool json, struct err *e)
+static int gsym_stats(const struct gsym *g, bool json, bool demangled, struct err *e)
 {
 	struct counts c = {0};
 	int r = gsym_each_function(g, count_function, &c, e);
@@ -240,7 +240,8 @@ static int gsym_verify(struct gsym_run *run)
 
 /* ---- dump, stats --------------------------------------------------------------------- */
 
-static int gsym_show(struct gsym_run *run, int (*print)(const struct gsym *g, bool json, struct err *e))
+static int gsym_show(struct gsym_run *run,
+	int (*print)(const struct gsym *g, bool json, bool demangled, struct err *e))
 {
 	_cleanup_gsym_file_ struct gsym_file o = {0};
 	struct err e = {0};
@@ -248,7 +249,7 @@ static int gsym_show(struct gsym_run *run, int (*print)(const struct gsym *g, bo
 
 	if (status >= 0)
 		return status;
-	if (print(&o.g, run->args.json, &e) < 0) {
+	if (print(&o.g, run->args.json, run->demangle, &e) < 0) {
 		fflush(stdout);
 		return cmd_fail(run->argv[0], &e);
 	}
@@ -260,7 +261,7 @@ static int gsym_show(struct gsym_run *run, int (*print)(const struct gsym *g, bo
 static const struct {
 	const char *name;
 	int (*run)(struct gsym_run *run); /* NULL: `print` is for the operand */
-	int (*print)(const struct gsym *g, bool json, struct err *e);
+	int (*print)(const struct gsym *g, bool json, bool demangled, struct err *e);
 } subcommands[] = {
 	{"create", gsym_create, NULL},
 	{"dump", NULL, gsym_dump},
@@ -310,6 +311,7 @@ static int run_gsym(int argc, char **argv)
 			&run.shorten},
 		{"full-names", 0, NULL, "keep full names in an object", &run.full},
 		{"plain-names", 0, NULL, "omit parameters from names of a PDB", &run.plain_names},
+		{"demangle", 'C', NULL, "lookup, dump: demangle names of C++ and Rust", &run.demangle},
 		{"strict", 0, NULL, "reject a Breakpad file with a bad line", &run.strict},
 		{"stdin", 0, NULL, "lookup: read addresses from stdin, one a line", &run.from_stdin},
 		{"against", 0, "FILE", "verify: compare with a GSYM made from FILE", &run.against},

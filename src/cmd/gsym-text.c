@@ -1,6 +1,7 @@
 /* Prints frames and functions of a GSYM file as text and as JSON. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/gsym-text.h"
+#include "base/demangle.h"
 #include "base/util.h"
 #include "cmd/json.h"
 
@@ -136,6 +137,12 @@ static void print_text(const char *s)
 	fputs(is_plain(s, strlen(s)) ? s : text_shown(s, true, &room), stdout);
 }
 
+/* `names`: room for a demangled name; NULL: names are printed as the file has them. */
+static const char *shown_name(const char *name, struct buf *names)
+{
+	return !name ? "" : names && demangle(name, names) ? buf_text(names) : name;
+}
+
 int gsym_each_function(const struct gsym *g, gsym_function *each, void *ctx, struct err *e)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
@@ -168,16 +175,15 @@ static const char *print_rows(const struct gsym *g, const struct gsym_func *f)
 	return r < 0 ? it.bad : NULL;
 }
 
-static void print_node(const struct gsym *g, const struct gsym_node *node)
+static void print_node(const struct gsym *g, const struct gsym_node *node, struct buf *names)
 {
-	const char *name = gsym_string(g, node->name);
 	uint64_t start, size;
 	char room[8192];
 
 	printf("  %*s", (int)(2 * node->depth), "");
 	for (size_t at = 0; gsym_node_range(node, &at, &start, &size);)
 		printf("[0x%" PRIx64 "-0x%" PRIx64 ") ", start, start + size);
-	print_text(name ? name : "");
+	print_text(shown_name(gsym_string(g, node->name), names));
 	if (node->call_file) {
 		file_text(g, node->call_file, room, sizeof(room));
 		fputs(" called at ", stdout);
@@ -187,7 +193,7 @@ static void print_node(const struct gsym *g, const struct gsym_node *node)
 	putchar('\n');
 }
 
-static const char *print_nodes(const struct gsym *g, const struct gsym_func *f)
+static const char *print_nodes(const struct gsym *g, const struct gsym_func *f, struct buf *names)
 {
 	struct gsym_nodes it;
 	struct gsym_node node;
@@ -195,7 +201,7 @@ static const char *print_nodes(const struct gsym *g, const struct gsym_func *f)
 
 	gsym_nodes_begin(&it, g, f);
 	while ((r = gsym_nodes_next(&it, &node)) > 0)
-		print_node(g, &node);
+		print_node(g, &node, names);
 	return r < 0 ? it.bad : NULL;
 }
 
@@ -227,13 +233,13 @@ static const char *dump_text_function(void *ctx, const struct gsym *g, uint32_t 
 	const char *bad;
 
 	printf("[0x%" PRIx64 "-0x%" PRIx64 ") ", f->addr, f->addr + f->size);
-	print_text(f->name);
+	print_text(shown_name(f->name, ctx));
 	putchar('\n');
 	bad = print_rows(g, f);
-	return bad ? bad : print_nodes(g, f);
+	return bad ? bad : print_nodes(g, f, ctx);
 }
 
-static int dump_text(const struct gsym *g, struct err *e)
+static int dump_text(const struct gsym *g, struct buf *names, struct err *e)
 {
 	char room[64];
 
@@ -241,7 +247,7 @@ static int dump_text(const struct gsym *g, struct err *e)
 		gsym_form_name(g->form), g->big ? "big" : "little", g->base, g->count,
 		g->n_files ? g->n_files - 1 : 0, g->id.n ? ", id " : "", gsym_id_text(g, room));
 	print_tables(g);
-	return gsym_each_function(g, dump_text_function, NULL, e);
+	return gsym_each_function(g, dump_text_function, names, e);
 }
 
 /* ---- the whole file as JSON ---------------------------------------------------------- */
@@ -274,15 +280,21 @@ static const char *add_rows(struct json *j, const struct gsym *g, const struct g
 	return r < 0 ? it.bad : NULL;
 }
 
+struct json_dump {
+	struct json j;
+	struct buf *names;
+};
+
 /* Begins the object of a node. Leaves the object and its list of inlined calls open, because the list can contain
  * further nodes. */
-static void begin_node(struct json *j, const struct gsym *g, const struct gsym_node *node)
+static void begin_node(struct json_dump *d, const struct gsym *g, const struct gsym_node *node)
 {
+	struct json *j = &d->j;
 	uint64_t start, size;
 	char room[8192];
 
 	json_begin_object(j, NULL);
-	json_text(j, "name", gsym_string(g, node->name));
+	json_text(j, "name", shown_name(gsym_string(g, node->name), d->names));
 	file_text(g, node->call_file, room, sizeof(room));
 	json_text(j, "call_file", room);
 	json_number(j, "call_line", (long long)node->call_line);
@@ -307,8 +319,9 @@ static unsigned end_nodes(struct json *j, unsigned open, unsigned depth)
 }
 
 /* Adds the tree of inlined calls below the function itself, which is the node of depth 0. */
-static const char *add_nodes(struct json *j, const struct gsym *g, const struct gsym_func *f)
+static const char *add_nodes(struct json_dump *d, const struct gsym *g, const struct gsym_func *f)
 {
+	struct json *j = &d->j;
 	struct gsym_nodes it;
 	struct gsym_node node;
 	unsigned open = 0; /* the depth of the innermost node that is open */
@@ -320,7 +333,7 @@ static const char *add_nodes(struct json *j, const struct gsym *g, const struct 
 		open = end_nodes(j, open, node.depth);
 		if (!node.depth)
 			continue;
-		begin_node(j, g, &node);
+		begin_node(d, g, &node);
 		open = node.depth;
 	}
 	end_nodes(j, open, 1);
@@ -352,15 +365,16 @@ static void print_part(struct json *j)
 static const char *dump_json_function(void *ctx, const struct gsym *g, uint32_t i, const struct gsym_func *f)
 {
 	const char *bad_rows, *bad_nodes;
-	struct json *j = ctx;
+	struct json_dump *d = ctx;
+	struct json *j = &d->j;
 
 	fputs(i ? ",\n" : "\n", stdout);
 	json_begin_object(j, NULL);
 	add_address(j, "address", f->addr);
 	json_number(j, "size", f->size);
-	json_text(j, "name", f->name);
+	json_text(j, "name", shown_name(f->name, d->names));
 	bad_rows = add_rows(j, g, f);
-	bad_nodes = add_nodes(j, g, f);
+	bad_nodes = add_nodes(d, g, f);
 	json_end(j);
 	print_part(j);
 	return bad_nodes ? bad_nodes : bad_rows;
@@ -397,24 +411,27 @@ static void print_json_tables(struct json *j, const struct gsym *g)
 }
 
 /* Prints one function at a time: the JSON of a file of some megabytes would take gigabytes of memory. */
-static int dump_json(const struct gsym *g, struct err *e)
+static int dump_json(const struct gsym *g, struct buf *names, struct err *e)
 {
-	struct json j;
+	struct json_dump d = {.names = names};
+	struct json *j = &d.j;
 	int r;
 
-	json_init(&j, true);
-	json_begin_object(&j, NULL);
-	gsym_add_head(&j, g);
-	print_part(&j); /* the object stays open */
-	print_json_tables(&j, g);
+	json_init(j, true);
+	json_begin_object(j, NULL);
+	gsym_add_head(j, g);
+	print_part(j); /* the object stays open */
+	print_json_tables(j, g);
 	fputs(",\n\"functions\":[", stdout);
-	r = gsym_each_function(g, dump_json_function, &j, e);
+	r = gsym_each_function(g, dump_json_function, &d, e);
 	puts("]}");
-	json_release(&j);
+	json_release(j);
 	return r;
 }
 
-int gsym_dump(const struct gsym *g, bool json, struct err *e)
+int gsym_dump(const struct gsym *g, bool json, bool demangled, struct err *e)
 {
-	return json ? dump_json(g, e) : dump_text(g, e);
+	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
+
+	return (json ? dump_json : dump_text)(g, demangled ? &room : NULL, e);
 }

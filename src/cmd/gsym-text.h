@@ -11,8 +11,8 @@
 typedef const char *gsym_function(void *ctx, const struct gsym *g, uint32_t i, const struct gsym_func *f);
 int gsym_each_function(const struct gsym *g, gsym_function *each, void *ctx, struct err *e);
 
-/* Prints to stdout, function by function. Returns the same values. */
-int gsym_dump(const struct gsym *g, bool json, struct err *e);
+/* Prints to stdout, function by function; `demangled`: names are demangled. Returns the same values. */
+int gsym_dump(const struct gsym *g, bool json, bool demangled, struct err *e);
 
 /* Appends "name@dir/base:line < outer@…", or "-" for no frames. A frame without a file is "name", or with
  * `fields` "name@:0". 0, -ENOMEM, -EFBIG. */

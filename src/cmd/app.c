@@ -445,6 +445,8 @@ static void add_source(const struct source *one, const struct settings *s, struc
 		buf_addf(out, "stall-timeout = %ums\n", one->o.stall_ms);
 	if (one->o.miss_seconds != s->miss_seconds)
 		buf_addf(out, "miss-lifetime = %" PRId64 "s\n", one->o.miss_seconds);
+	if (one->o.again_seconds)
+		buf_addf(out, "ask-again = %" PRId64 "s\n", one->o.again_seconds);
 	if (one->o.max_file_size != s->max_file_size)
 		buf_addf(out, "max-file-size = %" PRIu64 "\n", one->o.max_file_size);
 	for (char **h = one->o.headers; h && *h; h++)

@@ -158,6 +158,9 @@ struct fetch {
 
 	/* net thread only */
 	struct flight *flights; /* a list, because there are few */
+	struct later *laters;	/* later.c: files that are asked for once more */
+	void (*later_note)(struct fetch *f, const struct artifact *what, const struct key *k, int64_t seconds);
+				/* later_note(), which makes tickets, and so is above flights */
 	struct workers *lookers; /* threads that look into directories; NULL until the first look */
 	unsigned looks;		 /* directory jobs for which flights wait */
 	struct kept kept[KEPT_MOST];

@@ -91,6 +91,7 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 	pthread_mutex_init(&f->names_lock, NULL);
 	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
+	f->later_note = later_note;
 	f->opts.agent = NULL;
 	if (o->agent)
 		snprintf(agent, sizeof(agent), PACKAGE_NAME "/" PACKAGE_VERSION " %.100s", o->agent);
@@ -131,6 +132,7 @@ static void close_flights(void *ctx)
 	struct fetch *f = ctx;
 
 	f->closing = true;
+	laters_stop(f);
 	while (f->flights) {
 		struct fetched a = {.r = -EINTR, .key = f->flights->key, .why = "symfs is ending"};
 

@@ -674,6 +674,8 @@ static void flight_event(struct flight *fl, const struct event *e)
 	case SAID_BEATEN:
 		return said_beaten(fl, e);
 	case SAID_MISSES_STORED:
+		if (miss_again(fl))
+			fl->f->later_note(fl->f, &fl->what, &fl->key, miss_again(fl));
 		return answer_lost(fl);
 	}
 }

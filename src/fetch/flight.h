@@ -712,3 +712,7 @@ void park_for_others(struct flight *fl); /* continues as long as other processes
 
 void seal_start(struct flight *fl); /* takes the body */
 void misses_write(struct flight *fl);
+int64_t miss_again(const struct flight *fl);
+/* later.c: sees to one more request, after that time. */
+void later_note(struct fetch *f, const struct artifact *what, const struct key *k, int64_t seconds);
+void laters_stop(struct fetch *f);

@@ -82,3 +82,19 @@ void misses_write(struct flight *fl)
 	if (!m || job_start(&m->job, fl, &misses_kind) < 0)
 		flight_say_no_memory(fl);
 }
+
+/* How many seconds after the miss a source wants to be asked once more; 0: none does. Until then its miss is
+ * remembered. */
+int64_t miss_again(const struct flight *fl)
+{
+	int64_t seconds = 0;
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+		const struct source_opts *o = &at->source->o;
+
+		if (at->state == ATTEMPT_MISSING && !at->remembered && o->again_seconds)
+			seconds = MAX(seconds, MAX(o->again_seconds, o->miss_seconds + 1));
+	}
+	return seconds;
+}

@@ -66,6 +66,8 @@ static const struct conf_field source_fields[] = {
 	{"connect-timeout", CONF_MS, offsetof(struct source_opts, connect_ms), NULL, ""},
 	{"stall-timeout", CONF_MS, offsetof(struct source_opts, stall_ms), NULL, ""},
 	{"miss-lifetime", CONF_SECONDS, offsetof(struct source_opts, miss_seconds), NULL, ""},
+	{"ask-again", CONF_SECONDS, offsetof(struct source_opts, again_seconds), NULL,
+		"ask once more for a missing file, after this time"},
 	{"max-file-size", CONF_SIZE, offsetof(struct source_opts, max_file_size), NULL, ""},
 	{0},
 };

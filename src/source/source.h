@@ -27,7 +27,7 @@ struct source_opts {
 	bool enabled, requires_checksum, checksum_placeholder, allow_unverified;
 	unsigned tier; /* a higher tier is asked if the lower tiers do not have the file */
 	unsigned connect_ms, stall_ms; /* 0: the values of [symfs] */
-	int64_t miss_seconds;
+	int64_t miss_seconds, again_seconds; /* `again`: from a miss to one more request, in background; 0: none */
 	uint64_t max_file_size;
 
 	/* how the server is reached */

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Asking on: a debug file without debug information, or a Breakpad file of public symbols alone, is not the answer
-# while another source has a better one; the order of sources decides between equal files only.
+# while another source has a better one; the order of sources decides between equal files only. Asking again: a file
+# that a server did not have is asked for once more later, without a client.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -120,3 +121,27 @@ symfs_mount n --lookup-deadline 600s --source "gdb@$URL_poor_ranges" --source "g
 same_file "$MNT_n/gdb/$path" "$TMP/poor.debug"
 same_file "$MNT_n/gdb/$path" "$TMP/poor.debug"
 symfs_umount n
+
+# ---- once more, later -------------------------------------------------------------------------------------------
+upstream_start late --root "$TMP/good"
+none=$(some_build_id ask-on none)
+none=$(gdb_path "${none#0x}" .debug)
+upstream_fault "$URL_late" "*/$path" status 404 1
+cat >"$TMP/later" <<EOF
+[source "late"]
+url = $URL_late
+layout = gdb
+miss-lifetime = 1s
+ask-again = 1s
+EOF
+symfs_serve again --config "$TMP/later"
+for key in "$path" "$none"; do
+  got=$(fetch_url -o "$TMP/body" -w '%{http_code}' "$URL_again/gdb/$key")
+  [ "$got" = 404 ] || fail "at first: $got for $key"
+done
+requests() { upstream_count "$URL_late" requests "*/$none"; }
+first=$(requests)
+asked_again() { [ "$(requests)" = $((2 * first)) ]; }
+is_stored() { "$SYMFS" cache ls --cache "$TMP/store-again" | grep -q "elf_debug $id"; }
+wait_for is_stored || fail "the file was not asked for again: $(cat "$TMP/again.log")"
+wait_for asked_again || fail "$(requests) requests, $first of them at first"

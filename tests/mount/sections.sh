@@ -1,7 +1,7 @@
 #!/bin/sh
 # section/NAME of an ELF file that a directory source, a scanned tree, a package in it, or the store has: bytes and
 # status as those of debuginfod, over HTTP, in the mount and by symfs get. SYMFS_SECTIONS=DIR compares the files below
-# DIR, too.
+# DIR, too; SYMFS_PACKAGES=DIR those in the Debian packages in DIR, and their sources.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -94,8 +94,22 @@ say "the mount: $found sections"
 "$SYMFS" cache ls --cache "$TMP/added" >"$TMP/left" || fail "cache ls"
 grep -q "section $ONE" "$TMP/left" && fail "a section outlived its file: $(cat "$TMP/left")"
 
-[ -n "${SYMFS_SECTIONS:-}" ] || exit 0
-tree=$SYMFS_SECTIONS
-debuginfod_start stock "$tree"
-symfs_serve large --source "scan@$tree"
-same "$tree" "$URL_large"
+if [ -n "${SYMFS_SECTIONS:-}" ]; then
+  tree=$SYMFS_SECTIONS
+  debuginfod_start stock "$tree"
+  symfs_serve large --source "scan@$tree"
+  same "$tree" "$URL_large"
+fi
+[ -n "${SYMFS_PACKAGES:-}" ] || exit 0
+tree=$TMP/unpacked
+mkdir "$tree"
+for package in "$SYMFS_PACKAGES"/*.deb; do
+  dpkg-deb -x "$package" "$tree/${package##*/}" || fail "$package"
+done
+# It unpacks a whole package for each answer, unless it may keep what it unpacked.
+debuginfod_start stock "$SYMFS_PACKAGES" '-U --fdcache-fds 5000 --fdcache-mbs 8000 --fdcache-prefetch 2000
+  --fdcache-prefetch-fds 4000 --fdcache-prefetch-mbs 8000 --fdcache-mintmp 1'
+symfs_serve packages --source "scan@$SYMFS_PACKAGES"
+fields='Last-Modified X-DEBUGINFOD-SIZE X-DEBUGINFOD-FILE X-DEBUGINFOD-ARCHIVE'
+export DEBUGINFOD_DB="$TMP/stock.sqlite"
+same "$SYMFS_PACKAGES" "$URL_packages"

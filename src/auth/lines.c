@@ -93,13 +93,16 @@ static int check_dir(const char *dir, bool serve, struct err *e)
 	_cleanup_free_ char *real = realpath(dir, NULL), *up = real ? strdup(real) : NULL;
 	struct stat st;
 
-	if (!up || stat(real, &st) < 0)
+	if (!up)
 		return err_set(e, -errno, "%s: %s", dir, err_text(errno));
-	if (serve && st.st_uid != 0 && st.st_uid != geteuid())
-		return err_set(e, -EINVAL, "%s: this directory of the tokens belongs to the user %u; only root and "
-			"the server's user may own it; try: chown %u %s", real, st.st_uid, geteuid(), real);
 	for (const char *at = real;; at = dirname(up)) {
-		if (stat(at, &st) == 0 && st.st_mode & 0022 && !(st.st_mode & S_ISVTX))
+		if (stat(at, &st) < 0)
+			return err_set(e, -errno, "%s: %s", at, err_text(errno));
+		if (serve && st.st_uid != 0 && st.st_uid != geteuid())
+			return err_set(e, -EINVAL, "%s: this directory of the tokens belongs to the user %u; only "
+				"root and the server's user may own it; try: chown %u %s", at, st.st_uid, geteuid(),
+				at);
+		if (st.st_mode & 0022 && !(st.st_mode & S_ISVTX))
 			return err_set(e, -EINVAL, "%s: other users may write this directory, and so replace the "
 				"file of tokens below it; try: chmod go-w %s", at, at);
 		if (!at[1])
@@ -178,7 +181,7 @@ static const char *fill(struct auth_token *t, char *const field[FIELDS])
 	if (!auth_name_ok(field[1]))
 		return "a name has letters, digits and ._@-, at most 63";
 	if (auth_rights_parse(field[2], &t->rights) < 0)
-		return "the rights are read, upload, try and purge, with commas between them";
+		return "the rights are read, upload, try, purge and added, with commas between them";
 	if (read_time(field[3], &t->until) < 0)
 		return "expected a time such as 2027-01-01T00:00:00Z, or -";
 	if (!auth_space_ok(field[4]))

@@ -153,12 +153,19 @@ START_TEST(test_access)
 		unit_part_skipped("not root: a file of another user");
 	}
 	/* A directory further up. */
+	ck_assert(geteuid() != 0 || chown(dir, 0, 0) == 0);
 	ck_assert(chmod(dir, 0777) == 0 && snprintf(path, sizeof(path), "%s/in/tokens", dir) > 0);
 	snprintf(inner, sizeof(inner), "%s/in", dir);
 	ck_assert_int_eq(mkdir(inner, 0700), 0);
 	write_file(MAGIC, 0600);
 	ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(e.text, "try: chmod go-w "));
+	if (geteuid() == 0) {
+		ck_assert(chmod(dir, 0755) == 0 && chown(dir, 1, 0) == 0);
+		ck_assert_int_eq(auth_open(&a, path, &e), -EINVAL);
+		ck_assert_ptr_nonnull(strstr(e.text, "this directory of the tokens belongs to the user 1"));
+		ck_assert_int_eq(chown(dir, 0, 0), 0);
+	}
 	unlink(path);
 	ck_assert(rmdir(inner) == 0 && snprintf(path, sizeof(path), "%s/tokens", dir) > 0);
 	ck_assert_int_eq(chmod(dir, 0700), 0);

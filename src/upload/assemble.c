@@ -43,9 +43,10 @@ struct job {
 	struct filed filed;
 	struct wait_list stored; /* all keys; `filed` has the first ones */
 	unsigned refused; /* parts */
+	bool held; /* of a part, other bytes hold the id: it is stored once they are removed */
 	char why[SENTRY_TEXT_MAX];
 	/* under lock */
-	uint64_t number; /* its place in the order of arrival */
+	uint64_t turn, number; /* its place in the order of work: the clients take turns; and in that of arrival */
 	enum sentry_state state;
 	int trouble; /* of SENTRY_ERROR: -errno of this machine or of the bucket; 0: the file is refused */
 	uint64_t until; /* clock_ms() when the job is forgotten; 0: it has not ended */
@@ -310,6 +311,7 @@ static void note(void *ctx, const struct intake_report *r)
 	struct filed *f = &j->filed;
 
 	if (why) {
+		j->held |= r->differs;
 		if (j->refused++ == 0)
 			snprintf(j->why, sizeof(j->why), "%.120s%s%.260s", r->member ? r->shown : "",
 				r->member ? ": " : "", why);
@@ -483,7 +485,13 @@ static bool has_share(struct assembly *a, const struct job *of)
 	return own >= ASSEMBLERS_OF_ONE;
 }
 
-/* Takes the oldest job that waits, of a client that has not its share of the workers. NULL: none. */
+/* Whether the job comes first. Under lock. */
+static bool is_before(const struct job *j, const struct job *other)
+{
+	return j->turn != other->turn ? j->turn < other->turn : j->number < other->number;
+}
+
+/* Takes the first job that waits, of a client that has not its share of the workers. NULL: none. */
 static struct job *next_job(struct assembly *a)
 {
 	LOCK_SCOPE(&a->lock);
@@ -492,7 +500,7 @@ static struct job *next_job(struct assembly *a)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++)
 		for (struct job *j = a->jobs[i]; j; j = j->next)
-			if (j->state == SENTRY_CREATED && (!next || j->number < next->number) && !has_share(a, j))
+			if (j->state == SENTRY_CREATED && (!next || is_before(j, next)) && !has_share(a, j))
 				next = j;
 	if (!next)
 		return NULL;
@@ -521,7 +529,7 @@ static void job_run(struct job *j)
 	explain(j, r);
 	report(j, false);
 	if (r == -EBADMSG || r == -EFBIG)
-		job_end(j, SENTRY_ERROR, 0, REFUSED_MS);
+		job_end(j, SENTRY_ERROR, 0, j->held ? TROUBLE_MS : REFUSED_MS);
 	else
 		job_end(j, SENTRY_ERROR, r, TROUBLE_MS);
 }
@@ -657,6 +665,24 @@ static bool has_room(struct assembly *a, const char *user)
 	return a->n_jobs < JOBS_MOST && own < JOBS_OF_ONE;
 }
 
+/* The turn of a client's new job: the first one in which a job waits, or the one after the client's last job that
+ * waits. So a client waits for one job of each other client at most, however many files these have named. Under
+ * lock. */
+static uint64_t turn_of(const struct assembly *a, const char *user)
+{
+	uint64_t first = UINT64_MAX, own = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(a->jobs); i++)
+		for (const struct job *j = a->jobs[i]; j; j = j->next) {
+			if (j->state != SENTRY_CREATED)
+				continue;
+			first = MIN(first, j->turn);
+			if (strcmp(j->user, user) == 0)
+				own = MAX(own, j->turn + 1);
+		}
+	return first == UINT64_MAX ? 0 : MAX(first, own);
+}
+
 /* Starts a job for a file whose chunks are all there. If too many files wait, one of the client's next requests
  * starts the job. */
 static void begin(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
@@ -671,6 +697,7 @@ static void begin(struct assembly *a, const struct sentry_file *f, const struct 
 			job_free(j);
 		return;
 	}
+	j->turn = turn_of(a, j->user);
 	j->number = ++a->number;
 	j->next = *list;
 	*list = j;

@@ -16,7 +16,7 @@
 
 static struct store *store;
 static struct assembly *assembly;
-static unsigned events;
+static unsigned events, ci_event; /* of the client "ci": the number of its last one */
 static uint64_t last_size;
 static char last_what[32], last_detail[SENTRY_TEXT_MAX], last_user[64];
 
@@ -26,11 +26,11 @@ static struct {
 	bool open;
 } gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, true};
 
-/* The files of the client "hog" keep their workers until the gate is open. */
+/* The files of the clients "hog" and "hog2" keep their workers until the gate is open. */
 static void pass_gate(const char *user)
 {
 	pthread_mutex_lock(&gate.lock);
-	while (!gate.open && strcmp(user, "hog") == 0)
+	while (!gate.open && strncmp(user, "hog", 3) == 0)
 		pthread_cond_wait(&gate.changed, &gate.lock);
 	pthread_mutex_unlock(&gate.lock);
 }
@@ -53,6 +53,8 @@ static void on_event(void *ctx, const struct assembly_event *ev)
 		store_remove_file(store, ev->key);
 	pthread_mutex_lock(&lock);
 	events++;
+	if (strcmp(ev->user, "ci") == 0)
+		ci_event = events;
 	last_size = ev->size;
 	snprintf(last_what, sizeof(last_what), "%s", ev->what);
 	snprintf(last_detail, sizeof(last_detail), "%s", ev->detail);
@@ -285,6 +287,10 @@ START_TEST(test_replaced)
 	ck_assert_msg(a.state == SENTRY_ERROR && strstr(a.detail, "another file is stored"), "%d %s", a.state,
 		a.detail);
 	ck_assert_int_eq(ask_all(&other).state, SENTRY_OK);
+	/* It is taken once the other file is removed. */
+	ck_assert_int_eq(store_remove_file(store, &k), 0);
+	while (ask_all(&u).state != SENTRY_OK)
+		usleep(100000);
 	end();
 }
 END_TEST
@@ -415,6 +421,34 @@ START_TEST(test_fair)
 }
 END_TEST
 
+/* Two clients have all workers, and many files wait: another client's file comes before most of them. */
+START_TEST(test_turns)
+{
+	struct upload u, hogs[16];
+	unsigned before = events;
+	char text[32];
+
+	begin();
+	open_gate(false);
+	for (unsigned i = 0; i < ARRAY_SIZE(hogs); i++) {
+		snprintf(text, sizeof(text), "no symbol file %u", i);
+		hogs[i] = upload_of(text, sizeof(text), "hog");
+		send(text, sizeof(text), 0, 1);
+		ask_by(i < 8 ? "hog" : "hog2", &hogs[i]);
+	}
+	u = upload_of("another text", 20, "ci");
+	send("another text", 20, 0, 1);
+	ask(&u);
+	open_gate(true);
+	for (unsigned i = 0; i < ARRAY_SIZE(hogs); i++)
+		ask_all(&hogs[i]);
+	ck_assert_int_eq(ask_all(&u).state, SENTRY_ERROR);
+	/* Three files had workers, one of each client comes before, and others can end meanwhile. */
+	ck_assert_msg(ci_event - before < 12, "%u of %u", ci_event - before, events - before);
+	end();
+}
+END_TEST
+
 /* The remembered refusals of one client's files do not keep out the files of others. */
 START_TEST(test_many_refusals)
 {
@@ -498,5 +532,5 @@ START_TEST(test_record)
 END_TEST
 
 UNIT_MAIN("assemble", test_file, test_refusal_of_another, test_restart, test_removed, test_removed_at_once,
-	test_replaced, test_refusals, test_repeated_chunk, test_repeated_too_often, test_fair, test_many_refusals,
-	test_damaged_chunk, test_record)
+	test_replaced, test_refusals, test_repeated_chunk, test_repeated_too_often, test_fair, test_turns,
+	test_many_refusals, test_damaged_chunk, test_record)

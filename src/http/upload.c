@@ -14,22 +14,23 @@
 
 /* ---- slots ----------------------------------------------------------------------- */
 
-/* Finds a free slot that the client may take. Under slots_lock. */
+/* Finds a free slot that the client may take. A token takes no more slots than it leaves, so whoever comes later
+ * finds one. Under slots_lock. */
 static int find_slot(const struct exchange *x, struct upload_slot **out)
 {
 	struct uploads *all = x->h->uploads;
-	unsigned own = 0;
+	unsigned own = 0, left = 0;
 
 	*out = NULL;
 	for (unsigned i = 0; i < UPLOADS_MOST; i++) {
 		struct upload_slot *s = &all->slots[i];
 
+		left += !s->taken;
+		own += s->taken && memcmp(s->digest, x->token.digest, sizeof(s->digest)) == 0;
 		if (!s->taken)
 			*out = s;
-		else if (memcmp(s->digest, x->token.digest, sizeof(s->digest)) == 0)
-			own++;
 	}
-	return !*out ? -EBUSY : x->known && own >= UPLOADS_OF_ONE ? -EUSERS : 0;
+	return !*out ? -EBUSY : x->known && own >= left ? -EUSERS : 0;
 }
 
 int upload_slot_check(const struct exchange *x)
@@ -112,8 +113,8 @@ int upload_refuse_errno(struct exchange *x, int r, const char *text)
 int upload_refuse_slot(struct exchange *x, int r)
 {
 	if (r == -EUSERS)
-		return upload_refuse(x, 503, "the token %s sends %d uploads at the same time, which is its limit; "
-			"try again later", x->token.name, UPLOADS_OF_ONE);
+		return upload_refuse(x, 503, "the token %s sends as many uploads at the same time as are left to "
+			"others; try again later", x->token.name);
 	return r < 0 ? upload_refuse(x, 503, "too many uploads at the same time; try again later") : 0;
 }
 

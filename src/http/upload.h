@@ -7,7 +7,6 @@
 #include "store/store.h"
 
 #define UPLOADS_MOST 64		    /* bodies that are received at the same time */
-#define UPLOADS_OF_ONE (UPLOADS_MOST / 2) /* of them with one token, so that it does not keep out all others */
 #define UPLOAD_REFUSED_MOST (1u << 20)	  /* bytes of a refused body that are read before the answer is sent */
 #define UPLOAD_UNREAD_MOST (32u << 20)	  /* bytes that are read after that, while the client sends on */
 #define UPLOAD_CHUNK (256u << 10)   /* bytes that are collected before a worker writes them */

@@ -72,7 +72,7 @@ static void add_facts(struct page *p)
 void hours_look(struct space *s)
 {
 	struct hours *d = &s->hours;
-	int64_t now = clock_wall() / 3600, last = atomic_load(&d->hour);
+	int64_t now = clock_wall() / 3600 + HOURS, last = atomic_load(&d->hour);
 	uint64_t hits, asked;
 
 	if (now == last)

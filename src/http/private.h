@@ -73,7 +73,7 @@ struct conn {
 
 /* The counters of requests for files as they were at the first request of each of the last hours (page-server.c). */
 struct hours {
-	atomic_int_fast64_t hour; /* the last one, since 1970 */
+	atomic_int_fast64_t hour; /* the last one, since 1969-12-31: a clock can be at 1970, and a day lies before */
 	pthread_mutex_t lock;
 	uint64_t asked[HOURS], hits[HOURS]; /* under the lock; of an hour, at its number modulo 24 */
 };

@@ -22,13 +22,16 @@
 static int set_aside(struct store *s)
 {
 	static const char *const tails[] = {"-wal", "-shm", ""};
-	char from[64], to[64];
+	char from[64], to[64], aside[96];
 
 	for (unsigned i = 0; i < ARRAY_SIZE(tails); i++) {
 		snprintf(from, sizeof(from), "index.sqlite%s", tails[i]);
 		snprintf(to, sizeof(to), "index.sqlite.damaged%s", tails[i]);
-		if (unlinkat(s->dirfd, to, 0) < 0 && errno == EISDIR)
-			unlinkat(s->dirfd, to, AT_REMOVEDIR);
+		if (unlinkat(s->dirfd, to, 0) < 0 && errno == EISDIR && unlinkat(s->dirfd, to, AT_REMOVEDIR) < 0) {
+			/* a directory with files that are not symfs's */
+			snprintf(aside, sizeof(aside), "%s.%llx", to, (unsigned long long)clock_ms());
+			renameat(s->dirfd, to, s->dirfd, aside);
+		}
 		if (renameat(s->dirfd, from, s->dirfd, to) < 0 && errno != ENOENT)
 			return -errno;
 	}

@@ -56,7 +56,7 @@ damage() { # KIND, done to the index while no process has it open
   short) truncate -s 50 "$d_db" ;;
   empty) : >"$d_db" ;;
   gone) rm -f "$d_db" "$d_db-wal" "$d_db-shm" ;;
-  directory) rm -f "$d_db" "$d_db-wal" "$d_db-shm" && mkdir "$d_db" ;;
+  directory) rm -f "$d_db" "$d_db-wal" "$d_db-shm" && mkdir "$d_db" && echo x >"$d_db/x" ;;
   wal) head -c 20000 /dev/urandom >"$d_db-wal" ;;
   esac
 }
@@ -77,10 +77,10 @@ get --offline "gdb/$one"
 r=$?
 [ $r = 0 ] || [ $r = 4 ] || fail "a directory in the index's place: exit $r"
 [ $r = 0 ] || [ -s "$TMP/err" ] || fail "a directory in the index's place: no word"
-[ -d "$TMP/store/index.sqlite" ] && rmdir "$TMP/store/index.sqlite"
+[ -d "$TMP/store/index.sqlite" ] && rm -r "$TMP/store/index.sqlite"
 
 # The same under a running daemon.
-for kind in gone garbage cut; do
+for kind in gone garbage cut directory directory; do
   symfs_mount m --cache "$TMP/store" --min-free none --source "gdb@$URL_plain"
   here "$one" || fail "before"
   damage $kind

@@ -47,7 +47,7 @@ enum time_event time_look(struct store_time *t, const struct time_clocks *now, b
 		/* A clock that comes back to the old time was right before. */
 		t->held = !first && t->ahead > -HOUR && t->ahead < HOUR ? DAY : 0;
 		t->began = time_now(t);
-		return first || (trusted && jump < MONTH) ? TIME_JUMPED : TIME_DISCARDED;
+		return first || (trusted && jump < (same ? HOUR : MONTH)) ? TIME_JUMPED : TIME_DISCARDED;
 	}
 	t->held += passed;
 	if (trusted || !is_trusted(t))

@@ -37,7 +37,7 @@ enum time_event {
 	TIME_TRUSTED,	/* the era has lasted a day now */
 	TIME_JUMPED,	/* an era begins */
 	TIME_DISCARDED, /* an era begins, and ends that count from the era before mean nothing: it was not trusted, or
-			 * the clock has jumped more than a month ahead, and was behind before */
+			 * the clock was behind: it has jumped ahead, during a boot or by more than a month */
 };
 
 /* Looks at the clocks. The first look begins an era: `fresh`, a store without files, has nothing to lose. */

@@ -422,6 +422,11 @@ START_TEST(test_clocks)
 	/* A new store has nothing to lose. */
 	ck_assert_int_eq(time_look(&t, &(struct time_clocks){THEN, 5, "a"}, true), TIME_JUMPED);
 	ck_assert_int_eq(time_past(&t), THEN);
+	/* A clock that is days ahead at once was behind before, unless the machine was off meanwhile. */
+	ck_assert_int_eq(look(&t, "a", THEN + DAY, 5 + DAY), TIME_TRUSTED);
+	ck_assert_int_eq(look(&t, "a", THEN + 21 * DAY, 10 + DAY), TIME_DISCARDED);
+	ck_assert_int_eq(look(&t, "a", THEN + 22 * DAY, 10 + 2 * DAY), TIME_TRUSTED);
+	ck_assert_int_eq(look(&t, "b", THEN + 42 * DAY, 5), TIME_JUMPED);
 }
 END_TEST
 

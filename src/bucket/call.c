@@ -141,6 +141,8 @@ static int call_once(struct caller *c, struct call *call)
 	struct net_req req = {0};
 	int r;
 
+	if (atomic_load(c->stop)) /* a fast store answers before a wait would see it */
+		return -EINTR;
 	pthread_rwlock_rdlock(&c->lock);
 	r = call_request(c, call, &req);
 	pthread_rwlock_unlock(&c->lock);

@@ -144,7 +144,7 @@ int list_parse(const char *text, size_t n, int (*each)(void *ctx, const struct l
 	return 0;
 }
 
-#define EMPTY_MOST 32 /* pages in a row without an object: a store that sends more would send them for ever */
+#define EMPTY_MOST 32 /* pages in a row without an object of symfs: a store with more would send them for ever */
 #define HEX "0123456789abcdef"
 
 /* The prefix is encoded as a path already; as a value, its slashes are encoded, too. */
@@ -177,7 +177,6 @@ static int listing_add(void *ctx, const struct list_entry *e)
 	if (l->last[0] && strcmp(e->name, l->last) <= 0)
 		return -EBADMSG;
 	snprintf(l->last, sizeof(l->last), "%s", e->name);
-	l->empty = 0;
 	/* The bucket's prefix may contain "b/", too. The last one counts, because only digests follow it. */
 	for (const char *p = e->name; (p = strstr(p, l->what)); p++)
 		at = p;
@@ -187,6 +186,7 @@ static int listing_add(void *ctx, const struct list_entry *e)
 	if (l->probes ? strspn(at, HEX) != PROBE_DIGITS || at[PROBE_DIGITS]
 		      : !is_digest(at) || (at[64] && (at[64] != '/' || !is_digest(at + 65))))
 		return 0; /* no object of symfs */
+	l->empty = 0;
 	it = &l->items[l->n++];
 	snprintf(it->sha256, sizeof(it->sha256), "%.64s", at);
 	snprintf(it->second, sizeof(it->second), "%.64s", !l->probes && at[64] ? at + 65 : "");
@@ -212,6 +212,7 @@ static int listing_page(struct listing *l)
 		return r;
 	call.query = buf_text(&query);
 	l->n = l->at = 0;
+	l->page = PAGE_MOST;
 	r = call_run(l->c, &call);
 	l->now = call.reply.date > 0 ? call.reply.date : clock_wall();
 	if (r == 0)

@@ -34,10 +34,10 @@ struct page_item {
 struct listing {
 	struct caller *c;
 	const char *what;   /* "b/" */
-	unsigned page;	    /* objects in one answer; may be lowered before the first */
+	unsigned page;	    /* objects in the next answer; may be lowered for the first one */
 	struct page_item *items; /* room for PAGE_MOST */
 	unsigned n, at;
-	unsigned empty;	    /* pages without an object since the last object */
+	unsigned empty;	    /* pages without an object of symfs since the last such object */
 	char token[LIST_NAME], last[LIST_NAME]; /* `last`: the name before */
 	bool over;
 	bool probes;	    /* what is listed has names of PROBE_DIGITS digits; set it after listing_open() */

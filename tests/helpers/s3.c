@@ -14,6 +14,7 @@
 #include <openssl/hmac.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ static const char help[] =
 	"  --bare-etag  compares If-Match with the ETag without quotes, as Ceph does\n"
 	"  --empty-page  begins each listing with a page without objects\n"
 	"  --empty-pages  has only such pages, without an end\n"
+	"  --foreign-pages  has only pages with one object that symfs did not write, without an end\n"
 	"  --same-pages  answers each request for a further page with the first page\n"
 	"  --no-delete  answers 403 to DELETE\n"
 	"  --hook FILE  runs FILE METHOD NAME, if it exists: after GET has read an object, after PUT and DELETE\n"
@@ -47,7 +49,7 @@ static const char help[] =
 
 static struct options {
 	const char *root, *bucket, *access_key, *secret_key, *region, *token, *hook;
-	bool public, no_list, ignore, empty_page, empty_pages, same_pages, no_delete, bare_etag;
+	bool public, no_list, ignore, empty_page, empty_pages, same_pages, foreign_pages, no_delete, bare_etag;
 	long clock, port;
 	int log;
 } o = {.root = ".", .bucket = "bucket", .access_key = "", .secret_key = "", .region = "us-east-1", .log = -1};
@@ -539,10 +541,19 @@ static void query_value(const struct request *rq, const char *name, char *out, s
 			decode(word + strlen(name) + 1, out, room);
 }
 
+/* A name behind all earlier ones. */
+static const char *next_foreign(const char *prefix, char out[static 8192])
+{
+	static atomic_uint number;
+
+	snprintf(out, 8192, "%szz%010u", prefix, atomic_fetch_add(&number, 1));
+	return out;
+}
+
 static bool list(int fd, const struct request *rq, int root)
 {
 	struct names all = {calloc(LIST_MOST, sizeof(char *)), 0};
-	char prefix[4096], after[4096], most[32];
+	char prefix[4096], after[4096], most[32], foreign[8192] = "";
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
@@ -560,9 +571,14 @@ static bool list(int fd, const struct request *rq, int root)
 		max = 0;
 		last = "!"; /* sorts before the names of symfs */
 	}
+	if (o.foreign_pages)
+		last = next_foreign(prefix, foreign);
 	collect(&all, openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "");
 	qsort(all.list, all.n, sizeof(char *), by_name);
 	fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult>");
+	if (o.foreign_pages)
+		fprintf(out, "<Contents><Key>%s</Key><LastModified>2026-11-22T22:33:44.000Z</LastModified>"
+			"<Size>1</Size></Contents>", foreign);
 	for (size_t i = 0; i < all.n; i++) {
 		struct stat st;
 		struct tm tm;
@@ -760,7 +776,7 @@ static bool options_read(int argc, char **argv)
 		{"ignore-conditions", 0, NULL, 'i'}, {"clock", 1, NULL, 'c'}, {"log", 1, NULL, 'l'},
 		{"bare-etag", 0, NULL, 'E'},
 		{"empty-page", 0, NULL, 'e'},
-		{"empty-pages", 0, NULL, 'Z'}, {"same-pages", 0, NULL, 'S'},
+		{"empty-pages", 0, NULL, 'Z'}, {"same-pages", 0, NULL, 'S'}, {"foreign-pages", 0, NULL, 'F'},
 		{"no-delete", 0, NULL, 'd'}, {"hook", 1, NULL, 'H'},
 		{"port", 1, NULL, 'P'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
@@ -782,6 +798,7 @@ static bool options_read(int argc, char **argv)
 		case 'e': o.empty_page = true; break;
 		case 'Z': o.empty_pages = true; break;
 		case 'S': o.same_pages = true; break;
+		case 'F': o.foreign_pages = o.empty_pages = true; break;
 		case 'd': o.no_delete = true; break;
 		case 'c': o.clock = strtol(optarg, NULL, 10); break;
 		case 'l': o.log = open(optarg, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644); break;

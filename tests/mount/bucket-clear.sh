@@ -77,7 +77,7 @@ put_back 'a foreign object'
 
 # ---- a listing without an end: the run fails instead of asking for ever --------------------------------------------
 kept_pid=$s3_pid
-for kind in empty same; do
+for kind in empty same foreign; do
   store $kind-pages "$TMP/conf-endless" --$kind-pages
   gc 0 --dry-run "$TMP/conf-endless" && fail "a listing without an end is complete, $kind: $(cat "$TMP/out")"
   [ "$(wc -l <"$TMP/$kind-pages.requests")" -lt 200 ] ||

@@ -203,7 +203,7 @@ struct listing {
 	void *ctx;
 };
 
-static int list_key(void *ctx, const struct key *k, uint64_t size)
+static int list_key(void *ctx, const struct key *k)
 {
 	struct listing *l = ctx;
 

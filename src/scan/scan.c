@@ -305,13 +305,6 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_fou
 	return s->walked ? -ENOENT : -EAGAIN;
 }
 
-/* In the copy that a listing reads, the entry of each file begins with this struct. The file's keys follow, one on
- * each line. */
-struct known {
-	uint64_t size; /* bytes of the file */
-	size_t n;      /* bytes of the keys */
-};
-
 /* Copies the texts of keys under the lock, which is fast. The caller parses them after the unlock. */
 static int copy_known(struct scan *s, struct buf *out)
 {
@@ -321,66 +314,32 @@ static int copy_known(struct scan *s, struct buf *out)
 	for (size_t i = 0; i < s->n_dirs; i++)
 		for (size_t j = 0; r == 0 && j < s->dirs[i]->n; j++) {
 			const struct scan_file *f = &s->dirs[i]->files[j];
-			struct known head = {f->size, 0};
 			const char *keys = f->keys;
 			size_t n;
 
 			if (names_of(f, &n))
 				keys += strcspn(keys, "\n") + 1;
-			head.n = keys ? strlen(keys) : 0;
-			if (!head.n)
-				continue;
-			if (out->n + sizeof(head) + head.n > out->most)
+			if (keys && out->n + strlen(keys) > out->most)
 				return 0;
-			buf_add(out, &head, sizeof(head));
-			r = buf_add(out, keys, head.n);
+			r = keys ? buf_adds(out, keys) : 0;
 		}
 	return r;
 }
 
-/* The size in a member's line. */
-static uint64_t size_of_member(const char *line)
-{
-	char *end;
-
-	strtoull(line + 1, &end, 10);
-	return strtoull(end, NULL, 10);
-}
-
-static int each_of(const char *p, const struct known *head, size_t *left,
-	int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
-{
-	const char *end = p + head->n;
-	uint64_t size = head->size;
-	int r = 0;
-
-	while (r == 0 && *left && p < end) {
-		size_t n = strcspn(p, "\n");
-		struct key k;
-
-		if (*p == '\t')
-			size = size_of_member(p);
-		else if (known_key(p, n, &k, NULL) == 0) {
-			r = each(ctx, &k, size);
-			--*left;
-		}
-		p += n + 1;
-	}
-	return r;
-}
-
-int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size),
-	void *ctx)
+int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k), void *ctx)
 {
 	_cleanup_buf_ struct buf all = BUF_UP_TO(KNOWN_MOST);
-	struct known head;
 	int r = copy_known(s, &all);
+	size_t n;
 
-	if (r < 0)
-		return r;
-	for (size_t at = 0; r == 0 && most && at < all.n; at += sizeof(head) + head.n) {
-		memcpy(&head, all.p + at, sizeof(head));
-		r = each_of(buf_text(&all) + at + sizeof(head), &head, &most, each, ctx);
+	for (const char *p = buf_text(&all); r == 0 && most && *p; p += n + 1) {
+		struct key k;
+
+		n = strcspn(p, "\n");
+		if (known_key(p, n, &k, NULL) < 0)
+			continue;
+		r = each(ctx, &k);
+		most--;
 	}
 	return r;
 }

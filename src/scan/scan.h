@@ -64,7 +64,7 @@ int scan_debug_key(const char *build_id, struct artifact *a, struct key *k); /* 
 
 /* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key can come twice.
  * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */
-int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
+int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k), void *ctx);
 
 /* Calls `each` under a lock with each key known now, and with its place, in no order, until `each` returns non-zero;
  * returns that value. If the tree changes meanwhile, a file may be left out, or come twice. 0: the walk has ended.

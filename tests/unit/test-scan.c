@@ -200,7 +200,7 @@ START_TEST(test_root_later)
 }
 END_TEST
 
-static int count_key(void *ctx, const struct key *k, uint64_t size)
+static int count_key(void *ctx, const struct key *k)
 {
 	++*(unsigned *)ctx;
 	return 0;

@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 
 #include <stddef.h>
+#include <string.h>
 
 unsigned utf8_length(const unsigned char *p)
 {
@@ -62,4 +63,12 @@ const char *text_shown(const char *text, bool terminal, struct buf *room)
 		}
 	}
 	return buf_text(room);
+}
+
+void text_fields(char *line, char **fields, unsigned n)
+{
+	static char none[] = "";
+
+	for (unsigned i = 0; i < n; i++)
+		fields[i] = line ? strsep(&line, "\t") : none;
 }

@@ -18,6 +18,9 @@ unsigned utf8_put(uint32_t c, uint8_t out[static 4]);
  * must not move the cursor. JSON escapes control characters by itself. The text is valid until `room` changes. */
 const char *text_shown(const char *text, bool terminal, struct buf *room);
 
+/* Splits a line at its tabs into n fields; missing fields are "". */
+void text_fields(char *line, char **fields, unsigned n);
+
 /* ---- UTF-16 -------------------------------------------------------------------------- */
 
 /* Whether `c` is the first (high) or the second (low) half of a surrogate pair of UTF-16. */

@@ -143,18 +143,7 @@ static void add_stat(void *j, char *line)
 	json_number(j, line, strtoll(blank + 1, NULL, 10));
 }
 
-/* Splits a line at its tabs; missing fields are "". */
 #define FIELDS 8
-static void split_fields(char *line, char *fields[static FIELDS])
-{
-	static char none[] = "";
-
-	for (unsigned i = 0; i < FIELDS; i++) {
-		fields[i] = line ? strsep(&line, "\t") : NULL;
-		if (!fields[i])
-			fields[i] = none;
-	}
-}
 
 static void add_number(struct json *j, const char *name, const char *text)
 {
@@ -194,7 +183,7 @@ static void add_download(void *ctx, char *line)
 	struct json *j = ctx;
 	char *f[FIELDS];
 
-	split_fields(line, f);
+	text_fields(line, f, FIELDS);
 	json_begin_object(j, NULL);
 	json_text(j, "key", f[0]);
 	json_text(j, "state", f[1]);
@@ -217,7 +206,7 @@ static void add_source(void *ctx, char *line)
 	struct json *j = ctx;
 	char *f[FIELDS];
 
-	split_fields(line, f);
+	text_fields(line, f, FIELDS);
 	json_begin_object(j, NULL);
 	json_text(j, "name", f[1]);
 	json_text(j, "type", f[2]);
@@ -258,7 +247,7 @@ static void print_source(void *ctx, char *line)
 	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), where = BUF_UP_TO(64 << 10), state = BUF_UP_TO(64 << 10);
 	char *f[FIELDS];
 
-	split_fields(line, f);
+	text_fields(line, f, FIELDS);
 	printf("%2ld. %-30s %s%s%s\n", strtol(f[0], NULL, 10), text_shown(f[1], true, &name), paint_word(f[5]),
 		text_shown(f[5], true, &state), paint_end());
 	/* Most names have the place in them. */
@@ -304,7 +293,7 @@ static void print_download(void *ctx, char *line)
 	char *f[FIELDS], *save = NULL;
 	const char *before = ", for ";
 
-	split_fields(line, f);
+	text_fields(line, f, FIELDS);
 	printf("  %s: ", text_shown(f[0], true, &room));
 	printf("%s", text_shown(f[1], true, &room));
 	if (*f[2])
@@ -342,7 +331,7 @@ static void print_trouble(void *ctx, char *line)
 	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), state = BUF_UP_TO(64 << 10);
 	char *f[FIELDS];
 
-	split_fields(line, f);
+	text_fields(line, f, FIELDS);
 	if (strcmp(f[5], "ok") == 0 || strncmp(f[5], "there", 5) == 0 || strncmp(f[5], "being walked", 12) == 0)
 		return;
 	printf("  %s: %s%s%s\n", text_shown(f[1], true, &name), paint_word(f[5]), text_shown(f[5], true, &state),

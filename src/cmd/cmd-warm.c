@@ -280,13 +280,11 @@ static void print_table(const struct warm *w)
 	unsigned at = 0;
 
 	for (unsigned i = 0; wide && i < w->n_modules; i++) {
-		buf_clear(&shown);
 		names = MAX(names, strlen(text_shown(w->modules[i].name, true, &shown)));
 		ids = MAX(ids, strlen(w->modules[i].id));
 	}
 
 	for (unsigned i = 0; i < w->n_modules; i++) {
-		buf_clear(&shown);
 		printf("%-*s%s%-*s", (int)names, text_shown(w->modules[i].name, true, &shown), wide ? "  " : "\t",
 			(int)ids, w->modules[i].id[0] ? w->modules[i].id : "-");
 		if (at >= d->n || module_of(d->list[at]) != i)
@@ -307,7 +305,6 @@ static void print_table(const struct warm *w)
  * of the source and ": ". */
 static void print_troubles(const struct warm *w)
 {
-	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10);
 	struct trouble {
 		const char *why;
 		size_t name;
@@ -328,10 +325,8 @@ static void print_troubles(const struct warm *w)
 			all[n++] = (struct trouble){why, name, 0};
 		all[MIN(k, TROUBLES_MOST - 1u)].files++;
 	}
-	for (k = 0; k < n; k++) {
-		buf_clear(&shown);
+	for (k = 0; k < n; k++)
 		cmd_say(0, "%u file%s failed: %s", all[k].files, all[k].files == 1 ? "" : "s", all[k].why);
-	}
 }
 
 /* What became of the files. */
@@ -408,7 +403,6 @@ static void warm_one(void *ctx, struct download *one)
 
 static int warm_words(struct warm *w, int argc, char **argv)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	int status = EXIT_DONE;
 
 	for (int i = 1; i < argc; i++) {
@@ -417,7 +411,6 @@ static int warm_words(struct warm *w, int argc, char **argv)
 
 		if (r >= 0)
 			continue;
-		buf_clear(&room);
 		cmd_say(0, "%s: %s", argv[i], err_why(&e, r));
 		/* A truncated dump still lists the modules before its end. */
 		status = r == -ENOMEM ? EXIT_LOCAL : EXIT_NO;

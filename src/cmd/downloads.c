@@ -82,7 +82,7 @@ static void progress_draw(struct progress *p, struct fetch *f, const char *total
 	_cleanup_buf_ struct buf lines = BUF_UP_TO(1 << 20);
 	unsigned width = terminal_width();
 	_cleanup_free_ char *copy = NULL;
-	char text[TEXT_MOST], none[] = "", *rest, *line;
+	char text[TEXT_MOST], *rest, *line;
 
 	if (!isatty(STDERR_FILENO))
 		return;
@@ -93,9 +93,7 @@ static void progress_draw(struct progress *p, struct fetch *f, const char *total
 		const char *name;
 		char *field[FIELDS];
 
-		for (unsigned i = 0; i < FIELDS; i++)
-			if (!line || !(field[i] = strsep(&line, "\t")))
-				field[i] = none;
+		text_fields(line, field, FIELDS);
 		if (strtoul(field[MS], NULL, 10) < LONG_MS)
 			continue;
 		progress_text(field, text);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define PAGE 64
+
 static uint64_t hash_of(const struct key *k)
 {
 	char canon[KEY_TEXT];

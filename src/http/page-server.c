@@ -1,6 +1,7 @@
 /* The part of the page for the administrator: sources, running downloads, the cache, the bucket, errors, numbers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "bucket/bucket.h"
 #include "http/page.h"
@@ -11,18 +12,6 @@
 #include <sys/statvfs.h>
 
 #define TEXT_MOST (4 << 20)
-
-/* Splits a line at its tabs into n fields; missing fields are "". */
-static void split(char *line, char **fields, unsigned n)
-{
-	static char none[] = "";
-
-	for (unsigned i = 0; i < n; i++) {
-		char *field = line ? strsep(&line, "\t") : NULL;
-
-		fields[i] = field ? field : none;
-	}
-}
 
 /* ---- the top -------------------------------------------------------------------------- */
 
@@ -191,7 +180,7 @@ static void add_source(struct buf *out, char *line, const struct fetch_latency *
 	const struct fetch_latency *latency = NULL;
 	char *f[6];
 
-	split(line, f, ARRAY_SIZE(f));
+	text_fields(line, f, ARRAY_SIZE(f));
 	for (unsigned i = 0; i < n; i++)
 		if (strcmp(rows[i].source, f[1]) == 0)
 			latency = &rows[i];
@@ -241,7 +230,7 @@ static void add_download(struct buf *out, char *line)
 	uint64_t have, all, rate;
 	char *f[8];
 
-	split(line, f, ARRAY_SIZE(f));
+	text_fields(line, f, ARRAY_SIZE(f));
 	have = strtoull(f[3], NULL, 10);
 	all = strtoull(f[4], NULL, 10);
 	rate = strtoull(f[5], NULL, 10);

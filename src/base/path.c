@@ -163,6 +163,13 @@ int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode
 	return r;
 }
 
+int path_fill_buf(void *ctx, int fd)
+{
+	const struct buf *b = ctx;
+
+	return write_all(fd, b->p, b->n);
+}
+
 int path_replace(const char *path, mode_t mode, int (*fill)(void *ctx, int fd), void *ctx)
 {
 	_cleanup_free_ char *temporary = NULL;

@@ -36,6 +36,7 @@ int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode
 /* Calls fill() for a temporary file beside `path`, gives it the mode, and renames it to `path`: no reader sees half a
  * file, and `path` stays as it is if fill() fails. 0, -errno, or the error of fill(). */
 int path_replace(const char *path, mode_t mode, int (*fill)(void *ctx, int fd), void *ctx);
+int path_fill_buf(void *ctx, int fd); /* fill() for the bytes of a struct buf */
 
 /* Reads a whole small file, NUL-terminated; the caller frees it. -EFBIG: larger than `most`; -EINVAL: a name in a
  * directory is not that of a regular file. Only a path of AT_FDCWD may be a pipe, such as the shell's. */

@@ -42,13 +42,6 @@ static int fill_blob(void *ctx, int fd)
 	return files_copy(blob_fd(ctx), fd);
 }
 
-static int fill_text(void *ctx, int fd)
-{
-	struct buf *text = ctx;
-
-	return write_all(fd, text->p, text->n);
-}
-
 /* ---- bundles ------------------------------------------------------------------------- */
 
 /* Appends "INTO/UUID/NAME.dSYM/Contents/REST" of a told file, whose canonical path in the mount begins with
@@ -70,7 +63,7 @@ static int place_plist(struct fetch *f, const char *into, const struct artifact 
 		r = below(&path, into, buf_text(&told));
 	if (r == 0)
 		r = path_make_parents(path.p, 0755);
-	return r == 0 && !has_size(path.p, text.n) ? path_replace(path.p, 0644, fill_text, &text) : r;
+	return r == 0 && !has_size(path.p, text.n) ? path_replace(path.p, 0644, path_fill_buf, &text) : r;
 }
 
 /* Turns "UUID/NAME.dSYM/Contents/Resources/DWARF/NAME" into "UUID/NAME". */

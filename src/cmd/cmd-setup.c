@@ -199,13 +199,6 @@ static char *find_library(struct check *c, const struct setup *s)
 	return found;
 }
 
-static int write_bytes(void *ctx, int fd)
-{
-	const struct buf *b = ctx;
-
-	return write_all(fd, b->p, b->n);
-}
-
 /* Writes the copy, with a random build id in every place where the file has its own. */
 static int write_copy(struct check *c)
 {
@@ -217,7 +210,7 @@ static int write_copy(struct check *c)
 	while ((at = memmem(at, c->bytes.n - (size_t)(at - c->bytes.p), c->id, c->n)))
 		memcpy(at, id, c->n);
 	memcpy(c->id, id, c->n);
-	return path_replace(c->copy, 0700, write_bytes, &c->bytes);
+	return path_replace(c->copy, 0700, path_fill_buf, &c->bytes);
 }
 
 /* Asks for a file. 1: it has symbols, 0: it has none, -1: the client is not installed. */

@@ -167,20 +167,13 @@ int setup_read_record(struct setup *s)
 	return r == 0 ? buf_adds(&s->written, text) : r == -ENOENT ? 0 : r;
 }
 
-static int fill(void *ctx, int fd)
-{
-	const char *text = ctx;
-
-	return write_all(fd, text, strlen(text));
-}
-
 int setup_save_record(struct setup *s)
 {
 	if (s->dry)
 		return 0;
 	if (!s->written.n)
 		return unlink(s->record) == 0 || errno == ENOENT ? 0 : -errno;
-	return path_replace(s->record, 0600, fill, s->written.p);
+	return path_replace(s->record, 0600, path_fill_buf, &s->written);
 }
 
 int setup_make_dirs(struct setup *s, const char *path)
@@ -220,6 +213,7 @@ static void fail_at(struct setup *s, const char *path, int r)
 /* Replaces the content, keeps the mode, and says so. */
 static int put(struct setup *s, const char *path, const char *client, const char *content)
 {
+	struct buf text = {.p = (char *)(uintptr_t)content, .n = strlen(content)};
 	_cleanup_free_ char *dir = strdup(path);
 	struct stat st = {.st_mode = s->system ? 0644 : 0600};
 	int r = dir ? 0 : -ENOMEM;
@@ -234,7 +228,7 @@ static int put(struct setup *s, const char *path, const char *client, const char
 	if (r == 0 && stat(path, &st) < 0 && errno != ENOENT)
 		r = -errno;
 	if (r == 0)
-		r = path_replace(path, st.st_mode & 07777, fill, (void *)content);
+		r = path_replace(path, st.st_mode & 07777, path_fill_buf, &text);
 	if (r < 0)
 		fail_at(s, path, r);
 	return r;

@@ -10,7 +10,7 @@
 #include "derive/derive.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
-#include "stacks/unwind.h"
+#include "stacks/stacks.h"
 #include "walk/walk.h"
 
 #include <stdio.h>

@@ -121,7 +121,8 @@ static void add_user(struct page *p)
 	buf_adds(&p->html, "</span>\n");
 }
 
-void page_frame(struct page *p, const char *title, const char *path, void (*body)(struct page *p))
+/* Writes a page around `body`: head, links to the parts, foot. `path`: the path of the part; "": none. */
+static void page_frame(struct page *p, const char *title, const char *path, void (*body)(struct page *p))
 {
 	struct buf *out = &p->html;
 	char url[64];

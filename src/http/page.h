@@ -64,6 +64,3 @@ void page_add_chip(struct page *p, const struct page_answer *a);
 const char *page_type_words(enum filetype t); /* "debug file (ELF)" */
 
 #define HTML_TYPE "text/html; charset=utf-8"
-
-/* Writes a page around `body`: head, links to the parts, foot. `path`: the path of the part; "": none. */
-void page_frame(struct page *p, const char *title, const char *path, void (*body)(struct page *p));

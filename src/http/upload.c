@@ -41,7 +41,8 @@ int upload_slot_check(const struct exchange *x)
 	return find_slot(x, &s);
 }
 
-int upload_slot_take(struct exchange *x)
+/* Results as upload_slot_check(). */
+static int slot_take(struct exchange *x)
 {
 	LOCK_SCOPE(&x->h->uploads->slots_lock);
 	struct upload_slot *s;
@@ -55,7 +56,7 @@ int upload_slot_take(struct exchange *x)
 	return 0;
 }
 
-void upload_slot_leave(struct exchange *x)
+static void slot_leave(struct exchange *x)
 {
 	LOCK_SCOPE(&x->h->uploads->slots_lock);
 
@@ -142,7 +143,7 @@ static void stop_receiving(struct exchange *x)
 	u->form = NULL;
 	free(take(u->chunk));
 	u->n = 0;
-	upload_slot_leave(x);
+	slot_leave(x);
 }
 
 static void drop(struct exchange *x)
@@ -155,7 +156,7 @@ static void drop(struct exchange *x)
 static int start_receiving(struct exchange *x)
 {
 	struct upload *u = x->upload;
-	int status = upload_refuse_slot(x, upload_slot_take(x));
+	int status = upload_refuse_slot(x, slot_take(x));
 
 	if (status)
 		return status;

@@ -115,12 +115,9 @@ int upload_begin(struct exchange *x);
  * or the status that refuses it. */
 int upload_judge(struct exchange *x);
 
-/* Takes a slot for the body of the request. 0; -EBUSY: all are taken; -EUSERS: the client's token has its share of
- * them. Any thread. */
-int upload_slot_take(struct exchange *x);
-/* Whether there is a slot for the body of the request; results as upload_slot_take(). */
+/* Whether there is a slot for the body of the request. 0; -EBUSY: all are taken; -EUSERS: the client's token has its
+ * share of them. Any thread. */
 int upload_slot_check(const struct exchange *x);
-void upload_slot_leave(struct exchange *x); /* without a slot it does nothing */
 
 /* ---- upload.c ------------------------------------------------------------------------- */
 
@@ -141,7 +138,7 @@ int upload_refuse(struct exchange *x, int status, const char *fmt, ...) __attrib
 /* As upload_refuse(), for an error of the disk or of the system: 507 if the disk is full, 413 for -EFBIG,
  * else 503. `text` may be NULL. */
 int upload_refuse_errno(struct exchange *x, int r, const char *text);
-/* Refuses the request for the result of upload_slot_take(). 0: there is a slot, and nothing is refused. */
+/* Refuses the request for the result of upload_slot_check(). 0: there is a slot, and nothing is refused. */
 int upload_refuse_slot(struct exchange *x, int r);
 /* Whether the client may store files for as long as it likes; else only in the class "try". */
 bool upload_is_regular(struct exchange *x);

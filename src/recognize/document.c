@@ -1,6 +1,6 @@
 /* Helpers of the recognizers of JSON documents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "recognize/document.h"
+#include "recognize/private.h"
 
 #include <stdlib.h>
 #include <string.h>

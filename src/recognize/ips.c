@@ -1,6 +1,6 @@
 /* Recognizes crash reports of Apple's systems as JSON (.ips): a line with one object, and a second object. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "recognize/document.h"
+#include "recognize/private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Recognizes what rust-minidump's minidump-stackwalk prints with --json. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "recognize/document.h"
+#include "recognize/private.h"
 
 #include <stdio.h>
 #include <string.h>

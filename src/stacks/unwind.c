@@ -1,6 +1,6 @@
 /* Starts the program that unwinds stacks, and gets files of modules for it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "stacks/unwind.h"
+#include "stacks/stacks.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "dump/dump.h"

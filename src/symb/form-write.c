@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "symb/writing.h"
+#include "symb/private.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -4,7 +4,6 @@
 #include "base/utf8.h"
 #include "base/util.h"
 #include "symb/private.h"
-#include "symb/writing.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Writes the values of an answer: numbers, texts and the names of modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "symb/writing.h"
+#include "symb/private.h"
 
 #include <stdarg.h>
 #include <stdio.h>

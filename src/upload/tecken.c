@@ -1,6 +1,7 @@
 /* The rules of Tecken for archives, and the JSON of its answers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "upload/tecken.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/jtext.h"
 #include "base/util.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #define SYMBOL_LIST "-symbols.txt"
 #define NAME_SHOWN 200 /* bytes of a member's name in an error */
@@ -150,15 +150,12 @@ int tecken_judge(struct view *v, const char *file_name, struct err *e)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static int add_time(struct buf *out, const char *name, int64_t wall)
+static void add_time(struct buf *out, const char *name, int64_t wall)
 {
-	time_t t = (time_t)wall;
-	struct tm tm = {0};
-	char text[40];
+	char text[24];
 
-	gmtime_r(&t, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return buf_addf(out, ", \"%s\": \"%s\"", name, text);
+	clock_print(wall, text);
+	buf_addf(out, ", \"%s\": \"%s\"", name, text);
 }
 
 static int add_text(struct buf *out, const char *name, const char *value)

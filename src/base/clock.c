@@ -134,7 +134,8 @@ int64_t date_read(const char *text)
 		tm.tm_year = (form == FORM_RFC850 ? century(tm.tm_year) : tm.tm_year) - 1900;
 		t = timegm(&tm);
 		print(form, &tm, again);
-		return strcmp(again, text) == 0 && t >= 0 ? t : -1;
+		text += strncmp(text, again, strlen(again)) == 0 ? strlen(again) : 0;
+		return !text[strspn(text, " \t")] && t >= 0 ? t : -1;
 	}
 	return -1;
 }

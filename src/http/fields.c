@@ -11,7 +11,7 @@
 
 /* ---- ranges ------------------------------------------------------------------------- */
 
-/* Reads digits and moves *p behind them. False: no digit, or the number does not fit. */
+/* Reads digits and moves *p behind them. A number that does not fit is UINT64_MAX. False: no digit. */
 static bool take_number(const char **p, uint64_t *out)
 {
 	const char *start = *p;
@@ -20,7 +20,7 @@ static bool take_number(const char **p, uint64_t *out)
 	for (; **p >= '0' && **p <= '9'; (*p)++)
 		if (__builtin_mul_overflow(n, 10, &n) ||
 			__builtin_add_overflow(n, (uint64_t)(**p - '0'), &n))
-			return false;
+			n = UINT64_MAX;
 	*out = n;
 	return *p > start;
 }
@@ -104,12 +104,12 @@ bool field_has_tag(const char *list, const char *tag, bool weak)
 {
 	size_t want = strlen(tag);
 
+	if (list && *list == '*')
+		return !*skip_blank(list + 1);
 	while (list && *list) {
 		size_t n;
 
 		list += strspn(list, " \t,");
-		if (*list == '*')
-			return true;
 		if (weak && strncmp(list, "W/", 2) == 0)
 			list += 2;
 		n = strcspn(list, ",");
@@ -123,7 +123,10 @@ bool field_has_tag(const char *list, const char *tag, bool weak)
 
 bool field_if_range(const char *value, const char *tag, int64_t date)
 {
-	return !value || strcmp(value, tag) == 0 || (date >= 0 && date_read(value) == date);
+	size_t n = strlen(tag);
+
+	return !value || (strncmp(value, tag, n) == 0 && !*skip_blank(value + n)) ||
+	       (date >= 0 && date_read(value) == date);
 }
 
 /* ---- credentials -------------------------------------------------------------------- */

@@ -255,11 +255,10 @@ int file_condition(struct exchange *x)
  * the date tells this file from the older one. */
 static bool may_have_part(struct exchange *x, const struct representation *t)
 {
-	int64_t date = t->dated ? t->changed : -1;
+	int64_t date = t->dated ? t->changed : -1, since = date_read(exchange_header(x, "If-Unmodified-Since"));
 
 	return field_if_range(exchange_header(x, "If-Range"), t->tag, date) &&
-		(exchange_header(x, "If-Match") ||
-			field_if_range(exchange_header(x, "If-Unmodified-Since"), t->tag, date));
+		(since < 0 || since == date || exchange_header(x, "If-Match"));
 }
 
 static enum MHD_Result reply_range_error(struct exchange *x, const struct representation *t)
@@ -326,7 +325,9 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
  * known. */
 static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
-	bool made = x->route->what == ROUTE_MADE, known = a->size != FETCH_SIZE_UNKNOWN && !made;
+	bool made = x->route->what == ROUTE_MADE;
+	bool packed = filetype_is(a->key.type, TYPE_TEXT) && field_accepts_gzip(exchange_header(x, "Accept-Encoding"));
+	bool known = a->size != FETCH_SIZE_UNKNOWN && !made && !packed;
 	uint64_t size = known ? a->size : MHD_SIZE_UNKNOWN;
 	struct MHD_Response *r;
 
@@ -360,9 +361,11 @@ enum MHD_Result file_reply(struct exchange *x)
 
 /* ---- a file of the tree ------------------------------------------------------------- */
 
+/* HEAD with a condition needs the tag, and so the file, as GET does. */
 static enum fetch_need need_of(struct exchange *x)
 {
-	if (exchange_is_head(x))
+	if (exchange_is_head(x) && !exchange_header(x, "If-Match") && !exchange_header(x, "If-None-Match") &&
+		!exchange_header(x, "If-Modified-Since") && !exchange_header(x, "If-Unmodified-Since"))
 		return FETCH_EXISTS;
 	if (x->checksum || x->route->what == ROUTE_MADE)
 		return FETCH_WHOLE; /* a digest and a conversion read the whole file */

@@ -17,8 +17,11 @@
 
 /* ---- lines ------------------------------------------------------------------------------- */
 
+static const char *const conditions[] = {
+	"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"};
+
 struct lines {
-	unsigned hosts, codings, lengths, credentials, tokens;
+	unsigned hosts, codings, lengths, credentials, tokens, conditions[ARRAY_SIZE(conditions)];
 	bool broken;
 };
 
@@ -31,7 +34,7 @@ static bool is_token(const char *name, size_t n)
 }
 
 /* libmicrohttpd 0.9.75 appends a continuation line to the header's name: "Content-Length:", " 5" becomes
- * "Content-Length5", and so it would take the body for a second request. */
+ * "Content-Length5", and so it would take the body for a second request, or lose a condition. */
 static bool is_longer(const char *name, const char *than)
 {
 	size_t n = strlen(than);
@@ -60,6 +63,10 @@ static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char
 	l->credentials += strcasecmp(name, "Authorization") == 0;
 	l->tokens += strcasecmp(name, "Auth-Token") == 0;
 	l->broken |= is_broken(name, name_n, value, value_n);
+	for (size_t i = 0; i < ARRAY_SIZE(conditions); i++) {
+		l->conditions[i] += strcasecmp(name, conditions[i]) == 0;
+		l->broken |= l->conditions[i] > 1 || is_longer(name, conditions[i]);
+	}
 	return MHD_YES;
 }
 

@@ -269,12 +269,14 @@ bool exchange_refuse_early(struct exchange *x)
 {
 	_cleanup_buf_ struct buf body = BUF_UP_TO(4096), all = BUF_UP_TO(8192);
 	const char *text = refusal_text(x->refuse);
+	char date[DATE_TEXT];
 	int status = x->refuse;
 	int r = upload_error(x, &status, text ? text : "a local error", &body);
 
-	buf_addf(&all, "HTTP/1.1 %d Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+	date_print(clock_wall(), date);
+	buf_addf(&all, "HTTP/1.1 %d Refused\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
 		"Cache-Control: no-store\r\nConnection: close\r\n%s%s\r\n",
-		status, upload_type(x->upload), body.n,
+		status, date, upload_type(x->upload), body.n,
 		status == 503 ? "Retry-After: " HTTP_RETRY_SECONDS "\r\n" : "",
 		status == 401 ? "WWW-Authenticate: " HTTP_CHALLENGE "\r\n" : "");
 	if (r == 0)

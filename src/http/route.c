@@ -269,9 +269,10 @@ static bool allows(const char *list, const char *method)
 /* A target is a path, or a whole URL as clients send it to proxies. */
 static const char *path_of(const char *target)
 {
-	const char *p = strncasecmp(target, "http://", 7) == 0 ? strchr(target + 7, '/') : target;
+	bool url = strncasecmp(target, "http://", 7) == 0;
+	const char *p = url ? target + 7 + strcspn(target + 7, "/?#") : target;
 
-	return p && *p == '/' ? p + strspn(p, "/") : NULL;
+	return url || *p == '/' ? p + strspn(p, "/") : NULL;
 }
 
 void route_find(const char *method, const char *target, struct route *out)

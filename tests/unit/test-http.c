@@ -263,7 +263,8 @@ static const struct {
 	{"bytes=-", 10, RANGE_WHOLE, 0, 0},
 	{"bytes=a-b", 10, RANGE_WHOLE, 0, 0},
 	{"lines=1-2", 10, RANGE_WHOLE, 0, 0},
-	{"bytes=18446744073709551616-", 10, RANGE_WHOLE, 0, 0},
+	{"bytes=18446744073709551616-", 10, RANGE_NEVER, 0, 0},
+	{"bytes=0-18446744073709551616", 10, RANGE_PART, 0, 10},
 	{"bytes=0-18446744073709551615", 10, RANGE_PART, 0, 10},
 	{"bytes=1--2", 10, RANGE_WHOLE, 0, 0},
 };
@@ -288,6 +289,9 @@ START_TEST(test_validators)
 	ck_assert(field_has_tag("\"a\"", "\"a\"", true));
 	ck_assert(field_has_tag("\"b\", W/\"a\" ", "\"a\"", true));
 	ck_assert(field_has_tag("*", "\"a\"", true));
+	ck_assert(field_has_tag("* ", "\"a\"", true));
+	ck_assert(!field_has_tag("*x", "\"a\"", true));
+	ck_assert(!field_has_tag("\"x\", *", "\"a\"", true));
 	ck_assert(!field_has_tag("\"ab\"", "\"a\"", true));
 	ck_assert(!field_has_tag("\"a\"b", "\"a\"", true));
 	ck_assert(!field_has_tag("", "\"a\"", true));
@@ -302,7 +306,8 @@ START_TEST(test_validators)
 	ck_assert_int_eq(date_read("Monday, 06-Nov-94 08:49:37 GMT"), -1);
 	ck_assert_int_eq(date_read("Sun, 06 Nov 1994 08:49:37 CET"), -1);
 	ck_assert_int_eq(date_read("Sun, 31 Feb 2094 08:49:37 GMT"), -1);
-	ck_assert_int_eq(date_read("Sun, 06 Nov 1994 08:49:37 GMT "), -1);
+	ck_assert_int_eq(date_read("Sun, 06 Nov 1994 08:49:37 GMT "), 784111777);
+	ck_assert_int_eq(date_read("Sun, 06 Nov 1994 08:49:37 GMT x"), -1);
 	ck_assert_int_eq(date_read(NULL), -1);
 	ck_assert_int_eq(date_read("Sun, 06 ovD 1994 08:49:37 GMT"), -1);
 	ck_assert(field_if_range(NULL, "\"a\"", 784111777));

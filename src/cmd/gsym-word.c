@@ -213,7 +213,7 @@ static int open_fetched(struct gsym_run *run, struct gsym_file *o, const char *w
 /* Prints that a program's debug file is missing. `so` follows. */
 static void say_missing(const char *word, const struct artifact *pdb, const struct err *e, const char *so)
 {
-	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), why = BUF_UP_TO(4096), file = BUF_UP_TO(4096);
+	_cleanup_buf_ struct buf file = BUF_UP_TO(4096);
 	char id[MODULE_ID_TEXT];
 
 	if (pdb->m.debug_file[0])

@@ -196,7 +196,7 @@ printf '\042http://symbols.example/a/whole.dbg' >url
 llvm-objcopy-19 --strip-all --add-section=external_debug_info=url whole.wasm named.wasm
 lines "named by a URL" named.wasm whole.dbg
 "$symfs" gsym create -o x.gsym whole.dbg 2>err && complain "a debug file without code is converted alone"
-grep -q 'name the module instead$' err || complain "a debug file alone: $(cat err)"
+grep -q 'come from the module, which is needed, too$' err || complain "a debug file alone: $(cat err)"
 
 # ---- names alone, and a file that is not linked -------------------------------------------------
 build plain -gdwarf-5 -O0

@@ -144,8 +144,8 @@ static int make_from_wasm(struct gsym_writer *w, struct image *m, const struct g
 	if (r == -EBADMSG)
 		return err_set(e, r, "is broken: a section lies outside of the file");
 	if (r < 0)
-		return err_set(e, -ENOTSUP, "is WebAssembly without its code, whose offset in the module is not "
-			"known: name the module instead");
+		return err_set(e, -ENOTSUP, "has no code: the offsets of its functions come from the module, which "
+			"is needed, too");
 	if (m->linked)
 		gsym_set_shift(w, code.addr);
 	r = find_wasm_debug(m, o);

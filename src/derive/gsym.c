@@ -7,7 +7,7 @@
 #define SECONDS 120 /* the time limit of a worker process */
 /* Increase this number when the converter's output for the same input changes, or when it rejects other files. Stored
  * files are then made again, and remembered faults no longer count. */
-#define MAKER_NUMBER "9"
+#define MAKER_NUMBER "10"
 
 /* Gives the worker process another file, or allows it to ask for the file. */
 static void gsym_offer(const struct lack *l, struct gsym_work_file *out)

@@ -11,11 +11,14 @@
 
 /* ---- files that came ------------------------------------------------------------------- */
 
-/* The program takes the input's place. The debug file may be a package of split debug information. */
+/* The program takes the input's place. The debug file may be a package of split debug information; of WebAssembly, it
+ * is the file that the program lacks. */
 static void lacks_take_program(struct conversion *c, struct blob *b)
 {
-	blob_unref(c->package.blob);
-	c->package = (struct lack){LACK_HERE, c->in};
+	struct lack *l = c->a.m.object == OBJECT_WASM ? &c->alt : &c->package;
+
+	blob_unref(l->blob);
+	*l = (struct lack){LACK_HERE, c->in};
 	c->in = blob_ref(b);
 }
 
@@ -39,10 +42,13 @@ static void lacks_got(struct conversion *c, const struct fetched *f)
 
 /* ---- the file of dwz, a package, the program ------------------------------------------- */
 
-/* Asks for the file into which dwz moved shared parts. That file is a debug file with a build id. */
+/* Asks for the file into which dwz moved shared parts, or for the debug file of WebAssembly: a debug file with a
+ * build id. */
 static int ask_for_alt(struct conversion *c, const struct gsym_work_lack *lack)
 {
-	struct artifact a = {.type = FILETYPE_ELF_DEBUG, .m = {.object = OBJECT_ELF}};
+	bool wasm = c->a.m.object == OBJECT_WASM;
+	struct artifact a = {.type = wasm ? FILETYPE_WASM_DEBUG : FILETYPE_ELF_DEBUG,
+		.m = {.object = wasm ? OBJECT_WASM : OBJECT_ELF}};
 
 	c->alt.state = LACK_NONE;
 	for (size_t i = 0; i < lack->id_len && 2 * i + 2 < sizeof(a.m.code_id); i++)

@@ -20,6 +20,7 @@ static const struct family {
 	{OBJECT_PE_DOTNET, {FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
+	{OBJECT_WASM, {FILETYPE_WASM_DEBUG, FILETYPE_WASM_CODE}, false},
 	/* The addresses in a PDB are relative to the image; those in a program are not. So neither replaces the
 	 * other, but in Breakpad files all addresses are relative. */
 	{OBJECT_PE, {FILETYPE_PDB}, .not_sym = true},

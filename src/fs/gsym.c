@@ -56,7 +56,8 @@ static const struct artifact *input_of(const struct tree_hit *hit, const struct 
 		return NULL;
 	for (unsigned i = 0; i < hit->n; i++)
 		if (first[i].type == file->type && (file->type != FILETYPE_BREAKPAD || is_listed(&first[i], file)))
-			return first[i].type == first->type ? &first[i] : first;
+			return file->type == FILETYPE_BREAKPAD
+				? &first[i] : tree_gsym_input(first, hit->n, &(struct key){.type = file->type});
 	return NULL;
 }
 

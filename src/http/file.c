@@ -391,7 +391,7 @@ static int try_made(struct exchange *x, const struct artifact *input, struct art
 /* Whether the path can mean several files, so that only the sources can say which one exists. */
 static bool has_meanings(const struct tree_hit *hit)
 {
-	return hit->n > 1 && hit->files[0].type == hit->files[1].type;
+	return hit->n > 1 && (hit->n > 2 || hit->files[0].type == hit->files[1].type);
 }
 
 static enum MHD_Result begin_made(struct exchange *x)

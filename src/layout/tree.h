@@ -65,7 +65,7 @@ const char *tree_mirrored(const char *path);
 
 /* Chooses the file to make GSYM from, among the n files that a path under gsym/ can mean. `found` is the key
  * of the one that exists. A debug file and its program make the same GSYM. So if `found` has another type
- * than files[0], the choice is files[0]. */
+ * than files[0], the choice is the first file of its platform. */
 const struct artifact *tree_gsym_input(const struct artifact *files, unsigned n, const struct key *found);
 
 /* Whether the subdirectories of a directory in a layout's folder are links. `rest`: as in struct

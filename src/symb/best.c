@@ -1,5 +1,5 @@
-/* The table of the best file types of a module for each purpose: Sentry's choices, as rows. The Breakpad file that
- * symfs makes (FILETYPE_SYM) comes last. */
+/* The table of the best file types of a module for each purpose: Sentry's choices, as rows, and WebAssembly. The
+ * Breakpad file that symfs makes (FILETYPE_SYM) comes last. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/best.h"
 
@@ -11,10 +11,12 @@ const struct best_row best_rows[] = {
 	{BEST_SYMTAB, OBJECT_MACHO, 0, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE, FILETYPE_BREAKPAD}},
 	{BEST_SYMTAB, OBJECT_ELF, 0, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_BREAKPAD}},
 	{BEST_SYMTAB, OBJECT_PE, 0, {FILETYPE_PDB, FILETYPE_PE, FILETYPE_BREAKPAD}},
+	{BEST_SYMTAB, OBJECT_WASM, 0, {FILETYPE_WASM_DEBUG, FILETYPE_WASM_CODE}},
 
 	{BEST_DEBUG, OBJECT_MACHO, 0, {FILETYPE_MACH_DEBUG, FILETYPE_BREAKPAD}},
 	{BEST_DEBUG, OBJECT_ELF, 0, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_BREAKPAD}},
 	{BEST_DEBUG, OBJECT_PE, 0, {FILETYPE_PDB, FILETYPE_BREAKPAD}},
+	{BEST_DEBUG, OBJECT_WASM, 0, {FILETYPE_WASM_DEBUG, FILETYPE_WASM_CODE}},
 	/* A .NET program can contain its Portable PDB. */
 	{BEST_DEBUG, OBJECT_PE_DOTNET, 0, {FILETYPE_PORTABLEPDB, FILETYPE_PE}},
 

@@ -18,6 +18,8 @@ enum object_type best_object(const struct module *m)
 
 	if (m->object != OBJECT_UNKNOWN)
 		return m->object;
+	if (name_ends(name, ".wasm"))
+		return OBJECT_WASM;
 	if (name_ends(m->debug_file, ".pdb") || (m->debug_id.set && m->debug_id.age))
 		return OBJECT_PE;
 	if (code && code != 32)

@@ -74,6 +74,11 @@ static void plan(struct loading *l)
 			add_candidate(l, FILETYPE_PE, 1);
 		return;
 	}
+	if (o == OBJECT_WASM) {
+		add_candidate(l, FILETYPE_WASM_DEBUG, 0);
+		add_candidate(l, FILETYPE_WASM_CODE, 1);
+		return;
+	}
 	add_candidate(l, FILETYPE_BREAKPAD, after);
 	if (elf)
 		add_candidate(l, FILETYPE_ELF_DEBUG, first);

@@ -320,7 +320,7 @@ START_TEST(type_flags)
 		{TYPE_CAB, "pe pdb"},
 		{TYPE_TEXT, "breakpad source sym"},
 		{TYPE_LEARNS, "pe pdb portablepdb breakpad sourcebundle il2cpp"},
-		{TYPE_GSYM_FROM, "elf_code elf_debug mach_code mach_debug pe pdb breakpad"},
+		{TYPE_GSYM_FROM, "elf_code elf_debug mach_code mach_debug pe pdb wasm_code wasm_debug breakpad"},
 		{TYPE_ANONYMOUS, "uuidmap bcsymbolmap il2cpp source section companion"},
 		{TYPE_ANY_BYTES, "source section"},
 		{TYPE_ANY_PACKING, "source section companion"},

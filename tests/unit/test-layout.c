@@ -642,11 +642,14 @@ START_TEST(tree_gsym_meanings)
 		ck_assert_ptr_eq(tree_gsym_input(hit.files, hit.n, &k), &hit.files[i]);
 	}
 	tree_parse("gsym/df/b85de42daffd09640c8fe377d572de3e168920.gsym", &hit);
-	ck_assert_uint_eq(hit.n, 2);
+	ck_assert_uint_eq(hit.n, 4);
 	ck_assert_int_eq(hit.files[0].type, FILETYPE_ELF_DEBUG);
 	/* The program exists; its debug file gives the same GSYM. */
 	ck_assert_int_eq(key_of(&k, &hit.files[1]), 0);
 	ck_assert_ptr_eq(tree_gsym_input(hit.files, hit.n, &k), &hit.files[0]);
+	/* Without a layout the path can be that of WebAssembly, too. */
+	ck_assert_int_eq(key_of(&k, &hit.files[3]), 0);
+	ck_assert_ptr_eq(tree_gsym_input(hit.files, hit.n, &k), &hit.files[2]);
 }
 END_TEST
 

@@ -378,7 +378,7 @@ START_TEST(tables)
 		ck_assert_ptr_eq(best_row(row->purpose, row->object, row->bits), row);
 		ck_assert_int_ne(row->choice[0], FILETYPE_NONE);
 	}
-	ck_assert_uint_eq(rows, 11);
+	ck_assert_uint_eq(rows, 13);
 	ck_assert_int_eq(best_row(BEST_UNWIND, OBJECT_PE, 0)->bits, 64);
 	ck_assert_ptr_null(best_row(BEST_UNWIND, OBJECT_PE_DOTNET, 0));
 	for (int p = 0; p < BEST_PURPOSES; p++)

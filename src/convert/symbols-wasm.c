@@ -14,7 +14,7 @@ enum {
 
 /* Functions have numbers: first the imported functions, then those with a body. */
 struct functions {
-	struct span code, *bodies;
+	struct span code, *bodies; /* the length of a body is 0 once the function has a name */
 	size_t n, room;
 	uint64_t imported;
 	char *name; /* where the next name is copied to, in symbols.names */
@@ -92,21 +92,22 @@ static bool count_imports(struct functions *f, struct span imports)
 
 /* ---- names ---------------------------------------------------------------------------- */
 
-/* Linkers write demangled names into the section `name`, so the names in debug information are preferred: the symbol
- * has no type. */
+/* A function takes its first name. Linkers write demangled names into the section `name`, so the names in debug
+ * information are preferred: the symbol has no type. */
 static int add_name(struct symbols *s, struct functions *f, uint64_t number, struct span name)
 {
-	const struct span *body = number >= f->imported && number - f->imported < f->n
+	struct span *body = number >= f->imported && number - f->imported < f->n
 		? &f->bodies[number - f->imported] : NULL;
-	struct symbol x = {.name = f->name, .rank = s->table ? GSYM_WEAK : GSYM_GLOBAL};
+	struct symbol x = {.name = f->name, .rank = GSYM_GLOBAL};
 
-	if (!body || !name.n)
+	if (!body || !body->n || !name.n)
 		return 0;
 	memcpy(f->name, name.p, name.n);
 	f->name += name.n;
 	*f->name++ = '\0';
 	x.addr = (uint64_t)(body->p - f->code.p);
 	x.size = body->n;
+	body->n = 0;
 	return symbols_add(s, &x);
 }
 
@@ -169,7 +170,6 @@ int symbols_of_wasm(struct symbols *s)
 	r = s->names ? read_bodies(&f) : -ENOMEM;
 	if (r == 0)
 		r = read_names(s, &f, names.bytes);
-	s->table = 1;
 	if (r == 0)
 		r = read_exports(s, &f, exports.bytes);
 	free(f.bodies);

@@ -439,19 +439,27 @@ void bucket_stop(struct bucket *b)
 	free(b);
 }
 
-int bucket_wait(struct bucket *b, const struct key *k, unsigned ms)
+/* Waits until the queue does not have the key. `ends`: the queue of removals. */
+static int wait_for(struct bucket *b, const struct key *k, bool ends, unsigned ms)
 {
 	uint64_t until = clock_ms() + ms;
-	bool queued = true;
+	bool queued = true, refuses = false;
 	LOCK_SCOPE(&b->lock);
 
 	b->waiting++;
 	pthread_cond_broadcast(&b->change); /* the threads look into the outbox at once */
-	while (!atomic_load(&b->stop) && (queued = store_outbox_has(b->store, k)) && !b->dead && clock_ms() < until)
+	while (!atomic_load(&b->stop) &&
+		(queued = ends ? store_outgone_has(b->store, k) : store_outbox_has(b->store, k)) &&
+		!(refuses = b->dead || (ends && b->refuses_ends)) && clock_ms() < until)
 		bucket_sleep(b);
 	b->waiting--;
 	pthread_cond_broadcast(&b->change);
-	return !queued ? 0 : atomic_load(&b->stop) ? -ECANCELED : b->dead ? -EHOSTUNREACH : -ETIMEDOUT;
+	return !queued ? 0 : atomic_load(&b->stop) && !ends ? -ECANCELED : refuses ? -EHOSTUNREACH : -ETIMEDOUT;
+}
+
+int bucket_wait(struct bucket *b, const struct key *k, unsigned ms)
+{
+	return wait_for(b, k, false, ms);
 }
 
 /* Gets a key object as a reader asks: by id and name, and then by the id alone. */
@@ -498,18 +506,7 @@ int bucket_purge(struct bucket *b, const struct key *k, const char *why, struct 
 
 int bucket_wait_end(struct bucket *b, const struct key *k, unsigned ms)
 {
-	uint64_t until = clock_ms() + ms;
-	bool queued = true;
-	LOCK_SCOPE(&b->lock);
-
-	b->waiting++;
-	pthread_cond_broadcast(&b->change);
-	while (!atomic_load(&b->stop) && (queued = store_outgone_has(b->store, k)) && !b->dead && !b->refuses_ends &&
-		clock_ms() < until)
-		bucket_sleep(b);
-	b->waiting--;
-	pthread_cond_broadcast(&b->change);
-	return !queued ? 0 : b->dead || b->refuses_ends ? -EHOSTUNREACH : -ETIMEDOUT;
+	return wait_for(b, k, true, ms);
 }
 
 void bucket_stats(struct bucket *b, struct bucket_stats *out)

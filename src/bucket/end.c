@@ -13,7 +13,6 @@
 
 #define END_MOST 100 /* bytes of an object e/ */
 #define END_TRIES 5 /* to change it, while other servers change it, too */
-#define ONCE "If-None-Match: *"
 
 /* Reads the end of a file. `condition`: the header under which a write replaces just this end; "": the store named no
  * version. 0; -ENOENT; -EBADMSG: it is malformed. Others: errors of call_run(). */

@@ -6,6 +6,8 @@
 #include "bucket/made.h"
 #include "source/bucket-key.h"
 
+#define ONCE "If-None-Match: *" /* the header under which an object is written only if there is none */
+
 /* put.c: uploads one file: first its end, then the references, its bytes, and its key objects. `conditions`: the
  * store honours If-None-Match. *sent: bytes that were sent. 0. -EUCLEAN: the file cannot be read from the server's
  * own store, which says nothing about the bucket. -EBUSY: another server removes one of its keys all the time.

@@ -11,7 +11,6 @@
 
 int probe_conditions(struct caller *c, struct err *e)
 {
-	static const char once[] = "If-None-Match: *";
 	char name[64] = PROBES;
 	uint8_t random[PROBE_DIGITS / 2];
 	int r, again;
@@ -19,10 +18,10 @@ int probe_conditions(struct caller *c, struct err *e)
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return err_set(e, -EIO, "no random numbers");
 	hex_print(random, sizeof(random), name + strlen(PROBES));
-	r = call_put_text(c, name, NULL, once);
+	r = call_put_text(c, name, NULL, ONCE);
 	if (r < 0)
 		return err_set(e, r, "cannot be written: %s", call_text(r));
-	again = call_put_text(c, name, NULL, once);
+	again = call_put_text(c, name, NULL, ONCE);
 	call_delete(c, name);
 	if (again < 0 && again != -EEXIST && again != -EAGAIN)
 		return err_set(e, again, "cannot be written: %s", call_text(again));

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define KEYS_MOST 4096 /* of one file */
-#define ONCE "If-None-Match: *"
 #define PUT_TRIES 4 /* after a conflict with another server */
 #define REMOVAL_LOOKS 50 /* for another server's removal of a key to end */
 #define REMOVAL_LOOK_MS 100

@@ -21,10 +21,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define BACK_TRIES 4 /* to write a key object again */
-#define ONCE "If-None-Match: *"
 #define DATES_DIFFER 2 /* seconds: by so much the difference of two ages can be wrong */
 #define SLOW_MS 1000 /* an answer that took longer leaves the order of two times open */
 #define LOOKS 3 /* at the age of a reference, until an answer comes soon enough */
@@ -163,13 +161,6 @@ static int removal_mark(struct removal *m)
 	return call_put_text(m->c, m->mark, &m->text, NULL);
 }
 
-static int64_t date_of(const char *text)
-{
-	struct tm tm = {0};
-
-	return strptime(text, "%a, %d %b %Y %H:%M:%S", &tm) ? (int64_t)timegm(&tm) : -1;
-}
-
 /* Whether an upload wrote the key's reference after the removal was asked for. 1, 0; -EAGAIN: the store answers too
  * slowly to say; others: errors of call_run(). A store without dates has no newer references.
  *
@@ -190,7 +181,7 @@ static int is_newer(const struct removal *m)
 
 		if (r < 0)
 			return r == -ENOENT ? 0 : r;
-		modified = date_of(head.reply.modified);
+		modified = date_read(head.reply.modified);
 		if (modified < 0 || head.reply.date < 0)
 			return 0;
 		later = age - (head.reply.date - modified);

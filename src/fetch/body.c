@@ -4,9 +4,14 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "fetch/flight.h"
+#include "fetch/job.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define CHANGES_MOST 8 /* the most changes of version in one flight */
 
 bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own)
 {
@@ -148,4 +153,115 @@ int body_keep(struct flight *fl, uint64_t off, const void *p, size_t n)
 	if (r == 0 && fl->readers.part && n > part_size(fl->readers.part) - MIN(off, part_size(fl->readers.part)))
 		return -ESTALE;
 	return r < 0 || n == old ? r : draft_write(fl->body.draft, off + old, (const char *)p + old, n - old);
+}
+
+/* ---- room: when the disk is full, a worker evicts other files ----------------------------------------------- */
+
+struct room_job {
+	struct job job;
+	uint64_t need;
+	int r;
+	char text[400];
+};
+
+static void room_run(struct job *j)
+{
+	struct room_job *m = (struct room_job *)j;
+	struct err e = {0};
+
+	m->r = store_make_room(j->flight->f->store, m->need, &e);
+	snprintf(m->text, sizeof(m->text), "%.390s", e.text);
+}
+
+static void room_back(struct job *j)
+{
+	struct room_job *m = (struct room_job *)j;
+	struct flight *fl = j->flight;
+
+	fl->room.making = false;
+	if (!flight_is_over(fl))
+		flight_say(fl, (struct event){SAID_ROOM, .error = m->r, .text = m->text});
+}
+
+static const struct job_kind room_kind = {room_run, room_back, job_free};
+
+int body_make_room(struct flight *fl, uint64_t need)
+{
+	uint64_t at = body_here(&fl->body) + 1;
+	struct room_job *m;
+
+	if (fl->room.made_at == at)
+		return -ENOSPC;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->need = MAX(need, 1);
+	if (job_start(&m->job, fl, &room_kind) < 0)
+		return -ENOMEM;
+	fl->room.made_at = at;
+	fl->room.making = true;
+	return 0;
+}
+
+void room_forget(struct flight *fl)
+{
+	fl->room.made_at = 0;
+}
+
+/* ---- versions: bytes of two versions are never mixed --------------------------------------------------------- */
+
+void version_take(struct version *v, const struct attempt *at)
+{
+	version_release(v);
+	v->source = at->source;
+	v->where = strdup(at->ask.where);
+	snprintf(v->etag, sizeof(v->etag), "%s", at->answer.etag);
+	snprintf(v->modified, sizeof(v->modified), "%s", at->answer.modified);
+}
+
+void version_release(struct version *v)
+{
+	free(v->where);
+	v->where = NULL;
+}
+
+bool same_version(const struct version *v, const struct net_reply *r)
+{
+	return (!r->etag[0] || !v->etag[0] || strcmp(r->etag, v->etag) == 0) &&
+		(!r->modified[0] || !v->modified[0] || strcmp(r->modified, v->modified) == 0);
+}
+
+const char *version_validator(const struct version *v)
+{
+	if (v->etag[0] && strncmp(v->etag, "W/", 2) != 0)
+		return v->etag;
+	return v->modified[0] ? v->modified : NULL;
+}
+
+enum version_next version_judge(const struct version_left *v)
+{
+	if (v->other && v->changes < CHANGES_MOST)
+		return v->asking && !v->grace_over ? VERSION_WAIT : VERSION_CHANGE;
+	if (v->asking || (v->same && v->stuck_ms < v->most_ms))
+		return VERSION_WAIT;
+	return VERSION_LOST;
+}
+
+bool version_has_other(const struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].retry.stale)
+			return true;
+	return false;
+}
+
+enum version_next version_look(const struct flight *fl, bool asking)
+{
+	struct version_left v = {.other = version_has_other(fl), .asking = asking, .grace_over = fl->race.grace_over,
+		.changes = fl->body.versions_left, .stuck_ms = clock_ms() - fl->body.stuck_since,
+		.most_ms = fl->f->opts.lookup_deadline_ms};
+
+	for (unsigned i = 0; i < fl->n; i++)
+		v.same |= !fl->attempts[i].retry.stale;
+	return version_judge(&v);
 }

@@ -218,6 +218,9 @@ int tree_open_source(const struct source *s, const char *path, int *fd, struct b
 #define TREE_SOURCE_MOST (64u << 20) /* bytes of a source file out of an archive */
 void tree_names_release(struct fetch *f);
 
+/* records.c: writes a note (store_note()) on a worker. Any thread. */
+void fetch_note_save(struct fetch *f, const char *name, const char *text);
+
 /* records.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
  * source and URL. */
 uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask);

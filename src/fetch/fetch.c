@@ -293,29 +293,22 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	struct fetched *out)
 {
-	struct sources *so = fetch_sources(f);
-	int r;
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 
 	atomic_fetch_add(need == FETCH_EXISTS ? &f->stats.lookups : &f->stats.opens, 1);
-	r = try_in_order(f, so, cands, n, BETTER_ANYWHERE, out);
-	sources_unref(so);
-	return r;
+	return try_in_order(f, so, cands, n, BETTER_ANYWHERE, out);
 }
 
 int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
 {
-	struct sources *so = fetch_sources(f);
-	int r = try_in_order(f, so, cands, n, BETTER_NOWHERE, out);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 
-	sources_unref(so);
-	return r;
+	return try_in_order(f, so, cands, n, BETTER_NOWHERE, out);
 }
 
 bool fetch_may_improve(struct fetch *f, const struct key *k, const struct blob *b)
 {
-	struct sources *so = fetch_sources(f);
-	bool may = better_may_exist(f, so, k, b);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 
-	sources_unref(so);
-	return may;
+	return better_may_exist(f, so, k, b);
 }

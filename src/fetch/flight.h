@@ -230,7 +230,7 @@ struct body {
 	int disk_error; /* the draft could not be written: -errno; 0: no error */
 };
 
-/* room.c: when the disk is full, a worker evicts other files. */
+/* body.c: when the disk is full, a worker evicts other files. */
 struct room {
 	bool making;	/* the worker is busy, and the winner waits */
 	uint64_t made_at; /* bytes present when room was last made, plus 1; 0: never. Prevents a second try there */
@@ -374,7 +374,7 @@ bool flight_overdue(struct flight *fl, struct ticket *t);
 /* Answers all tickets, and ends the flight. */
 void flight_finish(struct flight *fl, const struct fetched *a);
 
-/* ---- flight-tickets.c: the requests that wait for a flight ------------------------------------------------- */
+/* ---- readers.c: the requests that wait for a flight ------------------------------------------------- */
 
 void tickets_add(struct flight *fl, struct ticket *t);
 void tickets_remove(struct ticket *t);
@@ -383,7 +383,6 @@ void tickets_remove(struct ticket *t);
 bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t);
 bool ticket_is_reader(const struct ticket *t); /* whether the caller wants to read the file while the bytes arrive */
 const struct ticket *tickets_reader(const struct flight *fl); /* the first such ticket; NULL: there is none */
-bool tickets_may_open(const struct flight *fl); /* a ticket waits to open the file, or may do so soon */
 bool flight_is_lonely(const struct flight *fl); /* no request waits for the flight, and no reader has the file open */
 bool flight_is_wanted_whole(const struct flight *fl); /* a request or a reader needs more than "it exists" */
 enum tickets_which { TICKETS_ALL, TICKETS_READERS, TICKETS_OPENERS, TICKETS_EXISTS, TICKETS_EXISTS_SURE };
@@ -492,17 +491,16 @@ int query_send(struct query *q, const struct net_sink *sink); /* 0, -ENOMEM; -EA
 void latency_answered(const struct query *q); /* call it when the head of the answer has come */
 void latency_failed(const struct query *q);   /* call it when the request ended without an answer */
 
-/* kept.c: answers for the next meaning of a path. */
+/* query.c: answers for the next meaning of a path. */
 void kept_add(struct query *q, const struct net_reply *r); /* takes its transfer, if one runs */
 /* Continues the answer to the same request: fills `head` of the attempt and *r, and passes the rest to `sink`. If
  * q->transfer is NULL then, `head` is the whole file. False: no such answer is kept. */
 bool kept_take(struct query *q, const struct net_sink *sink, struct net_reply *r);
 
-/* mismatch.c: wrong files, remembered in memory. */
+/* query.c: wrong files, remembered in memory. */
 uint64_t query_number(const struct query *q); /* seen_number() of the query's request */
 const struct mismatch *mismatch_find(const struct query *q); /* NULL: no mismatch that still counts */
 /* Also remembered: spellings that a source did not have, while a request for another spelling failed. */
-bool absent_find(const struct query *q);
 void absent_add(const struct attempt *at); /* adds all missing spellings of an attempt that failed */
 void mismatch_add(const struct attempt *at, int error, const char *text); /* also logs the mismatch */
 void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add(), not logged or counted */
@@ -604,7 +602,7 @@ int64_t better_seconds(const struct flight *fl); /* seconds for which to believe
 void better_remember(const struct flight *fl, const struct blob *b, int64_t seconds);
 void better_stop(struct flight *fl); /* the flight ends */
 
-/* ---- version.c: which version of a file is read ------------------------------------------------------------ */
+/* ---- body.c: which version of a file is read ------------------------------------------------------------ */
 
 void version_take(struct version *v, const struct attempt *at); /* sets `v` to the version of the attempt's answer */
 void version_release(struct version *v);
@@ -629,7 +627,6 @@ struct version_left {
 enum version_next version_judge(const struct version_left *v);
 enum version_next version_look(const struct flight *fl, bool asking); /* version_judge() for the flight */
 bool version_has_other(const struct flight *fl); /* a source has another version */
-void version_forget_attempts(struct flight *fl); /* before all sources are asked for another version */
 
 /* ---- body.c: the bytes ------------------------------------------------------------------------------------- */
 
@@ -662,9 +659,10 @@ int body_resume(struct flight *fl, struct attempt *at);
 bool body_lost(struct flight *fl, int error, const char *text);
 void body_set_aside(struct flight *fl); /* gives up the winner's bytes; a sparse file keeps them for later */
 void body_leave_version(struct flight *fl); /* the current version was given up */
+void version_forget_attempts(struct flight *fl); /* before all sources are asked for another version */
 void body_flow(struct flight *fl); /* resumes the winner's transfers */
 
-/* room.c */
+/* body.c */
 /* Makes room for `need` bytes, on a worker. 0: SAID_ROOM will come. -ENOMEM. -ENOSPC: room was made at this
  * point before, and did not suffice. */
 int body_make_room(struct flight *fl, uint64_t need);

@@ -2,6 +2,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/job.h"
 
+#include <stdlib.h>
+
+void job_free(struct job *j)
+{
+	free(j);
+}
+
 static void job_back(void *ctx)
 {
 	struct job *j = ctx;

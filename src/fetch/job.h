@@ -22,6 +22,8 @@ struct job {
 	bool told; /* `word` was posted; used on the worker only */
 };
 
+void job_free(struct job *j); /* the `free` of a job that owns nothing else */
+
 /* Takes the job. 0: run(), back() and free() are called, in this order. -ENOMEM: only free() was called. (net) */
 int job_start(struct job *j, struct flight *fl, const struct job_kind *kind);
 /* job_start() on the threads for directories, because a directory may hang its thread. (net) */

@@ -254,7 +254,7 @@ static int walk_source(struct walk *w)
 int fetch_local(struct fetch *f, const struct listing_plan *plan, int (*each)(void *ctx, const struct key *k),
 	void *ctx)
 {
-	struct sources *so = fetch_sources(f);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 	_cleanup_free_ struct walk *w = calloc(1, sizeof(*w));
 	int r = w ? 0 : -ENOMEM;
 
@@ -271,6 +271,5 @@ int fetch_local(struct fetch *f, const struct listing_plan *plan, int (*each)(vo
 		buf_release(&w->places);
 		buf_release(&w->found);
 	}
-	sources_unref(so);
 	return r;
 }

@@ -197,7 +197,7 @@ static int open_of_ptr(const struct source *s, const char *path, int *out)
 
 int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd)
 {
-	struct sources *so = fetch_sources(f);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 	char why[200];
 	int r = -ENOENT;
 
@@ -213,7 +213,6 @@ int fetch_in_place(struct fetch *f, const char *source, const char *path, enum f
 		else
 			r = open_of_ptr(s, path, fd);
 	}
-	sources_unref(so);
 	return r;
 }
 

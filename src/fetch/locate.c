@@ -17,13 +17,12 @@ static bool may_know(const struct source *s)
 
 bool fetch_may_locate(struct fetch *f)
 {
-	struct sources *so = fetch_sources(f);
-	bool some = false;
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 
-	for (unsigned i = 0; !some && i < so->n; i++)
-		some = may_know(so->list[i]);
-	sources_unref(so);
-	return some;
+	for (unsigned i = 0; i < so->n; i++)
+		if (may_know(so->list[i]))
+			return true;
+	return false;
 }
 
 static bool decode(const char *text, size_t n, char *out, size_t room)
@@ -112,7 +111,7 @@ static int take_answer(struct fetch *f, struct question *q, uint64_t until, cons
 
 int fetch_locate(struct fetch *f, const char *path, const char *via, const atomic_bool *stop, struct module *out)
 {
-	struct sources *so = fetch_sources(f);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 	_cleanup_free_ struct question *list = calloc(so->n + 1, sizeof(*list));
 	uint64_t until = clock_ms() + f->opts.lookup_deadline_ms;
 	int answer = list ? -ENOENT : -EHOSTUNREACH;
@@ -139,6 +138,5 @@ int fetch_locate(struct fetch *f, const char *path, const char *via, const atomi
 		if (answer < 0 && r != -ENOENT)
 			answer = r;
 	}
-	sources_unref(so);
 	return answer;
 }

@@ -43,7 +43,7 @@ static int look(struct fetch *f, struct sources *so, const struct key *k, const 
 
 int fetch_made(struct fetch *f, const struct key *k, const char *url, atomic_bool *stop, struct blob **out)
 {
-	struct sources *so = fetch_sources(f);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 	const struct source *s = bucket_find(so);
 	struct blob_facts facts = {.verified = true, .fetched = clock_wall()};
 	char room[KEY_TEXT];
@@ -62,6 +62,5 @@ int fetch_made(struct fetch *f, const struct key *k, const char *url, atomic_boo
 	else if (r == -EBADMSG)
 		log_warn("%s: the bucket has a wrong file; it is made here", key_text(k, room));
 	draft_discard(d);
-	sources_unref(so);
 	return r;
 }

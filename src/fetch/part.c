@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "fetch/flight.h"
-#include "fetch/maker.h"
 
 #include <fcntl.h>
 #include <stdio.h>

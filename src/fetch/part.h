@@ -88,3 +88,6 @@ void part_wait_unref(struct part_wait *w);
 void part_wait_set_pid(struct part_wait *w, int pid);
 /* Calls `each` with the threads that wait for bytes. */
 void part_waiting(struct part *p, void (*each)(void *ctx, int pid), void *ctx);
+/* The maker of a file that is being downloaded from another symfs, which made it; "": the file is as published. Valid
+ * as long as the part. */
+const char *part_maker(const struct part *p);

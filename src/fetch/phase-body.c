@@ -407,3 +407,29 @@ void body_leave_version(struct flight *fl)
 	fl->body.broke_at = 0;
 	fl->body.versions_left++;
 }
+
+/* Whether a source that did not break off has another version. */
+static bool has_better(const struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].retry.stale && !fl->attempts[i].retry.broke)
+			return true;
+	return false;
+}
+
+/* If another source has the file, a source that broke off is not asked for a while, because otherwise each flight
+ * would begin with the same broken download. */
+void version_forget_attempts(struct flight *fl)
+{
+	bool better = has_better(fl);
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		struct attempt *at = &fl->attempts[i];
+
+		if (at->retry.broke && better)
+			attempt_set_aside(at, -EREMOTEIO, "it broke off, and another source has other bytes");
+		if (at->state == ATTEMPT_FAILED)
+			at->state = ATTEMPT_IDLE;
+		at->retry = (struct retry){.renew = true};
+	}
+}

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "fetch/flight.h"
 #include "source/bucket-key.h"
@@ -12,6 +13,71 @@
 #include <string.h>
 
 #define QUERIES_MOST 64 /* a bound for a plan that does not end */
+#define KEPT_MS 10000 /* how long an answer waits for its flight, which first looks into the store and directories */
+
+/* ---- wrong files and missing spellings, remembered in memory ----------------------------------------------- */
+
+uint64_t attempt_number(const struct attempt *at)
+{
+	return seen_number(at->flight->number, at->source, &at->ask);
+}
+
+uint64_t query_number(const struct query *q)
+{
+	return seen_number(q->attempt->flight->number, q->attempt->source, &q->ask);
+}
+
+const struct mismatch *mismatch_find(const struct query *q)
+{
+	struct fetch *f = q->attempt->flight->f;
+	uint64_t now = clock_ms(), asked = query_number(q);
+
+	for (size_t i = 0; i < MISMATCHES; i++) {
+		const struct mismatch *m = &f->mismatches[i];
+
+		if (m->asked == asked && m->until > now)
+			return m;
+	}
+	return NULL;
+}
+
+void attempt_set_aside(const struct attempt *at, int error, const char *text)
+{
+	struct fetch *f = at->flight->f;
+	struct mismatch *m = &f->mismatches[f->next_mismatch++ % MISMATCHES];
+
+	*m = (struct mismatch){clock_ms() + MISMATCH_MS, attempt_number(at), error, ""};
+	snprintf(m->text, sizeof(m->text), "%.190s", text);
+}
+
+void mismatch_add(const struct attempt *at, int error, const char *text)
+{
+	attempt_set_aside(at, error, text);
+	atomic_fetch_add(&at->flight->f->stats.mismatches, 1);
+	log_warn("%s: source %s sent %s: %s", at->flight->canon, at->source->name,
+		error == -EFBIG ? "too much" : "the wrong file", text);
+}
+
+static bool absent_find(const struct query *q)
+{
+	uint64_t asked = query_number(q);
+	const struct absent *a = &q->attempt->flight->f->absents[asked % ABSENT_MOST];
+
+	return a->asked == asked && a->until > clock_ms();
+}
+
+void absent_add(const struct attempt *at)
+{
+	int64_t least = MIN(at->source->o.miss_seconds, MISMATCH_MS / 1000);
+
+	for (unsigned i = 0; i < at->n_queries; i++) {
+		uint64_t asked = query_number(&at->queries[i]);
+
+		if (at->queries[i].state == QUERY_MISSING)
+			at->flight->f->absents[asked % ABSENT_MOST] =
+				(struct absent){clock_ms() + (uint64_t)MAX(least, 0) * 1000, asked};
+	}
+}
 
 /* ---- the plan ----------------------------------------------------------------------------------------------- */
 
@@ -215,4 +281,70 @@ int query_send(struct query *q, const struct net_sink *sink)
 	q->sent = clock_ms();
 	atomic_fetch_add(&f->stats.requests, 1);
 	return 0;
+}
+
+/* ---- kept answers ------------------------------------------------------------------------------------------- */
+
+/* Answers kept for the next meaning of a path. Each meaning is a key with a flight of its own; the flight of the key
+ * that the file has continues the answer, so the source sends the file once. */
+
+static void kept_drop(void *ctx)
+{
+	struct kept *k = ctx;
+
+	net_timer_stop(k->net, &k->over);
+	if (k->transfer)
+		transfer_cancel(take(k->transfer));
+	k->asked = 0;
+}
+
+static int kept_body(void *ctx, uint64_t off, const void *p, size_t n)
+{
+	return -EAGAIN;
+}
+
+static void kept_done(void *ctx, const struct net_reply *r)
+{
+	struct kept *k = ctx;
+
+	k->transfer = NULL;
+	kept_drop(k);
+}
+
+void kept_add(struct query *q, const struct net_reply *r)
+{
+	static const struct net_sink sink = {.body = kept_body, .done = kept_done};
+	const struct attempt *at = q->attempt;
+	struct fetch *f = at->flight->f;
+	uint64_t asked = seen_number(0, at->source, &q->ask);
+	struct kept *k = &f->kept[asked % KEPT_MOST];
+
+	if (k->asked)
+		kept_drop(k);
+	*k = (struct kept){.net = f->net, .asked = asked, .transfer = take(q->transfer), .reply = *r,
+		.asked_range = q->asked_range, .open_ended = q->open_ended, .head_n = at->answer.head_n};
+	memcpy(k->head, at->answer.head, at->answer.head_n);
+	if (k->transfer)
+		transfer_hand_over(k->transfer, &sink, k);
+	net_timer_set(f->net, &k->over, KEPT_MS, kept_drop, k);
+}
+
+bool kept_take(struct query *q, const struct net_sink *sink, struct net_reply *r)
+{
+	struct attempt *at = q->attempt;
+	uint64_t asked = seen_number(0, at->source, &q->ask);
+	struct kept *k = &at->flight->f->kept[asked % KEPT_MOST];
+
+	if (k->asked != asked || at->flight->readers.part)
+		return false;
+	q->transfer = take(k->transfer);
+	q->asked_range = k->asked_range;
+	q->open_ended = k->open_ended;
+	*r = k->reply;
+	at->answer.head_n = k->head_n;
+	memcpy(at->answer.head, k->head, k->head_n);
+	if (q->transfer)
+		transfer_hand_over(q->transfer, sink, q);
+	kept_drop(k);
+	return true;
 }

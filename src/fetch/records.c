@@ -178,3 +178,31 @@ void miss_counts_add(struct fetch *f, const struct key *k)
 	if (full)
 		workers_post(f->workers, miss_counts_work, f);
 }
+
+/* ---- notes -------------------------------------------------------------------------------------------------- */
+
+struct note {
+	struct fetch *f;
+	char name[100], text[201];
+};
+
+static void note_write(void *ctx)
+{
+	struct note *n = ctx;
+
+	store_note_set(n->f->store, n->name, n->text);
+	free(n);
+}
+
+void fetch_note_save(struct fetch *f, const char *name, const char *text)
+{
+	struct note *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return;
+	n->f = f;
+	snprintf(n->name, sizeof(n->name), "%s", name);
+	snprintf(n->text, sizeof(n->text), "%s", text);
+	if (workers_post(f->workers, note_write, n) < 0)
+		free(n);
+}

@@ -217,7 +217,7 @@ void fetch_source_state(struct fetch *f, const struct source *s, char out[static
 
 void fetch_sources_text(struct fetch *f, struct buf *out)
 {
-	struct sources *so = fetch_sources(f);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
@@ -227,7 +227,6 @@ void fetch_sources_text(struct fetch *f, struct buf *out)
 		buf_addf(out, "%u\t%s\t%s\t%s\t%s\t%s\n", i + 1, s->name, s->kind->name,
 			s->layout->name, s->shown, state);
 	}
-	sources_unref(so);
 }
 
 /* A field of CSV: quoted, quotes doubled. */

@@ -28,11 +28,9 @@ bool fetch_can_name(const struct sources *so, const struct artifact *a)
 const char *fetch_unnamed(struct fetch *f, const struct artifact *a)
 {
 	struct artifact with = *a;
-	struct sources *so = fetch_sources(f);
-	bool lacks;
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 
 	snprintf(with.m.checksum, sizeof(with.m.checksum), "SHA256:00");
-	lacks = !a->m.checksum[0] && fetch_can_name(so, &with);
-	sources_unref(so);
-	return lacks ? "a source needs the checksum of this file, which its program states" : FETCH_UNNAMED;
+	return !a->m.checksum[0] && fetch_can_name(so, &with)
+		? "a source needs the checksum of this file, which its program states" : FETCH_UNNAMED;
 }

@@ -119,32 +119,11 @@ int symstore_load_tiers(struct fetch *f, const char *memory, bool *two_tier, int
 	return 0;
 }
 
-struct note {
-	struct fetch *f;
-	char memory[64];
-	bool two_tier;
-	int64_t until;
-};
-
-static void note_write(void *ctx)
-{
-	struct note *n = ctx;
-	char name[80], text[64];
-
-	note_name(n->memory, name);
-	snprintf(text, sizeof(text), "%c %" PRId64, n->two_tier ? 'y' : 'n', n->until);
-	store_note_set(n->f->store, name, text);
-	free(n);
-}
-
 void symstore_save_tiers(struct fetch *f, const char *memory, bool two_tier, int64_t until)
 {
-	struct note *n = calloc(1, sizeof(*n));
+	char name[80], text[64];
 
-	if (!n)
-		return;
-	*n = (struct note){.f = f, .two_tier = two_tier, .until = until};
-	snprintf(n->memory, sizeof(n->memory), "%s", memory);
-	if (workers_post(f->workers, note_write, n) < 0)
-		free(n);
+	note_name(memory, name);
+	snprintf(text, sizeof(text), "%c %" PRId64, two_tier ? 'y' : 'n', until);
+	fetch_note_save(f, name, text);
 }

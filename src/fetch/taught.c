@@ -114,32 +114,6 @@ static void note_name(const char *memory, char out[static 80])
 	snprintf(out, 80, "spelling %s", memory);
 }
 
-struct note {
-	struct fetch *f;
-	char name[100], text[MODULE_NAME_MAX];
-};
-
-static void note_write(void *ctx)
-{
-	struct note *n = ctx;
-
-	store_note_set(n->f->store, n->name, n->text);
-	free(n);
-}
-
-static void save(struct fetch *f, const char *name, const char *text)
-{
-	struct note *n = calloc(1, sizeof(*n));
-
-	if (!n)
-		return;
-	n->f = f;
-	snprintf(n->name, sizeof(n->name), "%s", name);
-	snprintf(n->text, sizeof(n->text), "%s", text);
-	if (workers_post(f->workers, note_write, n) < 0)
-		free(n);
-}
-
 /* "TYPE:CODE" in hex for each type, after "0:CODE" for the last file. note_parse() skips types that this
  * version of symfs does not know. */
 static void save_like(struct fetch *f, const char *memory, const struct source_taught *like)
@@ -151,7 +125,7 @@ static void save_like(struct fetch *f, const char *memory, const struct source_t
 		if (like->spelling[t])
 			at += snprintf(text + at, sizeof(text) - (size_t)at, " %x:%x", t + 1, like->spelling[t]);
 	note_name(memory, name);
-	save(f, name, text);
+	fetch_note_save(f, name, text);
 }
 
 static void note_parse(const char *text, struct source_taught *out)
@@ -190,7 +164,7 @@ static void keep_name(struct fetch *f, struct taught *t, const char *name)
 	*slot = (struct taught_name){hash, text, true};
 	name_note_name(t->memory, slot_of(hash), note);
 	if (strlen(name) <= 200)
-		save(f, note, name);
+		fetch_note_save(f, note, name);
 }
 
 static void name_recall(struct fetch *f, const char *memory, const char *name)

@@ -231,7 +231,7 @@ static void fill_row(struct fetch *f, const struct source *s, const struct artif
 int fetch_why(struct fetch *f, const struct artifact *asked, const struct fetch_asking *asking,
 	struct fetch_attempt *rows, unsigned most)
 {
-	struct sources *so = fetch_sources(f);
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
 	struct artifact a = *asked;
 	struct key k, own;
 	unsigned n = 0;
@@ -259,6 +259,5 @@ int fetch_why(struct fetch *f, const struct artifact *asked, const struct fetch_
 		}
 		symstore_known_release(&facts);
 	}
-	sources_unref(so);
 	return r < 0 ? r : (int)n;
 }

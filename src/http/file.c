@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "config.h"
-#include "fetch/maker.h"
 #include "http/private.h"
 
 #include <inttypes.h>
@@ -326,7 +325,8 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
 	bool made = x->route->what == ROUTE_MADE;
-	bool packed = filetype_is(a->key.type, TYPE_TEXT) && field_accepts_gzip(exchange_header(x, "Accept-Encoding"));
+	bool packed = filetype_is(a->key.type, TYPE_TEXT) &&
+		field_accepts_gzip(exchange_header(x, "Accept-Encoding"));
 	bool known = a->size != FETCH_SIZE_UNKNOWN && !made && !packed;
 	uint64_t size = known ? a->size : MHD_SIZE_UNKNOWN;
 	struct MHD_Response *r;

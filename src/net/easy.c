@@ -40,7 +40,7 @@ static bool header_is(const char *line, const char *name)
 	return strncasecmp(line, name, n) == 0 && line[n] == ':';
 }
 
-static int slist_add(struct curl_slist **list, const char *line)
+int slist_add(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *l = curl_slist_append(*list, line);
 

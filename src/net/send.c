@@ -91,16 +91,6 @@ static int make_form(struct sender *s, const struct send_req *q, curl_mime **out
 	return 0;
 }
 
-static int add_line(struct curl_slist **list, const char *line)
-{
-	struct curl_slist *more = curl_slist_append(*list, line);
-
-	if (!more)
-		return -ENOMEM;
-	*list = more;
-	return 0;
-}
-
 static void free_list(struct curl_slist **list)
 {
 	curl_slist_free_all(*list);
@@ -156,9 +146,9 @@ int sender_do(struct sender *s, const struct send_req *q, struct send_reply *out
 	if (!readings)
 		return -ENOMEM;
 	for (struct curl_slist *h = s->headers; r == 0 && h; h = h->next)
-		r = add_line(&type, h->data);
+		r = slist_add(&type, h->data);
 	if (r == 0 && q->body && snprintf(line, sizeof(line), "Content-Type: %s", q->type))
-		r = add_line(&type, line);
+		r = slist_add(&type, line);
 	if (r == 0 && q->n_parts)
 		r = make_form(s, q, &form, readings);
 	if (r < 0)
@@ -193,7 +183,7 @@ int sender_new(struct sender **out, const struct send_opts *o)
 	}
 	s->stop = o->stop;
 	for (char *const *h = o->headers; r == 0 && h && *h; h++)
-		r = add_line(&s->headers, *h);
+		r = slist_add(&s->headers, *h);
 	curl_easy_setopt(s->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(s->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(s->easy, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -23,3 +23,9 @@ void sources_keep_local(struct sources *s); /* drops the sources that need the n
 					       set is shared */
 struct sources *sources_ref(struct sources *s);
 void sources_unref(struct sources *s); /* NULL is fine */
+
+static inline void cleanup_sources(struct sources **s)
+{
+	sources_unref(*s);
+}
+#define _cleanup_sources_ __attribute__((cleanup(cleanup_sources)))

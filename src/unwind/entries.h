@@ -23,7 +23,8 @@ struct unwind_entries {
 
 /* Reads the list of a file. 0; -ENODATA: it has none; -EBADMSG, -ENOMEM. */
 int unwind_pdata(const struct image *m, struct unwind_entries *out);
-/* For unwind_pdata(): the list of a file for arm64, in the order of the file. 0; -ENODATA, -ENOMEM. */
-int unwind_pdata_arm64(const struct image *m, struct span table, uint64_t base, struct unwind_entries *out);
+/* For unwind_pdata(): the bytes of the function of an entry for arm64, and its rows. */
+uint32_t unwind_size_arm64(const struct image *m, struct image_section *last, uint32_t info);
+void unwind_write_arm64(const struct unwind_entries *l, const struct unwind_entry *e, struct unwind_text *to);
 int unwind_compact(const struct image *m, struct unwind_entries *out);
 void unwind_entries_release(struct unwind_entries *l);

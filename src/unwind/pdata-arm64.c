@@ -6,7 +6,7 @@
 #include "unwind/entries.h"
 
 enum {
-	ENTRY = 8, FP = 29, LR = 30, SP = 31, INSTRUCTION = 4, FIRST_SAVED = 19, LAST_SAVED = 30, D0 = 64,
+	FP = 29, LR = 30, SP = 31, INSTRUCTION = 4, FIRST_SAVED = 19, LAST_SAVED = 30, D0 = 64,
 	PACKED = 1, PACKED_WITHOUT_PROLOG = 2,
 	STEPS_MOST = 64 /* instructions of a prolog; compilers need some 20 */
 };
@@ -410,7 +410,7 @@ static bool read_record(const struct image *m, struct image_section *last, uint3
 	return true;
 }
 
-static void arm64_write(const struct unwind_entries *l, const struct unwind_entry *e, struct unwind_text *to)
+void unwind_write_arm64(const struct unwind_entries *l, const struct unwind_entry *e, struct unwind_text *to)
 {
 	struct out o = {.e = e, .to = to, .at = e->start, .row = {.ra_column = LR}};
 	struct image_section last = {0};
@@ -428,24 +428,12 @@ static void arm64_write(const struct unwind_entries *l, const struct unwind_entr
 		unwind_gap(to, e->start, prolog.why);
 }
 
-int unwind_pdata_arm64(const struct image *m, struct span table, uint64_t base, struct unwind_entries *out)
+uint32_t unwind_size_arm64(const struct image *m, struct image_section *last, uint32_t info)
 {
-	struct image_section last = {0};
-	size_t n = table.n / ENTRY;
+	struct record x;
 
-	out->all = n ? malloc(n * sizeof(*out->all)) : NULL;
-	if (!out->all)
-		return n ? -ENOMEM : -ENODATA;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t start = le32(table.p + i * ENTRY), info = le32(table.p + i * ENTRY + 4);
-		uint32_t size = INSTRUCTION * (info >> 2 & 0x7ff);
-		struct record x;
-
-		if (!(info & 3)) /* a record that cannot be read is a gap, of any size */
-			size = read_record(m, &last, info, &x) ? x.size : INSTRUCTION;
-		if (size)
-			out->all[out->n++] = (struct unwind_entry){base + start, base + start + size, info};
-	}
-	out->write = arm64_write;
-	return 0;
+	if (info & 3)
+		return INSTRUCTION * (info >> 2 & 0x7ff);
+	/* a record that cannot be read is a gap, of any size */
+	return read_record(m, last, info, &x) ? x.size : INSTRUCTION;
 }

@@ -7,7 +7,7 @@
 
 enum {
 	PUSH_NONVOL, ALLOC_LARGE, ALLOC_SMALL, SET_FPREG, SAVE_NONVOL, SAVE_NONVOL_FAR, EPILOG, SPARE, SAVE_XMM128,
-	SAVE_XMM128_FAR, PUSH_MACHFRAME, FLAG_CHAINED = 4, RSP = 7, RIP = 16, ENTRY = 12,
+	SAVE_XMM128_FAR, PUSH_MACHFRAME, FLAG_CHAINED = 4, RSP = 7, RIP = 16, ENTRY = 12, ENTRY_ARM64 = 8,
 	AMD64 = 0x8664, ARM64 = 0xaa64
 };
 #define CHAIN_MOST 32 /* parts of a function, each chained to the one before */
@@ -215,20 +215,25 @@ static void pdata_write(const struct unwind_entries *l, const struct unwind_entr
 		unwind_text_counts(to)->at_calls++;
 }
 
-static int pdata_list(struct span table, uint64_t base, struct unwind_entries *out)
+/* An entry of x64 has start, end and the address of its codes; one of arm64 has no end. */
+static int pdata_list(const struct image *m, struct span table, uint64_t base, struct unwind_entries *out)
 {
-	size_t n = table.n / ENTRY;
+	bool arm64 = m->machine == ARM64;
+	size_t each = arm64 ? ENTRY_ARM64 : ENTRY, n = table.n / each;
+	struct image_section last = {0};
 
 	out->all = n ? malloc(n * sizeof(*out->all)) : NULL;
 	if (!out->all)
 		return n ? -ENOMEM : -ENODATA;
 	for (size_t i = 0; i < n; i++) {
-		const uint8_t *p = table.p + i * ENTRY;
+		const uint8_t *p = table.p + i * each;
+		uint32_t info = le32(p + each - 4);
+		uint64_t start = le32(p), end = arm64 ? start + unwind_size_arm64(m, &last, info) : le32(p + 4);
 
-		if (le32(p) < le32(p + 4))
-			out->all[out->n++] = (struct unwind_entry){base + le32(p), base + le32(p + 4), le32(p + 8)};
+		if (start < end)
+			out->all[out->n++] = (struct unwind_entry){base + start, base + end, info};
 	}
-	out->write = pdata_write;
+	out->write = arm64 ? unwind_write_arm64 : pdata_write;
 	return 0;
 }
 
@@ -241,8 +246,7 @@ int unwind_pdata(const struct image *m, struct unwind_entries *out)
 	if (m->kind != IMAGE_COFF || !m->linked || (m->machine != AMD64 && m->machine != ARM64))
 		return -ENODATA;
 	image_pe(m, &pe);
-	r = m->machine == ARM64 ? unwind_pdata_arm64(m, pe.unwind, pe.base, out)
-				: pdata_list(pe.unwind, pe.base, out);
+	r = pdata_list(m, pe.unwind, pe.base, out);
 	if (r < 0)
 		return r;
 	sort_array(out->all, out->n, sizeof(*out->all), compare_entries);

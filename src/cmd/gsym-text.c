@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/gsym-text.h"
 #include "base/demangle.h"
+#include "base/hash.h"
 #include "base/util.h"
 #include "cmd/json.h"
 
@@ -50,12 +51,9 @@ static int add_path(struct buf *out, const char *dir, const char *base)
 
 static int add_number(struct buf *out, uint64_t v, unsigned base)
 {
-	char room[24], *p = room + sizeof(room);
+	char room[24], *end = room + sizeof(room), *p = digits_back(end, v, base);
 
-	do
-		*--p = "0123456789abcdef"[v % base];
-	while (v /= base);
-	return buf_add(out, p, (size_t)(room + sizeof(room) - p));
+	return buf_add(out, p, (size_t)(end - p));
 }
 
 int gsym_address_text(uint64_t addr, struct buf *out)

@@ -3,6 +3,7 @@
 #include "convert/to-breakpad.h"
 #include "base/demangle.h"
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "config.h"
@@ -45,36 +46,25 @@ static void flush(struct sym *s, bool all)
 	buf_clear(&s->out);
 }
 
-/* Every record has numbers, so the text is never much longer than OUT_ROOM. */
-static void put_digits(struct sym *s, const char *p, size_t n)
+/* `after`: a character behind the number. Every record has numbers, so the text is never much longer than
+ * OUT_ROOM. */
+static void put_number(struct sym *s, uint64_t v, unsigned base, char after)
 {
-	buf_add(&s->out, p, n);
+	char room[24], *end = room + sizeof(room) - 1, *p = digits_back(end, v, base);
+
+	*end = after;
+	buf_add(&s->out, p, (size_t)(end + 1 - p));
 	flush(s, false);
 }
 
-/* `after`: a character behind the number. */
 static void put_hex(struct sym *s, uint64_t v, char after)
 {
-	char digits[17];
-	size_t n = sizeof(digits) - 1;
-
-	digits[n] = after;
-	do
-		digits[--n] = "0123456789abcdef"[v & 15];
-	while (v >>= 4);
-	put_digits(s, digits + n, sizeof(digits) - n);
+	put_number(s, v, 16, after);
 }
 
 static void put_decimal(struct sym *s, uint64_t v, char after)
 {
-	char digits[21];
-	size_t n = sizeof(digits) - 1;
-
-	digits[n] = after;
-	do
-		digits[--n] = (char)('0' + v % 10);
-	while (v /= 10);
-	put_digits(s, digits + n, sizeof(digits) - n);
+	put_number(s, v, 10, after);
 }
 
 /* Writes a name or path of up to NAME_MOST bytes without characters that would end the line. */

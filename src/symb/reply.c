@@ -1,5 +1,6 @@
 /* Writes the values of an answer: numbers, texts and the names of modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/hash.h"
 #include "base/util.h"
 #include "symb/private.h"
 
@@ -10,11 +11,7 @@
 /* Writes the digits from the end of `room` on. Returns the start of the text. */
 static char *hex_back(bool minus, uint64_t v, char *end)
 {
-	static const char digits[] = "0123456789abcdef";
-
-	do
-		*--end = digits[v & 15];
-	while (v >>= 4);
+	end = digits_back(end, v, 16);
 	*--end = 'x';
 	*--end = '0';
 	if (minus)

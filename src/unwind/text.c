@@ -1,6 +1,7 @@
 /* Writes STACK CFI records. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "unwind/text.h"
+#include "base/hash.h"
 #include "base/search.h"
 #include "base/util.h"
 #include "unwind/expr.h"
@@ -76,31 +77,23 @@ static char *put(char *at, const char *text)
 	return at;
 }
 
+static char *put_digits(char *at, uint64_t v, unsigned base)
+{
+	char room[24], *end = room + sizeof(room), *p = digits_back(end, v, base);
+
+	return mempcpy(at, p, (size_t)(end - p));
+}
+
 static char *put_hex(char *at, uint64_t v)
 {
-	unsigned digits = 1;
-
-	while (digits < 16 && v >> (4 * digits))
-		digits++;
-	for (unsigned i = digits; i--; v >>= 4)
-		at[i] = "0123456789abcdef"[v & 15];
-	return at + digits;
+	return put_digits(at, v, 16);
 }
 
 static char *put_number(char *at, int64_t v)
 {
-	char digits[24];
-	uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-	unsigned n = 0;
-
 	if (v < 0)
 		*at++ = '-';
-	do
-		digits[n++] = (char)('0' + left % 10);
-	while (left /= 10);
-	while (n)
-		*at++ = digits[--n];
-	return at;
+	return put_digits(at, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10);
 }
 
 /* ---- rules ---------------------------------------------------------------------------- */

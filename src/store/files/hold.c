@@ -14,7 +14,7 @@ struct hold_state hold_begin(const struct store_hold *h, int64_t now)
 {
 	struct hold_state s = {.pinned = true, .hold = *h};
 
-	if (h->age > 0 && h->age < INT64_MAX - now)
+	if (h->age > 0 && h->age < INT64_MAX - MAX(now, 0))
 		s.ends = now + h->age;
 	else
 		s.hold.age = 0;

@@ -101,7 +101,7 @@ static void join_sections(const struct image *m, struct image_section *s)
 {
 	struct image_section next;
 
-	for (uint32_t i = s->index + 1; i < m->n_sections && image_section(m, i, &next) == 0 &&
+	for (uint32_t i = s->index + 1; s->bytes.n && i < m->n_sections && image_section(m, i, &next) == 0 &&
 		next.name_len == s->name_len && memcmp(next.name, s->name, s->name_len) == 0 &&
 		next.bytes.p == s->bytes.p + s->bytes.n; i++)
 		s->bytes.n += next.bytes.n;
@@ -305,7 +305,7 @@ static int pass_tables(struct span all, struct starts *s)
 bool dwarf_units_are_apart(const struct dwarf_file *f)
 {
 	struct starts s = {0};
-	bool apart = pass_tables(f->s[DWARF_ABBREV], &s) > 0;
+	bool apart = !f->s[DWARF_ABBREV].n || pass_tables(f->s[DWARF_ABBREV], &s) > 0;
 
 	/* A table that begins within another one can have other forms. */
 	for (size_t i = 0; apart && i < f->n_units; i++)

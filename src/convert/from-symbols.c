@@ -183,8 +183,8 @@ static uint64_t size_of(const struct image *m, const struct image_pe *pe, uint64
 {
 	size_t n = m->machine == MACHINE_X86_64 ? pe->unwind.n / 12 : 0;
 	size_t i = search_first(k, 0, n, load32(pe->unwind.p + k * 12, m->swap) < rva);
-	const uint8_t *p = pe->unwind.p + i * 12;
-	uint32_t end = i < n && load32(p, m->swap) == rva ? load32(p + 4, m->swap) : 0;
+	const uint8_t *p = i < n ? pe->unwind.p + i * 12 : NULL;
+	uint32_t end = p && load32(p, m->swap) == rva ? load32(p + 4, m->swap) : 0;
 
 	return end > rva ? end - rva : 0;
 }

@@ -4,6 +4,16 @@
 #include "net/transfer-private.h"
 
 #include <string.h>
+#include <sys/stat.h>
+
+CURLcode easy_netrc(CURL *easy, const char *path)
+{
+	struct stat st;
+	bool use = path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+
+	curl_easy_setopt(easy, CURLOPT_NETRC, (long)(use ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	return curl_easy_setopt(easy, CURLOPT_NETRC_FILE, use ? path : NULL);
+}
 
 /* Credentials go to the origin of the first URL, and nowhere else. */
 CURLcode easy_set_hop(struct transfer *t, bool home)
@@ -17,7 +27,6 @@ CURLcode easy_set_hop(struct transfer *t, bool home)
 		{CURLOPT_PASSWORD, t->first.password},
 		{CURLOPT_SSLCERT, p->cert},
 		{CURLOPT_SSLKEY, p->key},
-		{CURLOPT_NETRC_FILE, p->netrc},
 		{CURLOPT_AWS_SIGV4, p->sigv4},
 	};
 	CURLcode c = curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION,
@@ -25,8 +34,8 @@ CURLcode easy_set_hop(struct transfer *t, bool home)
 
 	for (size_t i = 0; c == CURLE_OK && i < ARRAY_SIZE(options); i++)
 		c = curl_easy_setopt(t->easy, options[i].option, home ? options[i].value : NULL);
-	curl_easy_setopt(t->easy, CURLOPT_NETRC,
-		(long)(home && p->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	if (c == CURLE_OK)
+		c = easy_netrc(t->easy, home ? p->netrc : NULL);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPAUTH,
 		(long)(home && p->sigv4 ? CURLAUTH_AWS_SIGV4 : CURLAUTH_BASIC));
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, home ? t->headers : t->elsewhere);

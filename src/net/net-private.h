@@ -115,5 +115,8 @@ void head_release(struct head *h);
 
 /* How a server is reached: its certificates, and a proxy. 0, -ENOMEM. */
 int easy_way(CURL *e, const struct net_req *req);
+/* Takes credentials from the netrc file `path`; NULL: from none. A file that is not regular is left out, because
+ * libcurl would wait for the writer of a FIFO, and all transfers of the thread with it. */
+CURLcode easy_netrc(CURL *e, const char *path);
 int slist_add(struct curl_slist **list, const char *line); /* copies the line. 0, -ENOMEM */
 int error_of_curl(CURLcode code, long os_errno); /* 0, or a negative errno of net_errors (request.h) */

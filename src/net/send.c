@@ -201,9 +201,7 @@ int sender_new(struct sender **out, const struct send_opts *o)
 		r = easy_way(s->easy, o->way);
 		curl_easy_setopt(s->easy, CURLOPT_SSLCERT, o->way->cert);
 		curl_easy_setopt(s->easy, CURLOPT_SSLKEY, o->way->key);
-		curl_easy_setopt(s->easy, CURLOPT_NETRC_FILE, o->way->netrc);
-		curl_easy_setopt(s->easy, CURLOPT_NETRC,
-			(long)(o->way->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+		easy_netrc(s->easy, o->way->netrc);
 	}
 	if (r < 0 || curl_easy_setopt(s->easy, CURLOPT_USERAGENT, o->user_agent) != CURLE_OK ||
 		curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||

@@ -117,6 +117,30 @@ int index_open(struct index **out, const char *dir, struct err *e)
 	return 0;
 }
 
+/* Makes an empty database in WAL mode under another name, and renames it. A rollback journal at the index's own path
+ * would be rolled back, and removed, by a process that still opens the index that was set aside. 0, -errno. */
+static int make_empty(const char *path)
+{
+	_cleanup_free_ char *fresh = NULL;
+	_cleanup_close_ int fd = -1;
+	struct conn *c = NULL;
+	int r;
+
+	if (asprintf(&fresh, "%s.new", path) < 0)
+		return -ENOMEM;
+	unlink(fresh);
+	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	/* Close before SQLite opens the file: closing any descriptor of a file drops all its POSIX locks. */
+	close(take_fd(&fd));
+	r = conn_open(&c, fresh, false);
+	if (r == 0)
+		r = wal_on(c);
+	conn_free(c);
+	return r == 0 && rename(fresh, path) < 0 ? -errno : r;
+}
+
 static int fill_new(struct conn *c, const char *id)
 {
 	char fresh[17];
@@ -129,9 +153,7 @@ static int fill_new(struct conn *c, const char *id)
 		hex_print(raw, sizeof(raw), fresh);
 		id = fresh;
 	}
-	r = wal_on(c);
-	if (r == 0)
-		r = conn_run(c, Q_BEGIN, "");
+	r = conn_run(c, Q_BEGIN, "");
 	if (r == 0)
 		r = conn_code(sqlite3_exec(c->db, index_schema, NULL, NULL, NULL));
 	return r == 0 ? conn_run(c, Q_META_SET, "tt", "id", id) : r;
@@ -141,7 +163,6 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 {
 	static const char *const leftovers[] = {"-wal", "-shm", "-journal"};
 	_cleanup_index_ struct index *ix = NULL;
-	_cleanup_close_ int fd = -1;
 	char name[4200];
 	int r;
 
@@ -149,17 +170,13 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
 	/* A leftover write-ahead log must not be replayed into a new index. */
-	for (unsigned i = 0; i < ARRAY_SIZE(leftovers) && conn_path_missing(ix->path); i++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(leftovers); i++) {
 		snprintf(name, sizeof(name), "%s%s", ix->path, leftovers[i]);
 		unlink(name);
 	}
-	fd = open(ix->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 && errno != EEXIST)
-		return err_set(e, -errno, "%s: cannot be made: %s", ix->path, err_text(errno));
-	/* Close before SQLite opens the file: closing any descriptor of a file drops all its POSIX locks. */
-	if (fd >= 0)
-		close(take_fd(&fd));
-	r = conn_open(&ix->writer, ix->path, false);
+	r = make_empty(ix->path);
+	if (r == 0)
+		r = conn_open(&ix->writer, ix->path, false);
 	if (r == 0)
 		r = fill_new(ix->writer, id);
 	if (r < 0)

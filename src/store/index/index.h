@@ -28,7 +28,7 @@ struct index_hit {
 
 /* -ENOENT: there is no index yet. -EUCLEAN: the file is not an index of this version. */
 int index_open(struct index **out, const char *dir, struct err *e);
-/* Creates an index, or fills an empty one, and leaves a transaction open. Without a commit nothing is created. */
+/* Creates an index, also in place of an empty one, and leaves a transaction open. Without a commit it stays empty. */
 int index_make(struct index **out, const char *dir, const char *id, struct err *e);
 struct index *index_ref(struct index *ix);
 void index_unref(struct index *ix); /* NULL is fine */

@@ -87,6 +87,7 @@ theirs() # FILE
       s = ""
       for (i = 1; i < NF; i += 2) { f = $(i + 1); sub(/:[0-9]+$/, "", f); s = s (i > 1 ? " < " : "") $i "@" f }
       gsub(/[?][?]@[?][?]:0/, "-", s)
+      gsub(/@[?][?]:0/, "@:0", s) # of a function without lines: newer builds of LLVM 19
       print s
     }'
 }

@@ -386,6 +386,7 @@ static bool is_gsym_input(const struct artifact *a)
 static unsigned keep_files(unsigned first, struct tree_hit *out)
 {
 	_cleanup_free_ struct artifact *all = malloc(sizeof(out->files));
+	bool alone = filetype_row(out->files[first].type)->twin == FILETYPE_NONE;
 	unsigned n = 0, kept = 0;
 
 	if (!all)
@@ -393,10 +394,10 @@ static unsigned keep_files(unsigned first, struct tree_hit *out)
 	memcpy(all, out->files, out->n * sizeof(*all));
 	for (unsigned i = first; i < out->n; i++) {
 		const struct filetype_row *row = filetype_row(all[i].type);
-		bool alone = row->twin == FILETYPE_NONE, program = row->flags & TYPE_PROGRAM;
+		bool program = row->flags & TYPE_PROGRAM, more = alone ? all[i].type == all[first].type
+			: row->twin != FILETYPE_NONE && !(kept >> row->object & 1);
 
-		if (!is_gsym_input(&all[i]) || (alone ? all[i].type != all[first].type : kept >> row->object & 1) ||
-			n + 2 > LAYOUT_CANDIDATES)
+		if (!more || !is_gsym_input(&all[i]) || n + 2 > LAYOUT_CANDIDATES)
 			continue;
 		kept |= 1u << row->object;
 		out->files[n++] = all[i];

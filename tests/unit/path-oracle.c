@@ -890,23 +890,31 @@ static bool is_gsym_input(const struct artifact *a)
 }
 
 /* The path of a Breakpad file can mean files of several modules. The path of a debug file or program
- * means both files of one module. */
+ * means both files of a module, perhaps on several platforms. */
 static unsigned keep_files(unsigned first, struct tree_hit *out)
 {
-	enum filetype type = out->files[first].type, twin = filetype_row(type)->twin;
-	bool program = filetype_is(type, TYPE_PROGRAM);
-	unsigned n = 0;
+	_cleanup_free_ struct artifact *all = malloc(sizeof(out->files));
+	bool alone = filetype_row(out->files[first].type)->twin == FILETYPE_NONE;
+	unsigned n = 0, kept = 0;
 
-	out->files[0] = out->files[first];
-	if (twin != FILETYPE_NONE) {
-		out->files[1] = out->files[0];
-		out->files[0].type = program ? twin : type;
-		out->files[1].type = program ? type : twin;
-		return 2;
+	if (!all)
+		return 0;
+	memcpy(all, out->files, out->n * sizeof(*all));
+	for (unsigned i = first; i < out->n; i++) {
+		const struct filetype_row *row = filetype_row(all[i].type);
+		bool program = row->flags & TYPE_PROGRAM, more = alone ? all[i].type == all[first].type
+			: row->twin != FILETYPE_NONE && !(kept >> row->object & 1);
+
+		if (!more || !is_gsym_input(&all[i]) || n + 2 > LAYOUT_CANDIDATES)
+			continue;
+		kept |= 1u << row->object;
+		out->files[n++] = all[i];
+		if (alone)
+			continue;
+		out->files[n] = all[i];
+		out->files[n - 1].type = program ? row->twin : all[i].type;
+		out->files[n++].type = program ? all[i].type : row->twin;
 	}
-	for (unsigned i = first; i < out->n; i++)
-		if (out->files[i].type == type && is_gsym_input(&out->files[i]))
-			out->files[n++] = out->files[i];
 	return n;
 }
 

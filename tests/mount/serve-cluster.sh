@@ -473,6 +473,7 @@ try_front() { # NAME FILE FILE
   case $owner in '' | *' '*) fail "$front: servers \"$owner\" download" ;; esac
   eval "owner_pid=\$PID_s$owner"
   kill -KILL "$owner_pid"
+  eval "PID_s$owner=" # another process may get the number
   end_clients
   say "$front: kill -9 of the server at half: $(sent_of "$3" get) GETs, tries: $(cut -d' ' -f1 "$TMP/clients" |
     sort | uniq -c | awk '{ printf "%s clients %s, ", $1, $2 }')slowest $(sort -n -k 2 "$TMP/clients" | tail -n 1 |

@@ -93,7 +93,7 @@ ok = ok and {"directory": "/src/dir0", "basename": "file0.cpp"} in [
     {k: f[k] for k in ("directory", "basename")} for f in d["files"]]
 sys.exit(not ok)
 PY
-# Names of each kind are printed demangled, and stay mangled in the file. A name that is none is printed as it is.
+# Names of each kind are printed demangled, and stay mangled in the file. Other names are printed as they are.
 cat >mangled.sym <<'S'
 MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 mangled.so
 FILE 0 /src/m.cc

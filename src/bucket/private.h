@@ -6,7 +6,7 @@
 #include "bucket/made.h"
 #include "source/bucket-key.h"
 
-#define ONCE "If-None-Match: *" /* the header under which an object is written only if there is none */
+#define ONCE "If-None-Match: *" /* the store then writes an object only if it has no object of that name */
 
 /* put.c: uploads one file: first its end, then the references, its bytes, and its key objects. `conditions`: the
  * store honours If-None-Match. *sent: bytes that were sent. 0. -EUCLEAN: the file cannot be read from the server's

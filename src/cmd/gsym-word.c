@@ -68,7 +68,7 @@ static int open_as_is(struct gsym_file *o, const char *path, struct err *e)
 }
 
 /* Opens the PDB beside a program, or makes GSYM of the debug file that a module of WebAssembly names. -ENOENT: there
- * is none, or it is of another build. */
+ * is no such file, or the file is of another build. */
 static int open_beside(struct gsym_run *run, struct gsym_file *o, const char *path, const struct artifact *pdb)
 {
 	_cleanup_free_ char *beside = NULL;

@@ -43,8 +43,8 @@ struct gsym_writer {
 	size_t n_nodes, nodes_room;
 	struct range *ranges;
 	size_t n_ranges, ranges_room;
-	struct entry now; /* the function between gsym_begin() and gsym_end(); of NULL: there is none, or it is
-			     dropped */
+	struct entry now; /* the function between gsym_begin() and gsym_end(); `of` is NULL outside of these calls,
+			     and for a function that is dropped */
 	struct {
 		size_t node, ranges;
 	} open[GSYM_DEPTH_MOST]; /* by depth: the parent of the next, deeper call */

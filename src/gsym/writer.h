@@ -40,7 +40,7 @@ void gsym_set_shift(struct gsym_writer *w, uint64_t shift);
 /* From now on names of functions are shortened (shorten.h). */
 void gsym_set_shorten(struct gsym_writer *w, bool shorten);
 
-/* The first error of this writer, without those of writers that were split from it; 0: there is none. */
+/* The first error of this writer, without those of writers that were split from it; 0: no error occurred. */
 int gsym_error(const struct gsym_writer *w);
 
 /* Numbers a text for the functions below. Equal texts have the same number; "" has number 0. A text ends at

@@ -250,6 +250,8 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
       "$SYMFS" gsym create --embed -o part --arch $arch fat 2>err &&
         "$SYMFS" gsym verify part --against "$arch.dSYM/Contents/Resources/DWARF/$arch" >said ||
         fail "fat: $arch: embedded: $(cat err said)"
+      "$SYMFS" addr2line --no-default-sources --arch $arch -e fat work >said 2>err && grep -q 'work@.*m\.c:' said ||
+        fail "fat: $arch: addr2line: $(cat err said)"
     done
     "$SYMFS" gsym create -o no fat 2>err && fail "fat: it was not said which"
     grep -q 'fat file of x86_64, arm64: choose one with --arch' err || fail "fat: it is not said: $(cat err)"

@@ -45,6 +45,8 @@ done
 [ -s "$tmp/out" ] && complain "no path prints something"
 "$symfs" parse symstore foo.pdb/3249D99D0C4049318610F4E4FB0B69361/foo.pd_ >"$tmp/out"
 [ $? = 1 ] || complain "a path that means nothing does not end with 1"
+"$symfs" parse gdb ab/cdef >"$tmp/parsed" && "$symfs" paths --parse gdb ab/cdef | cmp -s - "$tmp/parsed" ||
+  complain "paths --parse is not parse"
 [ "$(tr -d "[:space:]" <"$tmp/out")" = "[]" ] || complain "a path that means nothing is $(cat "$tmp/out")"
 # The byte order of the program, for the id that follows.
 for way in "44332211665588770000000000000000 0" "11223344556677880000000000000000 0 --big-endian"; do

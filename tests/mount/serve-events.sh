@@ -59,7 +59,8 @@ wait_for grep -q '^event: stored$' "$TMP/late" || fail "a file that is there: $(
 [ "$(metric "$URL_one" http_listeners)" = 4 ] || fail "$(metric "$URL_one" http_listeners) listeners"
 [ "$(metric "$URL_one" http_waiting)" = 0 ] || fail "listeners wait for a source"
 [ "$(status -I "$URL_one/events")" = 200 ] && tr -d '\r' <"$TMP/head" |
-  grep -qix 'content-type: text/event-stream; charset=utf-8' || fail "HEAD: $(cat "$TMP/head")"
+  grep -cixE 'content-type: text/event-stream; charset=utf-8|x-accel-buffering: no' | grep -qx 2 ||
+  fail "HEAD: $(cat "$TMP/head")"
 [ "$(status -d x "$URL_one/events")" = 405 ] || fail "POST"
 [ "$(status "$URL_one/events/nothing")" = 404 ] || fail "a path without a meaning"
 [ "$(status "$URL_one/events/gdb")" = 404 ] || fail "a directory"

@@ -119,6 +119,11 @@ grep -q '"function": "f"' "$TMP/body" || fail "symbolicate: $(cat "$TMP/body")"
 get 206 "$TOKEN/$SYM" -H "$BEARER" -r 100-199
 get 403 "$TOKEN/$SYM" -H "$BEARER" -T "$FILE"
 get 201 "$TOKEN/$SYM" -H "Auth-Token: $UPLOADER" -T "$FILE"
+# The certificate of the front is that of a private authority.
+echo "$UPLOADER" >"$TMP/uploader" && chmod 600 "$TMP/uploader"
+"$SYMFS" push --token-file "$TMP/uploader" "$TOKEN" "$FILE" >"$TMP/out" 2>&1 && fail "push: $(cat "$TMP/out")"
+"$SYMFS" push --ca "$TMP/tls/ca.pem" --token-file "$TMP/uploader" "$TOKEN" "$FILE" >"$TMP/out" 2>&1 &&
+  grep -q '^added 0, present 1' "$TMP/out" || fail "push --ca: $(cat "$TMP/out")"
 
 # ---- another symfs behind both -----------------------------------------------------------------
 for how in mtls token; do

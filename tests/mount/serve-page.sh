@@ -84,7 +84,8 @@ for path in "/$MISS" /no/such/path '/%3Cb%3E/x'; do
   [ "$(code -H 'Accept: text/html,*/*;q=0.8' "$URL_one$path")" = 404 ] &&
     grep -q '<h1>Not found</h1>' "$TMP/body" || fail "$path: $(cat "$TMP/body")"
   grep -qi '^cache-control: no-store' "$TMP/head" &&
-    grep -qi "^content-security-policy: default-src 'none'" "$TMP/head" || fail "$path: $(cat "$TMP/head")"
+    grep -qi "^content-security-policy: default-src 'none'" "$TMP/head" &&
+    grep -qi '^referrer-policy: same-origin' "$TMP/head" || fail "$path: $(cat "$TMP/head")"
   ! grep -q '<b>' "$TMP/body" || fail "$path: $(cat "$TMP/body")"
 done
 [ "$(code -I -H 'Accept: text/html' "$URL_one/$MISS")" = 404 ] || fail "HEAD: $(cat "$TMP/head")"

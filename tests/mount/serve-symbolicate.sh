@@ -45,6 +45,7 @@ for api in v4 v5; do
     "$URL_one/symbolicate/$api" || fail "OPTIONS $api"
   head_of | grep -q '^HTTP/1.1 204 ' || fail "OPTIONS $api: $(head_of)"
   for line in 'Access-Control-Allow-Origin: \*' 'Access-Control-Allow-Methods: POST' \
+    'Access-Control-Allow-Headers: \*' 'Access-Control-Max-Age: 86400' 'X-Content-Type-Options: nosniff' \
     'Access-Control-Expose-Headers: accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, x-csrftoken, x-requested-with'; do
     head_of | grep -qi "^$line\$" || fail "OPTIONS $api: no $line in $(head_of)"
   done

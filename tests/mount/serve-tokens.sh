@@ -453,6 +453,7 @@ some(event="upload", user="red", namespace="red")
 some(event="refused", user="reader", status=403)
 some(event="refused", user="-", status=401, why="no valid token")
 assert all(r["time"].endswith("Z") and r.get("peer", "127.0.0.1") == "127.0.0.1" for r in rows)
+assert all(r["target"].startswith("/") for r in some(event="purge")), rows
 print(len(rows), "lines in the audit log")
 END
 mv "$TMP/audit" "$TMP/audit.1"

@@ -102,6 +102,7 @@ if command -v curl >/dev/null && command -v gcc >/dev/null && command -v objcopy
       grep -Eq ", for a_cat_1 \($READER2\)\$" "$TMP/out"
   }
   wait_for both_are_seen && grep -qE ', 2 downloads$' "$TMP/out" || fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
+  [ "$(grep -cE "^elf_code ?[0-9a-f]*(	[^	]+){7}" "$MNT_slow/.symfs/downloads")" = 2 ] || fail "$(cat "$MNT_slow/.symfs/downloads")"
   "$SYMFS" status --json "$MNT_slow" >"$TMP/json" || fail "status --json"
   tr -d ' \n' <"$TMP/json" >"$TMP/out"
   number='[0-9][0-9]*'

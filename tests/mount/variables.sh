@@ -119,4 +119,8 @@ get "debuginfod/buildid/$id/executable" >/dev/null || fail "a redirect: $(cat "$
 grep -q hunter2 "$TMP/d.heads" || fail "the header was not sent"
 [ -s "$TMP/other.heads" ] || fail "the redirect was not followed"
 grep -q hunter2 "$TMP/other.heads" && fail "a header went to another server"
-exit 0
+
+# The first directory of those that systemd names, also beside that of the user.
+CACHE_DIRECTORY=$TMP/service:$TMP/more XDG_CACHE_HOME=$TMP/user "$SYMFS" add --no-default-sources "$TMP/p/full/prog" \
+  >"$TMP/out" 2>&1 || fail "add: $(cat "$TMP/out")"
+[ -e "$TMP/service" ] && [ ! -e "$TMP/more" ] && [ ! -e "$TMP/user" ] || fail "CACHE_DIRECTORY: $(ls "$TMP")"

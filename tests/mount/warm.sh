@@ -67,6 +67,10 @@ for form in whole sym gsym; do
 done
 "$SYMFS" cache ls --cache "$TMP/store-running" >"$TMP/out"
 grep -q 'sym .*waits.*pinned' "$TMP/out" || fail "--running kept nothing: $(cat "$TMP/out")"
+# All programs of this machine, whose debug files no source has.
+"$SYMFS" warm --installed --offline --no-default-sources --cache "$TMP/store-installed" >"$TMP/out" 2>"$TMP/err"
+grep -Eq '^[1-9][0-9]+ programs and libraries: 0 have symbols' "$TMP/out" ||
+  fail "--installed: $(cat "$TMP/out" "$TMP/err")"
 "$SYMFS" warm --as zip --running 2>"$TMP/err"
 [ $? = 2 ] || fail "warm --as zip: $(cat "$TMP/err")"
 # GSYM that is kept alone is there without its debug file, which was evicted.

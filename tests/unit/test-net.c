@@ -1176,11 +1176,19 @@ START_TEST(user_agent)
 }
 END_TEST
 
+/* A server that sends a head and a body of our own. */
+struct writes {
+	int fd;
+	const char *head, *body;
+	pthread_t thread;
+	char url[64];
+};
+
 /* Answers all requests of one connection; head and body are separate writes, under Nagle's algorithm. */
 static void *two_writes(void *arg)
 {
-	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n";
-	int fd = accept(*(int *)arg, NULL, NULL);
+	struct writes *w = arg;
+	int fd = accept(w->fd, NULL, NULL);
 	char request[4096];
 	size_t n = 0;
 
@@ -1190,36 +1198,71 @@ static void *two_writes(void *arg)
 		if (!strstr(request, "\r\n\r\n"))
 			continue;
 		n = 0;
-		if (send(fd, head, sizeof(head) - 1, MSG_NOSIGNAL) < 0 || send(fd, "hello\n", 6, MSG_NOSIGNAL) < 0)
+		if (send(fd, w->head, strlen(w->head), MSG_NOSIGNAL) < 0 ||
+			send(fd, w->body, strlen(w->body), MSG_NOSIGNAL) < 0)
 			break;
 	}
 	close(fd);
 	return NULL;
 }
 
+static void writes_up(struct writes *w)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(at);
+
+	w->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(w->fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(w->fd, 1), 0);
+	ck_assert_int_eq(getsockname(w->fd, (struct sockaddr *)&at, &size), 0);
+	snprintf(w->url, sizeof(w->url), "http://127.0.0.1:%u", ntohs(at.sin_port));
+	ck_assert_int_eq(pthread_create(&w->thread, NULL, two_writes, w), 0);
+}
+
+/* Call it when no client has a connection to it. */
+static void writes_down(struct writes *w)
+{
+	pthread_join(w->thread, NULL);
+	close(w->fd);
+}
+
+/* A debuginfod server packs what it sends, and says in a field of its own how long the file is. */
+START_TEST(size_of_debuginfod)
+{
+	struct writes w = {.head = "HTTP/1.1 200 OK\r\nX-Debuginfod-Size: 6\r\nTransfer-Encoding: chunked\r\n"
+				   "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
+		.body = "6\r\nhello\n\r\n0\r\n\r\n"};
+	struct net *n;
+	struct got g;
+
+	writes_up(&w);
+	n = start_net(0);
+	got_init(&g, n, w.url, "/");
+	got_run(&g);
+	ck_assert_str_eq(buf_text(&g.body), "hello\n");
+	ck_assert_int_eq(g.reply.size, 6);
+	ck_assert_str_eq(g.reply.modified, "Sun, 06 Nov 1994 08:49:37 GMT");
+	got_release(&g);
+	net_stop(n);
+	writes_down(&w);
+}
+END_TEST
+
 /* A delayed acknowledgement of the head would cost each answer 40 ms, once the connection has been used a few
  * times. */
 START_TEST(timed_body_waits_for_no_acknowledgement)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(at);
+	struct writes w = {.head = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", .body = "hello\n"};
 	uint64_t best = UINT64_MAX;
-	pthread_t server;
 	struct net *n;
 	struct got g;
-	char url[64];
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	ck_assert_int_eq(listen(fd, 1), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(at.sin_port));
-	ck_assert_int_eq(pthread_create(&server, NULL, two_writes, &fd), 0);
+	writes_up(&w);
 	n = start_net(0);
 	for (unsigned i = 0; i < 20; i++) {
 		uint64_t began = clock_ms();
 
-		got_init(&g, n, url, "/");
+		got_init(&g, n, w.url, "/");
 		got_run(&g);
 		ck_assert_str_eq(buf_text(&g.body), "hello\n");
 		got_release(&g);
@@ -1228,8 +1271,7 @@ START_TEST(timed_body_waits_for_no_acknowledgement)
 	}
 	ck_assert_uint_lt(best, MIN(unit_scaled(30), 38u));
 	net_stop(n);
-	pthread_join(server, NULL);
-	close(fd);
+	writes_down(&w);
 }
 END_TEST
 
@@ -1562,6 +1604,7 @@ UNIT_MAIN("net", whole_file, ranges, gzip, statuses, bodies_that_nobody_wants, f
 	headers_that_are_none, waiting_for_a_connection_is_no_stall, paused_is_not_stalled,
 	slow_is_not_stalled, paused_is_idle, certificates, flood_ends, held_bytes_come_again, held_bomb,
 	pause_before_the_first_byte, cancelled, stop_drops_what_is_left, headers_stay_at_home,
-	eight_hops, no_secret_is_told, user_agent, timed_body_waits_for_no_acknowledgement, sixty_four,
+	eight_hops, no_secret_is_told, user_agent, size_of_debuginfod,
+	timed_body_waits_for_no_acknowledgement, sixty_four,
 	urgent_first_then_oldest, calls, timed_stop, timers, timers_end_with_the_thread, origins,
 	origin_that_is_too_long)

@@ -188,6 +188,27 @@ START_TEST(test_answers)
 }
 END_TEST
 
+/* Byte for byte, as clients of Sentry read it. */
+START_TEST(test_answer_text)
+{
+	static const char want[] =
+		"\"" B "\":{\"state\":\"ok\",\"missingChunks\":[],\"detail\":null,"
+		"\"dif\":{\"id\":\"ffeeddccbbaa9988\",\"uuid\":\"dfb85de4-0c40-4931-8610-f4e4fb0b6936\","
+		"\"debugId\":\"dfb85de4-0c40-4931-8610-f4e4fb0b6936-a\",\"codeId\":null,\"cpuName\":\"any\","
+		"\"objectName\":\"a.pdb\",\"symbolType\":\"pdb\",\"sha1\":\"" B "\",\"size\":7,"
+		"\"headers\":{},\"dateCreated\":\"1970-01-01T00:00:00Z\",\"data\":{\"type\":\"dbg\",\"features\":[]},"
+		"\"symfs\":\"added\"}}";
+	struct sentry_answer a = {.sha1 = sha1_of(B), .state = SENTRY_OK,
+		.dif = {.name = "a.pdb", .format = "pdb", .kind = "dbg", .size = 7, .what = "added",
+			.debug_id = "dfb85de4-0c40-4931-8610-f4e4fb0b6936-a"}};
+	struct buf text = BUF_UP_TO(4096);
+
+	ck_assert_int_eq(sentry_answer_write(&text, true, &a), 0);
+	ck_assert_str_eq(buf_text(&text), want);
+	buf_release(&text);
+}
+END_TEST
+
 START_TEST(test_options)
 {
 	static const char recorded[] =
@@ -232,5 +253,5 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-UNIT_MAIN("sentry", test_paths, test_request, test_bad_requests, test_request_bounds, test_answers, test_options,
-	test_refusals)
+UNIT_MAIN("sentry", test_paths, test_request, test_bad_requests, test_request_bounds, test_answers, test_answer_text,
+	test_options, test_refusals)

@@ -11,6 +11,9 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* The end of a noun in "%u file%s". */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
+
 /* Takes over a pointer that would be cleaned up: returns its value, and sets the pointer to NULL. */
 #define take(p)                                                                                    \
 	__extension__({                                                                            \

@@ -93,17 +93,17 @@ static unsigned list_open(struct ask *list, unsigned n, struct pollfd *p)
 
 void ask_wait(struct ask *list, unsigned n, uint64_t until)
 {
-	ask_wait_unless(list, n, until, NULL);
+	ask_wait_unless(list, n, until, NULL, NULL);
 }
 
-void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void))
+void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void *ctx), void *ctx)
 {
 	_cleanup_free_ struct pollfd *p = calloc(n ? n : 1, sizeof(*p));
 
 	while (p && list_open(list, n, p)) {
 		uint64_t now = clock_ms(), left = now < until ? until - now : 0;
 
-		if (!left || (stop && stop()))
+		if (!left || (stop && stop(ctx)))
 			break;
 		if (poll(p, n, (int)(stop ? MIN(left, STOP_MS) : left)) < 0 && errno != EINTR)
 			break;

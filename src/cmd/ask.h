@@ -26,8 +26,8 @@ int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx)
  * cannot end stays behind, without descriptors of the caller. The caller releases the texts with
  * buf_release(). */
 void ask_wait(struct ask *list, unsigned n, uint64_t until);
-/* As ask_wait(), but also stops soon after stop() returns true. */
-void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void));
+/* As ask_wait(), but calls stop() several times a second, and ends once it returns true. */
+void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void *ctx), void *ctx);
 
 /* ---- the .symfs files of mounts ---- */
 

@@ -323,6 +323,7 @@ int cache_expire(struct cache *c, char **words, unsigned n)
 	if (!c->json && !ended && !done.artifacts)
 		printf("nothing to expire in %s\n", text_shown(store_dir(c->store), true, &c->room));
 	else if (!c->json && !c->dry_run)
-		printf("removed %" PRIu64 " artifacts, %" PRIu64 " bytes\n", done.artifacts, done.bytes);
+		printf("removed %" PRIu64 " artifact%s, %" PRIu64 " bytes\n", done.artifacts,
+			PLURAL(done.artifacts), done.bytes);
 	return EXIT_DONE;
 }

@@ -106,7 +106,7 @@ static int run_verify(struct cache *c, char **words, unsigned n)
 	if (count < 0)
 		return cache_failed(c, "cannot be verified", count);
 	if (!c->json && count == 0 && store_count(c->store, &t) == 0)
-		printf("%" PRIu64 " artifacts, none is damaged\n", t.artifacts);
+		printf("%" PRIu64 " artifact%s, none is damaged\n", t.artifacts, PLURAL(t.artifacts));
 	return count ? EXIT_NO : EXIT_DONE;
 }
 
@@ -130,13 +130,14 @@ static uint64_t fewer(uint64_t before, uint64_t after)
 
 static void gc_text(const struct store_totals *before, const struct store_totals *after)
 {
-	printf("removed %" PRIu64 " artifacts, %" PRIu64 " bytes; left %" PRIu64 " artifacts, %" PRIu64 " bytes\n",
-		fewer(before->artifacts, after->artifacts), fewer(before->bytes, after->bytes), after->artifacts,
+	uint64_t gone = fewer(before->artifacts, after->artifacts), sparse = fewer(before->sparse, after->sparse);
+
+	printf("removed %" PRIu64 " artifact%s, %" PRIu64 " bytes; left %" PRIu64 " artifact%s, %" PRIu64 " bytes\n",
+		gone, PLURAL(gone), fewer(before->bytes, after->bytes), after->artifacts, PLURAL(after->artifacts),
 		after->bytes);
 	if (before->sparse)
-		printf("removed %" PRIu64 " sparse files, %" PRIu64 " bytes; left %" PRIu64 ", %" PRIu64
-		       " bytes\n",
-			fewer(before->sparse, after->sparse), fewer(before->sparse_bytes, after->sparse_bytes),
+		printf("removed %" PRIu64 " sparse file%s, %" PRIu64 " bytes; left %" PRIu64 ", %" PRIu64 " bytes\n",
+			sparse, PLURAL(sparse), fewer(before->sparse_bytes, after->sparse_bytes),
 			after->sparse, after->sparse_bytes);
 }
 
@@ -254,7 +255,7 @@ static int each_word(struct cache *c, char **words, unsigned n,
 		}
 		if (r > 0)
 			printf("%s: %d file%s made of it %s removed, too\n", text_shown(words[i], true, &c->room), r,
-				r == 1 ? "" : "s", r == 1 ? "was" : "were");
+				PLURAL(r), r == 1 ? "was" : "were");
 		worst = MAX(worst, status);
 	}
 	return worst;

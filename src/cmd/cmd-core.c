@@ -5,10 +5,12 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/core-sources.h"
 #include "cmd/json.h"
 #include "cmd/no-source.h"
+#include "cmd/progress.h"
 #include "dump/dump.h"
 #include "obj/obj.h"
 
@@ -427,9 +429,26 @@ static bool is_lldb(char **own)
 	return own && own[0] && strncmp(path_base(own[0]), "lldb", 4) == 0;
 }
 
+struct waiting {
+	const char *mount;
+	struct progress progress;
+};
+
+/* Shows the downloads of the mount on a terminal. Returns whether a signal ends the wait. */
+static bool show_downloads(void *ctx)
+{
+	struct waiting *w = ctx;
+	_cleanup_free_ char *lines = NULL;
+
+	if (isatty(STDERR_FILENO) && mount_state(w->mount, "downloads", &lines) == 0)
+		progress_draw(&w->progress, lines, "");
+	return is_ended();
+}
+
 /* Writes the rules for sources. The debugger works without them. */
 static void find_sources(struct sysroot *s, bool lldb)
 {
+	struct waiting w = {.mount = s->mount};
 	int n = -ENOMEM;
 
 	if (!s->sources)
@@ -437,7 +456,8 @@ static void find_sources(struct sysroot *s, bool lldb)
 	if (asprintf(&s->rules, "%s/sources", s->dir) < 0)
 		s->rules = NULL;
 	if (s->rules)
-		n = core_sources_write(s->sources, s->mount, s->rules, lldb, is_ended);
+		n = core_sources_write(s->sources, s->mount, s->rules, lldb, show_downloads, &w);
+	progress_erase(&w.progress);
 	if (n > 0)
 		cmd_say(0, "sources compiled in %d directories come from the mount", n);
 	if (n < 0)
@@ -525,7 +545,8 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 			"%s: %s", core, e.text);
 	cmd_say(0, "modules: %u local, %u to be fetched, %u without build id", s->local, s->fetched, s->unknown);
 	if (s->unplaced)
-		cmd_say(0, "%u modules are left out: their paths conflict with others, or are too long", s->unplaced);
+		cmd_say(0, "left out: %u module%s with a path that conflicts with others, or is too long",
+			s->unplaced, PLURAL(s->unplaced));
 	r = mount_with(s, options);
 	show_log(s, UINT_MAX);
 	if (r != 0)

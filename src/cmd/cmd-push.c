@@ -172,7 +172,7 @@ static void push_run(struct push *p, int n, char **words)
 		r = push_find(p, words[i]);
 	if (r == 0)
 		run_batches(p);
-	push_show_end(p);
+	progress_erase(&p->progress);
 	sigaction(SIGINT, &was, NULL);
 	if (p->status < EXIT_USAGE || p->added + p->present + p->refused)
 		printf("added %" PRIu64 ", present %" PRIu64 ", refused %" PRIu64 ", skipped %" PRIu64
@@ -182,7 +182,7 @@ static void push_run(struct push *p, int n, char **words)
 
 static int run_push(int argc, char **argv)
 {
-	struct push p = {.query = "", .progress = isatty(STDERR_FILENO), .where = BUF_UP_TO(16 << 10)};
+	struct push p = {.query = "", .where = BUF_UP_TO(16 << 10)};
 	const char *ca = NULL;
 	_cleanup_buf_ struct buf query = BUF_UP_TO(QUERY_MOST);
 	struct words w = {0};

@@ -60,7 +60,7 @@ static void drain(struct server *s, const sigset_t *signals)
 	http_refuse(s->http);
 	wait_or_signal(s, signals, s->drain_ms, true);
 	if (http_running(s->http))
-		log_info("%u requests did not end in time", http_running(s->http));
+		log_info("%u request%s did not end in time", http_running(s->http), PLURAL(http_running(s->http)));
 }
 
 /* Waits for a signal, and removes expired files meanwhile. */

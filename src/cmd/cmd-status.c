@@ -346,10 +346,10 @@ static void print_brief(char *texts[FILES])
 
 	for (const char *c = texts[DOWNLOADS]; c && (c = strchr(c, '\n')); c++)
 		n++;
-	printf(", %" PRIu64 " hit%s, %" PRIu64 " fetched, %" PRIu64 " miss%s, ", hits, hits == 1 ? "" : "s",
+	printf(", %" PRIu64 " hit%s, %" PRIu64 " fetched, %" PRIu64 " miss%s, ", hits, PLURAL(hits),
 		counter(texts[STATS], "published"), misses, misses == 1 ? "" : "es");
 	if (texts[DOWNLOADS])
-		printf("%u download%s\n", n, n == 1 ? "" : "s");
+		printf("%u download%s\n", n, PLURAL(n));
 	else
 		printf("only the mount's owner sees downloads\n");
 	each_line(texts[DOWNLOADS], print_download, NULL);

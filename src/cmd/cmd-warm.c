@@ -326,7 +326,7 @@ static void print_troubles(const struct warm *w)
 		all[MIN(k, TROUBLES_MOST - 1u)].files++;
 	}
 	for (k = 0; k < n; k++)
-		cmd_say(0, "%u file%s failed: %s", all[k].files, all[k].files == 1 ? "" : "s", all[k].why);
+		cmd_say(0, "%u file%s failed: %s", all[k].files, PLURAL(all[k].files), all[k].why);
 }
 
 /* What became of the files. */

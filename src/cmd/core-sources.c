@@ -345,7 +345,8 @@ static int write_rules(const struct core_sources *s, const char *mount, const ch
 	return r;
 }
 
-int core_sources_write(struct core_sources *s, const char *mount, const char *path, bool lldb, bool (*stop)(void))
+int core_sources_write(struct core_sources *s, const char *mount, const char *path, bool lldb,
+	bool (*stop)(void *ctx), void *ctx)
 {
 	struct reading parts[READERS];
 	struct ask asks[READERS];
@@ -357,7 +358,7 @@ int core_sources_write(struct core_sources *s, const char *mount, const char *pa
 		asks[i] = (struct ask){.text = BUF_UP_TO(TEXT_MOST)};
 		ask_start(&asks[i], read_part, &parts[i]);
 	}
-	ask_wait_unless(asks, n, clock_ms() + WAIT_MS, stop);
+	ask_wait_unless(asks, n, clock_ms() + WAIT_MS, stop, ctx);
 	for (unsigned i = 0; i < n; i++) {
 		if (asks[i].text.n)
 			take_lines(s, asks[i].text.p);

@@ -21,6 +21,7 @@ int core_sources_add(struct core_sources *s, const char *build_id, const char *l
 
 /* Reads the debug files of all modules through the mount, and writes the commands for the debugger to `path`. The
  * mount fetches these files, which the debugger opens anyway. A file that does not arrive in time gives no rule.
- * Leaves out directories that this machine has. Reads no more once stop() returns true. Returns the number of rules,
- * or -errno. (waits for the mount) */
-int core_sources_write(struct core_sources *s, const char *mount, const char *path, bool lldb, bool (*stop)(void));
+ * Leaves out directories that this machine has. stop() is called several times a second, and ends the reading once
+ * it returns true. Returns the number of rules, or -errno. (waits for the mount) */
+int core_sources_write(struct core_sources *s, const char *mount, const char *path, bool lldb,
+	bool (*stop)(void *ctx), void *ctx);

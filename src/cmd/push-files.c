@@ -24,30 +24,40 @@
 
 /* ---- messages -------------------------------------------------------------------------- */
 
-void push_show(struct push *p, const char *what)
+/* A line of fetch_downloads() for each file of which some chunks are sent. */
+static void list_sendings(const struct push *p, uint64_t now, struct buf *out)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-	uint64_t now = clock_ms(), done = p->added + p->present + p->refused;
+	for (size_t i = 0; i < p->n_files; i++) {
+		const struct push_file *f = &p->files[i];
+		uint64_t sent = atomic_load(&f->sent), began = atomic_load(&f->began), ms = began ? now - began : 0;
+		_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
-	if (!p->progress || now - p->shown < 200)
-		return;
-	p->shown = now;
-	fprintf(stderr, "\r\033[K%" PRIu64 " of %zu files, %.1f of %.1f MB sent: %.60s", done, p->n_files,
-		(double)atomic_load(&p->sent) / 1e6, (double)p->to_send / 1e6, text_shown(what, true, &room));
+		if (ms && sent < f->to_send)
+			buf_addf(out, "%s\tsending\t\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t\n",
+				text_shown(f->path, true, &room), sent, f->to_send, sent * 1000 / ms, ms);
+	}
 }
 
-void push_show_end(struct push *p)
+void push_show(struct push *p, const char *what)
 {
-	if (p->shown)
-		fprintf(stderr, "\r\033[K");
-	p->shown = 0;
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), lines = BUF_UP_TO(PROGRESS_MOST);
+	uint64_t now = clock_ms(), done = p->added + p->present + p->refused;
+	char total[160];
+
+	if (now - p->shown < 200)
+		return;
+	p->shown = now;
+	list_sendings(p, now, &lines);
+	snprintf(total, sizeof(total), "%" PRIu64 " of %zu files, %.1f of %.1f MB sent: %.60s", done, p->n_files,
+		(double)atomic_load(&p->sent) / 1e6, (double)p->to_send / 1e6, text_shown(what, true, &room));
+	progress_draw(&p->progress, buf_text(&lines), total);
 }
 
 void push_refuse(struct push *p, const struct push_file *f, const char *why)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), text = BUF_UP_TO(4 << 10);
 
-	push_show_end(p);
+	progress_erase(&p->progress);
 	printf("%s: refused: %s\n", text_shown(f->path, true, &room), text_shown(why, true, &text));
 	p->refused++;
 	if (p->status == EXIT_DONE)
@@ -59,7 +69,7 @@ int push_fail(struct push *p, int status, const char *fmt, ...)
 	_cleanup_free_ char *text = NULL;
 	va_list args;
 
-	push_show_end(p);
+	progress_erase(&p->progress);
 	va_start(args, fmt);
 	if (p->status < EXIT_USAGE && vasprintf(&text, fmt, args) >= 0)
 		cmd_say(0, "%s", text);

@@ -140,7 +140,7 @@ int push_ask(struct push *p)
 
 /* A chunk to send: a range of a file. */
 struct piece {
-	const struct push_file *f;
+	struct push_file *f;
 	uint32_t nth;
 };
 
@@ -168,6 +168,7 @@ static ssize_t pour_raw(void *ctx, void *out, size_t room)
 	g->at += (uint64_t)n;
 	if (g->at > g->counted) {
 		atomic_fetch_add(&g->p->sent, g->at - g->counted);
+		atomic_fetch_add(&g->piece->f->sent, g->at - g->counted);
 		g->counted = g->at;
 	}
 	return n;
@@ -202,6 +203,8 @@ static int pour_open(struct pouring *g, struct push *p, const struct piece *piec
 	g->fd = open(piece->f->path, O_RDONLY | O_CLOEXEC);
 	if (g->fd < 0)
 		return -errno;
+	if (!atomic_load(&piece->f->began))
+		atomic_store(&piece->f->began, clock_ms());
 	sha1_text(&piece->f->chunks[piece->nth], g->name);
 	*part = (struct send_part){.name = "file", .file_name = g->name, .read = pour, .rewind = pour_again,
 		.ctx = g};
@@ -338,8 +341,10 @@ struct batch {
 	int r;
 };
 
-static int add_piece(struct sending *g, const struct push_file *f, const struct sha1 *chunk)
+static int add_piece(struct sending *g, struct push_file *f, const struct sha1 *chunk)
 {
+	uint64_t n;
+
 	for (size_t i = 0; i < g->n; i++)
 		if (sha1_equal(&g->pieces[i].f->chunks[g->pieces[i].nth], chunk))
 			return 0;
@@ -349,7 +354,9 @@ static int add_piece(struct sending *g, const struct push_file *f, const struct 
 		if (grow(&g->pieces, &g->room, g->n, sizeof(*g->pieces)) < 0)
 			return -ENOMEM;
 		g->pieces[g->n++] = (struct piece){f, i};
-		g->p->to_send += MIN(g->p->server.chunk, f->size - i * g->p->server.chunk);
+		n = MIN(g->p->server.chunk, f->size - i * g->p->server.chunk);
+		g->p->to_send += n;
+		f->to_send += n;
 		return 0;
 	}
 	return 0;
@@ -368,7 +375,7 @@ static void take_result(struct batch *b, struct push_file *f, const struct sentr
 	f->result = old ? PUSH_PRESENT : PUSH_ADDED;
 	*(old ? &p->present : &p->added) += 1;
 	if (p->verbose) {
-		push_show_end(p);
+		progress_erase(&p->progress);
 		printf("%s: %s %s %s %s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
 			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id);
 	}

@@ -2,6 +2,7 @@
  * sends them. One thread; push-send.c starts further ones, which only send chunks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "cmd/progress.h"
 #include "net/send.h"
 #include "upload/sentry.h"
 
@@ -22,6 +23,8 @@ struct push_file {
 	uint32_t n_chunks;
 	bool named; /* the command line names it */
 	enum push_result result;
+	uint64_t to_send;		  /* bytes of its chunks that the server lacks */
+	atomic_uint_fast64_t sent, began; /* of these bytes; clock_ms() of the first of them, 0 before */
 };
 
 struct push {
@@ -42,8 +45,8 @@ struct push {
 	uint64_t added, present, refused;
 	int status; /* the exit status so far */
 	/* progress */
-	bool progress; /* stderr is a terminal */
-	uint64_t shown; /* clock_ms() of the last progress line */
+	struct progress progress;
+	uint64_t shown; /* clock_ms() of the last drawing */
 	atomic_uint_fast64_t sent; /* bytes of chunks, before compression */
 	uint64_t to_send;
 	atomic_bool stop; /* the user has interrupted the command */
@@ -51,8 +54,7 @@ struct push {
 
 /* ---- push-files.c ---- */
 
-void push_show(struct push *p, const char *what); /* prints progress, at most every 200 ms */
-void push_show_end(struct push *p); /* erases the progress line */
+void push_show(struct push *p, const char *what); /* draws progress, at most every 200 ms */
 /* Prints why a file was not pushed, and counts it. */
 void push_refuse(struct push *p, const struct push_file *f, const char *why);
 /* Prints a message once, and sets the exit status. Returns -1. */

@@ -96,6 +96,21 @@ const char *worth_text(const struct worth *w, char out[static WORTH_TEXT])
 	return out;
 }
 
+const char *worth_words(const struct worth *w, char out[static WORTH_WORDS])
+{
+	static const char *const symbols[] = {[WORTH_NO_SYMBOLS] = "no symbols", [WORTH_EXPORTS] = "exported symbols",
+		[WORTH_DYNAMIC] = "dynamic symbols", [WORTH_SYMBOLS] = "all symbols"};
+	static const char *const debug[] = {[WORTH_NO_DEBUG] = "", [WORTH_LINES] = ", line tables",
+		[WORTH_DEBUG] = ", debug information"};
+
+	if (!w->known)
+		return "unknown";
+	snprintf(out, WORTH_WORDS, "%s%s%s%s%s", symbols[w->symbols], debug[w->debug],
+		w->unwind ? ", unwind tables" : "", w->sources ? ", sources" : "",
+		w->made ? ", made by a symfs" : "");
+	return out;
+}
+
 static int word_of(const char *const *words, size_t n, const char *p, size_t len)
 {
 	for (size_t i = 1; i < n; i++)

@@ -184,10 +184,11 @@ int scan_saved(const char *memory, char out[static 200])
 	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n')
 		n[p[0] == 'k' && p[1] == ' ' && p[2] == '\t' ? 'm' : (uint8_t)p[0]]++;
 	archives = n['a'] + n['b'];
-	at = snprintf(out, 200, "%" PRIu64 " artifacts in %" PRIu64 " files", n['k'], n['f'] + archives);
+	at = snprintf(out, 200, "%" PRIu64 " artifact%s in %" PRIu64 " file%s", n['k'], PLURAL(n['k']),
+		n['f'] + archives, PLURAL(n['f'] + archives));
 	if (archives)
 		at += snprintf(out + at, 200 - (size_t)at, ", %" PRIu64 " archive%s", archives,
-			archives == 1 ? "" : "s");
+			PLURAL(archives));
 	if (n['b'])
 		snprintf(out + at, 200 - (size_t)at, " (%" PRIu64 " with faults)", n['b']);
 	return 0;

@@ -398,12 +398,12 @@ void scan_state(struct scan *s, char out[static 240])
 							    : err_text(s->error));
 		return;
 	}
-	n = snprintf(out, 240, "%s, %zu artifacts in %" PRIu64 " files",
-		s->walked ? "there" : "being walked", s->n_keys, s->files);
+	n = snprintf(out, 240, "%s, %zu artifact%s in %" PRIu64 " file%s", s->walked ? "there" : "being walked",
+		s->n_keys, PLURAL(s->n_keys), s->files, PLURAL(s->files));
 	if (s->archives_new)
 		snprintf(read, sizeof(read), "%" PRIu64 " of ", s->archives_read);
 	if (all)
-		n += snprintf(out + n, 240 - (size_t)n, ", %s%" PRIu64 " archive%s%s", read, all, all == 1 ? "" : "s",
+		n += snprintf(out + n, 240 - (size_t)n, ", %s%" PRIu64 " archive%s%s", read, all, PLURAL(all),
 			s->archives_new ? " read" : "");
 	if (s->archives_faulty)
 		snprintf(out + n, 240 - (size_t)n, " (%" PRIu64 " with faults, see the log)", s->archives_faulty);

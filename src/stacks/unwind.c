@@ -253,7 +253,7 @@ static int take_frames(struct unwinding *w, int out, int ended, bool crashed, st
 	if (r == 0)
 		return 0; /* it had written the last frame */
 	return err_set(e, ended, "%s, at thread %" PRIu64 ": the rest of its stack is missing, and the stacks of "
-		"%zu more thread%s", why.text, at.id, at.after, at.after == 1 ? "" : "s");
+		"%zu more thread%s", why.text, at.id, at.after, PLURAL(at.after));
 }
 
 /* ---- the program -------------------------------------------------------------------- */

@@ -313,7 +313,7 @@ static void why_expired(const struct store_hold *h, char *out, size_t room)
 
 	if (days)
 		snprintf(out, room, "expired: class %s, %lld day%s without a use", h->class, days,
-			days == 1 ? "" : "s");
+			PLURAL(days));
 	else
 		snprintf(out, room, "expired: class %s, %lld s without a use", h->class, (long long)h->age);
 }

@@ -16,8 +16,8 @@ row_of() { # PLATFORM PURPOSE
 
 serves() { # PLATFORM TYPE PURPOSE
   case $3 in
-  symtab) se_words='symbols=\|debug=' ;;
-  debug) se_words='debug=' ;;
+  symtab) se_words='\(all\|dynamic\|exported\) symbols\|line tables\|debug information' ;;
+  debug) se_words='line tables\|debug information' ;;
   unwind) se_words='unwind' ;;
   esac
   "$SYMFS" id "$TMP/$1/$2" | grep '^ *worth' | grep -q "$se_words"

@@ -70,8 +70,8 @@ awk -F '\t' -v OFS='\t' '
   # Of debug files debug information counts first, of programs unwind information.
   function rank(type,    r) {
     if (worth == "unknown") return 127
-    r = worth ~ /debug=full/ ? 32 : worth ~ /debug=lines/ ? 16 : 0
-    r += worth ~ /symbols=full/ ? 12 : worth ~ /symbols=dynamic/ ? 8 : worth ~ /symbols=exports/ ? 4 : 0
+    r = worth ~ /debug information/ ? 32 : worth ~ /line tables/ ? 16 : 0
+    r += worth ~ /all symbols/ ? 12 : worth ~ /dynamic symbols/ ? 8 : worth ~ /exported symbols/ ? 4 : 0
     if (worth ~ /unwind/) r += type ~ /^(elf_code|mach_code|pe|wasm_code)$/ ? 66 : 2
     return r + (worth ~ /sources/ ? 1 : 0)
   }

@@ -110,6 +110,30 @@ symfs_serve three --upload --listen "127.0.0.1:$port" --cache "$TMP/store-three"
 wait $PUSH || fail "the push did not wait for the server: $(cat "$TMP/out" "$TMP/err")"
 prints "^added 3"
 
+# ---- progress ----------------------------------------------------------------------------------------------------
+# On a terminal each file of which a part was sent has a line. The server stops at the first chunk; a fast server may
+# have them all before, and then the push is repeated.
+shows_progress() {
+  rm -rf "$TMP/store-slow"
+  symfs_serve slow --upload
+  SHELL=/bin/sh script -qefc "'$SYMFS' push '$URL_slow' '$F'" "$TMP/screen" </dev/null >/dev/null 2>&1 &
+  PUSH=$!
+  PIDS="$PIDS $PUSH"
+  wait_for has_chunks_of slow || fail "no chunk arrives"
+  kill -STOP "$PID_slow"
+  wait_for is_seen || fail "no progress, and no end: $(cat -v "$TMP/screen")"
+  kill -CONT "$PID_slow"
+  wait $PUSH || fail "push on a terminal: $(cat -v "$TMP/screen")"
+  symfs_unserve slow
+  grep -qE "$line_of" "$TMP/screen"
+}
+has_chunks_of() { [ -n "$(find "$TMP/store-$1/uploads/chunks" -type f 2>/dev/null)" ]; }
+line_of='libprog.so: [0-9]+ % of [0-9.]+ MB, '
+is_seen() { grep -qE "$line_of|^added" "$TMP/screen"; }
+if command -v script >/dev/null; then
+  wait_for shows_progress || fail "no progress of push: $(cat -v "$TMP/screen")"
+fi
+
 # ---- wrong servers, wrong tokens ----------------------------------------------------------------------------------
 push 2 "ftp://127.0.0.1/" "$F/prog"
 warns 'expected the URL of a server'

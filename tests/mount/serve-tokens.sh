@@ -414,7 +414,7 @@ expired() { "$SYMFS" cache expire --dry-run --no-default-sources --cache "$STORE
 wait_for expired || fail "the class short does not expire"
 ask 200 "$PATH_PUB" -H "$(auth "$CI")"
 "$SYMFS" cache expire --no-default-sources --cache "$STORE" >"$TMP/out" || fail "cache expire: $?"
-tail -n 1 "$TMP/out" | grep -q '^removed 1 artifacts' || fail "cache expire: $(cat "$TMP/out")"
+tail -n 1 "$TMP/out" | grep -q '^removed 1 artifact,' || fail "cache expire: $(cat "$TMP/out")"
 [ "$("$SYMFS" cache expire --dry-run --no-default-sources --cache "$STORE")" = "nothing to expire in $STORE" ] ||
   fail "cache expire --dry-run of a store without such files"
 ask 404 "$PATH_PUB" -H "$(auth "$CI")"

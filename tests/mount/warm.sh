@@ -130,15 +130,16 @@ rm -r "$NEAR/bin"
 # A line for a file that takes longer than half a second, on a terminal only, also while stacks are named.
 if command -v script >/dev/null; then
   upstream_fault "$URL_up" '/*' trickle 20000
-  for line in "get --type elf_code $LIB_ID" "symbolicate $TMP/core"; do
+  for line in "get --type elf_code $LIB_ID" "symbolicate $TMP/core" \
+    "core --source debuginfod@$URL_up/none $TMP/core -- true"; do
+    line="${line%% *} --no-default-sources --cache $store --source gdb@$URL_up ${line#* }"
     rm -rf "$store"
-    SHELL=/bin/sh script -qec "$SYMFS $line --no-default-sources --cache $store --source gdb@$URL_up" /dev/null \
-      </dev/null >"$TMP/out" 2>&1
+    SHELL=/bin/sh script -qec "$SYMFS $line" /dev/null </dev/null >"$TMP/out" 2>&1
     grep -qE ' % of [0-9.]+ MB, [0-9.]+ MB/s(, [0-9]+ s left)?, from gdb@' "$TMP/out" ||
       fail "no progress of $line: $(cat "$TMP/out")"
     rm -rf "$store"
     # shellcheck disable=SC2086 # words
-    "$SYMFS" $line --no-default-sources --cache "$store" --source "gdb@$URL_up" >"$TMP/out" 2>"$TMP/err"
+    "$SYMFS" $line >"$TMP/out" 2>"$TMP/err"
     grep -q ' % of ' "$TMP/out" "$TMP/err" && fail "progress without a terminal: $(cat "$TMP/out" "$TMP/err")"
   done
   upstream_clear "$URL_up"
@@ -227,7 +228,7 @@ THERE=$NEAR/bin/prog/xxxxx
 LC_ALL=C sed "s|$ODD|$THERE|g" "$TMP/core" >"$TMP/core-odd"
 timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core-odd" -- \
   sh -c 'exit 7' >"$TMP/out" 2>&1
-[ $? = 7 ] && grep -q '1 modules are left out' "$TMP/out" || fail "a module below another: $(cat "$TMP/out")"
+[ $? = 7 ] && grep -q 'left out: 1 module with' "$TMP/out" || fail "a module below another: $(cat "$TMP/out")"
 "$SYMFS" core "$top_srcdir/README.md" 2>"$TMP/err" && fail "symfs core takes a text"
 grep -q 'is not a core file' "$TMP/err" || fail "symfs core says $(cat "$TMP/err")"
 "$SYMFS" core "$(command -v sleep)" 2>"$TMP/err" && fail "symfs core takes a program"

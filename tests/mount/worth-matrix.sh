@@ -57,7 +57,7 @@ pdb_module='' ppdb_module=''
 for kind in $kinds; do
   for which in worse better; do
     "$SYMFS" id "$TMP/$which/$kind" >"$TMP/id" || fail "id $which $kind"
-    grep -q 'worth.*debug=full' "$TMP/id" && is=better || is=worse
+    grep -q 'worth.*, debug information' "$TMP/id" && is=better || is=worse
     [ $is = $which ] || fail "$which $kind: $(cat "$TMP/id")"
     place=$("$SYMFS" paths --layout unified "$TMP/$which/$kind" | awk -F'\t' '$3 !~ /_$/ { print $3; exit }')
     [ -n "$place" ] || fail "no path for $kind"

@@ -188,10 +188,10 @@ cells=$((cells + 2))
 "$SYMFS" add --cache "$TMP/store-types" "$TMP/worse/elf" "$TMP/p/bin/foo" >/dev/null || fail "add"
 best() { "$SYMFS" best --no-default-sources --cache "$TMP/store-types" --for debug "gdb/$elf_place"; }
 best >"$TMP/best" && fail "best: $(cat "$TMP/best")"
-grep -q 'elf_debug *lacks it' "$TMP/best" && grep -q 'worth symbols=full' "$TMP/best" ||
+grep -q 'elf_debug *lacks it' "$TMP/best" && grep -q 'from .*: all symbols' "$TMP/best" ||
   fail "best: $(cat "$TMP/best")"
 "$SYMFS" add --cache "$TMP/store-types" "$TMP/p/full/foo" >/dev/null || fail "add"
-best >"$TMP/best" && grep -q 'chosen' "$TMP/best" && grep -q 'worth .*debug=full' "$TMP/best" ||
+best >"$TMP/best" && grep -q 'chosen' "$TMP/best" && grep -q 'from .*, debug information' "$TMP/best" ||
   fail "best: $(cat "$TMP/best")"
 cells=$((cells + 2))
 

@@ -146,7 +146,7 @@ START_TEST(verifies)
 	ck_assert_int_eq(run("verify", "--json", NULL), EXIT_NO);
 	ck_assert(says("\"what\":\"file is gone\""));
 	ck_assert_int_eq(run("gc", NULL, NULL), EXIT_DONE);
-	ck_assert(says("removed 1 artifacts, 1001 bytes; left 2 artifacts, 2002 bytes"));
+	ck_assert(says("removed 1 artifact, 1001 bytes; left 2 artifacts, 2002 bytes"));
 	ck_assert_int_eq(run("verify", NULL, NULL), EXIT_DONE);
 	end();
 }
@@ -159,7 +159,7 @@ START_TEST(keeps_and_removes)
 	fill();
 	ck_assert_int_eq(run("pin", PATH_1, NULL), EXIT_DONE);
 	ck_assert_int_eq(run("gc", "--quota", "1"), EXIT_DONE);
-	ck_assert(says("left 1 artifacts, 1001 bytes"));
+	ck_assert(says("left 1 artifact, 1001 bytes"));
 	ck_assert_int_eq(run("ls", "--json", NULL), EXIT_DONE);
 	ck_assert(says("\"kept_until\":\"always\""));
 	ck_assert_int_eq(run("unpin", PATH_1, NULL), EXIT_DONE);

@@ -195,7 +195,7 @@ START_TEST(test_root_later)
 	put("tree/one.sym", 1, 0);
 	becomes(1, "one.sym");
 	scan_state(scan, state);
-	ck_assert_str_eq(state, "there, 1 artifacts in 1 files");
+	ck_assert_str_eq(state, "there, 1 artifact in 1 file");
 	end();
 }
 END_TEST
@@ -463,7 +463,7 @@ START_TEST(test_archives)
 	pack("tests/helpers/archive-write", "tree/a.tar", "tar none one.sym /dev/null");
 	begin(NULL);
 	ck_assert_str_eq(where(1, 0), "");
-	state_becomes("there, 0 artifacts in 1 files");
+	state_becomes("there, 0 artifacts in 1 file");
 	without_archives = false;
 	end();
 }
@@ -574,14 +574,14 @@ START_TEST(test_archive_trouble)
 	pack("tests/helpers/archive-write", "tree/a.deb", "deb xz one.sym 1");
 	make_worker(-EPERM);
 	begin(memory);
-	state_becomes("there, 0 artifacts in 1 files, 1 archive (1 with faults, see the log)");
+	state_becomes("there, 0 artifacts in 1 file, 1 archive (1 with faults, see the log)");
 	make_worker(0);
 	write_file(in_scratch("tree/other"), "x", 1);
 	becomes(1, "a.deb!one.sym");
-	state_becomes("there, 1 artifacts in 2 files, 1 archive");
+	state_becomes("there, 1 artifact in 2 files, 1 archive");
 	ck_assert_int_eq(unlink(worker), 0); /* no worker can be started */
 	pack("tests/helpers/archive-write", "tree/b.deb", "deb xz two.sym 2");
-	state_becomes("there, 1 artifacts in 3 files, 2 archives (1 with faults, see the log)");
+	state_becomes("there, 1 artifact in 3 files, 2 archives (1 with faults, see the log)");
 	scan_stop(scan);
 	make_worker(0);
 	begin(memory);

@@ -75,7 +75,7 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 	const struct best_choice *c)
 {
 	struct buf room = BUF_UP_TO(64 << 10);
-	char text[512], worth[WORTH_WORDS];
+	char text[512], worth[WORTH_PHRASE];
 
 	printf("%s: ", text_shown(word, true, &room));
 	printf("%s, %s", best_purpose_name(w->purpose), object_type_name(c->object));
@@ -89,7 +89,7 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 			text_shown(x->why, true, &room));
 		if (x->blob)
 			printf("     %s\n     from %s: %s\n", text_shown(blob_path(x->blob), true, &room),
-				blob_facts(x->blob)->source, worth_words(&x->worth, worth));
+				blob_facts(x->blob)->source, worth_phrase(&x->worth, worth));
 	}
 	buf_release(&room);
 }

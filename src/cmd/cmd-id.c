@@ -114,7 +114,7 @@ static void print_line(const char *what, const char *text)
 static void print_slice(const char *path, unsigned index, const struct obj_slice *s)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
-	char text[DEBUG_ID_TEXT], worth[WORTH_WORDS], key[KEY_TEXT];
+	char text[DEBUG_ID_TEXT], worth[WORTH_PHRASE], key[KEY_TEXT];
 
 	printf("%s%s", paint_head(), text_shown(path, true, &room));
 	if (index)
@@ -129,7 +129,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 		print_line("type", object_type_name(s->module.object));
 	print_line("checksum", s->module.checksum);
 	print_line("name", name_of(&s->module));
-	print_line("worth", worth_words(&s->worth, worth));
+	print_line("worth", worth_phrase(&s->worth, worth));
 	for (unsigned i = 0; i < s->n_types; i++)
 		if (slice_key(s, path, i, key) == 0)
 			print_line("serves", key);

@@ -170,11 +170,11 @@ static bool any_verdict(const struct answer *a, const char *verdict)
 
 static void print_worth(const struct answer *a)
 {
-	char text[WORTH_WORDS];
+	char text[WORTH_PHRASE];
 
 	if (!a->file[0] || !a->worth.known)
 		return;
-	printf("worth   %s\n", worth_words(&a->worth, text));
+	printf("worth   %s\n", worth_phrase(&a->worth, text));
 	if (!worth_suffices(&a->worth, a->key.type))
 		printf("        %s%s; %s\n", a->worth.made ? "another symfs made it" : "no ",
 			a->worth.made ? "" : worth_wanted(a->key.type),

@@ -164,7 +164,7 @@ static void add_stored(struct page *p, const struct page_answer *a)
 {
 	const struct blob_facts *f = blob_facts(a->blob);
 	struct buf *out = &p->html;
-	char worth[WORTH_WORDS];
+	char worth[WORTH_PHRASE];
 
 	buf_adds(out, "<p>");
 	html_size(out, blob_size(a->blob));
@@ -176,7 +176,7 @@ static void add_stored(struct page *p, const struct page_answer *a)
 	}
 	if (f->worth.known) {
 		buf_adds(out, ", ");
-		html_text(out, worth_words(&f->worth, worth));
+		html_text(out, worth_phrase(&f->worth, worth));
 	}
 	buf_adds(out, "</p>\n");
 	if (f->worth.known && !worth_suffices(&f->worth, a->key.type)) {

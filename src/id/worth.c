@@ -96,7 +96,7 @@ const char *worth_text(const struct worth *w, char out[static WORTH_TEXT])
 	return out;
 }
 
-const char *worth_words(const struct worth *w, char out[static WORTH_WORDS])
+const char *worth_phrase(const struct worth *w, char out[static WORTH_PHRASE])
 {
 	static const char *const symbols[] = {[WORTH_NO_SYMBOLS] = "no symbols", [WORTH_EXPORTS] = "exported symbols",
 		[WORTH_DYNAMIC] = "dynamic symbols", [WORTH_SYMBOLS] = "all symbols"};
@@ -105,7 +105,7 @@ const char *worth_words(const struct worth *w, char out[static WORTH_WORDS])
 
 	if (!w->known)
 		return "unknown";
-	snprintf(out, WORTH_WORDS, "%s%s%s%s%s", symbols[w->symbols], debug[w->debug],
+	snprintf(out, WORTH_PHRASE, "%s%s%s%s%s", symbols[w->symbols], debug[w->debug],
 		w->unwind ? ", unwind tables" : "", w->sources ? ", sources" : "",
 		w->made ? ", made by a symfs" : "");
 	return out;

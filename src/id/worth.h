@@ -51,5 +51,5 @@ const char *worth_text(const struct worth *w, char out[static WORTH_TEXT]);
 int worth_parse(struct worth *out, const char *text); /* 0; -EINVAL, with out->known false */
 
 /* The same for people: "all symbols, line tables, unwind tables, sources, made by a symfs". */
-#define WORTH_WORDS 96
-const char *worth_words(const struct worth *w, char out[static WORTH_WORDS]);
+#define WORTH_PHRASE 96
+const char *worth_phrase(const struct worth *w, char out[static WORTH_PHRASE]);

@@ -21,6 +21,7 @@
 #define WAIT_LEAST_MS 50u  /* between two questions about files that are being stored */
 #define WAIT_MOST_MS 1000u
 #define STORE_MS 1800000u  /* longest wait for the server to store the files of a batch */
+#define SHOW_MS 200	   /* between two drawings of the progress */
 #define LEVEL_LEAST 512u   /* bytes: a shorter chunk is sent as it is */
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -314,19 +315,14 @@ static int send_all(struct sending *g)
 			break;
 	if (!begun && n)
 		send_main(g);
-	while (atomic_load(&g->next) < g->n && !atomic_load(&p->stop)) {
-		bool failed;
+	for (unsigned i = 0; i < begun;) {
+		struct timespec until = clock_after(CLOCK_REALTIME, SHOW_MS);
 
-		push_show(p, "sending");
-		pthread_mutex_lock(&g->lock);
-		failed = g->r != 0;
-		pthread_mutex_unlock(&g->lock);
-		if (failed)
-			break;
-		poll(NULL, 0, 50);
+		if (pthread_timedjoin_np(threads[i], NULL, &until) == ETIMEDOUT)
+			push_show(p, "sending");
+		else
+			i++;
 	}
-	for (unsigned i = 0; i < begun; i++)
-		pthread_join(threads[i], NULL);
 	return g->r ? push_trouble(p, MIN(g->r, 0), &g->a) : 0;
 }
 

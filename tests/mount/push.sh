@@ -131,7 +131,11 @@ has_chunks_of() { [ -n "$(find "$TMP/store-$1/uploads/chunks" -type f 2>/dev/nul
 line_of='libprog.so: [0-9]+ % of [0-9.]+ MB, '
 is_seen() { grep -qE "$line_of|^added" "$TMP/screen"; }
 if command -v script >/dev/null; then
-  wait_for shows_progress || fail "no progress of push: $(cat -v "$TMP/screen")"
+  tries=1
+  until shows_progress; do
+    tries=$((tries + 1))
+    [ $tries -le 20 ] || fail "no progress of push: $(cat -v "$TMP/screen")"
+  done
 fi
 
 # ---- wrong servers, wrong tokens ----------------------------------------------------------------------------------

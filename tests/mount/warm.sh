@@ -129,7 +129,7 @@ rm -r "$NEAR/bin"
 # ---- progress ------------------------------------------------------------------------------------
 # A line for a file that takes longer than half a second, on a terminal only, also while stacks are named.
 if command -v script >/dev/null; then
-  upstream_fault "$URL_up" '/*' trickle 20000
+  upstream_fault "$URL_up" '/*' trickle 5000
   for line in "get --type elf_code $LIB_ID" "symbolicate $TMP/core" \
     "core --source debuginfod@$URL_up/none $TMP/core -- true"; do
     line="${line%% *} --no-default-sources --cache $store --source gdb@$URL_up ${line#* }"

@@ -120,7 +120,7 @@ START_TEST(shows_files_with_holes)
 	ck_assert_int_eq(run("verify", NULL, NULL), EXIT_NO);
 	ck_assert(says("the checksum of a block differs\telf_debug 00000007") && says("/sparse/"));
 	ck_assert_int_eq(run("gc", "--quota", "1"), EXIT_DONE);
-	ck_assert(says("removed 1 sparse files, ") && says(" bytes; left 0, 0 bytes"));
+	ck_assert(says("removed 1 sparse file, ") && says(" bytes; left 0, 0 bytes"));
 	ck_assert_int_eq(run("rm", "elf_debug 0000000700112233445566778899aabbccddeeff", NULL), EXIT_NO);
 	free(block);
 	end();

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks that the packages of Debian and Fedora build with each library of scripts/setup, and install each unit.
+# Checks that the packages of Debian and Fedora build with each library of scripts/setup, and install each unit, and
+# that all places that name the version name that of configure.ac.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/walls-lib.sh"
 cd "$top" || exit 1
@@ -46,6 +47,24 @@ for unit in etc/systemd/system/*; do
 	esac
 done
 [ -n "$(lacks libnothing-dev debian/control etc/rpm/symfs.spec)" ] || complain "a missing library is not found"
+
+# The version of this source, and the date in the head of its news. The news and the changelog also name older ones.
+version=$(sed -n 's/^AC_INIT(\[symfs\], \[\([^]]*\)\].*/\1/p' configure.ac)
+others() # VERSION: names on stdin; prints the lines with another version of symfs
+{
+	grep -vE '^(NEWS\.md|debian/changelog|tests/data/.*)$' |
+		xargs grep -nE '(symfs[ /-]|^Version: )[0-9]+\.[0-9]+\.[0-9]+' | grep -vE "(symfs[ /-]|Version: )$1"
+}
+tree_files >"$tmp/files"
+others "$version" <"$tmp/files" >"$tmp/others"
+while read -r line; do complain "not version $version: $line"; done <"$tmp/others"
+others 0.0.0 <"$tmp/files" >"$tmp/places"
+echo "$(wc -l <"$tmp/places") places name version $version"
+[ "$(wc -l <"$tmp/places")" -ge 4 ] || complain "the version is found nowhere"
+day=$(date -u -d "$(sed -n 's/^ -- .*>  //p' debian/changelog | head -n 1)" +%Y-%m-%d)
+[ "$(sed -n 's/^symfs (\(.*\)) .*/\1/p' debian/changelog | head -n 1)" = "$version" ] ||
+	complain "debian/changelog does not begin with version $version"
+[ "$(grep -m 1 '^## ' NEWS.md)" = "## $version ($day)" ] || complain "NEWS.md does not begin with $version ($day)"
 echo "$seen libraries and units seen"
 [ $seen -gt 12 ] || complain "too few: the lists are read wrongly"
 exit 0

@@ -21,7 +21,7 @@ struct net_opts {
 	unsigned host_connections; /* per host; 0: 8. Requests of rank NET_FIRST that wait long for a slot
 				      may raise this to twice as many, unless the request sets
 				      `connections` */
-	const char *user_agent;	 /* "symfs/0.1.0" */
+	const char *user_agent;	 /* "symfs/1.0.0" */
 };
 
 /* Starts the net thread; net_stop() frees it. 0, or a negative errno with a message in `e`. */

@@ -10,7 +10,9 @@ trap 'rm -rf "$tmp"' EXIT
 # error for what is not a number: atoi atol.
 calls_in() # DIR...
 {
-	grep -rnE --include='*.[ch]' '(^|[^a-zA-Z0-9_])(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|localtime|gmtime)[[:space:]]*\(' "$@"
+	grep -rnE --include='*.[ch]' \
+		'(^|[^a-zA-Z0-9_])(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|localtime|gmtime)[[:space:]]*\(' \
+		"$@"
 }
 
 seen=$(find "$top/src" -name '*.[ch]' | wc -l)

@@ -31,7 +31,8 @@ static inline __attribute__((always_inline)) int inner(volatile int *x) {
 int box::area(int x) { volatile int v = x; return inner(&v) + inner(&v); }
 }
 static int __attribute__((noinline, cold)) rare(int x) { return x ? x - 1 : 7; }
-int both::first(int x) { auto f = [this](int y) { return static_cast<int>(name.size()) + y; }; return f(x) + rare(x); }
+int both::first(int x) {
+  auto f = [this](int y) { return static_cast<int>(name.size()) + y; }; return f(x) + rare(x); }
 int unused(int x) { return ns::box().area(x); }
 C
 cat >b.cc <<'C'

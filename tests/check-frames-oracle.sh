@@ -38,12 +38,14 @@ cat >odd.c <<'C'
 #include <signal.h>
 void usual(int *p);
 void usual(int *p) { volatile char room[100]; room[*p & 63] = 1; abort(); }
-__asm__(".text\n.globl last\n.type last,@function\nlast: .cfi_startproc\n.cfi_undefined rip\nnop\n.cfi_def_cfa_offset 32\n"
+__asm__(".text\n.globl last\n.type last,@function\n"
+  "last: .cfi_startproc\n.cfi_undefined rip\nnop\n.cfi_def_cfa_offset 32\n"
   "nop\n.cfi_endproc\n.size last,.-last\n"
   ".globl odd\n.type odd,@function\nodd: .cfi_startproc\nnop\n.cfi_escape 0x0f,4,0x77,8,0x06,0x1f\nnop\n" /* neg */
   ".cfi_def_cfa rsp,8\n.cfi_escape 0x16,3,4,0x77,0x10,0x23,8\n.cfi_val_offset rbp,-16\nnop\n.cfi_same_value rbp\n"
   ".cfi_register rbx,rax\nnop\n.cfi_restore rbx\n.cfi_undefined rbp\nnop\n.cfi_endproc\n.size odd,.-odd\n");
-int __attribute__((force_align_arg_pointer)) main(int n, char **v) { if (n > 9) usual(&n); signal(n, SIG_IGN); return 0; }
+int __attribute__((force_align_arg_pointer)) main(int n, char **v) {
+  if (n > 9) usual(&n); signal(n, SIG_IGN); return 0; }
 C
 gcc -O2 -mstackrealign -o odd odd.c || fail "odd.c"
 judge ./odd

@@ -11,7 +11,11 @@ cd "$tmp" || exit 1
 # The addresses of a table, whose lines are `start end frames`, one a line
 expand() { # prints `address<tab>frames`
   awk -F '\t' '
-    function value(s, n, i) { n = 0; for (i = 3; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+    function value(s, n, i) {
+      n = 0;
+      for (i = 3; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1;
+      return n
+    }
     /^#/ { next }
     { to = value($2); for (a = value($1); a < to; a++) printf "0x%x\t%s\n", a, $3 }' "$1"
 }
@@ -148,7 +152,11 @@ check_made() { # FILE: against llvm-symbolizer, at every address of its function
   "$symfs" gsym create -o a.gsym "$1" 2>err || { complain "$1: $(cat err)"; return; }
   [ -s err ] && complain "$1: $(cat err)"
   nm "$1" | awk '$2 ~ /^[tT]$/ { print $1 }' | sort | awk '
-    function value(s, n, i) { n = 0; for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+    function value(s, n, i) {
+      n = 0;
+      for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1;
+      return n
+    }
     { v = value($1); for (i = 0; i < 24; i++) printf "0x%x\n", v + i }' | sort -u >addresses
   # llvm-symbolizer has ?? for no file
   "$symfs" gsym lookup --stdin a.gsym <addresses | awk -F '\t' '$2 != "-"' | sed 's/@:0$/@??:0/' >got

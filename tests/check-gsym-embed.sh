@@ -32,7 +32,8 @@ tell() { # WHAT DIR FILE
   relocations) (cd "$2" && "$READOBJ" --coff-basereloc "$3") ;;
   exports) (cd "$2" && "$READOBJ" --coff-exports --coff-debug-directory --coff-imports "$3" |
     sed '/PointerToRawData/d') ;;
-  macho) (cd "$2" && "$OBJDUMP" --macho --rebase --bind --lazy-bind --exports-trie --function-starts --indirect-symbols "$3") ;;
+  macho) (cd "$2" &&
+    "$OBJDUMP" --macho --rebase --bind --lazy-bind --exports-trie --function-starts --indirect-symbols "$3") ;;
   esac 2>&1
 }
 
@@ -120,11 +121,17 @@ for target in x86_64:i386pep i686:i386pe aarch64:arm64pe; do
   fi
   # The list of what belongs to the debugger says where in the file it is.
   "$READOBJ" --sections --coff-debug-directory after/p.dll | awk '
-    function value(s, n, i) { n = 0; s = tolower(s); for (i = 3; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
-    /^  *VirtualAddress:/ { at[++n] = value($2) } /^  *RawDataSize:/ { size[n] = $2 } /^  *PointerToRawData:/ && !entries { raw[n] = value($2) }
+    function value(s, n, i) {
+      n = 0; s = tolower(s);
+      for (i = 3; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1;
+      return n
+    }
+    /^  *VirtualAddress:/ { at[++n] = value($2) } /^  *RawDataSize:/ { size[n] = $2 }
+    /^  *PointerToRawData:/ && !entries { raw[n] = value($2) }
     /DebugDirectory/ { entries = 1 } /AddressOfRawData:/ { addr = value($2) }
     /PointerToRawData:/ && entries {
-      for (i = 1; i <= n; i++) if (addr >= at[i] && addr - at[i] < size[i]) { seen++; if (value($2) - raw[i] != addr - at[i]) bad++ }
+      for (i = 1; i <= n; i++)
+        if (addr >= at[i] && addr - at[i] < size[i]) { seen++; if (value($2) - raw[i] != addr - at[i]) bad++ }
     }
     END { exit !seen || bad }' || fail "pe-$target: the debug directory points elsewhere"
   follow_each_other pe-$target
@@ -139,7 +146,8 @@ if [ -f p.dll ]; then
       "$CLANG" -target x86_64-w64-windows-gnu -gdwarf-4 -O1 '-DEXPORT=__declspec(dllexport)' -c a.c -o p.obj &&
         "$LLD" -m i386pep --shared --entry=DllMainCRTStartup -o p.dll p.obj || fail "section $k"
       head=$(number_at p.dll 60)
-      room=$(($(number_at p.dll $((head + 24 + 60))) - (head + 24 + 240 + 40 * $(od -An -tu2 -j $((head + 6)) -N 2 p.dll))))
+      sections=$(od -An -tu2 -j $((head + 6)) -N 2 p.dll)
+      room=$(($(number_at p.dll $((head + 24 + 60))) - (head + 24 + 240 + 40 * sections)))
       if [ $room -lt 80 ]; then
         embedded pe-room-$room p.dll .debug_str symbols rows relocations exports
         [ "$(field SizeOfHeaders)" -eq "$(number_at p.dll $((head + 24 + 60)))" ] || none=1
@@ -157,7 +165,8 @@ if [ -f p.dll ]; then
     [ -n "$filler" ] || cp a.c sub/long.c
     "$CLANG" -target x86_64-w64-windows-gnu -gdwarf-4 -O1 '-DEXPORT=__declspec(dllexport)' -c sub/long.c -o p.obj &&
       "$LLD" -m i386pep --shared --entry=DllMainCRTStartup -o long.dll p.obj || fail "long strings"
-    size=$("$READOBJ" --sections long.dll | awk '/Name: [.]debug_str / { found = 1 } found && /VirtualSize/ { print $2; exit }')
+    size=$("$READOBJ" --sections long.dll |
+      awk '/Name: [.]debug_str / { found = 1 } found && /VirtualSize/ { print $2; exit }')
     [ -n "$filler" ] || filler=$(head -c $((4096 - size - 2)) /dev/zero | tr '\0' x)
   done
   [ $((size)) -ge 4094 ] && [ $((size)) -le 4096 ] || fail "PE: $((size)) bytes of strings"
@@ -171,7 +180,8 @@ if [ -f p.dll ]; then
   head=$(number_at p.dll 60)
   cp p.dll summed.dll && printf 'certificate.....' >>summed.dll && size=$(wc -c <p.dll)
   # shellcheck disable=SC2059
-  little() { printf "$(printf '\\%03o\\%03o\\%03o\\%03o' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24 & 255)))"; }
+  little() { printf \
+    "$(printf '\\%03o\\%03o\\%03o\\%03o' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24 & 255)))"; }
   little 1 | dd of=summed.dll bs=1 seek=$((head + 24 + 64)) conv=notrunc 2>/dev/null
   { little "$size"; little 16; } | dd of=summed.dll bs=1 seek=$((head + 24 + 112 + 8 * 4)) conv=notrunc 2>/dev/null
   embedded pe-checksum summed.dll .debug_str symbols rows
@@ -184,7 +194,8 @@ if [ -f p.dll ]; then
   # What cannot be.
   "$SYMFS" gsym create --embed -o no p.obj 2>err && fail "a COFF object"
   head=$(number_at roomy.dll 60)
-  cp roomy.dll full.dll && printf x | dd of=full.dll bs=1 seek=$((head + 24 + 240 + 40 * $(od -An -tu2 -j $((head + 6)) -N 2 full.dll))) conv=notrunc 2>/dev/null
+  cp roomy.dll full.dll && printf x | dd of=full.dll bs=1 \
+    seek=$((head + 24 + 240 + 40 * $(od -An -tu2 -j $((head + 6)) -N 2 full.dll))) conv=notrunc 2>/dev/null
   "$SYMFS" gsym create --embed -o no full.dll 2>err && fail "PE: something lies behind its headers"
   grep -q 'no room for the header' err || fail "PE: it is not said: $(cat err)"
 fi
@@ -226,7 +237,8 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
     [ "$(sed -n 's/^ *segname //p' said | uniq | tail -n 2 | tr '\n' ' ')" = '__GSYM __LINKEDIT ' ] ||
       fail "Mach-O of $arch: $(grep segname said)"
     # Segments follow each other.
-    awk '/^ *segname/ { seg = 1 } seg && $1 == "vmaddr" { at = $2 } seg && $1 == "vmsize" { print at, $2; seg = 0 }' said >places
+    awk '/^ *segname/ { seg = 1 } seg && $1 == "vmaddr" { at = $2 } seg && $1 == "vmsize" { print at, $2; seg = 0 }' \
+      said >places
     next=0
     while read -r at size; do
       [ $((at)) -ge $next ] || fail "Mach-O of $arch: a segment begins within the one before, at $at"

@@ -84,7 +84,8 @@ for target in x86_64 i386 aarch64 arm riscv64 riscv32 powerpc64le powerpc; do
       cut -f 2 >$g.answers
   done
   grep -q 'inner@.*one.c:2 < .*@.*one.c' r.answers || complain "$target: nothing is inlined: $(head -n 4 r.answers)"
-  cmp -s r.answers linked.answers || complain "$target: linked, it answers otherwise: $(diff r.answers linked.answers | head -n 4)"
+  cmp -s r.answers linked.answers ||
+    complain "$target: linked, it answers otherwise: $(diff r.answers linked.answers | head -n 4)"
   compared=$((compared + 100)) seen="$seen $target"
 done
 # A machine whose relocations are not known is refused, not read wrongly.

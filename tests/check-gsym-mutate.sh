@@ -13,7 +13,8 @@ int count(std::map<std::string, int> &m, const std::string &s) { return m[s]++ +
 int main(int n, char **v) { std::map<std::string, int> m; int r = 0; while (n--) r += count(m, v[n]); return r; }
 C
 files=
-for flags in '-O2 -gdwarf-5' '-O2 -gdwarf-4 -ffunction-sections -Wl,--gc-sections' '-O1 -gdwarf-3' '-O2 -gdwarf-5 -gz' '-O1 -g -gsplit-dwarf'; do
+for flags in '-O2 -gdwarf-5' '-O2 -gdwarf-4 -ffunction-sections -Wl,--gc-sections' '-O1 -gdwarf-3' \
+  '-O2 -gdwarf-5 -gz' '-O1 -g -gsplit-dwarf'; do
   # shellcheck disable=SC2086
   g++ $flags -o "p${#files}" a.cc || fail "g++ $flags"
   objcopy --only-keep-debug "p${#files}" "p${#files}.debug" || fail "objcopy"

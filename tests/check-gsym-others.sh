@@ -12,7 +12,11 @@ cd "$tmp" || exit 1
 
 expand() { # prints `address<tab>frames`
   awk -F '\t' '
-    function value(s, n, i) { n = 0; for (i = 3; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+    function value(s, n, i) {
+      n = 0;
+      for (i = 3; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1;
+      return n
+    }
     /^#/ { next }
     { to = value($2); for (a = value($1); a < to; a++) printf "0x%x\t%s\n", a, $3 }' "$1"
 }
@@ -23,8 +27,12 @@ knows_less() { # WRITER NAME: prints why, and an awk condition on w (wanted) and
   case $1/$2 in
   llvm14/hello_O2_dw5.zstd) echo 'LLVM 14 cannot unpack zstd: symbols only;g ~ /@:0$/' ;;
   llvm14/split_dw5) echo 'LLVM 14 does not read split DWARF 5: symbols only;g ~ /@:0$/' ;;
-  llvm14/symtab_only) echo 'another alias, symbols of size 0 have no other addresses, and the end of a function around another is found;w ~ /aa_weak_alias|zero/ || g ~ /zero|^outer/' ;;
-  llvm22/symtab_only) echo 'symbols of size 0 have no other addresses, and the end of a function around another is found;w ~ /zero/ || g ~ /^outer/' ;;
+  llvm14/symtab_only)
+    echo "another alias, symbols of size 0 have no other addresses, and the end of a function around another is" \
+      'found;w ~ /aa_weak_alias|zero/ || g ~ /zero|^outer/' ;;
+  llvm22/symtab_only)
+    echo "symbols of size 0 have no other addresses, and the end of a function around another is" \
+      'found;w ~ /zero/ || g ~ /^outer/' ;;
   llvm14/icf_reloc.o) echo 'not linked: all functions lie at 0;1' ;;
   esac
 }

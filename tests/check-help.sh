@@ -146,7 +146,7 @@ same() {
   done
 }
 alone="--no-default-sources --cache $tmp/cache"
-id=dfb85de42daffd09640c8fe377d572de3e168920
+id=dfb85de42daffd09640c8fe377d572de3e168920 debug=.build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug
 cp "$symfs" "$tmp/program" && mkdir "$tmp/dir" && cp "$symfs" "$tmp/dir"
 same <<END
 best --for debug $alone $id|why --for debug $alone $id
@@ -158,7 +158,7 @@ prefetch $alone $id|warm $alone $id
 fetch $alone $id|get $alone $id
 find $alone $id|get $alone $id
 debug $alone $tmp/none|core $alone $tmp/none
-parse gdb .build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug|paths --parse gdb .build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug
+parse gdb $debug|paths --parse gdb $debug
 parse --json gdb x|paths --json --parse gdb x
 pdb --streams $tmp/program|id --pdb --streams $tmp/program
 pdb $tmp/program|id --pdb $tmp/program
@@ -198,5 +198,6 @@ done
 "$symfs" >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || complain "no command does not end with 2"
 [ $options -ge 40 ] || complain "only $options options"
-echo "$(echo "$commands" | wc -w) commands and $options options of their own seen, $in_manuals options in manual pages"
+echo "$(echo "$commands" |
+  wc -w) commands and $options options of their own seen, $in_manuals options in manual pages"
 exit 0

@@ -6,9 +6,11 @@
 page=$top/man/symfs-layouts.7.in
 seen=0
 
-elf="--object-type elf --code-file libdemo.so --debug-file libdemo.so --code-id 0123456789abcdef0123456789abcdef01234567"
+elf="--object-type elf --code-file libdemo.so --debug-file libdemo.so
+  --code-id 0123456789abcdef0123456789abcdef01234567"
 mach="--object-type macho --code-file Demo --debug-file Demo --code-id 67e9247c814e392ba027dbde6748fcbf"
-pe="--object-type pe --code-file Demo.exe --code-id 5ab380779000 --debug-file Demo.pdb --debug-id 3249d99d-0c40-4931-8610-f4e4fb0b6936-a"
+pe="--object-type pe --code-file Demo.exe --code-id 5ab380779000 --debug-file Demo.pdb
+  --debug-id 3249d99d-0c40-4931-8610-f4e4fb0b6936-a"
 for of in "$elf" "$mach" "$pe"; do
   for type in elf_code elf_debug mach_code mach_debug pe pdb breakpad sourcebundle; do
     # shellcheck disable=SC2086

@@ -29,8 +29,8 @@ expect() # EXIT OUTPUT ARGS...
 
 # As libmount 2.38 calls it, written down from real calls.
 expect 0 '<symfs></mnt><-o><ro>' symfs /mnt -o rw
-expect 0 '<symfs></mnt><-o><ro,nosuid,noexec,nodev,allow_other,source=microsoft,source=debuginfod@http://127.0.0.1:1/>' \
-	symfs /mnt -o ro,nosuid,noexec,nodev,allow_other,source=microsoft,source=debuginfod@http://127.0.0.1:1/,_netdev,nofail,user
+options=ro,nosuid,noexec,nodev,allow_other,source=microsoft,source=debuginfod@http://127.0.0.1:1/
+expect 0 "<symfs></mnt><-o><$options>" symfs /mnt -o $options,_netdev,nofail,user
 expect 0 '' symfs /mnt -f -n -v -o rw
 expect 0 '<symfs></mnt><-o><ro>' symfs /mnt -s -n -v -t fuse.symfs
 # As util-linux's manual writes it, and as people do.

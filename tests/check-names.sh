@@ -65,7 +65,8 @@ awk 'BEGIN {
   print "static volatile int sink; void stop(int) __attribute__((noreturn)); void stop(int x) { for (;;) sink = x; }"
   for (i = 0; i < 20; i++) {
     text = "static __attribute__((noinline)) int half#(int a, int b) { int r = 0;\n" \
-      "  for (int k = 0; k < b; k++) { sink = a; r += sink + #; } if (__builtin_expect(r == #, 0)) { sink = a; stop(r); } return r; }\n" \
+      "  for (int k = 0; k < b; k++) { sink = a; r += sink + #; }" \
+      "  if (__builtin_expect(r == #, 0)) { sink = a; stop(r); } return r; }\n" \
       "int full#(int x); int full#(int x) { return half#(x, 3) + half#(x + 1, 3); }\n" \
       "int again#(int) __attribute__((alias(\"full#\"))); int weak#(int) __attribute__((weak, alias(\"full#\")));\n" \
       "int kept#(int x) __asm__(\"renamed#\");\n" \
@@ -110,7 +111,8 @@ addresses_of() {
         n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1
       return n
     }
-    NF == 4 && $3 ~ /^[tTwWi]$/ && (n = value($2)) { a = value($1); printf "%d\n%d\n%d\n", a, a + int(n / 2), a + n - 1 }' |
+    NF == 4 && $3 ~ /^[tTwWi]$/ && (n = value($2)) {
+      a = value($1); printf "%d\n%d\n%d\n", a, a + int(n / 2), a + n - 1 }' |
     sort -nu | awk '{ printf "0x%x\n", $1 }'
 }
 # The outer frame is the last one that a tool prints: a line with the name, and a line with file and line.
@@ -161,7 +163,8 @@ for file in $made; do
 done
 echo "$all addresses of $programs programs: $both as both, $llvm as llvm-symbolizer, $eu as eu-addr2line," \
   "$neither as neither"
-[ $parts -eq 0 ] || echo "$parts of those as eu-addr2line are in cold parts of its functions, which have their own symbol"
+[ $parts -eq 0 ] ||
+  echo "$parts of those as eu-addr2line are in cold parts of its functions, which have their own symbol"
 [ $all -ge 3000 ] || { echo "too few addresses"; bad=1; }
 [ $neither -eq 0 ] || bad=1
 exit $bad

@@ -133,7 +133,8 @@ for name in sorted(counts):
     omap = read_omap(file)
     if omap and ask:
         names = list(rows_of(top + 'names/%s.tsv' % name))
-        ours = json.loads(run(symfs, 'gsym', 'lookup', '--json', '--stdin', file, text='\n'.join('0x' + w[0] for w in names)))
+        addresses = '\n'.join('0x' + w[0] for w in names)
+        ours = json.loads(run(symfs, 'gsym', 'lookup', '--json', '--stdin', file, text=addresses))
         sources = ['%x' % source_of(omap, int(w[0], 16)) for w in names]
         theirs = dict(l.split('\t')[:2] for l in run(oracle, 'addr', file, text='\n'.join(sources)).splitlines())
         for w, o, s in zip(names, ours, sources):

@@ -75,16 +75,20 @@ cat >prog.cc <<'EOT'
 #include <cstdio>
 #include <cstdlib>
 namespace shapes {
-template <class T> struct box { T v; static inline T twice(T x) { return x + x; } T get() const { return twice(v); } };
+template <class T> struct box {
+  T v; static inline T twice(T x) { return x + x; } T get() const { return twice(v); } };
 struct base { virtual ~base() {} virtual int area() const = 0; };
-struct square : base { int n; square(int n) : n(n) {} int area() const override { if (n < 0) abort(); return box<int>{n}.get() * n; } };
+struct square : base { int n; square(int n) : n(n) {}
+  int area() const override { if (n < 0) abort(); return box<int>{n}.get() * n; } };
 struct round : base { int n; round(int n) : n(n) {} int area() const override { return 3 * n * n; } };
 }
-static int count(const std::map<std::string, int> &m, const std::string &k) { auto i = m.find(k); return i == m.end() ? 0 : i->second; }
+static int count(const std::map<std::string, int> &m, const std::string &k) {
+  auto i = m.find(k); return i == m.end() ? 0 : i->second; }
 int main(int argc, char **argv) {
   std::vector<shapes::base *> all;
   std::map<std::string, int> words;
-  for (int i = 0; i < argc; i++) { words[argv[i]]++; if (i & 1) all.push_back(new shapes::square(i)); else all.push_back(new shapes::round(i)); }
+  for (int i = 0; i < argc; i++) { words[argv[i]]++;
+    if (i & 1) all.push_back(new shapes::square(i)); else all.push_back(new shapes::round(i)); }
   std::sort(all.begin(), all.end(), [](auto *a, auto *b) { return a->area() < b->area(); });
   int sum = 0;
   for (auto *s : all) { sum += s->area(); delete s; }
@@ -212,7 +216,8 @@ EOT
   clang++ -target x86_64-pc-windows-msvc -c w.cc &&
     lld-link /nologo /dll /nodefaultlib /entry:start /debug /pdb:w.pdb /out:w.dll w.o || fail "no w.dll"
   for f in w.pdb w.dll; do
-    "$SYMFS" sym "$f" | grep -Eq '^(FUNC|PUBLIC) .* 0 ns::C::work\(char const \*, int\) const$' || fail "$f: no demangled name"
+    "$SYMFS" sym "$f" | grep -Eq '^(FUNC|PUBLIC) .* 0 ns::C::work\(char const \*, int\) const$' ||
+      fail "$f: no demangled name"
   done
 else
   part_skipped "no clang++ or lld-link: names of Microsoft's C++"

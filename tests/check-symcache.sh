@@ -16,7 +16,8 @@ cd "$TMP" || exit 1
 told() { # WHAT COMMAND...: its last line is for people, the whole for a failure
   what=$1
   shift
-  "$@" >"$TMP/told" 2>"$TMP/told.err" || fail "$what: $(head -c 2000 "$TMP/told"; tail -n 1 "$TMP/told"; tail -n 3 "$TMP/told.err")"
+  "$@" >"$TMP/told" 2>"$TMP/told.err" ||
+    fail "$what: $(head -c 2000 "$TMP/told"; tail -n 1 "$TMP/told"; tail -n 3 "$TMP/told.err")"
   say "$(grep -v '^#' "$TMP/told" | tr '\n' ';')"
 }
 told "stored answers" "$AGREE" vectors "$VECTORS"

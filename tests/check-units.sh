@@ -40,14 +40,17 @@ verify system "$top/etc/systemd/system/symfs-serve@.service.in" symfs-serve@8741
 	{ echo "the unit of one of several servers is refused"; exit 1; }
 verify system "$top/etc/systemd/system/symfs-warm.service.in" symfs-warm ||
 	{ echo "the unit of symfs warm is refused"; exit 1; }
-said=$(systemd-analyze verify --man=no "$top/etc/systemd/system/symfs-warm.timer" 2>&1 | grep -v 'symfs-warm.service') &&
+said=$(systemd-analyze verify --man=no "$top/etc/systemd/system/symfs-warm.timer" 2>&1 |
+	grep -v 'symfs-warm.service') &&
 	{ echo "the timer is refused: $said"; exit 1; }
 systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' "$top/etc/systemd/system/symfs-warm.timer")" >/dev/null ||
 	{ echo "the timer has no time"; exit 1; }
 seen=$((seen + 4))
 if systemd-analyze --help | grep -q offline; then
-	for row in symfs-serve:14 symfs-serve@8741:14 symfs:35 symfs-mount:35 symfs-warm:40; do # how exposed each may be, in tenths
-		systemd-analyze security --no-pager --offline=true --threshold="${row#*:}" "$tmp/system/${row%:*}.service" >"$tmp/score" 2>&1 ||
+	for row in symfs-serve:14 symfs-serve@8741:14 symfs:35 symfs-mount:35 \
+		symfs-warm:40; do # how exposed each may be, in tenths
+		systemd-analyze security --no-pager --offline=true --threshold="${row#*:}" \
+			"$tmp/system/${row%:*}.service" >"$tmp/score" 2>&1 ||
 			{ tail -n 2 "$tmp/score"; echo "${row%:*}.service is more exposed than ${row#*:} tenths"
 			exit 1; }
 		sed -n 's/^.*Overall exposure/exposure/p' "$tmp/score"
@@ -61,7 +64,11 @@ for unit in "$top"/etc/systemd/*/*.service.in; do
 done
 
 # `Key=` at the start of a line is a setting; the comments may name them.
-namespaces='Protect(System|Home|Proc|KernelTunables|KernelModules|KernelLogs|ControlGroups|Hostname)|ProcSubset|Private(Tmp|Devices|Mounts|IPC|Network|Users)|DynamicUser|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec)Paths|Bind(ReadOnly)?Paths|TemporaryFileSystem|Root(Directory|Image)|(Mount|Extension)(Images|Directories)|MountFlags|MountAPIVFS|LogNamespace'
+namespaces='Protect(System|Home|Proc|KernelTunables|KernelModules|KernelLogs|ControlGroups|Hostname)|ProcSubset'
+namespaces=$namespaces'|Private(Tmp|Devices|Mounts|IPC|Network|Users)|DynamicUser'
+namespaces=$namespaces'|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec)Paths|Bind(ReadOnly)?Paths'
+namespaces=$namespaces'|TemporaryFileSystem|Root(Directory|Image)|(Mount|Extension)(Images|Directories)|MountFlags'
+namespaces=$namespaces'|MountAPIVFS|LogNamespace'
 if grep -nE "^($namespaces)=" "$top"/etc/systemd/*/symfs.service.in \
 	"$top"/etc/systemd/system/symfs-mount.service.in; then
 	echo "these options would hide the mount from all other processes"
@@ -71,7 +78,8 @@ grep -q '^User=symfs$' "$top/etc/systemd/system/symfs.service.in" ||
 	{ echo "the daemon's unit runs as root"; exit 1; }
 grep -qE '^(CapabilityBoundingSet|AmbientCapabilities)=.' "$top/etc/systemd/system/symfs.service.in" &&
 	{ echo "the daemon's unit has capabilities"; exit 1; }
-privileges='NoNewPrivileges|RestrictAddressFamilies|SystemCall[A-Za-z]*|LockPersonality|MemoryDenyWriteExecute|Restrict[A-Za-z]*|CapabilityBoundingSet|Protect(Clock|Hostname)'
+privileges='NoNewPrivileges|RestrictAddressFamilies|SystemCall[A-Za-z]*|LockPersonality|MemoryDenyWriteExecute'
+privileges=$privileges'|Restrict[A-Za-z]*|CapabilityBoundingSet|Protect(Clock|Hostname)'
 if grep -nE "^($privileges)=" "$top/etc/systemd/user/symfs.service.in"; then
 	echo "these would take its setuid bit from fusermount3"
 	exit 1

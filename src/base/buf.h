@@ -1,5 +1,5 @@
-/* A growing buffer of bytes, always NUL-terminated, never longer than `most`. It keeps its first error, which every later
- * call returns: a caller that adds several texts checks the last call only. */
+/* A growing buffer of bytes, always NUL-terminated, never longer than `most`. It keeps its first error, which every
+ * later call returns: a caller that adds several texts checks the last call only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct buf {
 
 #define BUF_UP_TO(limit) ((struct buf){.most = (limit)})
 
-/* Makes room for n more bytes and the NUL at b->p + b->n, for a caller that writes there itself. 0, -ENOMEM, -EFBIG. */
+/* Makes room for n more bytes and the NUL at b->p + b->n, for a caller that writes there. 0, -ENOMEM, -EFBIG. */
 int buf_reserve(struct buf *b, size_t n);
 /* Whether n more bytes fit without buf_reserve(). */
 static inline bool buf_fits(const struct buf *b, size_t n)

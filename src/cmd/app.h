@@ -66,9 +66,9 @@ struct app_args {
 	char *adopted; /* the path of a mount's .symfs/config; set by app_adopt_mount(), freed by app_close() */
 };
 
-/* Removes the common options and the command's own options from argv. The other words, with argv[0], keep their order.
- * `--` ends options. Returns a negative number if the command continues. Otherwise the command ends with the
- * returned exit status: the help or an error message was printed. */
+/* Removes the common options and the command's own options from argv. The other words, with argv[0], keep their
+ * order. `--` ends options. Returns a negative number if the command continues. Otherwise the command ends with
+ * the returned exit status: the help or an error message was printed. */
 int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
 
 /* Prints the options that commands share. */

@@ -19,7 +19,7 @@ enum {
 struct cmd {
 	const char *name, *args, *help;
 	const char *examples[2]; /* for --help: command lines */
-	bool configured; /* the command reads the configuration, and takes --config, --source, --cache, --quota, ... */
+	bool configured; /* the command reads the configuration, and takes --config, --source, --cache ... */
 	bool json;	 /* the command takes --json */
 	/* For completions: prints the values of a noun of `args` that only this command has; NULL: it has none. */
 	bool (*offer)(const char *noun, const char *typed);
@@ -86,6 +86,7 @@ int commands_complete(const char *words);
  * EXIT_USAGE. */
 int command_unknown(const char *word);
 
-extern const struct cmd cmd_add, cmd_addr2line, cmd_help, cmd_init, cmd_version,
-	cmd_mount, cmd_mount_helper, cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status, cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core,
-	cmd_symbolicate, cmd_best, cmd_serve, cmd_sym, cmd_token, cmd_dsym, cmd_setup;
+extern const struct cmd cmd_add, cmd_addr2line, cmd_help, cmd_init, cmd_version, cmd_mount, cmd_mount_helper,
+	cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status,
+	cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core, cmd_symbolicate, cmd_best, cmd_serve, cmd_sym,
+	cmd_token, cmd_dsym, cmd_setup;

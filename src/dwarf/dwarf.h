@@ -33,7 +33,7 @@ struct dwarf_head {
 
 struct dwarf_file {
 	struct span s[DWARF_SECTIONS];
-	size_t mapped[DWARF_SECTIONS]; /* bytes of a section that was compressed, for dwarf_close() to unmap; else 0 */
+	size_t mapped[DWARF_SECTIONS]; /* bytes of a compressed section, for dwarf_close() to unmap; else 0 */
 	size_t spent; /* bytes of .debug_info that dwarf_spend() gave back */
 	bool swap;
 	bool dwo; /* the file has the sections of split units */
@@ -186,8 +186,8 @@ struct dwarf_reader {
 
 void dwarf_reader_release(struct dwarf_reader *r);
 
-/* Opens a unit: reads its first entry. `skeleton`: the skeleton of a split unit, from which the unit takes its address
- * base and ranges base; NULL: the unit is not split. 0, -EBADMSG, -ENOMEM. */
+/* Opens a unit: reads its first entry. `skeleton`: the skeleton of a split unit, from which the unit takes its
+ * address base and ranges base; NULL: the unit is not split. 0, -EBADMSG, -ENOMEM. */
 int dwarf_unit_open(struct dwarf_unit *u, struct dwarf_reader *r, const struct dwarf_file *f,
 	const struct dwarf_head *h, const struct dwarf_unit *skeleton);
 void dwarf_unit_close(struct dwarf_unit *u);
@@ -280,8 +280,8 @@ void dwarf_lines_release(struct dwarf_lines *l);
 /* File i of the table; NULL: the table has no such file. */
 struct dwarf_line_file *dwarf_line_file(struct dwarf_lines *l, uint64_t i);
 /* Calls each() with the absolute path of every source file that the line tables and units of `f` name, until that
- * returns an error. Links are not followed, and a path can come often. 0, -ENOMEM, errors of each(); -EFBIG: more than
- * 64 million paths. */
+ * returns an error. Links are not followed, and a path can come often. 0, -ENOMEM, errors of each(); -EFBIG: more
+ * than 64 million paths. */
 int dwarf_each_source(const struct dwarf_file *f, int (*each)(void *ctx, const char *path), void *ctx);
 
 /* The directory that a file's name is relative to, in one or two parts; "" for a missing part. */

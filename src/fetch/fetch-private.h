@@ -196,24 +196,23 @@ int why_begin(struct probe **out, struct fetch *f, const struct source *s, const
 	const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
-/* embedded.c: files out of other files, which it stores: a source of a Portable PDB, a section of an ELF file. Finds the
- * file in a stored one, unless a directory may have a file that comes before that. -ENOENT. (workers) */
+/* embedded.c: files out of other files, which it stores: a source of a Portable PDB, a section of an ELF file. Finds
+ * the file in a stored one, unless a directory may have a file that comes before that. -ENOENT. (workers) */
 int embedded_find(struct fetch *f, const struct sources *so, const struct key *k, struct blob **out);
-/* Finds the file in one of a directory source, or else in a stored one. `walking`: a tree is still being walked, so only
- * a file that comes before all others counts. -ENOENT. (lookers) */
+/* Finds the file in one of a directory source, or else in a stored one. `walking`: a tree is still being walked, so
+ * only a file that comes before all others counts. -ENOENT. (lookers) */
 int embedded_find_in(struct fetch *f, const struct sources *so, const struct key *k, bool walking, struct blob **out);
-/* Whether a directory may have such a file, or it is stored, and is not known to lack the source. Reads the index. (not
- * on the net thread) */
+/* Whether such a file may be in a directory, or is stored and may have the source. (not on the net thread) */
 bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k);
 
-/* tree-sources.c: whether the debug file of the key's build names the key's source file. The store has the debug file,
- * or the source, a scanned tree, in which find() finds it. 0; -ENOENT: it does not, or there is no debug file; -EAGAIN:
- * the tree is still being walked. (lookers) */
+/* tree-sources.c: whether the debug file of the key's build names the key's source file. The store has the debug
+ * file, or the source, a scanned tree, in which find() finds it. 0; -ENOENT: it does not, or there is no debug file;
+ * -EAGAIN: the tree is still being walked. (lookers) */
 typedef int tree_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	struct blob **out);
 int tree_names_source(struct fetch *f, const struct source *s, const struct key *k, tree_find *find);
-/* Opens the file of this path below the roots of a scanned tree; *full: its path on this machine. -ENOENT: there is no
- * such file, or it may not be shown: `why` has the reason, if there is one. (lookers) */
+/* Opens the file of this path below the roots of a scanned tree; *full: its path on this machine. -ENOENT: there
+ * is no such file, or it may not be shown: `why` has the reason, if there is one. (lookers) */
 int tree_open_source(const struct source *s, const char *path, int *fd, struct buf *full, char why[static 200]);
 #define TREE_SOURCE_MOST (64u << 20) /* bytes of a source file out of an archive */
 void tree_names_release(struct fetch *f);
@@ -292,8 +291,8 @@ size_t packed_inside(const struct packing *p, const void *head, size_t n, bool a
 /* Checks the first `have` bytes of a packed file. 0 or more: it may be the file asked for. -EBADMSG: it is not.
  * -EAGAIN: more bytes are needed. Others: errors of this machine. (workers) */
 int packed_early(const struct packing *p, int fd, uint64_t have, const struct key *k, struct err *e);
-/* Unpacks a whole file into a new draft of at most `most` bytes; `most` 0: no limit. -EBADMSG, -EFBIG: the file is bad.
- * Others: errors of this machine. (workers) */
+/* Unpacks a whole file into a new draft of at most `most` bytes; `most` 0: no limit. -EBADMSG, -EFBIG: the file is
+ * bad. Others: errors of this machine. (workers) */
 int packed_open(struct fetch *f, const struct packing *p, int fd, uint64_t size, uint64_t most,
 	struct draft **out, struct err *e);
 /* learn_publish(); after -EBADMSG the text of the error begins with the name of the packing. */
@@ -342,20 +341,20 @@ int local_open_below(const struct source *s, int base, enum filetype t, const ch
  * has it to `real`. 0: *out. -ENOENT. -EACCES: the file is a link, or lies behind a link. Others: as open(2). */
 int local_open_inside(const char *root, const char *rest, int *out, struct buf *real);
 
-/* local-ids.c: whether names in a directory source may show the code id, or the name of a PDB, that a request lacks. */
+/* local-ids.c: whether names in a directory source may show the code id or the PDB's name that a request lacks. */
 bool local_tells_ids(const struct source *s, const struct artifact *a);
 /* Completes the request with each code id or name in the directory, and calls `each` with each result, until `each`
  * does not return -ENOENT. Returns the last result of `each`. (lookers) */
 typedef int local_each(void *ctx, const struct artifact *a);
-int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
-	local_each *each, void *ctx);
+int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base,
+	const struct artifact *a, local_each *each, void *ctx);
 
 /* local-open.c: members of archives of scanned trees. (lookers) */
 
 /* Whether `fd` is the archive as the scan has read it. */
 bool member_is_there(int fd, const struct scan_found *at);
-/* Unpacks a member into a new draft of at most `most` bytes; `most` 0: no limit. Waits while other archives are
- * unpacked. -ESTALE: the archive has changed. -EBADMSG, -EFBIG: the archive is bad. Others: errors of this machine. */
+/* Unpacks a member into a new draft of at most `most` bytes; `most` 0: no limit. Waits while other archives
+ * are unpacked. -ESTALE: the archive has changed. -EBADMSG, -EFBIG: it is bad. Others: errors of this machine. */
 int member_open(struct fetch *f, int fd, const struct scan_found *at, uint64_t most, struct draft **out,
 	int64_t *time, struct err *e);
 

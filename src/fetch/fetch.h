@@ -103,8 +103,8 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
  * returns -EAGAIN for such a file. */
 int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out);
 
-/* Whether the next request for the stored file `b` asks servers for a better one. It does if `b` lacks the content for
- * which its type is requested, unless the store remembers that no server has a better file. (reads the index) */
+/* Whether the next request for the stored file `b` asks servers for a better one. It does if `b` lacks the content
+ * for which its type is requested, unless the store remembers that no server has a better file. (reads the index) */
 bool fetch_may_improve(struct fetch *f, const struct key *k, const struct blob *b);
 
 /* `*out` is written before `ready` can run, and is the caller's until ticket_unref(). 0, -ENOMEM. */
@@ -131,7 +131,7 @@ int fetch_local(struct fetch *f, const struct listing_plan *plan, int (*each)(vo
 /* scan_places() in the tree of each source. -EAGAIN: a tree is still being walked, or a source has no tree, so there
  * may be more files than those. */
 struct scan_found;
-int fetch_places(struct fetch *f, int (*each)(void *ctx, const struct key *k, const struct scan_found *at), void *ctx);
+int fetch_places(struct fetch *f, int (*each)(void *ctx, const struct key *, const struct scan_found *), void *ctx);
 
 /* Opens a file of a directory source again, or a file beside it, by the path that the first opening reported. Links
  * are judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: symfs may not open the file. (waits for
@@ -139,8 +139,8 @@ int fetch_places(struct fetch *f, int (*each)(void *ctx, const struct key *k, co
 int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd);
 
 /* Publishes a copy of a file that a directory source serves in place, and replaces *b with the stored file. `k`: the
- * key of the answer. A stored file stays as it is. 0; -EBADMSG: the file has changed to another; others: errors of this
- * machine. (waits) */
+ * key of the answer. A stored file stays as it is. 0; -EBADMSG: the file has changed to another; others: errors of
+ * this machine. (waits) */
 int fetch_copy(struct fetch *f, const struct key *k, struct blob **b, struct err *e);
 
 /* A line for each download under way: key, source, bytes, percent, rate, number of waiting callers. */
@@ -195,8 +195,8 @@ struct fetch_asking {
 };
 
 /* Writes the requests for an artifact, in order, each with its remembered result. With `asking` it sends the
- * requests, one after the other, and writes the answers (waits; not on the net thread, not in a FUSE worker). NULL: it
- * sends no request. Returns the number of rows, at most `most`, or -errno if the artifact has no key. */
+ * requests, one after the other, and writes the answers (waits; not on the net thread, not in a FUSE worker). NULL:
+ * it sends no request. Returns the number of rows, at most `most`, or -errno if the artifact has no key. */
 int fetch_why(struct fetch *f, const struct artifact *a, const struct fetch_asking *asking,
 	struct fetch_attempt *rows, unsigned most);
 /* Why no source can be asked for the artifact: FETCH_UNNAMED, or a source needs a checksum. (any thread) */
@@ -212,9 +212,9 @@ atomic_uint *fetch_makers(struct fetch *f);
 /* Notes the identifiers of a file that was asked for by `k`, and was identified before it was stored. */
 struct obj_slice;
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
-/* Gets a file that another server made from the team's bucket, and publishes it. `url` as in the facts of the file that
- * would be made. 0: *out is the file. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others: the
- * bucket does not answer, its file is wrong, or the file cannot be stored. (waits; not on the net thread) */
+/* Gets a file that another server made from the team's bucket, and publishes it. `url` as in the facts of the file
+ * that would be made. 0: *out is the file. -ENOENT: there is no bucket, or it does not have the file. -EINTR. Others:
+ * the bucket does not answer, its file is wrong, or the file cannot be stored. (waits; not on the net thread) */
 int fetch_made(struct fetch *f, const struct key *k, const char *url, atomic_bool *stop, struct blob **out);
 
 /* How long a source took from the request to the head of the answer. The time before the request got its turn at the
@@ -224,7 +224,7 @@ int fetch_made(struct fetch *f, const struct key *k, const char *url, atomic_boo
 extern const unsigned fetch_latency_bounds[FETCH_LATENCY_BOUNDS]; /* milliseconds, rising */
 struct fetch_latency {
 	char source[64]; /* its name */
-	uint64_t answers[FETCH_LATENCY_BOUNDS + 1]; /* [i]: up to bound i, and above bound i - 1; last: above all bounds */
+	uint64_t answers[FETCH_LATENCY_BOUNDS + 1]; /* [i]: from bound i - 1 to bound i; last: above all bounds */
 	uint64_t ms;	 /* the sum of all answers */
 	uint64_t failed; /* requests without any answer of HTTP */
 };

@@ -458,24 +458,24 @@ void attempt_start(struct attempt *at);
 /* Stops the attempt's transfers. The attempt may be started again. */
 void attempt_give_up(struct attempt *at);
 void attempt_fail(struct attempt *at, int error, const char *text);
-void attempt_stale(struct attempt *at); /* fails the attempt: its source has another version than the one being read */
+void attempt_stale(struct attempt *at); /* fails the attempt: its source has another version of the file */
 void attempt_again(struct attempt *at); /* asks for the same spelling again, after a random pause */
 /* Whether the error is transient and the attempt still has its retry. The caller then calls attempt_again();
  * otherwise the caller calls attempt_blame(). */
 bool attempt_wants_again(struct attempt *at, const struct judgement *j);
 /* Whether the whole file should be asked for, because the first range did not arrive. Sets `at->plain`. */
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r);
-void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r); /* informs the breaker */
+void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r); /* for the breaker */
 
 /* answer.c: judges the head and the first bytes of an answer. */
 bool answer_is_rest(const struct attempt *at, const struct net_reply *r); /* the rest of a download that broke off */
 bool answer_is_other_version(const struct attempt *at, const struct net_reply *r);
 int64_t answer_total(const struct attempt *at, const struct net_reply *r); /* bytes of the whole file; -1: unknown */
-bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or a whole short file */
+bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or a short file */
 bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* no range, or a range without a validator */
 bool answer_is_fat(const uint8_t head[static OBJ_HEAD]);
-/* Whether the file can begin with these n bytes; n is OBJ_HEAD or more, unless the file is shorter. Sets the attempt's
- * `packing`, `unsure`, `other` and `may_be`. `all`: the file has no further bytes. */
+/* Whether the file can begin with these n bytes; n is OBJ_HEAD or more, unless the file is shorter. Sets the
+ * attempt's `packing`, `unsure`, `other` and `may_be`. `all`: the file has no further bytes. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all);
 
 /* query.c: the spellings of an attempt. `sink` gets the query as its context. */
@@ -503,7 +503,7 @@ const struct mismatch *mismatch_find(const struct query *q); /* NULL: no mismatc
 /* Also remembered: spellings that a source did not have, while a request for another spelling failed. */
 void absent_add(const struct attempt *at); /* adds all missing spellings of an attempt that failed */
 void mismatch_add(const struct attempt *at, int error, const char *text); /* also logs the mismatch */
-void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add(), not logged or counted */
+void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add() without a log */
 uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
 /* no-ranges.c: decides whether a source is asked for ranges, and whether a file is filled by ranges. */
@@ -576,7 +576,7 @@ enum race_says {
 /* Adds the next attempt, in the order of sources. `holds_back`: its answer is worth waiting for.
  * `rank`: worth_rank() of its file, if the attempt is in ATTEMPT_LESS. Pure. */
 void race_see(struct election *el, enum attempt_state state, bool holds_back, unsigned rank);
-/* Decides. *which: index of the attempt that is elected or settled for, or of the first one of the next tier. Pure. */
+/* Decides. *which: index of the attempt that is elected or settled for, or of the first of the next tier. Pure. */
 enum race_says race_judge(const struct election *el, unsigned *which);
 
 /* ---- better.c: asks other sources when a file is worth less than its key wants
@@ -597,8 +597,8 @@ unsigned better_rank(const struct flight *fl); /* worth_rank() of the file that 
 void better_settle(struct flight *fl, struct attempt *at);
 void better_keep(struct flight *fl); /* no source has a better file than the one on this machine */
 int64_t better_seconds(const struct flight *fl); /* seconds for which to believe that no source has a better file */
-/* Remembers for `seconds` that no source has a better file than `b`, unless `b` has all that is wanted. Call this on a
- * worker, after `b` was published. */
+/* Remembers for `seconds` that no source has a better file than `b`, unless `b` has all that is wanted. Call this
+ * on a worker, after `b` was published. */
 void better_remember(const struct flight *fl, const struct blob *b, int64_t seconds);
 void better_stop(struct flight *fl); /* the flight ends */
 
@@ -704,7 +704,7 @@ void sparse_job_commit(struct flight *fl); /* syncs the sparse file */
 bool park_begin(struct flight *fl); /* false: the flight cannot park, because its connection is needed */
 void park_end(struct flight *fl);   /* the bytes are needed again, or the download is over */
 void park_stop(struct flight *fl);  /* for a flight that ends: leaves the sparse file idle until it is closed */
-void park_for_others(struct flight *fl); /* continues as long as other processes request the file; then SAID_UNWANTED */
+void park_for_others(struct flight *fl); /* continues while other processes request the file; then SAID_UNWANTED */
 
 /* ---- phase-seal.c, phase-miss.c ---------------------------------------------------------------------------- */
 

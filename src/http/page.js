@@ -1,5 +1,5 @@
 /* The page of symfs serve works without this script. It adds: buttons that copy, Enter that sends a short search, and
- * parts that renew themselves while the page is in view. */
+ * parts that renew themselves while the page is in view. SPDX-License-Identifier: LGPL-2.1-or-later */
 "use strict";
 
 function addCopyButtons(root) {

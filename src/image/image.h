@@ -12,7 +12,7 @@ enum image_kind { IMAGE_ELF, IMAGE_MACHO, IMAGE_COFF, IMAGE_WASM };
 struct image {
 	enum image_kind kind;
 	struct span file;
-	struct span map; /* the caller's map_file() with the file: pages are given back once read; n 0: other memory */
+	struct span map; /* the caller's map_file() of the file: pages are given back once read; n 0: other memory */
 	bool is64, big, swap;
 	unsigned type;	  /* the type in an ELF header */
 	unsigned machine, submachine; /* the codes that the format uses for processors */

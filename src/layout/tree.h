@@ -72,8 +72,8 @@ const struct artifact *tree_gsym_input(const struct artifact *files, unsigned n,
  * tree_hit. */
 bool tree_links_dirs(const struct layout *l, const char *rest);
 
-/* Writes a path that means the artifact, in place of what `path` has, such as "gdb/.build-id/ab/cd.debug". 0; -ENOENT: no layout has such a path;
- * -ENOMEM. */
+/* Writes a path that means the artifact over what `path` has, such as "gdb/.build-id/ab/cd.debug". 0, -ENOMEM;
+ * -ENOENT: no layout has such a path. */
 int tree_path(const struct artifact *a, struct buf *path);
 
 /* Canonical paths in the mount. tree_link(): the link of a dSYM, and its target as seen from the link.

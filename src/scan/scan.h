@@ -1,9 +1,9 @@
 /* A local directory tree as a source: a build directory, /usr/lib/debug, a folder of packages. A thread walks the
- * tree, identifies each file with obj/, and follows changes with inotify. If the kernel cannot watch all directories, the
- * thread walks the tree again each minute. The answers are hints: the reader of a file checks its identity.
+ * tree, identifies each file with obj/, and follows changes with inotify. If the kernel cannot watch all directories,
+ * the thread walks the tree again each minute. The answers are hints: the reader of a file checks its identity.
  *
- * The members of archives (packages of distributions, tar, zip, 7z) are identified by unarchive/, whose worker unpacks
- * them in memory. Several threads read archives, after the walk and at low priority.
+ * The members of archives (packages of distributions, tar, zip, 7z) are identified by unarchive/, whose worker
+ * unpacks them in memory. Several threads read archives, after the walk and at low priority.
  *
  * Links are not followed; other file systems are entered, except symfs mounts. A memory file records the
  * tree's files by inode, size and time, so that the next process reads only changed files. SCAN_FILES and

@@ -13,7 +13,11 @@ ceph_start
 
 # ---- files of 1 MiB, and four servers: no bucket, one that is only read, one that is written, and a reader of that
 # ---
-awk 'BEGIN { for (a = 64; made < 1048576; a += 16) { s = sprintf("PUBLIC %x 0 name_%d\n", a, a); printf "%s", s; made += length(s) } }' >"$TMP/text"
+awk 'BEGIN {
+  for (a = 64; made < 1048576; a += 16) {
+    s = sprintf("PUBLIC %x 0 name_%d\n", a, a); printf "%s", s; made += length(s)
+  }
+}' >"$TMP/text"
 i=0
 while [ $i -lt "$files" ]; do
   id=$(echo "bench $i" | md5sum | cut -c1-32 | tr a-f A-F)0
@@ -24,7 +28,8 @@ while [ $i -lt "$files" ]; do
 done
 upstream_start up --root "$TMP/up"
 conf() { # NAME PREFIX READ-ONLY
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = %s\naccess-key = %s\nsecret-key = %s\nread-only = %s\n' \
+  printf \
+    '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = %s\naccess-key = %s\nsecret-key = %s\nread-only = %s\n' \
     "$S3" "$2" "$ACCESS" "$SECRET" "$3" >"$TMP/$1.conf"
 }
 conf read empty yes

@@ -32,7 +32,8 @@ for i in $(seq $LIBRARIES); do
   # The same debug information under a name and a build id of its own.
   [ "$i" = 1 ] && { g++ -g -O0 -fPIC -fvisibility=hidden -DNAME=common -c -o "$TMP/src/much.o" "$TMP/src/much.cc" ||
     fail "g++"; }
-  printf 'int common(int n);\nextern "C" __attribute__((visibility("default")))\nint f%s(int n) { return common(n) + %s; }\n' "$i" "$i" >"$TMP/src/l$i.cc"
+  printf '%s\n' 'int common(int n);' 'extern "C" __attribute__((visibility("default")))' \
+    "int f$i(int n) { return common(n) + $i; }" >"$TMP/src/l$i.cc"
   g++ -g -O0 -fPIC -fvisibility=hidden -shared -Wl,--build-id=sha1 -o "$TMP/bin/libl$i.so" "$TMP/src/l$i.cc" \
     "$TMP/src/much.o" || fail "g++"
   links="$links -ll$i"

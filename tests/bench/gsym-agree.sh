@@ -36,7 +36,8 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need awk addr2line readelf
 # make bench, which names no files.
-[ $# -gt 0 ] || eval "set -- ${BENCH_GSYM:-$(find /usr/lib/debug/.build-id -name '*.debug' -size +2000k 2>/dev/null | sort | head -n 1)}"
+[ $# -gt 0 ] || eval "set -- ${BENCH_GSYM:-$(find /usr/lib/debug/.build-id -name '*.debug' -size +2000k 2>/dev/null |
+  sort | head -n 1)}"
 [ $# -gt 0 ] && [ -n "$1" ] || skip "of which debug files? see the head of this file"
 count=${AGREE_ADDRESSES:-10000} seed=${AGREE_SEED:-6} wanted=${AGREE_WANTED:-99.5}
 LLVM=
@@ -55,7 +56,11 @@ text_of() {
 # Numbers of 64 bits are too long for awk: an address is kept in halves.
 random_addresses() { # COUNT SEED
   awk -v count="$1" -v seed="$2" '
-    function value(s, n, i) { n = 0; for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+    function value(s, n, i) {
+      n = 0;
+      for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1;
+      return n
+    }
     { high[NR] = value($1); low[NR] = value($2); size[NR] = value($3); all += size[NR] }
     END {
       srand(seed)
@@ -269,7 +274,8 @@ for file in "$@"; do
     FILENAME == ARGV[1] { how[$3] = $1; next }
     { n++; if (!($1 in how)) same++; else if (how[$1] == "equal") one++ }
     END {
-      printf "%s: %d addresses, %d in functions; as addr2line %d (%.2f %%), as one of the tools %d (%.2f %%, wanted %s)\n",
+      printf "%s: %d addresses, %d in functions; as addr2line %d (%.2f %%), as one of the tools " \
+        "%d (%.2f %%, wanted %s)\n",
         name, n, answered, same, 100 * same / n, same + one, 100 * (same + one) / n, wanted
       exit n != all || !same || 100 * (same + one) / n < wanted
     }' "$TMP/classes" "$TMP/ours" || missed=$((missed + 1))
@@ -280,7 +286,8 @@ for file in "$@"; do
     FILENAME == ARGV[1] { raw[$1] = $2; next }
     { as_us[$2] += row_of($4) == raw[$3]; as_them[$2] += row_of($5) == raw[$3] }
     { n[$2]++; if (!($2 in first)) { order[++k] = $2
-        first[$2] = $3 "\n      symfs      " $4 "\n      addr2line  " $5 "\n      llvm       " $6 "\n      elfutils   " $7 } }
+        first[$2] = $3 "\n      symfs      " $4 "\n      addr2line  " $5 "\n      llvm       " $6 \
+          "\n      elfutils   " $7 } }
     END {
       for (i = 1; i <= k; i++) {
         c = order[i]

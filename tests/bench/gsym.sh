@@ -41,8 +41,14 @@ timed() {
 # What .debug_* sections have, unpacked, in MiB.
 dwarf_size() {
   readelf -tW "$1" 2>/dev/null | awk '
-    function value(s, n, i) { n = 0; for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
-    /^ *\[ *[0-9]+\] / { debug = $0 ~ /\] *[.]debug_/; getline; size = value($4); if (debug && $1 != "NOBITS") all += size; next }
+    function value(s, n, i) {
+      n = 0;
+      for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1;
+      return n
+    }
+    /^ *\[ *[0-9]+\] / {
+      debug = $0 ~ /\] *[.]debug_/; getline; size = value($4); if (debug && $1 != "NOBITS") all += size; next
+    }
     debug && /ZLIB|ZSTD/ { sub(/.*(ZLIB|ZSTD), /, ""); sub(/,.*/, ""); all += value($0) - size }
     END { printf "%.1f", all / 1048576 }'
 }
@@ -95,9 +101,12 @@ if command -v g++ >/dev/null; then
 #include <vector>
 #define GLUE(a, b) a##b
 #define NAME(a, b) GLUE(a, b)
-template <int K> static inline int step(int a, int b) { std::vector<int> v(a & 7); for (int i = 0; i < b; i++) v.push_back(i * K); return v.size() * K + a; }
-template <int K> int work(std::map<std::string, std::vector<int>> &m, int a) { int r = step<K>(a, K) + step<K + 1>(a, 3); m[std::to_string(r)].push_back(a); return r + (int)m.size(); }
-template <int K> struct all { static int run(std::map<std::string, std::vector<int>> &m, int a) { return work<K>(m, a) + all<K - 1>::run(m, a); } };
+template <int K> static inline int step(int a, int b) {
+  std::vector<int> v(a & 7); for (int i = 0; i < b; i++) v.push_back(i * K); return v.size() * K + a; }
+template <int K> int work(std::map<std::string, std::vector<int>> &m, int a) {
+  int r = step<K>(a, K) + step<K + 1>(a, 3); m[std::to_string(r)].push_back(a); return r + (int)m.size(); }
+template <int K> struct all { static int run(std::map<std::string, std::vector<int>> &m, int a) {
+  return work<K>(m, a) + all<K - 1>::run(m, a); } };
 template <> struct all<UNIT * 60> { static int run(std::map<std::string, std::vector<int>> &, int a) { return a; } };
 int NAME(unit, UNIT)(int a) { std::map<std::string, std::vector<int>> m; return all<UNIT * 60 + 60>::run(m, a); }
 C
@@ -145,7 +154,9 @@ look_up() { # NAME GSYM
   done
   # 150 ns, or a tenth more than LLVM takes on the same machine at the same time.
   bound=${3:-}
-  [ -z "$PEER" ] || bound=$(awk -v own="${3:-0}" -v theirs="$(median "$TMP/each.theirs")" 'BEGIN { b = theirs * 1.1; print (b > own ? b : own) }')
+  [ -z "$PEER" ] ||
+    bound=$(awk -v own="${3:-0}" -v theirs="$(median "$TMP/each.theirs")" \
+      'BEGIN { b = theirs * 1.1; print (b > own ? b : own) }')
   tell "$1, in process${PEER:+ (LLVM $($PEER --version): $(median "$TMP/each.theirs"))}" \
     "$(median "$TMP/each.ours")" "ns each" "$bound"
   rm -f "$TMP"/each.*
@@ -154,7 +165,9 @@ look_up "of 120000 functions" "$TMP/many.gsym" 150
 for file in ${BENCH_GSYM:-}; do
   "$SYMFS" gsym create -o "$TMP/ours.gsym" "$file" 2>/dev/null && look_up "of $(basename "$file")" "$TMP/ours.gsym"
 done
-awk 'BEGIN { srand(7); for (i = 0; i < 100000; i++) printf "0x%x\n", 4096 + int(rand() * 120000) * 160 + int(rand() * 150) }' >"$TMP/addresses"
+awk 'BEGIN {
+  srand(7); for (i = 0; i < 100000; i++) printf "0x%x\n", 4096 + int(rand() * 120000) * 160 + int(rand() * 150)
+}' >"$TMP/addresses"
 sed "s|\$| $TMP/many.gsym|" "$TMP/addresses" >"$TMP/addresses.llvm"
 rm -f "$TMP"/ours.* "$TMP"/theirs.*
 for _ in 1 2 3 4 5; do

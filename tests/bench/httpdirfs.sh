@@ -30,7 +30,8 @@ sent() {
     settled=$(wc -c <"$log")
     command sleep 0.3
   done
-  awk -F '"' '{ split($3, n, " "); bytes += n[2]; if ($2 !~ /\/ HTTP/) requests++ } END { print bytes + 0, requests + 0 }' "$log"
+  awk -F '"' '{ split($3, n, " "); bytes += n[2]; if ($2 !~ /\/ HTTP/) requests++ }
+    END { print bytes + 0, requests + 0 }' "$log"
 }
 
 # The bytes must be those of the file.

@@ -56,7 +56,8 @@ at_most() {
 divided() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", b ? a / b : 0 }'; }
 
 # median NUMBER...
-median() { printf '%s\n' "$@" | sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+median() { printf '%s\n' "$@" | sort -n |
+  awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
 # tell NAME VALUE UNIT [BOUND]: a number, and how much of its bound it takes.
 tell() {
@@ -80,7 +81,8 @@ request() {
       printf "%s{\"memoryMap\":[%s],\"stacks\":[", j ? "," : "", map
       for (s = 0; s < stacks; s++) {
         printf "%s[", s ? "," : ""
-        for (f = 0; f < frames; f++) printf "%s[%d,%d]", f ? "," : "", int(rand() * modules), 4096 + int(rand() * (most - 4096))
+        for (f = 0; f < frames; f++)
+          printf "%s[%d,%d]", f ? "," : "", int(rand() * modules), 4096 + int(rand() * (most - 4096))
         printf "]"
       }
       printf "]}"

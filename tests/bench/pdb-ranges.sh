@@ -33,7 +33,8 @@ print(int(1.3 * (n + streams[3] + 10 * sum(modules) / len(modules)) + 1e6))
 P
 
 # Five functions each at ten places.
-awk 'NR == FNR { n++; next } { for (k = 0; k < 10; k++) if (FNR >= int(n / 10) * k + 100 && FNR < int(n / 10) * k + 105) print }' \
+awk 'NR == FNR { n++; next }
+  { for (k = 0; k < 10; k++) if (FNR >= int(n / 10) * k + 100 && FNR < int(n / 10) * k + 105) print }' \
   "$TMP/starts" "$TMP/starts" >"$TMP/picked"
 asked() { # ADDRESSES OFFSET
   printf '{"memoryMap": [["big.pdb", "%s"]], "stacks": [[' "$ID"

@@ -17,7 +17,8 @@ rounds=${BENCH_ROUNDS:-5}
 
 large_pdb
 "$SYMFS" gsym create -o "$TMP/check.gsym" "$PDB" || fail "create"
-say "$(basename "$PDB"): $(($(stat -L -c %s "$PDB") / 1048576)) MiB, GSYM $(($(stat -c %s "$TMP/check.gsym") / 1048576)) MiB, of $(nproc) processors"
+say "$(basename "$PDB"): $(($(stat -L -c %s "$PDB") / 1048576)) MiB," \
+  "GSYM $(($(stat -c %s "$TMP/check.gsym") / 1048576)) MiB, of $(nproc) processors"
 
 # Random addresses of its functions, in hexadecimal.
 "$SYMFS" gsym dump "$TMP/check.gsym" | awk '/^  [0-9]+ 0x[0-9a-f]+ 0x[0-9a-f]+$/ { print $2 }' >"$TMP/starts"
@@ -52,7 +53,8 @@ middle() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }
 compared() {
   tell "$1: elapsed" "$(middle "$TMP/$2.wall")" ms "$(middle "$TMP/theirs.wall")"
   say "$1: processor: $(middle "$TMP/$2.cpu") ms (pdb-addr2line $(middle "$TMP/theirs.cpu"))"
-  tell "$1: memory" "$(middle "$TMP/$2.memory")" kB "$(awk -v m="$(middle "$TMP/theirs.memory")" -v part="$3" 'BEGIN { print int(m * part) }')"
+  tell "$1: memory" "$(middle "$TMP/$2.memory")" kB \
+    "$(awk -v m="$(middle "$TMP/theirs.memory")" -v part="$3" 'BEGIN { print int(m * part) }')"
 }
 
 # ---- conversion and 100,000 look-ups -----------------------------------------------------------
@@ -71,7 +73,8 @@ done
 cmp "$TMP/ours.out" "$TMP/both.out" || fail "look-ups of the PDB and of the GSYM file differ"
 # The function itself, without parameters: each tool writes those its own way.
 awk -F '\t' '{ sub(/\(.*/, "", $2); print $2 ":" $4 }' "$TMP/theirs.out" >"$TMP/theirs.names"
-awk -F '\t' '{ n = split($2, f, " < "); name = line = f[n]; sub(/[@(].*/, "", name); sub(/.*:/, "", line); print name ":" line }' \
+awk -F '\t' '{
+  n = split($2, f, " < "); name = line = f[n]; sub(/[@(].*/, "", name); sub(/.*:/, "", line); print name ":" line }' \
   "$TMP/ours.out" >"$TMP/ours.names"
 same=$(paste "$TMP/ours.names" "$TMP/theirs.names" | awk -F '\t' '$1 == $2 { n++ } END { print n + 0 }')
 say "functions and lines as pdb-addr2line has them: $same of 100000"
@@ -83,7 +86,8 @@ image=${PDB%.pdb}.exe
 if [ -n "$SYMBOLIZER" ] && [ -f "$image" ]; then
   timed llvm "$SYMBOLIZER" --obj="$image" --relative-address <"$TMP/addresses" >"$TMP/out"
   grown llvm "$SYMBOLIZER" --obj="$image" --relative-address <"$TMP/addresses" >"$TMP/out"
-  say "$(basename "$SYMBOLIZER"), 100000 look-ups: $(cat "$TMP/llvm.wall") ms, $(cat "$TMP/llvm.memory") kB; ours by it: $(divided "$(middle "$TMP/ours.wall")" "$(cat "$TMP/llvm.wall")")"
+  say "$(basename "$SYMBOLIZER"), 100000 look-ups: $(cat "$TMP/llvm.wall") ms, $(cat "$TMP/llvm.memory") kB;" \
+    "ours by it: $(divided "$(middle "$TMP/ours.wall")" "$(cat "$TMP/llvm.wall")")"
 fi
 
 # ---- one address ---------------------------------------------------------------------------------

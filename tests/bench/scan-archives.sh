@@ -90,7 +90,8 @@ for id in $(awk -v n="$(wc -l <"$debug_ids")" 'NR % (int(n / 20) + 1) == 0' "$de
   end=$(now_ms)
   n=$((n + 1))
   cmp -s "$TMP/our.file" "$TMP/their.file" && same=$((same + 1)) || echo "$id: other bytes than debuginfod"
-  [ "$n" -gt 5 ] || echo "a debug file of $(wc -c <"$TMP/our.file") bytes: symfs $((mid - began)) ms, debuginfod $((end - mid)) ms"
+  [ "$n" -gt 5 ] ||
+    echo "a debug file of $(wc -c <"$TMP/our.file") bytes: symfs $((mid - began)) ms, debuginfod $((end - mid)) ms"
 done
 echo "$n debug files, $same of them with the bytes that debuginfod sends"
 echo "the store: $(find "$TMP/store/blobs" -type f ! -name '*.key' | wc -l) files, $(du -sm "$TMP/store/blobs" |

@@ -56,14 +56,16 @@ ask() {
     fail "wrk: $(cat "$TMP/wrk.out")"
   grep -qE 'Non-2xx|Socket errors' "$TMP/wrk.out" && fail "$1: $(cat "$TMP/wrk.out")"
   of() { # PERCENT: in ms
-    awk -v p="$1%" '$1 == p { v = $2; u = 1; if (v ~ /us$/) u = 0.001; else if (v !~ /ms$/) u = 1000; sub(/[a-z]+$/, "", v); print v * u; exit }' "$TMP/wrk.out"
+    awk -v p="$1%" '$1 == p { v = $2; u = 1; if (v ~ /us$/) u = 0.001; else if (v !~ /ms$/) u = 1000;
+      sub(/[a-z]+$/, "", v); print v * u; exit }' "$TMP/wrk.out"
   }
   tell "$1: median" "$(of 50)" ms "$3"
   tell "$1: 99 of 100" "$(of 99)" ms
   tell "$1" "$(sed -n 's/^Requests.sec: *//p' "$TMP/wrk.out")" a-second
 }
 post_lua() {
-  printf 'local f = io.open("%s"); wrk.body = f:read("*a"); wrk.method = "POST"; wrk.headers["Content-Type"] = "application/json"' "$1"
+  printf 'local f = io.open("%s"); wrk.body = f:read("*a"); wrk.method = "POST"; wrk.headers["Content-Type"] = "%s"' \
+    "$1" application/json
 }
 ask "1000 frames of one module" 1 0.6 "$(post_lua "$TMP/one")" /symbolicate/v5
 ask "1000 frames of one module, 32 clients" 32 '' "$(post_lua "$TMP/one")" /symbolicate/v5

@@ -38,7 +38,11 @@ header() { # TYPES
     print "int sink(int n);"
     for (j = 0; j < n; j++) {
       printf "enum kind_of_header_%d { KIND_FIRST_%d, KIND_SECOND_%d, KIND_THIRD_%d };\n", j, j, j, j
-      printf "struct type_of_header_%d { struct type_of_header_%d *next; struct type_of_header_%d *other; enum kind_of_header_%d kind; unsigned flags : 5, mode : 3; long long total; double weight; char name[%d]; int (*compare)(const struct type_of_header_%d *a, const struct type_of_header_%d *b); void *data; int counters[4]; unsigned short width, height; };\n", j, j, j ? j - 1 : 0, j, j % 40 + 8, j, j
+      printf "struct type_of_header_%d { struct type_of_header_%d *next; struct type_of_header_%d *other; " \
+        "enum kind_of_header_%d kind; unsigned flags : 5, mode : 3; long long total; double weight; char name[%d]; " \
+        "int (*compare)(const struct type_of_header_%d *a, const struct type_of_header_%d *b); " \
+        "void *data; int counters[4]; unsigned short width, height; };\n",
+        j, j, j ? j - 1 : 0, j, j % 40 + 8, j, j
     }
   }'
 }
@@ -50,12 +54,17 @@ units() { # DIR UNITS FUNCTIONS MAIN TYPES
       file = dir "/u" i ".c"
       print "#include \"header.h\"" >file
       for (j = i * n; j < (i + 1) * n; j++) {
-        printf "struct record_of_number_%d { int first_field_%d; long long second_field_%d; struct record_of_number_%d *next; };\n", j, j, j, j >file
-        printf "int function_of_number_%d(int first_argument, struct record_of_number_%d *record)\n{\n\tint local_value_%d = sink(first_argument);\n\tfor (int i = 0; i < first_argument; i++) {\n\t\tint inner_value_%d = i * 7;\n\t\tlocal_value_%d += inner_value_%d + record->first_field_%d;\n\t}\n\treturn local_value_%d;\n}\n", j, j, j, j, j, j, j, j >file
+        printf "struct record_of_number_%d { int first_field_%d; long long second_field_%d; " \
+          "struct record_of_number_%d *next; };\n", j, j, j, j >file
+        printf "int function_of_number_%d(int first_argument, struct record_of_number_%d *record)\n{\n" \
+          "\tint local_value_%d = sink(first_argument);\n\tfor (int i = 0; i < first_argument; i++) {\n" \
+          "\t\tint inner_value_%d = i * 7;\n\t\tlocal_value_%d += inner_value_%d + record->first_field_%d;\n" \
+          "\t}\n\treturn local_value_%d;\n}\n", j, j, j, j, j, j, j, j >file
       }
       close(file)
     }
-    print "int sink(int n) { return n ^ 5; }\nint function_of_number_7(int, void *);\nint " entry "(void) { return function_of_number_7(1, 0); }" >dir "/main.c"
+    print "int sink(int n) { return n ^ 5; }\nint function_of_number_7(int, void *);\n" \
+      "int " entry "(void) { return function_of_number_7(1, 0); }" >dir "/main.c"
   }'
 }
 
@@ -82,7 +91,8 @@ timed() {
 # ---- sizes and servers -------------------------------------------------------------------------
 # make_table: indexed files of these names, units, types of a header and functions of a unit. A unit is
 # compiled once; its copies have other symbols, and the same contents.
-SIZES='64K:1:95:14 256K:1:430:85 1M:4:600:120 4M:17:600:120 16M:70:600:120 64M:280:600:120 256M:1120:600:120 1G:4480:600:120'
+SIZES='64K:1:95:14 256K:1:430:85 1M:4:600:120 4M:17:600:120 16M:70:600:120 64M:280:600:120 256M:1120:600:120
+  1G:4480:600:120'
 make_table() {
   for one in $SIZES; do
     IFS=: read -r mt_name mt_units mt_types mt_functions <<EOF
@@ -94,7 +104,8 @@ EOF
     (cd "$mt_dir" && gcc -O0 -g -gdwarf-4 -ggnu-pubnames -fno-eliminate-unused-debug-types -c u0.c main.c &&
       seq "$mt_units" | xargs -P2 -I N objcopy --prefix-symbols=uN_ u0.o copy-N.o && rm u0.o &&
       printf '%s\n' ./*.o >objects &&
-      gcc -fuse-ld=lld -Wl,--gdb-index -Wl,--unresolved-symbols=ignore-all -Wl,--build-id=0x"$(printf '%040x' "$((mt_units * 1000 + mt_types))")" -o indexed @objects &&
+      gcc -fuse-ld=lld -Wl,--gdb-index -Wl,--unresolved-symbols=ignore-all \
+        -Wl,--build-id=0x"$(printf '%040x' "$((mt_units * 1000 + mt_types))")" -o indexed @objects &&
       find . -name '*.o' -delete) || fail "the file of $mt_name"
   done
 }
@@ -131,7 +142,8 @@ cell() {
     n=$((n - 1))
   done
   # shellcheck disable=SC2086 # lists
-  at_most "$1, $2 ms, $3 MB/s: $(median $mounts) ms by $(median $gets) ms of get, $(upstream_count "$URL_cell" requests "/$ce_path") requests" \
+  ce_requests=$(upstream_count "$URL_cell" requests "/$ce_path")
+  at_most "$1, $2 ms, $3 MB/s: $(median $mounts) ms by $(median $gets) ms of get, $ce_requests requests" \
     "$(divided "$(median $mounts)" "$(median $gets)")" "" 1.1
 }
 if [ "$table" != no ]; then

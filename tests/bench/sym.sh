@@ -85,7 +85,8 @@ of() {
       fail "$name: $(tail -n 3 "$name.log")"
     tail -n 1 "$name.time"
   done >"$name.times"
-  set -- $(awk '{ c = $1 + $2; if (NR == 1 || c < cpu) cpu = c; if (NR == 1 || $3 < wall) wall = $3; if ($4 > kb) kb = $4 }
+  set -- \
+    $(awk '{ c = $1 + $2; if (NR == 1 || c < cpu) cpu = c; if (NR == 1 || $3 < wall) wall = $3; if ($4 > kb) kb = $4 }
     END { print cpu, wall, kb }' "$name.times")
   cpu=$1 wall=$2 memory=$3
 }
@@ -94,7 +95,8 @@ compare() { # WHAT FILE
   their_cpu=$cpu their_wall=$wall their_memory=$memory
   of ours "$SYMFS" sym "$2"
   grep -q '^FUNC' ours.sym || fail "$1: no functions"
-  say "$1, $(($(wc -c <"$2") / 1000000)) MB: symfs $wall s, $((memory / 1000)) MB; dump_syms $their_wall s, $((their_memory / 1000)) MB"
+  say "$1, $(($(wc -c <"$2") / 1000000)) MB: symfs $wall s, $((memory / 1000)) MB;" \
+    "dump_syms $their_wall s, $((their_memory / 1000)) MB"
   tell "$1, time by dump_syms" "$(divided "$wall" "$their_wall")" "of it" 0.3
   tell "$1, processor time by dump_syms" "$(divided "$cpu" "$their_cpu")" "of it"
   tell "$1, memory by dump_syms" "$(divided "$memory" "$their_memory")" "of it" 0.3

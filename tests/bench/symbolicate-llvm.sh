@@ -42,7 +42,9 @@ for file; do
       BEGIN { jobs = n > 1000 ? 10 : 1; each = n / jobs; printf "{\"jobs\":[" }
       {
         i = (NR - 1) % each
-        if (i == 0) printf "%s{\"memoryMap\":[{\"type\":\"elf\",\"debug_file\":\"m\",\"code_id\":\"%s\"}],\"stacks\":[", (NR > 1 ? "," : ""), id
+        if (i == 0)
+          printf "%s{\"memoryMap\":[{\"type\":\"elf\",\"debug_file\":\"m\",\"code_id\":\"%s\"}],\"stacks\":[",
+            (NR > 1 ? "," : ""), id
         if (i % 50 == 0) printf "%s[", (i ? "," : "")
         printf "%s[0,%s]", (i % 50 ? "," : ""), $1
         if (i % 50 == 49 || i == each - 1) printf "]"
@@ -56,11 +58,13 @@ for file; do
     ours >"$TMP/answer" 2>"$TMP/ours.log" || fail "symbolicate: $(cat "$TMP/answer")"
     # The outermost function of each frame, by both.
     sed 's/{"frame": /\n&/g' "$TMP/answer" | sed 1d | awk '
-      { at = index($0, "\"function\": \""); n = index($0, ", \"inlines\""); if (!at || (n && at > n)) { print "??"; next }
+      { at = index($0, "\"function\": \""); n = index($0, ", \"inlines\"")
+        if (!at || (n && at > n)) { print "??"; next }
         s = substr($0, at + 13); print substr(s, 1, index(s, "\"") - 1) }' >"$TMP/names"
     "$LLVM" --obj="$file" --output-style=GNU --functions=linkage --inlines --no-demangle --addresses \
       <"$TMP/addresses" |
-      awk '/^0x[0-9a-f]+$/ { if (at) print name; at = 1; name = "??"; next } { name = $0; getline } END { print name }' >"$TMP/names.llvm"
+      awk '/^0x[0-9a-f]+$/ { if (at) print name; at = 1; name = "??"; next } { name = $0; getline }
+        END { print name }' >"$TMP/names.llvm"
     [ "$(wc -l <"$TMP/names")" = $frames ] && [ "$(wc -l <"$TMP/names.llvm")" = $frames ] ||
       fail "frames: $(wc -l "$TMP/names" "$TMP/names.llvm")"
     paste "$TMP/names" "$TMP/names.llvm" | awk -F '\t' -v what="$name ($size MiB), $frames frames" '
@@ -68,16 +72,24 @@ for file; do
       END { printf "%s: named %d, by llvm-symbolizer %d, alike %.2f %%\n", what, named, theirs, 100 * same / NR }'
     : >"$TMP/all"
     for _ in $(seq "$rounds"); do
-      echo "start $(timed "$SYMFS" symbolicate --no-default-sources --offline --cache "$TMP/store" --source "gdb@$TMP/tree" "$TMP/request")" >>"$TMP/all"
-      echo "llvm-start $(timed sh -c '"$0" --obj="$1" --output-style=GNU --functions=linkage --inlines --no-demangle <"$2"' "$LLVM" "$file" "$TMP/addresses")" >>"$TMP/all"
+      echo "start" \
+        "$(timed "$SYMFS" symbolicate --no-default-sources --offline --cache "$TMP/store" \
+          --source "gdb@$TMP/tree" "$TMP/request")" >>"$TMP/all"
+      echo "llvm-start" \
+        "$(timed sh -c '"$0" --obj="$1" --output-style=GNU --functions=linkage --inlines --no-demangle <"$2"' \
+          "$LLVM" "$file" "$TMP/addresses")" >>"$TMP/all"
       echo "ready $("$ANSWER" "$TMP/store" "$TMP/request" 20 1 | awk '{ print $1, 0 }')" >>"$TMP/all"
-      echo "llvm-all $(timed sh -c '"$0" --obj="$1" --output-style=GNU --functions=linkage --inlines --no-demangle <"$2"' "$LLVM" "$file" "$TMP/more")" >>"$TMP/all"
+      echo "llvm-all" \
+        "$(timed sh -c '"$0" --obj="$1" --output-style=GNU --functions=linkage --inlines --no-demangle <"$2"' \
+          "$LLVM" "$file" "$TMP/more")" >>"$TMP/all"
     done
     of() { awk -v w="$1" -v f="$2" '$1 == w { print $f }' "$TMP/all" | median; }
-    ready=$(of ready 2) more=$(awk -v a="$(of llvm-all 2)" -v b="$(of llvm-start 2)" -v n=$passes 'BEGIN { print (a - b) / n }')
+    ready=$(of ready 2) \
+      more=$(awk -v a="$(of llvm-all 2)" -v b="$(of llvm-start 2)" -v n=$passes 'BEGIN { print (a - b) / n }')
     awk -v what="$name, $frames frames" -v a="$(of start 2)" -v b="$(of llvm-start 2)" -v ua="$(of start 3)" \
       -v ub="$(of llvm-start 3)" -v r="$ready" -v m="$more" 'BEGIN {
-      printf "%s, a new process: %.1f ms, llvm-symbolizer %.1f: %.2f of it; user %.0f and %.0f ms\n", what, a, b, a / b, ua, ub
+      printf "%s, a new process: %.1f ms, llvm-symbolizer %.1f: %.2f of it; user %.0f and %.0f ms\n",
+        what, a, b, a / b, ua, ub
       printf "%s, ready: %.2f ms, llvm-symbolizer %.2f: %.3f of it\n", what, r, m, (m > 0 ? r / m : 0) }'
   done
 done

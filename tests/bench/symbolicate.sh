@@ -12,10 +12,12 @@ ANSWER=$top_builddir/tests/bench/symbolicate
 modules=${BENCH_MODULES:-20} mib=${BENCH_SYM_MIB:-2}
 awk -v bytes=$((mib * 1048576)) 'BEGIN {
   for (i = 0; i < 2000; i++) printf "FILE %d /builds/worker/checkouts/gecko/dom/part%d/file%d.cpp\n", i, i % 40, i
-  for (i = 0; i < 5000; i++) printf "INLINE_ORIGIN %d mozilla::detail::inlined_function_%d<int, char const*>(unsigned int)\n", i, i
+  for (i = 0; i < 5000; i++)
+    printf "INLINE_ORIGIN %d mozilla::detail::inlined_function_%d<int, char const*>(unsigned int)\n", i, i
   for (at = 4096; made < bytes; at += 128) {
     n++
-    s = sprintf("FUNC %x 80 0 mozilla::dom::Class_%d::Method_%d(nsTSubstring<char16_t> const&, int)\n", at, n % 700, n)
+    s = sprintf("FUNC %x 80 0 mozilla::dom::Class_%d::Method_%d(nsTSubstring<char16_t> const&, int)\n",
+      at, n % 700, n)
     s = s sprintf("INLINE 0 %d %d %d %x 20 %x 10\n", n % 900 + 1, n % 2000, n % 5000, at + 16, at + 64)
     s = s sprintf("INLINE 1 %d %d %d %x 10\n", n % 800 + 1, (n + 7) % 2000, (n + 9) % 5000, at + 32)
     for (l = 0; l < 8; l++) s = s sprintf("%x 10 %d %d\n", at + l * 16, n % 3000 + l, (n + l % 3) % 2000)

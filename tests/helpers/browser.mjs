@@ -72,7 +72,8 @@ export class Browser {
   }
 
   size(width, height) {
-    return this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 600 });
+    return this.send("Emulation.setDeviceMetricsOverride",
+      { width, height, deviceScaleFactor: 1, mobile: width < 600 });
   }
 
   // "light" or "dark"

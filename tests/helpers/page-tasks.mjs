@@ -1,5 +1,5 @@
-// The tasks of three people on the page of symfs serve, done in a browser: node page-tasks.mjs FACTS, a JSON file that
-// tests/mount/serve-page-tasks.sh writes. Prints a line for each task: its steps and its seconds. Exits with 1 when a
+// The tasks of three people on the page of symfs serve, done in a browser: node page-tasks.mjs FACTS, a JSON file of
+// tests/mount/serve-page-tasks.sh. Prints a line for each task: its steps and its seconds. Exits with 1 when a
 // task fails.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 import { readFileSync, writeFileSync } from "node:fs";
@@ -45,7 +45,8 @@ const curl = (...args) => execFileSync("curl", ["-gsS", "--noproxy", "*", "--max
 
 // A block of lines of the page, as the person copies it.
 const lines = (title) => browser.run(`[...document.querySelectorAll("figure.lines")]
-  .find((f) => f.querySelector("figcaption").textContent.startsWith(${JSON.stringify(title)}))?.querySelector("pre").textContent ?? ""`);
+  .find((f) => f.querySelector("figcaption").textContent.startsWith(${JSON.stringify(title)}))
+  ?.querySelector("pre").textContent ?? ""`);
 
 // Follows the first link of a result; the file must begin as expected.
 async function downloads(begin) {
@@ -70,13 +71,17 @@ async function engineer() {
   await task("a debug id with its age", () => finds(`{${guid}}, 1`, ["stored here", "b.pdb"], "MODULE"));
   await task("a debug id in Breakpad's form", () => finds(`${guid.replaceAll("-", "")}1`, ["stored here"], "MODULE"));
   await task("a name and a debug id", () => finds(`b.pdb ${guid.replaceAll("-", "")}1`, ["stored here"], "MODULE"));
-  await task("a path", () => finds(`/mnt/symbols/gdb/.build-id/${build.slice(0, 2)}/${build.slice(2)}.debug`, ["stored here"], "\x7fELF"));
+  await task("a path", () =>
+    finds(`/mnt/symbols/gdb/.build-id/${build.slice(0, 2)}/${build.slice(2)}.debug`, ["stored here"], "\x7fELF"));
   await task("a URL of another server", () =>
-    finds(`https://symbols.example.net/download/symbols/b.pdb/${guid.replaceAll("-", "")}1/b.sym?x=1`, ["stored here"], "MODULE"));
+    finds(`https://symbols.example.net/download/symbols/b.pdb/${guid.replaceAll("-", "")}1/b.sym?x=1`,
+      ["stored here"], "MODULE"));
   await task("a stack", async () => {
-    await finds(`Stack trace of thread 12:\n#0  0x00007f1200001158 main (prog + 0x1158)\n#1  0x00007f1234567890 work (liba.so + 0x10)\n` +
-      `Module prog with build-id ${build}\nModule liba.so with build-id ${missing}\nb.pdb {${guid.toUpperCase()}} age: 1\n`,
-      ["3 identifiers", "prog", "liba.so", "b.pdb", "debug file (ELF): stored", "debug file (ELF): missing", "symbol file (Breakpad): stored"]);
+    await finds(`Stack trace of thread 12:\n#0  0x00007f1200001158 main (prog + 0x1158)\n` +
+      `#1  0x00007f1234567890 work (liba.so + 0x10)\nModule prog with build-id ${build}\n` +
+      `Module liba.so with build-id ${missing}\nb.pdb {${guid.toUpperCase()}} age: 1\n`,
+      ["3 identifiers", "prog", "liba.so", "b.pdb", "debug file (ELF): stored", "debug file (ELF): missing",
+        "symbol file (Breakpad): stored"]);
     await click("#found a.chip.good");
     await downloads("\x7fELF");
   });
@@ -87,7 +92,8 @@ async function engineer() {
     await shows("missing", "#found article");
     await shows("HTTP 404", "#found article");
   });
-  await task("a stack without identifiers", () => finds("#0 main () at a.c:1\n#1 0x00007f1234567890 in start ()", ["coredumpctl info"]));
+  await task("a stack without identifiers", () =>
+    finds("#0 main () at a.c:1\n#1 0x00007f1234567890 in start ()", ["coredumpctl info"]));
   await task("the lines for tools", async () => {
     await open("/");
     for (const [title, line] of [["gdb", `export DEBUGINFOD_URLS="${url}/"`], ["LLDB", `server-urls ${url}/`],
@@ -112,8 +118,10 @@ async function engineer() {
 async function uploader() {
   await task("what is missing, most requests first", async () => {
     await open("/uploads");
-    const counts = await browser.run(`[...document.querySelectorAll("#missing td.number")].map((cell) => +cell.textContent)`);
-    must(counts.length >= 2 && counts.every((n, i) => i === 0 || counts[i - 1] >= n) && counts[0] >= 4, `counts: ${counts}`);
+    const cells = `[...document.querySelectorAll("#missing td.number")].map((cell) => +cell.textContent)`;
+    const counts = await browser.run(cells);
+    const sorted = counts.every((n, i) => i === 0 || counts[i - 1] >= n);
+    must(counts.length >= 2 && sorted && counts[0] >= 4, `counts: ${counts}`);
     await shows("c.pdb", "#missing");
   });
   await task("an upload by the page's own line", async () => {
@@ -157,7 +165,8 @@ async function administrator() {
   });
   await task("a running download, without loading the page again", async () => {
     await open("/status");
-    const child = execFileSync("sh", ["-c", `curl -gsS --noproxy '*' --max-time 300 -o /dev/null '${facts.url}${facts.slow}' >/dev/null 2>&1 & echo $!`]);
+    const slow = `curl -gsS --noproxy '*' --max-time 300 -o /dev/null '${facts.url}${facts.slow}'`;
+    const child = execFileSync("sh", ["-c", `${slow} >/dev/null 2>&1 & echo $!`]);
     await soon("#activity", "receiving");
     must(/of \d/.test(await browser.read("#activity")), await browser.read("#activity"));
     process.kill(+child.toString());
@@ -171,7 +180,8 @@ async function administrator() {
 
 // ---- what holds for all ---------------------------------------------------------------------
 
-const parts = () => ["/", `/?path=${facts.build}`, `/?path=${facts.missing}`, "/uploads", "/status", `/buildid/${facts.missing}/debuginfo`];
+const parts = () => ["/", `/?path=${facts.build}`, `/?path=${facts.missing}`, "/uploads", "/status",
+  `/buildid/${facts.missing}/debuginfo`];
 
 async function everyone() {
   await task("without scripts", async () => {
@@ -182,8 +192,10 @@ async function everyone() {
     await browser.scripts(true);
   });
   await task("hostile names stay text", async () => {
-    await browser.open(`${facts.url}/?path=${encodeURIComponent(`"><img src=x onerror=alert(1)><script>alert(2)</script>`)}`);
-    for (const path of ["/uploads", "/status", `/${encodeURIComponent("<b>x</b>")}/${facts.guid.replaceAll("-", "")}1/x.sym`, "/"]) {
+    const hostile = encodeURIComponent(`"><img src=x onerror=alert(1)><script>alert(2)</script>`);
+    await browser.open(`${facts.url}/?path=${hostile}`);
+    const bold = `/${encodeURIComponent("<b>x</b>")}/${facts.guid.replaceAll("-", "")}1/x.sym`;
+    for (const path of ["/uploads", "/status", bold, "/"]) {
       await browser.open(facts.url + path);
       const found = await browser.run(`document.querySelectorAll("main img, main script, main b, [onerror]").length`);
       must(found === 0, `${path}: ${found} elements of a name`);
@@ -229,7 +241,7 @@ async function axe() {
 
 await browser.start();
 await browser.size(1280, 900);
-for (const [name, work] of [["engineer", engineer], ["uploader", uploader], ["administrator", administrator], ["everyone", everyone]]) {
+for (const [name, work] of Object.entries({ engineer, uploader, administrator, everyone })) {
   who = name;
   await work();
 }

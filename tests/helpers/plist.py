@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # Reads a property list in XML by the rules of `plutil -lint`, and more strictly: prints a line for each value,
-# "KEY<TAB>KEY<TAB>VALUE". The exit status is 1 if the list breaks a rule. Python's plistlib must read the same values.
+# "KEY<TAB>KEY<TAB>VALUE". The exit status is 1 if the list breaks a rule. Python's plistlib must read the same
+# values.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import plistlib
 import re

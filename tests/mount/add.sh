@@ -139,10 +139,12 @@ out=$("$SYMFS" add --no-default-sources --cache "$store" "$TMP/two.so.sym" "$TMP
   fail "add again: $out"
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 2, not placed 0" ] || fail "again: $out"
 named() {
-  printf '{"memoryMap": [["one.so", "%s"], ["two.so", "%s"], ["TWO.so", "%s"], ["three.so", "%s"]], "stacks": [[[0, 20], [1, 20], [2, 20], [3, 20]]]}' $id $id $id $id |
+  printf '{"memoryMap": [["one.so", "%s"], ["two.so", "%s"], ["TWO.so", "%s"], ["three.so", "%s"]],
+    "stacks": [[[0, 20], [1, 20], [2, 20], [3, 20]]]}' $id $id $id $id |
     "$SYMFS" symbolicate --api v4 --offline --no-default-sources --cache "$store" 2>/dev/null
 }
-symbolicated='{"symbolicatedStacks": [["of_one (in one.so)", "of_two (in two.so)", "of_two (in TWO.so)", "of_one (in three.so)"]], "knownModules": [true, true, true, true]}'
+symbolicated='{"symbolicatedStacks": [["of_one (in one.so)", "of_two (in two.so)", "of_two (in TWO.so)", '
+symbolicated=$symbolicated'"of_one (in three.so)"]], "knownModules": [true, true, true, true]}'
 for _ in cold warm; do
   [ "$(named)" = "$symbolicated" ] || fail "two names: $(named)"
 done

@@ -25,7 +25,8 @@ lib=$(build_id "$TMP/p/full/libfoo.so")
 # ---- honest ones -----------------------------------------------------------------------
 printf 'no symbols\n' >"$TMP/words"
 printf 'BCSymbolMap Version: 2.0\n_a\n_b\n' >"$TMP/map"
-printf '<?xml version="1.0"?>\n<plist version="1.0"><dict><key>DBGOriginalUUID</key><string>%s</string></dict></plist>\n' \
+printf \
+  '<?xml version="1.0"?>\n<plist version="1.0"><dict><key>DBGOriginalUUID</key><string>%s</string></dict></plist>\n' \
   C8374B6D-6E96-34D8-AE38-EFAA5FEC424F >"$TMP/plist"
 zip_write "$TMP/one.zip" lib/ - bin/foo "$TMP/p/bin/foo" -0 lib/.debug/foo.debug "$TMP/p/debug/foo.debug" \
   -w -d 'win\libfoo.so' "$TMP/p/full/libfoo.so" README "$TMP/words" -l lib/link "$TMP/words" \
@@ -111,7 +112,8 @@ gzip -c "$TMP/words" >"$TMP/pk/words.gz"
 out=$(add "$TMP/pk/foo.gz") || fail "foo.gz: $out"
 last_is "added 1, present 0, not placed 0" "$out"
 [ "$("$SYMFS" cache ls --cache "$TMP/store" | grep -c "$id")" = 1 ] || fail "foo.gz is not stored by its build id"
-same_file "$TMP/p/bin/foo" "$("$SYMFS" get --cache "$TMP/store" --no-default-sources "debuginfod/buildid/$id/executable")"
+same_file "$TMP/p/bin/foo" \
+  "$("$SYMFS" get --cache "$TMP/store" --no-default-sources "debuginfod/buildid/$id/executable")"
 head -c 1000 "$TMP/pk/foo.gz" >"$TMP/pk/cut.gz"
 zip_write "$TMP/pk/p.zip" a/libfoo.so.gz "$TMP/pk/foo.gz" w.gz "$TMP/pk/words.gz"
 out=$(add -r "$TMP/pk") || fail "packed files of a tree: $out"

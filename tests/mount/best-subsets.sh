@@ -31,8 +31,8 @@ breakpad_of() {
   bo_info=
   [ "$1" != elf ] || bo_info="INFO CODE_ID $(build_id "$2" | tr a-f A-F)
 "
-  printf 'MODULE %s x86_64 %s x\n%sFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 7 0\nPUBLIC 2000 0 g\nSTACK CFI INIT 1000 10 .cfa: $rsp 8 +\n' \
-    "$3" "$bo_id" "$bo_info" >"$TMP/$1/breakpad"
+  printf 'MODULE %s x86_64 %s x\n%sFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 7 0\nPUBLIC 2000 0 g\n%s\n' \
+    "$3" "$bo_id" "$bo_info" 'STACK CFI INIT 1000 10 .cfa: $rsp 8 +' >"$TMP/$1/breakpad"
 }
 
 place_of() { # PLATFORM TYPE: where the unified layout has it
@@ -77,7 +77,8 @@ check() { # PLATFORM MODULE-FILE PURPOSES TYPES...
         --for "$p" --json "$ch_module" >"$TMP/best" 2>"$TMP/err"
       ch_got=$(sed -n 's/^ *"chosen": *"\([a-z_]*\)".*/\1/p' "$TMP/best")
       [ "$ch_got" = "$ch_wanted" ] ||
-        fail "$ch_platform, $p, files$ch_there: chose ${ch_got:-none}, not ${ch_wanted:-none}: $(cat "$TMP/best" "$TMP/err")"
+        fail "$ch_platform, $p, files$ch_there: chose ${ch_got:-none}, not ${ch_wanted:-none}:" \
+          "$(cat "$TMP/best" "$TMP/err")"
       ch_count=$((ch_count + 1))
     done
     ch_n=$((ch_n + 1))

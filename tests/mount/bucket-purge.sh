@@ -75,14 +75,17 @@ scenario() { # NAME [ARGUMENTS of the store...]
   put 201 "$URL_a" 3
   for moment in 'PUT x/*' 'DELETE k/*' 'DELETE r/*'; do
     hook "${moment% *}" "${moment#* }" <<END
-curl -sS --max-time 300 --noproxy '*' -o "$TMP/beside.text" -w '%{http_code}\n' -T "$TMP/prog3" "$URL_b/$(path 3)?class=keep" >"$TMP/beside" 2>&1 </dev/null &
+curl -sS --max-time 300 --noproxy '*' -o "$TMP/beside.text" -w '%{http_code}\n' -T "$TMP/prog3" \
+  "$URL_b/$(path 3)?class=keep" >"$TMP/beside" 2>&1 </dev/null &
 END
     : >"$TMP/beside"
     delete 204 "$URL_a" 3
     hook_ran
     wait_for grep -q . "$TMP/beside"
-    grep -q '^20[01]$' "$TMP/beside" || fail "$store, $moment: the upload beside a purge: $(cat "$TMP/beside" "$TMP/beside.text")"
-    is_whole 3 && no_marks || fail "$store, $moment: an acknowledged upload is not in the bucket: $(find "$ROOT" -type f)"
+    grep -q '^20[01]$' "$TMP/beside" ||
+      fail "$store, $moment: the upload beside a purge: $(cat "$TMP/beside" "$TMP/beside.text")"
+    is_whole 3 && no_marks ||
+      fail "$store, $moment: an acknowledged upload is not in the bucket: $(find "$ROOT" -type f)"
     [ "$(cut -f2 "$ROOT/e/$(sha 3)")" = 9223372036854775807 ] || fail "$store, $moment: the upload lost its end"
     # Both have it again.
     put 200 "$URL_b" 3 keep
@@ -98,7 +101,8 @@ END
   wait_gone "$PID_a"
   hook_ran
   symfs_serve a --config "$TMP/conf" --upload
-  wait_for no_trace 4 || fail "$store: a removal that was broken off leaves: $(find "$ROOT/k" "$ROOT/r" "$ROOT/x" -type f)"
+  wait_for no_trace 4 ||
+    fail "$store: a removal that was broken off leaves: $(find "$ROOT/k" "$ROOT/r" "$ROOT/x" -type f)"
   # So of an expired file, which another server holds in this moment: it is written again.
   put 201 "$URL_a" 5
   printf 'e1\t1000\t2592000\n' >"$ROOT/e/$(sha 5)"

@@ -20,7 +20,9 @@ umask 077
 # ---- files, sources, the bucket ---------------------------------------------------------------------
 symbols() { # NAME ID LINES
   printf 'MODULE Linux x86_64 %s %s\n' "$2" "$1"
-  awk -v n="$3" -v id="$2" 'BEGIN { print "FUNC 10 10 0 f" id; print "10 10 1 0"; for (a = 0; a < n; a++) printf "PUBLIC %x 0 name_%d_%s\n", a * 16 + 64, a, id }'
+  awk -v n="$3" -v id="$2" 'BEGIN {
+    print "FUNC 10 10 0 f" id; print "10 10 1 0"
+    for (a = 0; a < n; a++) printf "PUBLIC %x 0 name_%d_%s\n", a * 16 + 64, a, id }'
 }
 some_id() { echo "$1" | md5sum | cut -c1-32 | tr a-f A-F | sed 's/$/0/'; }
 i=0
@@ -104,11 +106,13 @@ front() {
   for _ in 1 2 3 4 5; do
     fr_port=${front_port:-$(free_port)}
     {
-      echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log $TMP/nginx-ng/error; events { worker_connections 512; }"
+      echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log $TMP/nginx-ng/error; events {" \
+        "worker_connections 512; }"
       echo "http { access_log off; client_body_temp_path $TMP/nginx-ng/t1; proxy_temp_path $TMP/nginx-ng/t2;"
       echo "fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
       # shellcheck disable=SC2154 # set by server()
-      sed -e "s|10.0.0.1:8737|127.0.0.1:$port_1|; s|10.0.0.2:8737|127.0.0.1:$port_2|; s|10.0.0.3:8737|127.0.0.1:$port_3|" \
+      sed -e \
+        "s|10.0.0.1:8737|127.0.0.1:$port_1|; s|10.0.0.2:8737|127.0.0.1:$port_2|; s|10.0.0.3:8737|127.0.0.1:$port_3|" \
         -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$fr_port ssl|" \
         "$top_srcdir/etc/nginx/symfs-cluster.conf"
       echo "}"
@@ -239,8 +243,13 @@ for c in $clients; do wait_gone "$c" || fail "a client does not end"; done
 # ---- what the clients have seen -----------------------------------------------------------------------------------
 cat "$TMP"/downloads? >"$TMP/all-downloads"
 cat "$TMP"/uploads? >"$TMP/all-uploads"
-say "downloads: $(grep -c '^right' "$TMP/all-downloads") right, $(grep -c '^failed' "$TMP/all-downloads") failed visibly, $(grep -c '^WRONG' "$TMP/all-downloads") wrong, $(grep -c '^MISSING' "$TMP/all-downloads") called missing"
-say "uploads: $(grep -cE '^(keep|brief) ' "$TMP/all-uploads") acknowledged, $(grep -c '^failed' "$TMP/all-uploads") failed visibly, $(grep -c '^REFUSED' "$TMP/all-uploads") refused; $faults faults"
+say "downloads:" \
+  "$(grep -c '^right' "$TMP/all-downloads") right, $(grep -c '^failed' "$TMP/all-downloads") failed visibly," \
+  "$(grep -c '^WRONG' "$TMP/all-downloads") wrong, $(grep -c '^MISSING' "$TMP/all-downloads") called missing"
+say "uploads:" \
+  "$(grep -cE '^(keep|brief) ' "$TMP/all-uploads") acknowledged," \
+  "$(grep -c '^failed' "$TMP/all-uploads") failed visibly," \
+  "$(grep -c '^REFUSED' "$TMP/all-uploads") refused; $faults faults"
 say "removed or evicted by the keeper: $(awk '/^removed/ { n += $2 } END { print n + 0 }' "$TMP/keeper") files"
 grep -q '^WRONG' "$TMP/all-downloads" && fail "wrong bytes: $(grep -m 3 '^WRONG' "$TMP/all-downloads")"
 grep -q '^MISSING' "$TMP/all-downloads" && fail "called missing: $(grep -m 3 '^MISSING' "$TMP/all-downloads")"

@@ -86,14 +86,16 @@ expect_names() { # WANT WHAT
 mkdir -p "$XDG_CONFIG_HOME/symfs" "$TMP/dir/.build-id"
 printf '[source "user"]\nurl = http://127.0.0.1:1/user\n[source "both"]\nurl = http://127.0.0.1:1/by-user\n' \
   >"$XDG_CONFIG_HOME/symfs/symfs.conf"
-printf '[source "mine"]\nurl = http://127.0.0.1:1/mine\nlayout = symstore\n[source "both"]\nurl = http://127.0.0.1:1/by-config\n[source "off"]\nenabled = no\nurl = http://127.0.0.1:1/off\n' \
+printf '%s\n' '[source "mine"]' 'url = http://127.0.0.1:1/mine' 'layout = symstore' '[source "both"]' \
+  'url = http://127.0.0.1:1/by-config' '[source "off"]' 'enabled = no' 'url = http://127.0.0.1:1/off' \
   >"$TMP/conf"
 DEBUGINFOD_URLS="http://127.0.0.1:1/env ima:enforcing http://127.0.0.1:1/env2"
 export DEBUGINFOD_URLS
 symfs sources --config "$TMP/conf" --source gdb@http://127.0.0.1:1/cli --source gdb@"$TMP/dir" ||
   fail "sources: $(cat "$TMP/err")"
 # What a machine has under /etc may stand between the user's and the environment's.
-order=$(names | tr ' ' '\n' | sed "s|gdb@$TMP/dir.*|DIR|; s|gdb@http.*cli.*|CLI|; s|debuginfod@.*env2.*|ENV2|; s|debuginfod@.*env.*|ENV|" |
+order=$(names | tr ' ' '\n' |
+  sed "s|gdb@$TMP/dir.*|DIR|; s|gdb@http.*cli.*|CLI|; s|debuginfod@.*env2.*|ENV2|; s|debuginfod@.*env.*|ENV|" |
   grep -xE 'CLI|DIR|mine|both|user|ENV2?' | tr '\n' ' ')
 [ "$order" = "CLI DIR mine both user ENV ENV2 " ] || fail "order of priority: $order"
 grep -q 'by-config' "$TMP/out" && ! grep -q 'by-user' "$TMP/out" ||

@@ -16,7 +16,8 @@ upstream_fault "$URL_silent" '/*' silent
 fifty() {
   f_mount=$1 f_first=$2
   set --
-  for n in $(seq "$f_first" $((f_first + 49))); do set -- "$@" "$f_mount/.build-id/ab/$(printf '%038d' "$n").debug"; done
+  for n in $(seq "$f_first" $((f_first + 49))); do set -- "$@" \
+    "$f_mount/.build-id/ab/$(printf '%038d' "$n").debug"; done
   stat "$@" >"$TMP/fifty.out" 2>"$TMP/fifty.err"
 }
 

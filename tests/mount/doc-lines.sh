@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs each command line in the fences of README.md, doc/ and doc/internals/ as a reader would: with the servers that the pages name,
-# on loopback, and a real mount. Compares what a line prints with what the page shows. Prints how many lines ran, and
-# how many are marked as not run, with the reasons. `doc-lines.sh PAGE...` runs these pages only; with
+# Runs each command line in the fences of README.md, doc/ and doc/internals/ as a reader would: with the servers that
+# the pages name, on loopback, and a real mount. Compares what a line prints with what the page shows. Prints how many
+# lines ran, and how many are marked as not run, with the reasons. `doc-lines.sh PAGE...` runs these pages only; with
 # SYMFS_DOC_SHOW=yes it also prints what each line prints.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -144,7 +144,8 @@ E
 sym parse $one 'check(int)' 'parse(int)'
 sym app $two 'work(int)' main
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=symfs -keyout key -out cert -addext \
-  "subjectAltName=DNS:debuginfod.debian.net,DNS:debuginfod.elfutils.org,DNS:symbols.example.net,DNS:msdl.microsoft.com,DNS:symbols.mozilla.org" \
+  "subjectAltName=DNS:debuginfod.debian.net,DNS:debuginfod.elfutils.org,DNS:symbols.example.net,DNS:\
+msdl.microsoft.com,DNS:symbols.mozilla.org" \
   2>"$TMP/openssl.log" || fail openssl
 cd "$TMP" || exit 1
 
@@ -171,7 +172,9 @@ say "$links links lead somewhere"
 say "marked as not run: $(cat "$TMP"/lines/*/*.lines 2>/dev/null | awk '{ n += $1 } END { print n + 0 }') lines"
 for reason in "$TMP"/lines/*/*.reason; do
   [ -f "$reason" ] && echo "$(cat "${reason%.reason}.lines") $(cat "$reason")"
-done | awk '{ n = $1; sub(/^[0-9]+ /, ""); lines[$0] += n } END { for (r in lines) printf "%5d  %s\n", lines[r], r }' | sort -rn
+done |
+  awk '{ n = $1; sub(/^[0-9]+ /, ""); lines[$0] += n } END { for (r in lines) printf "%5d  %s\n", lines[r], r }' |
+    sort -rn
 cat "$TMP"/lines/*/stopped | sed 's/^/not run, because its client does not run here: /'
 cat "$TMP"/lines/*/faults >"$TMP/faults"
 [ ! -s "$TMP/faults" ] || fail "lines that are not as the page says:

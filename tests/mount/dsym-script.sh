@@ -30,9 +30,13 @@ fetch_url -f -o "$TMP/b.zip" "$URL_up/dsym/$(printf '%s' "$U" | tr -d - | tr '[:
   fail "lower case"
 same_file "$TMP/a.zip" "$TMP/b.zip"
 unzip -qt "$TMP/a.zip" >"$TMP/out" 2>&1 || fail "unzip: $(cat "$TMP/out")"
-python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print("\n".join(z.namelist()))' \
+python3 -c 'import sys, zipfile
+z = zipfile.ZipFile(sys.argv[1])
+assert z.testzip() is None
+print("\n".join(z.namelist()))' \
   "$TMP/a.zip" >"$TMP/names" || fail "python's zipfile"
-[ "$(sed 's,^[^/]*/,,' "$TMP/names" | tr '\n' ' ')" = "Contents/Info.plist $DWARF/$(sed -n 's,.*/DWARF/,,p' "$TMP/names") " ] ||
+[ "$(sed 's,^[^/]*/,,' "$TMP/names" |
+  tr '\n' ' ')" = "Contents/Info.plist $DWARF/$(sed -n 's,.*/DWARF/,,p' "$TMP/names") " ] ||
   fail "members: $(cat "$TMP/names")"
 ! command -v bsdtar >/dev/null || bsdtar -tf "$TMP/a.zip" >/dev/null || fail "bsdtar"
 mkdir "$TMP/x" && (cd "$TMP/x" && unzip -q "$TMP/a.zip") || fail "unzip"

@@ -11,7 +11,9 @@ UUIDS=$(first_of llvm-dwarfdump) || skip "llvm-dwarfdump is not installed"
 plist() { python3 "$top_srcdir/tests/helpers/plist.py" "$@"; }
 
 # The reader itself can fail.
-printf '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">\n' >"$TMP/head"
+printf '%s\n' '<?xml version="1.0" encoding="UTF-8"?>' \
+  '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">' \
+  >"$TMP/head"
 for broken in '<plist version="1.0"><dict><key>a</key></dict></plist>' '<plist version="1.0"><dict/><dict/></plist>' \
   '<plist version="1.0"><dict><key>a</key><string>b</string><key>a</key><string>b</string></dict></plist>' \
   '<plist version="1.0"><dict><string>b</string></dict></plist>' '<plist><dict/></plist>' \
@@ -82,7 +84,8 @@ dsym 1 --no-default-sources --cache "$TMP/store2" --source "scan@$TMP/programs" 
 same_file "$(value "$U" DBGSymbolRichExecutable)" "$MACHO/m.x86_64.stripped"
 [ -n "$(value "$U" DBGError)" ] && [ -z "$(value "$U" DBGDSYMPath)" ] || fail "a program alone: $(cat "$TMP/list")"
 
-# ---- files, bundles and fat files: our own, and all fixtures ---------------------------------------------------------
+# ---- files, bundles and fat files: our own, and all fixtures
+# ---------------------------------------------------------
 fixtures=0 parts=0
 shared=$top_srcdir/../shared/fixtures
 [ -d "$shared" ] || part_skipped "no ../shared/fixtures: bundles of Apple's tools"

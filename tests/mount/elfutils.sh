@@ -34,7 +34,8 @@ for via in debuginfod nginx stored; do
   # NAME's line: START+SIZE ID@ADDR FILE DEBUGFILE NAME
   for id in "$PROG_ID" "$LIB_ID"; do
     at=$(gdb_path "$id" | sed 's/\./\\./g')
-    expect "eu-unstrip, $via" "$(modules "$TMP/$via")" " $id@0x[0-9a-f]+ [^ ]*/$via/[^ ]*$at [^ ]*/$via/[^ ]*$at\.debug "
+    expect "eu-unstrip, $via" "$(modules "$TMP/$via")" \
+      " $id@0x[0-9a-f]+ [^ ]*/$via/[^ ]*$at [^ ]*/$via/[^ ]*$at\.debug "
   done
 done
 none=$(stack "$TMP/empty")

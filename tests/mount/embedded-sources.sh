@@ -46,7 +46,8 @@ done
 # The stamp of the PDB is accepted in the place of ffffffff. Listings show what was asked for.
 stamp=$("$SYMFS" id --json "$TMP/EmbeddedSource.pdb" | sed -n 's/.*"debug_id":"\([^"]*\)".*/\1/p' | tr -d - |
   tr '[:upper:]' '[:lower:]')
-same_file "$M/source/$id/C:/EmbeddedSource.cs" "$("$SYMFS" get --cache "$TMP/store" --offline "source/$stamp/C:/EmbeddedSource.cs")"
+same_file "$M/source/$id/C:/EmbeddedSource.cs" \
+  "$("$SYMFS" get --cache "$TMP/store" --offline "source/$stamp/C:/EmbeddedSource.cs")"
 # A source that the PDB does not have is remembered as missing: the PDB is not read again for it.
 "$SYMFS" cache ls --misses --cache "$TMP/store" >"$TMP/misses" || fail "cache ls --misses"
 grep -q "C:/absent.cs  embedded$" "$TMP/misses" || fail "no remembered miss: $(cat "$TMP/misses")"

@@ -18,10 +18,13 @@ OWN=$TMP/own
 make_program "$OWN" foo
 rm -r "$OWN/src"
 mkdir "$OWN/text" "$TMP/w"
-printf 'MODULE Linux x86_64 0123456789ABCDEF0123456789ABCDEF0 Foo Bar.so\nINFO CODE_ID 67452301AB89EFCD0123456789ABCDEF01020304\nPUBLIC 10 0 a\n' >"$OWN/text/a.sym"
-printf 'MODULE windows x86 FEDCBA9876543210FEDCBA98765432101 Foo.pdb\nINFO CODE_ID 5AB380779000 Foo.exe\nFUNC 10 4 0 f\n10 4 1 1\n' >"$OWN/text/b.sym"
+printf '%s\n' 'MODULE Linux x86_64 0123456789ABCDEF0123456789ABCDEF0 Foo Bar.so' \
+  'INFO CODE_ID 67452301AB89EFCD0123456789ABCDEF01020304' 'PUBLIC 10 0 a' >"$OWN/text/a.sym"
+printf '%s\n' 'MODULE windows x86 FEDCBA9876543210FEDCBA98765432101 Foo.pdb' 'INFO CODE_ID 5AB380779000 Foo.exe' \
+  'FUNC 10 4 0 f' '10 4 1 1' >"$OWN/text/b.sym"
 # A module with one type and one function, and its build id.
-printf '\000asm\001\000\000\000\001\004\001\140\000\000\003\002\001\000\012\004\001\002\000\013\000\032\010build_id\020\101\102\103\104\105\106\107\110\111\112\113\114\115\116\117\120' >"$OWN/text/m.wasm"
+printf '\000asm\001\000\000\000\001\004\001\140\000\000\003\002\001\000%b%s' \
+  '\012\004\001\002\000\013\000\032\010build_id\020' ABCDEFGHIJKLMNOP >"$OWN/text/m.wasm"
 echo 'int start(void) { return 0; }' >"$TMP/w/s.c"
 if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   (cd "$TMP/w" && "$CLANG" -target x86_64-pc-windows-msvc -g -gcodeview -c s.c -o s.obj &&
@@ -97,7 +100,8 @@ awk -F '\t' -v OFS='\t' '
     # The name counts where an id could be that of several files.
     for (i = 5; w[3] == "pe" && i <= n; i++) key = key " " tolower(w[i])
     print file, slice, hash[file], w[3], tolower(w[4]), key, rank(w[3])
-    if (w[3] == "breakpad" && code != "" && code "0" != debug) print file, slice, hash[file], "breakpad-code", code, w[3] " " follows(code), rank(w[3])
+    if (w[3] == "breakpad" && code != "" && code "0" != debug)
+      print file, slice, hash[file], "breakpad-code", code, w[3] " " follows(code), rank(w[3])
     if (w[3] == "pe" && debug != "") print file, slice, hash[file], "pe-debug", debug, "pe-debug " debug, rank("pe")
   }' "$TMP/hashes" "$TMP/ids" >"$TMP/keys"
 [ -s "$TMP/keys" ] || fail "symfs id tells nothing: $(head "$TMP/ids")"
@@ -141,7 +145,8 @@ awk -F '\t' -v OFS='\t' '
     if (slice == "?") {
       plain = tolower($6)
       gsub(/[-\/]/, "", plain)
-      for (slice = last[$2] + 0; slice > 0 && !((($2, slice, $5) in id) && index(plain, id[$2, slice, $5])); slice--) ;
+      slice = last[$2] + 0
+      while (slice > 0 && !((($2, slice, $5) in id) && index(plain, id[$2, slice, $5]))) slice--
     }
     type = $4 == "unified" && $5 == "pe" ? "pe-debug" : $5
     if ($4 == "unified" && type == "breakpad") {
@@ -230,6 +235,7 @@ say "paths of ours: $(count own 0) the same, $(count own 1) compressed spellings
 if [ -r "$TABLE" ]; then
   rows=$(count row 0) none=$(count row 1) listed=$(sed -n 's/^listed[[:space:]]*//p' "$TMP/listed")
   all=$(($(wc -l <"$TABLE") - 1))
-  say "rows of the table: $all, of them $rows the same, $none compressed spellings not there, $listed listed differences"
+  say "rows of the table: $all, of them $rows the same, $none compressed spellings not there, $listed listed" \
+    "differences"
   [ $((rows + none + listed)) = "$all" ] || fail "not all rows were looked at"
 fi

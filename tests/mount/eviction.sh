@@ -32,7 +32,8 @@ done
 wait $reader
 rc=$?
 tail -n 1 "$TMP/reader.out"
-say "the disk held at most $((high / 1024)) MB in $looks looks; the quota is $QUOTA_MB MB, allowed were $((most_kb / 1024))"
+say "the disk held at most $((high / 1024)) MB in $looks looks; the quota is $QUOTA_MB MB, allowed were" \
+  "$((most_kb / 1024))"
 [ $rc = 0 ] || fail "the reader: $(grep -v '^files' "$TMP/reader.out" | head -n 5)"
 grep -q ' errors 0$' "$TMP/reader.out" || fail "a reader heard of errors"
 [ "$high" -le "$most_kb" ] || fail "$high kB are more than $most_kb"

@@ -157,8 +157,8 @@ check_case() {
 }
 
 is_wanted() { case " $1 " in *" $(errno_of "$error") "*) ;; *) return 1 ;; esac; }
-# tries WANTED COMMAND...: runs it. 1: another error than wanted, because a deadline passed, or the source was just left
-# alone for that reason.
+# tries WANTED COMMAND...: runs it. 1: another error than wanted, because a deadline passed, or the source was just
+# left alone for that reason.
 tries() {
   tr_wanted=$1
   shift
@@ -232,7 +232,8 @@ while IFS='|' read -r what kind arg stat open get; do
   *) table_row "$what" "no" ;;
   esac
   case " $open " in *EBADMSG* | *EFBIG*) kill -HUP "$PID_m" ;; esac
-  wait_for arrives "$name" || fail "$what: the server is well, and the file of $(wc -c <"$file") bytes does not come: $(cat "$MNT_m/$name" 2>&1 >/dev/null)"
+  wait_for arrives "$name" || fail "$what: the server is well, and the file of" \
+    "$(wc -c <"$file") bytes does not come: $(cat "$MNT_m/$name" 2>&1 >/dev/null)"
 done <<EOF
 404|status|404|ENOENT|ENOENT|1
 410|status|410|ENOENT|ENOENT|1

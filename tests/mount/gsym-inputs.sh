@@ -42,9 +42,11 @@ dwz=
 if command -v dwz >/dev/null; then
   for n in 1 2; do
     { i=0; while [ $i -lt 40 ]; do
-      echo "struct shared$i { int a$i; long b$i; struct shared$i *next; }; static inline int twice$i(struct shared$i *s) { return s->a$i * 2; }"
+      echo "struct shared$i { int a$i; long b$i; struct shared$i *next; }; static inline int twice$i(struct" \
+        "shared$i *s) { return s->a$i * 2; }"
       i=$((i + 1))
-    done; echo "int use$n(struct shared1 *s, struct shared2 *t) { return twice1(s) + twice2(t); } int main(void) { return use$n(0, 0); }"; } >z$n.c
+    done; echo "int use$n(struct shared1 *s, struct shared2 *t) { return twice1(s) + twice2(t); } int main(void) {" \
+      "return use$n(0, 0); }"; } >z$n.c
     gcc -g -O1 -Wl,--build-id=sha1 -o z$n z$n.c || fail "gcc"
   done
   dwz -m common.debug -M "$TMP/w/common.debug" z1 z2 2>dwz.log && [ -s common.debug ] &&
@@ -62,7 +64,8 @@ fi
 # ---- PE -------------------------------------------------------------------------------------
 dll=
 if CLANG=$(first_of clang) && LLD=$(first_of ld.lld); then
-  printf '__declspec(dllexport) int work(int n) { return n * 3; }\nint DllMainCRTStartup(void *a, int b, void *c) { return work(b); }\n' >p.c
+  printf '%s\n' '__declspec(dllexport) int work(int n) { return n * 3; }' \
+    'int DllMainCRTStartup(void *a, int b, void *c) { return work(b); }' >p.c
   "$CLANG" -target x86_64-w64-windows-gnu -gdwarf-4 -O1 -c p.c -o p.obj 2>pe.log &&
     "$LLD" -m i386pep --shared --entry=DllMainCRTStartup -o Demo.dll p.obj 2>pe.log &&
     dll=$("$SYMFS" paths --layout symstore Demo.dll 2>>pe.log | awk 'NR == 1 { print $NF }')
@@ -87,7 +90,8 @@ fi
 uuid=
 if CLANG=$(first_of clang) && LINKER=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil) &&
   UUIDS=$(first_of llvm-dwarfdump) && NM=$(first_of llvm-nm); then
-  printf 'static int deeper(int n) { return n * 3; }\nint work(int n) { return deeper(n) + 1; }\nint main(void) { return work(4); }\n' >m.c
+  printf '%s\n' 'static int deeper(int n) { return n * 3; }' 'int work(int n) { return deeper(n) + 1; }' \
+    'int main(void) { return work(4); }' >m.c
   "$CLANG" -target x86_64-apple-macos11 -g -c m.c -o m.o &&
     "$LINKER" -arch x86_64 -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -o Mach m.o &&
     "$DSYMUTIL" Mach >dsymutil.log 2>&1 &&
@@ -136,7 +140,8 @@ C
   names --source "symstore@$URL_up/symstore" alone/Msvc.dll && grep -q '	work(int)@.*p\.c:1$' out ||
     fail "the PDB of a source: $(cat out said)"
   names alone/Plain.dll && fail "without PDB and exports: $(cat out)"
-  grep -q 'Plain\.pdb ([0-9a-f]*) cannot be had (.*): it has no symbols either; name' said || fail "Plain: $(cat said)"
+  grep -q 'Plain\.pdb ([0-9a-f]*) cannot be had (.*): it has no symbols either; name' said ||
+    fail "Plain: $(cat said)"
 fi
 if [ -n "$uuid" ]; then
   create "$DSYM"
@@ -178,7 +183,8 @@ if [ -n "$dwz" ]; then
 fi
 
 # ---- split debug information -----------------------------------------------------------------
-printf 'static inline int inner(int x) { return x * 3; }\nint outer(int x) { return inner(x) + 1; }\nint main(void) { return outer(2); }\n' >s.c
+printf '%s\n' 'static inline int inner(int x) { return x * 3; }' 'int outer(int x) { return inner(x) + 1; }' \
+  'int main(void) { return outer(2); }' >s.c
 if command -v llvm-dwp >/dev/null && clang -g -gdwarf-5 -gsplit-dwarf -O1 -c s.c 2>split.log &&
   gcc -Wl,--build-id=sha1 -o s s.o 2>>split.log && timeout 300 llvm-dwp s.dwo -o s.dwp 2>>split.log &&
   [ -s s.dwp ]; then

@@ -13,7 +13,8 @@ units=40
 mkdir "$TMP/w" "$TMP/far"
 awk 'BEGIN {
   for (j = 0; j < 700; j++)
-    printf "struct type_%d { struct type_%d *next; int kind, flags; long long total; char name[%d]; void *data; int counters[4]; unsigned short width, height; };\n", j, j, j % 40 + 8 }' >"$TMP/w/types.h"
+    printf "struct type_%d { struct type_%d *next; int kind, flags; long long total; char name[%d]; void *data; " \
+      "int counters[4]; unsigned short width, height; };\n", j, j, j % 40 + 8 }' >"$TMP/w/types.h"
 for i in $(seq $units); do
   printf '#include "types.h"\nint function_%d(int n)\n{\n\treturn n + %d;\n}\n' "$i" "$i" >"$TMP/w/u$i.c"
 done

@@ -209,7 +209,9 @@ done
 
 # Also when the file is so large that its first bytes do not show its type. A request for its debug file answers
 # that there is none. The file is downloaded once for all requests.
-awk 'BEGIN { for (i = 0; i < 6000; i++) print "const char *s" i " = \"" i " of a string that makes the file longer than one would think\";"
+awk 'BEGIN {
+  for (i = 0; i < 6000; i++)
+    print "const char *s" i " = \"" i " of a string that makes the file longer than one would think\";"
   print "int main(void) { return 0; }" }' >"$TMP/long.c"
 gcc -Wl,--build-id=sha1 -s -o "$TMP/long" "$TMP/long.c" || fail gcc
 [ "$(stat -c %s "$TMP/long")" -gt 400000 ] || fail "not long"
@@ -222,7 +224,8 @@ for where in "$FAR/executables" "$URL_far"; do
   sent=$(upstream_count "$URL_far" bytes)
   same_file "$TMP/long" "$MNT_from/symstore/long/elf-buildid-$LONG_ID/long"
   cat "$MNT_from/symstore/long/elf-buildid-sym-$LONG_ID/long" >"$TMP/cat.out" 2>&1
-  grep -q 'No such file' "$TMP/cat.out" || fail "a program alone, asked for its debug file: $(head -c 200 "$TMP/cat.out")"
+  grep -q 'No such file' "$TMP/cat.out" ||
+    fail "a program alone, asked for its debug file: $(head -c 200 "$TMP/cat.out")"
   same_file "$TMP/long" "$MNT_from/slashsymbols/long/$LONG_ID/symbols"
   [ "$(upstream_count "$URL_far" bytes)" = "$sent" ] || fail "it was sent again"
   grep -q 'wrong file' "$TMP/from.log" && fail "$(cat "$TMP/from.log")"

@@ -94,8 +94,8 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP PIPE
 
-# wait_for COMMAND...: until it succeeds. 1 after WAIT_MOST seconds: the test hangs, and the caller reports for what it
-# waited. No test depends on this bound: a loaded machine only makes the wait longer.
+# wait_for COMMAND...: until it succeeds. 1 after WAIT_MOST seconds: the test hangs, and the caller reports for what
+# it waited. No test depends on this bound: a loaded machine only makes the wait longer.
 WAIT_MOST=300
 wait_for() {
   wf_looks=0
@@ -261,7 +261,8 @@ nginx_run() {
   ! gone "$ns_pid"
 }
 
-# deadlines_beside ARGS...: PATIENT, if the arguments name a configuration without a deadline; no other file is read then.
+# deadlines_beside ARGS...: PATIENT, if the arguments name a configuration without a deadline; no other file is read
+# then.
 deadlines_beside() {
   for db_word; do
     [ "${db_last:-}" = --config ] && ! grep -qE '(deadline|timeout) *=' "$db_word" 2>/dev/null && echo "$PATIENT"
@@ -292,13 +293,14 @@ symfs_answers() { gone "$2" || [ -f "$1/.symfs/version" ]; }
 # what_it_does PID: each of its threads: name, state, where it waits, and its stack where gdb is.
 what_it_does() {
   for wid_task in /proc/"$1"/task/*; do
-    echo "thread ${wid_task##*/} $(cat "$wid_task/comm"): $(grep State "$wid_task/status") in $(cat "$wid_task/wchan")"
+    echo "thread ${wid_task##*/}" \
+      "$(cat "$wid_task/comm"): $(grep State "$wid_task/status") in $(cat "$wid_task/wchan")"
   done 2>/dev/null
   command -v gdb >/dev/null && timeout 300 gdb -q -nx -batch -p "$1" -ex 'thread apply all bt 16' 2>/dev/null
 }
 
-# late_end MOUNT PID: the command has given up after ten seconds, which a loaded machine may need. A mount namespace of
-# another test may hold a copy of the mount for as long as it likes: then the daemon ends by a signal.
+# late_end MOUNT PID: the command has given up after ten seconds, which a loaded machine may need. A mount namespace
+# of another test may hold a copy of the mount for as long as it likes: then the daemon ends by a signal.
 late_end() {
   grep -q 'has not ended yet' "$TMP/umount.err" || return
   grep -qsF "${1#"$BASE"} " /proc/[0-9]*/mountinfo && kill "$2"

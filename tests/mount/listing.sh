@@ -62,7 +62,8 @@ rm_some="\"$SYMFS\" cache rm --cache \"$TMP/store\" $(for i in $(seq 100 120); d
 done) >\"$TMP/rm.out\" 2>&1"
 moving='^module-(10.|11.|120|1[567].)$' # and what is in "more"
 for after in 1 140; do
-  "$SEEK" "$MNT_m/breakpad" $after "$rm_some; \"$SYMFS\" add -r --cache \"$TMP/store\" \"$TMP/more\" >\"$TMP/add.out\"" \
+  "$SEEK" "$MNT_m/breakpad" $after \
+    "$rm_some; \"$SYMFS\" add -r --cache \"$TMP/store\" \"$TMP/more\" >\"$TMP/add.out\"" \
     >"$TMP/have" || fail "changed after $after: $(cat "$TMP/rm.out")"
   grep -vE "$moving" "$TMP/have" | sort >"$TMP/stay"
   grep -vE "$moving" "$TMP/want" | cmp -s - "$TMP/stay" ||

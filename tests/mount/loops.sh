@@ -49,8 +49,10 @@ stat "$MNT_env/debuginfod/buildid/$(build_id "$TMP/made/full/late")/debuginfo" >
 stat "$MNT_env/symstore/foo.pdb/497B72F6390A44FC878E5A2D63B6CC4B1/foo.pdb" >/dev/null 2>&1
 [ "$(grep -c 'skipped: inside a symfs mount' "$MNT_env/.symfs/sources")" -ge 1 ] ||
   fail "sources do not tell of the loop"
-grep -q 'skipped (.*inside a symfs mount' "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo" ||
-  fail "why does not tell of the loop: $(cat "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo")"
+grep -q 'skipped (.*inside a symfs mount' \
+  "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo" ||
+  fail "why does not tell of the loop:" \
+    "$(cat "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo")"
 told "the environment" "$TMP/env.log" 2
 ls -R "$MNT_env" >/dev/null
 symfs_umount env

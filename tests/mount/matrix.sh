@@ -73,7 +73,8 @@ fi
 
 # A Portable PDB that has an id and nothing else; WebAssembly that has an id and no code at all, and
 # one that has code.
-printf 'BSJB\1\0\1\0\0\0\0\0\014\0\0\0PDB v1.0\0\0\0\0\0\0\1\0\060\0\0\0\040\0\0\0#Pdb\0\0\0\0Portable PDB id-\140\115\123\152\0\0\0\0\0\0\0\0\0\0\0\0' \
+printf 'BSJB\1\0\1\0\0\0\0\0\014\0\0\0PDB v1.0\0\0\0\0\0\0\1\0\060\0\0\0\040\0\0\0#Pdb\0\0\0\0%b' \
+  'Portable PDB id-\140\115\123\152\0\0\0\0\0\0\0\0\0\0\0\0' \
   >"$FILES/OwnPortable.pdb" && have OwnPortable.pdb portablepdb
 printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly code\012\4\1\2\0\013' >"$FILES/own-code.wasm" &&
   have own-code.wasm wasm_code
@@ -121,7 +122,9 @@ EOF
 while IFS='	' read -r file type teacher; do
   "$SYMFS" paths "$FILES/$file" >"$TMP/paths" 2>"$TMP/paths.err" || fail "symfs paths $file: $(cat "$TMP/paths.err")"
   awk -F'\t' -v file="$file" -v type="$type" '
-    NR == FNR { split($0, w, " "); if (w[1] == type) for (i = 2; i in w; i++) { split(w[i], kv, "="); need[kv[1]] = kv[2] } next }
+    NR == FNR {
+      split($0, w, " "); if (w[1] == type) for (i = 2; i in w; i++) { split(w[i], kv, "="); need[kv[1]] = kv[2] }
+      next }
     $2 != type { next }
     !($1 in need) { print "a layout that the table has not: " $1 > "/dev/stderr"; bad = 1; next }
     $3 ~ /_$/ { if (!($1 in packed)) packed[$1] = $3; next }
@@ -392,7 +395,8 @@ for layout in $(cut -f3 "$TMP/ways" | sort -u); do
       dir) where="path = $WWW/case" ;;
       http) where="url = $URL_web/case/" ;;
       esac
-      printf '[symfs]\nlookup-deadline = 100s\nsynthesize = no\n[source "case"]\n%s\nlayout = %s\n' "$where" "$layout" >"$TMP/case.conf"
+      printf '[symfs]\nlookup-deadline = 100s\nsynthesize = no\n[source "case"]\n%s\nlayout = %s\n' "$where" \
+        "$layout" >"$TMP/case.conf"
       case $kind-$stored-$layout in
       http-*-symstore*) echo 'has-index = yes' >>"$TMP/case.conf" ;;
       http-uppercase-*) echo 'casing = uppercase' >>"$TMP/case.conf" ;;
@@ -420,7 +424,9 @@ awk -F'\t' '
   }' "$TMP/case.cells" | sort
 case_false=$(awk -F'\t' '$6 == "false"' "$TMP/case.cells" | wc -l)
 case_found=$(awk -F'\t' '$6 == "found"' "$TMP/case.cells" | wc -l)
-say "$case_expected cells of casing, $(wc -l <"$TMP/case.cells") asked: $case_found found, $(awk -F'\t' '$6 == "unknown"' "$TMP/case.cells" | wc -l) of names that cannot be known, $case_false false"
+say "$case_expected cells of casing," \
+  "$(wc -l <"$TMP/case.cells") asked: $case_found found, $(awk -F'\t' '$6 == "unknown"' "$TMP/case.cells" |
+    wc -l) of names that cannot be known, $case_false false"
 [ "$case_false" = 0 ] && [ "$(wc -l <"$TMP/case.cells")" = $case_expected ] && [ "$case_found" -ge 100 ] ||
   fail "casing: $(awk -F'\t' '$6 == "false"' "$TMP/case.cells" | head -n 20) $(cat "$TMP/case.err")"
 
@@ -464,5 +470,6 @@ for layout in $(cut -f3 "$TMP/ways" | sort -u); do
 done
 say "files: $(wc -l <"$TMP/list"), of $(cut -f2 "$TMP/list" | sort -u |
   wc -l) types; layouts: $(cut -f3 "$TMP/ways" | sort -u | wc -l); packings: $PACKINGS; upstreams: $turn"
-say "$expected cells expected, $cells read: $cold cold in two other layouts, $taught so when another file taught, $half cold in one and stored in another, $own in its own and stored in two others; $failures failures"
+say "$expected cells expected, $cells read: $cold cold in two other layouts, $taught so when another file taught," \
+  "$half cold in one and stored in another, $own in its own and stored in two others; $failures failures"
 [ $failures = 0 ] && [ $cells = $expected ] && [ $cells -ge 100 ] || fail "$(head -n 20 "$TMP/failures")"

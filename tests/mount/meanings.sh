@@ -9,14 +9,16 @@ need gcc objcopy readelf curl cmp
 EVEN=60/3dc0f9b83078b14c4c44205044422e1a
 UP=$TMP/up/$EVEN
 mkdir -p "$UP"
-printf 'MODULE windows x86_64 603DC0F9B83078B14C4C44205044422E1A x.pdb\nFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 1 0\n' >"$UP/breakpad"
+printf '%s\n' 'MODULE windows x86_64 603DC0F9B83078B14C4C44205044422E1A x.pdb' 'FILE 0 x.c' 'FUNC 1000 10 0 f' \
+  '1000 10 1 0' >"$UP/breakpad"
 make_program "$TMP/p" prog
 ID=$(build_id "$TMP/p/bin/prog")
 REST=${ID#??}
 PROG=${ID%"$REST"}/$REST
 mkdir -p "$TMP/up/$PROG"
 cp "$TMP/p/debug/prog.debug" "$TMP/up/$PROG/debuginfo"
-# The id of this program can also be the UUID of a Mach-O file, and the file is longer than what comes before the election.
+# The id of this program can also be the UUID of a Mach-O file, and the file is longer than what comes before the
+# election.
 UUID=33/16150fb6565f4df5192fbe13db34e3
 mkdir -p "$TMP/up/$UUID"
 head -c 3000000 /dev/urandom >"$TMP/noise"
@@ -50,7 +52,8 @@ done
 for path in "$EVEN/breakpad" "$UUID/debuginfo" "$PROG/debuginfo"; do
   upstream_reset "$URL_u"
   rm -rf "$TMP/store-once"
-  "$SYMFS" get --no-default-sources --cache "$TMP/store-once" --source "unified@$URL_u" -o "$TMP/got" "unified/$path" \
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-once" --source "unified@$URL_u" -o "$TMP/got" \
+    "unified/$path" \
     >"$TMP/get.log" 2>&1 || fail "get $path: $(cat "$TMP/get.log")"
   same_file "$TMP/up/$path" "$TMP/got"
   [ "$(upstream_count "$URL_u" get "/$path")" = 1 ] || fail "$path: $(upstream_count "$URL_u" get "/$path") GETs"

@@ -58,9 +58,13 @@ cat >walk.cc <<'EOT'
 #define HERE asm volatile("" ::: "memory")
 extern "C" __attribute__((noinline)) void last(int n) { volatile int *p = 0; if (n) *p = n; HERE; }
 static void handler(int s) { last(s); HERE; }
-__attribute__((noinline, force_align_arg_pointer)) int aligned(int n) { alignas(64) char room[256]; memset(room, n, sizeof room); raise(SIGUSR1); asm volatile("" : : "r"(room) : "memory"); return room[n & 255]; }
-static int compare(const void *a, const void *b) { int x = *(const int *)a, y = *(const int *)b; if (x == 3 || y == 3) aligned(x); return x - y; }
-__attribute__((noinline)) int sorted(int n) { int v[] = {n, 3, n + 2, 1}; qsort(v, 4, sizeof *v, compare); HERE; return v[0]; }
+__attribute__((noinline, force_align_arg_pointer)) int aligned(int n) {
+  alignas(64) char room[256]; memset(room, n, sizeof room); raise(SIGUSR1); asm volatile("" : : "r"(room) : "memory");
+  return room[n & 255]; }
+static int compare(const void *a, const void *b) {
+  int x = *(const int *)a, y = *(const int *)b; if (x == 3 || y == 3) aligned(x); return x - y; }
+__attribute__((noinline)) int sorted(int n) {
+  int v[] = {n, 3, n + 2, 1}; qsort(v, 4, sizeof *v, compare); HERE; return v[0]; }
 struct shape { virtual int area(int n) = 0; };
 struct square : shape { int area(int n) override { int r = sorted(n); HERE; return r + n; } };
 static inline int inlined(shape *s, int n) { int r = s->area(n) * 2; HERE; return r; }
@@ -173,6 +177,7 @@ for dump in crash plt; do
   frames $dump.dmp theirs >$dump.theirs
   n=$(grep -c '^walk!' $dump.theirs)
   [ "$n" -le "$(grep -c '^walk!' $dump.ours)" ] || fail "$dump: dump_syms finds more: $(cat $dump.theirs)"
-  say "$dump: with dump_syms $(wc -l <$dump.theirs) frames, $(grep -c scanning $dump.theirs) by scanning, $n of the program's (here $(grep -c '^walk!' $dump.ours))"
+  say "$dump: with dump_syms $(wc -l <$dump.theirs) frames, $(grep -c scanning $dump.theirs) by scanning, $n of the" \
+    "program's (here $(grep -c '^walk!' $dump.ours))"
 done
 symfs_umount m

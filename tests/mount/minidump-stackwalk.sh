@@ -33,7 +33,8 @@ sym "$TMP/far" Two ${TWO}2a 'Two::work()' main
 "$top_builddir/tests/helpers/make-minidump" "$TMP/own.dmp" "one.dll:one.pdb:$ONE:1:180000000" \
   "Two.exe:Two.pdb:$TWO:2a:140000000" -- 180001005 180001205 140001015 140001209 || fail "make-minidump"
 
-all='^ 0  one\.dll!one::deeper\(int\) \[one\.cc : 3 \+ 0x5\]|^ 1  one\.dll!one_entry \[one\.cc : 7 \+ 0x|^ 2  Two\.exe!Two::work\(\) \[Two\.cc : 4 \+ 0x|^ 3  Two\.exe!main \[Two\.cc : 7 \+ 0x'
+all='^ 0  one\.dll!one::deeper\(int\) \[one\.cc : 3 \+ 0x5\]|^ 1  one\.dll!one_entry \[one\.cc : 7 \+ 0x'
+all=$all'|^ 2  Two\.exe!Two::work\(\) \[Two\.cc : 4 \+ 0x|^ 3  Two\.exe!main \[Two\.cc : 7 \+ 0x'
 named() { # WHAT DIR
   out=$(walk "$TMP/own.dmp" "$2")
   [ "$(printf '%s\n' "$out" | grep -cE "$all")" = 4 ] || fail "$1: $(printf '%s\n' "$out" | grep '^ [0-9]')"

@@ -38,8 +38,10 @@ told "$pid"
 told "$helper"
 grep -q ' /run/symfs .* - fuse.symfs ' /proc/self/mountinfo && echo mounted
 cmp /run/symfs/$ONE /symfs-test/srv/${ONE#gdb/} && echo same
-setpriv --reuid=65534 --regid=65534 --clear-groups cmp /run/symfs/$ONE /symfs-test/srv/${ONE#gdb/} && echo "same for all"
-setpriv --reuid=symfs --regid=symfs --clear-groups env ASAN_OPTIONS=detect_leaks=0 /symfs-test/bin/symfs add --no-default-sources --cache /var/cache/symfs /symfs-test/srv/added.debug | tail -n 1
+setpriv --reuid=65534 --regid=65534 --clear-groups cmp /run/symfs/$ONE /symfs-test/srv/${ONE#gdb/} &&
+  echo "same for all"
+setpriv --reuid=symfs --regid=symfs --clear-groups env ASAN_OPTIONS=detect_leaks=0 \
+  /symfs-test/bin/symfs add --no-default-sources --cache /var/cache/symfs /symfs-test/srv/added.debug | tail -n 1
 until cmp /run/symfs/$ADDED /symfs-test/srv/added.debug 2>/dev/null; do sleep 0.1; done && echo "same that was added"
 grep -q '^fs_passthrough [1-9]' /run/symfs/.symfs/stats && echo "passed through"
 systemctl reload $unit && echo reloaded

@@ -89,7 +89,8 @@ quiet "steps down"
 same=$(stat -c %i "$m")
 [ "$(stat -c %i "$m/symstore/..")" = "$same" ] || fail "the root has two numbers"
 none "../$(basename "$m")/symstore/../../../etc/passwd" "symstore/../../etc/passwd"
-[ "$("$SYMFS" get --no-default-sources --cache "$TMP/store-m" --source "gdb@$URL_plain" gdb/../../../etc/passwd 2>&1 >/dev/null | grep -c 'no layout')" = 1 ] ||
+[ "$("$SYMFS" get --no-default-sources --cache "$TMP/store-m" --source "gdb@$URL_plain" gdb/../../../etc/passwd \
+  2>&1 >/dev/null | grep -c 'no layout')" = 1 ] ||
   fail "get takes .."
 quiet "get with .."
 

@@ -11,7 +11,8 @@ OBJDUMP=$(first_of llvm-objdump) || skip "llvm-objdump is not installed"
 
 windows_library "$TMP/w" one
 address() { # NAME: where it is, preferred base and all
-  "$OBJDUMP" -p "$TMP/w/one.dll" | awk -v name="$1" '$1 == "ImageBase" { base = $2 } $3 == name { print "0x" base " " $2 }'
+  "$OBJDUMP" -p "$TMP/w/one.dll" |
+    awk -v name="$1" '$1 == "ImageBase" { base = $2 } $3 == name { print "0x" base " " $2 }'
 }
 set -- $(address one)
 ENTRY=$(printf '0x%x' $(($1 + $2)))

@@ -112,7 +112,8 @@ as_user "$TMP/symfs" add --no-default-sources --cache "$TMP/store-mine" "$TMP/ma
 chmod 600 "$TMP/store-mine/index.sqlite"
 symfs_mount all --config "$TMP/conf" --read-all yes --cache "$TMP/store-mine"
 same_file "$MNT_all/$one" "$TMP/made/debug/one.debug"
-case $(told "$PID_all") in "CapInh=0 CapPrm=4 CapEff=4 CapBnd=0 CapAmb=0 NoNewPrivs=1 ") ;; *) fail "read-all: $(told "$PID_all")" ;; esac
+case $(told "$PID_all") in "CapInh=0 CapPrm=4 CapEff=4 CapBnd=0 CapAmb=0 NoNewPrivs=1 ") ;; *) fail "read-all:" \
+  "$(told "$PID_all")" ;; esac
 symfs_umount all
 
 # What the kernel remembers of a dead mount still seems to be there.

@@ -88,7 +88,10 @@ fault_row() {
   exec 5<&-
   [ "$(upstream_count "$URL_one" ranges "/$name")" -gt 0 ] || fail "$row: no range was asked for"
   upstream_clear "$URL_one"
-  [ -n "${SYMFS_FAULT_TABLE:-}" ] && say "$row: $got, $(upstream_count "$URL_one" requests "/$name") requests of one, $(upstream_count "$URL_two" requests "/$name") of two"
+  [ -n "${SYMFS_FAULT_TABLE:-}" ] &&
+    say "$row: $got," \
+      "$(upstream_count "$URL_one" requests "/$name") requests of one," \
+      "$(upstream_count "$URL_two" requests "/$name") of two"
   [ "$want" = error ] || whole "$TMP/$mount" "$TMP/store-$mount"
 }
 

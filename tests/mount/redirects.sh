@@ -20,7 +20,8 @@ for a in 10.0.0.1 10.200.0.2 172.16.0.1 172.31.0.2 192.168.1.1 192.168.200.2 198
 done
 six=yes
 for a in fd00::1 fdff::2 fe80::7; do ip addr add "$a/128" dev lo nodad 2>/dev/null || six=; done
-printf '127.0.0.1 localhost\n10.0.0.1 source.test\n10.200.0.2 mirror.test\n169.254.169.254 meta.test\n172.16.0.1 other.test\n' >"$TMP/hosts"
+printf '%s\n' '127.0.0.1 localhost' '10.0.0.1 source.test' '10.200.0.2 mirror.test' '169.254.169.254 meta.test' \
+  '172.16.0.1 other.test' >"$TMP/hosts"
 mount --bind "$TMP/hosts" /etc/hosts || skip "cannot mount a file"
 
 make_program "$TMP/p" prog
@@ -36,7 +37,8 @@ events { worker_connections 256; }
 http { log_format where '\$server_addr'; access_log off; default_type application/octet-stream;
   client_body_temp_path $TMP/nginx-n/t1; proxy_temp_path $TMP/nginx-n/t2; fastcgi_temp_path $TMP/nginx-n/t3;
   uwsgi_temp_path $TMP/nginx-n/t4; scgi_temp_path $TMP/nginx-n/t5;
-  server { listen 80; ${six:+listen [::]:80;} listen 443 ssl; ssl_certificate $TMP/cert.pem; ssl_certificate_key $TMP/key.pem;
+  server { listen 80; ${six:+listen [::]:80;} listen 443 ssl;
+    ssl_certificate $TMP/cert.pem; ssl_certificate_key $TMP/key.pem;
     location ~ ^/to/(?<a>[^/]+)/(?<rest>.*)\$ { return 302 http://\$a:8080/\$rest; }
     location ~ ^/tls/(?<a>[^/]+)/(?<rest>.*)\$ { return 302 https://\$a/www/\$rest; }
     location ~ ^/via/(?<a>[^/]+)/(?<rest>.*)\$ { return 302 http://\$a/\$rest; }

@@ -9,7 +9,8 @@ PYTHON=
 for python in python3 /usr/bin/python3; do
   $python -c 'import boto3, moto.server' 2>/dev/null && PYTHON=$python && break
 done
-[ -n "$PYTHON" ] || skip "no python3 here has moto: Debian has it since 13 (python3-moto, python3-flask-cors), npm does not"
+[ -n "$PYTHON" ] ||
+  skip "no python3 here has moto: Debian has it since 13 (python3-moto, python3-flask-cors), npm does not"
 unset http_proxy https_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN \
   AWS_PROFILE \
   AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
@@ -50,8 +51,8 @@ keys=$(timeout 600 "$PYTHON" "$TMP/prepare.py" "$url" "$TMP/p/full/prog" "${prog
 access=${keys% *} secret=${keys#* }
 [ "$(fetch_url -o /dev/null -w '%{http_code}' "$url/symbols/${prog#*/}")" = 403 ] || fail "moto serves anybody"
 conf() { # NAME ACCESS SECRET
-  printf '[source "store"]\ntype = s3\nbucket = symbols\nlayout = symstore\nendpoint = %s\naccess-key = %s\nsecret-key = %s\n' \
-    "$url" "$2" "$3" >"$TMP/$1.conf"
+  printf '%s\n' '[source "store"]' 'type = s3' 'bucket = symbols' 'layout = symstore' "endpoint = $url" \
+    "access-key = $2" "secret-key = $3" >"$TMP/$1.conf"
 }
 conf good "$access" "$secret"
 conf wrong "$access" "${secret}x"

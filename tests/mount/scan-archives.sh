@@ -17,7 +17,8 @@ path_of() { printf '.build-id/%.2s/%s' "$1" "$(printf %s "$1" | cut -c3-)"; }
 id_of() { build_id "$made/full/$1"; }
 
 # A real Debian package, and archives that the project's own helper makes.
-printf 'Package: one-dbgsym\nVersion: 1\nArchitecture: amd64\nMaintainer: a test <t@example.org>\nDescription: a test\n' \
+printf \
+  'Package: one-dbgsym\nVersion: 1\nArchitecture: amd64\nMaintainer: a test <t@example.org>\nDescription: a test\n' \
   >"$TMP/root/DEBIAN/control"
 cp "$made/debug/one.debug" "$TMP/root/usr/lib/debug/.build-id/one.debug"
 cp "$made/debug/two.debug" "$TMP/root/usr/lib/debug/.build-id/two.debug"
@@ -31,7 +32,8 @@ dpkg-deb -Zxz --build "$TMP/root" "$tree/pool/o/one/one-dbgsym_1_amd64.deb" >/de
   fail "no zip"
 # As Android Studio makes them: an app with stripped libraries, and the debug files of another, both deflated.
 deflated() { # ARCHIVE MEMBER FILE
-  python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED).write(sys.argv[3], sys.argv[2])' "$@" ||
+  python3 -c 'import sys, zipfile
+zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED).write(sys.argv[3], sys.argv[2])' "$@" ||
     fail "no $1"
 }
 deflated "$tree/app.apk" lib/x86_64/libsix.so "$made/bin/libsix.so"

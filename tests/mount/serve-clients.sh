@@ -54,7 +54,8 @@ symfs_umount two
 
 # ---- nginx in front ----------------------------------------------------------------------
 mkdir "$TMP/cache"
-nginx_start front "$TMP" "location / { proxy_pass $URL_one; proxy_cache c; proxy_cache_revalidate on; add_header X-Cache \$upstream_cache_status; }" \
+nginx_start front "$TMP" "location / { proxy_pass $URL_one; proxy_cache c; proxy_cache_revalidate on;
+  add_header X-Cache \$upstream_cache_status; }" \
   "proxy_cache_path $TMP/cache keys_zone=c:1m;"
 F=$URL_front
 for want in MISS HIT; do

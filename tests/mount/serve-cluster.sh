@@ -85,16 +85,19 @@ with_servers() { # FILE PATTERN TEXT...: a text for each group, or the last for 
   awk -v pattern="$ws_pattern" -v last="$ws_n" -v texts="$TMP/servers" '
     $0 !~ pattern { inside = 0; print; next }
     inside { next }
-    { inside = 1; if (n < last) n++; file = texts n; while ((getline line <file) > 0) print line; close(file) }' "$ws_file"
+    { inside = 1; if (n < last) n++; file = texts n; while ((getline line <file) > 0) print line; close(file) }' \
+      "$ws_file"
 }
 
 start_nginx() {
   for _ in 1 2 3 4 5; do
     front_port=$(free_port)
     {
-      echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events { worker_connections 1024; }"
+      echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events {" \
+        "worker_connections 1024; }"
       echo "http { access_log $TMP/nginx-ng/access; client_body_temp_path $TMP/nginx-ng/t1;"
-      echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
+      echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4;" \
+        "scgi_temp_path $TMP/nginx-ng/t5;"
       with_servers "$top_srcdir/etc/nginx/symfs-cluster.conf" '^\tserver 10[.]' \
         '	server 127.0.0.1:P@ fail_timeout=5s;' |
         sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|listen 443 ssl|listen 127.0.0.1:$front_port ssl|"
@@ -220,7 +223,8 @@ gets_all() { # NUMBER-OF-THE-SERVER LIST
   done <"$2"
   awk '{ printf "%.1f\n", $1 * 1000 }' "$TMP/seconds" >"$TMP/times"
 }
-part_of_times() { sort -n "$TMP/times" | awk -v p="$1" '{ v[NR] = $1 } END { n = int((NR * p + 99) / 100); print v[n < 1 ? 1 : n] }'; } # PERCENT
+part_of_times() { sort -n "$TMP/times" |
+  awk -v p="$1" '{ v[NR] = $1 } END { n = int((NR * p + 99) / 100); print v[n < 1 ? 1 : n] }'; } # PERCENT
 all_gets() { echo $(($(upstream_count "$URL_large" get) + $(upstream_count "$URL_many" get))); }
 
 # The time until a server answers 200, after the start of the round.
@@ -234,7 +238,8 @@ until_found() { # NUMBER-OF-THE-SERVER PATH START
 try_replaced() { # FILE
   tr_start=$(now_ms)
   wait_for queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
-  say "$front: the queues were empty $(($(now_ms) - tr_start)) ms later, $(sum_of files) files were uploaded, $(sum_of lost_files) lost"
+  say "$front: the queues were empty $(($(now_ms) - tr_start)) ms later, $(sum_of files) files were uploaded," \
+    "$(sum_of lost_files) lost"
   empty_server 1
   tr_gets=$(all_gets)
   gets_all 1 "$TMP/syms"
@@ -259,7 +264,8 @@ try_replaced() { # FILE
   [ "$(all_gets)" = "$tr_gets" ] || fail "$front: an empty server asked upstream"
   tr_asked=$(ceph_requests)
   gets_all 1 "$TMP/syms"
-  say "$front: $FILES stored files: $(($(ceph_requests) - tr_asked)) requests of the bucket, median $(part_of_times 50) ms"
+  say "$front: $FILES stored files: $(($(ceph_requests) - tr_asked)) requests of the bucket, median" \
+    "$(part_of_times 50) ms"
   [ "$(ceph_requests)" = "$tr_asked" ] || fail "$front: stored files cost requests of the bucket"
 }
 
@@ -296,7 +302,8 @@ try_visible() {
     [ "$(wc -l <"$TMP/visible")" = $((SERVERS - 1)) ] ||
       fail "$front: an upload is on $(wc -l <"$TMP/visible") other servers"
     v_slow=$(sort -n "$TMP/visible" | tail -n 1)
-    say "$front: an upload was answered after $((v_done - v_start)) ms, and on all servers $v_slow ms later ($(sort -n "$TMP/visible" | tr '\n' ' '))"
+    say "$front: an upload was answered after $((v_done - v_start)) ms, and on all servers $v_slow ms later" \
+      "($(sort -n "$TMP/visible" | tr '\n' ' '))"
     [ -z "${SYMFS_CLUSTER_ALONE:-}" ] || [ "$v_slow" -lt 2000 ] ||
       fail "$front: an upload is visible after $v_slow ms"
   done
@@ -311,7 +318,8 @@ try_stopped() {
   wait_for queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
   kill -STOP "$S3_PID"
   gets_all 1 "$TMP/syms"
-  say "$front: $FILES stored files: $st_before; with the gateway stopped: median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
+  say "$front: $FILES stored files: $st_before; with the gateway stopped: median $(part_of_times 50) ms, 99 of 100" \
+    "$(part_of_times 99) ms"
   st_s=1
   : >"$TMP/first"
   : >"$TMP/next"
@@ -325,12 +333,14 @@ try_stopped() {
   say "$front: gateway stopped, the first cold file of each server: $(sort -n "$TMP/first" |
     tr '\n' ' ')ms; the next two: $(sort -n "$TMP/next" | tr '\n' ' ')ms"
   gets_all 1 "$TMP/syms"
-  say "$front: gateway stopped, stored files once more: median $(part_of_times 50) ms, 99 of 100 $(part_of_times 99) ms"
+  say "$front: gateway stopped, stored files once more: median $(part_of_times 50) ms, 99 of 100" \
+    "$(part_of_times 99) ms"
   [ "$(sum_of queued_files)" = $LATER ] || fail "$front: $(sum_of queued_files) files are queued, not $LATER"
   kill -CONT "$S3_PID"
   st_start=$(now_ms)
   wait_for queues_empty || fail "$front: the queues have $(sum_of queued_files) files"
-  say "$front: the gateway goes on: $LATER queued files were uploaded $(($(now_ms) - st_start)) ms later, $(sum_of lost_files) lost"
+  say "$front: the gateway goes on: $LATER queued files were uploaded $(($(now_ms) - st_start)) ms later," \
+    "$(sum_of lost_files) lost"
   [ "$(sum_of lost_files)" = 0 ] || fail "$front: files were lost"
   st_gets=$(all_gets)
   empty_server 2
@@ -371,7 +381,9 @@ try_front() { # NAME FILE FILE
   start_clients "$2"
   end_clients
   slowest=$(sort -n -k 2 "$TMP/clients" | tail -n 1 | cut -d' ' -f2)
-  say "$front: $CLIENTS clients on $SERVERS cold servers, $MIB MiB by 4 layouts: $(sent_of "$2" get) GET, $(sort -k 1,1 -u "$TMP/clients" | cut -d' ' -f1 | tr '\n' ' ')try, slowest $slowest ms, one download $((SECONDS_OF_ONE * 1000)) ms"
+  say "$front: $CLIENTS clients on $SERVERS cold servers, $MIB MiB by 4 layouts:" \
+    "$(sent_of "$2" get) GET, $(sort -k 1,1 -u "$TMP/clients" | cut -d' ' -f1 |
+      tr '\n' ' ')try, slowest $slowest ms, one download $((SECONDS_OF_ONE * 1000)) ms"
   [ "$(sent_of "$2" get)" = 1 ] || fail "$front: the source sent the file $(sent_of "$2" get) times"
   # A bound of time counts only where no other test runs.
   [ -z "${SYMFS_CLUSTER_ALONE:-}" ] || [ "$slowest" -le $((SECONDS_OF_ONE * 1200)) ] ||
@@ -411,7 +423,8 @@ try_front() { # NAME FILE FILE
     sym_id=$(echo "sym_upload $front $n" | md5sum | cut -c1-32 | tr a-f A-F)0
     printf 'MODULE Linux x86_64 %s w%s.so\nFUNC 1 2 0 g\n1 2 3 0\n' "$sym_id" "$n" >"$TMP/w.sym"
     front_get '/v1/uploads:create?key=x' -X POST -d '' >"$TMP/said" || fail "$front: uploads:create"
-    sym_url=$(sed -n 's/.*"uploadUrl": "\([^"]*\)".*/\1/p' "$TMP/said") sym_key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/said")
+    sym_url=$(sed -n 's/.*"uploadUrl": "\([^"]*\)".*/\1/p' "$TMP/said") \
+      sym_key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/said")
     case $sym_url in "https://127.0.0.1:$front_port/v1/"*) ;; *) fail \
       "$front: the URL for an upload: $(cat "$TMP/said")" ;; esac
     front_get "${sym_url#"https://127.0.0.1:$front_port"}" -T "$TMP/w.sym" >"$TMP/said" ||
@@ -438,7 +451,8 @@ try_front() { # NAME FILE FILE
   : >"$TMP/stop"
   wait_gone $rolling || fail "$front: a client does not end"
   rm "$TMP/stop"
-  say "$front: two servers restarted under $(grep -c '^200$' "$TMP/rolling") requests, $(grep -vc '^200$' "$TMP/rolling") failed"
+  say "$front: two servers restarted under" \
+    "$(grep -c '^200$' "$TMP/rolling") requests, $(grep -vc '^200$' "$TMP/rolling") failed"
   [ "$(grep -c '^200$' "$TMP/rolling")" -ge 10 ] && ! grep -qv '^200$' "$TMP/rolling" ||
     fail "$front: $(sort "$TMP/rolling" | uniq -c | tail -n 3)"
 

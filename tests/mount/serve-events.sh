@@ -138,7 +138,8 @@ import sys, zipfile
 with zipfile.ZipFile(sys.argv[1], "w") as z:
     for n in range(600):
         name, id = "b%d.so" % n, "%032X0" % (n + 4096)
-        z.writestr("%s/%s/%s.sym" % (name, id, name), "MODULE Linux x86_64 %s %s\nFUNC 1 2 0 g\n1 2 3 0\n" % (id, name))
+        z.writestr("%s/%s/%s.sym" % (name, id, name),
+            "MODULE Linux x86_64 %s %s\nFUNC 1 2 0 g\n1 2 3 0\n" % (id, name))
 END
 [ "$(status -F "many.zip=@$TMP/many.zip" -H "Auth-Token: $UPLOADER" "$URL_spaces/upload/")" = 201 ] ||
   fail "600 uploads: $(cat "$TMP/body")"

@@ -8,7 +8,8 @@ need curl
 EVEN=60/3dc0f9b83078b14c4c44205044422e1a
 UP=$TMP/up/$EVEN
 mkdir -p "$UP"
-printf 'MODULE windows x86_64 603DC0F9B83078B14C4C44205044422E1A x.pdb\nFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 1 0\n' >"$UP/breakpad"
+printf '%s\n' 'MODULE windows x86_64 603DC0F9B83078B14C4C44205044422E1A x.pdb' 'FILE 0 x.c' 'FUNC 1000 10 0 f' \
+  '1000 10 1 0' >"$UP/breakpad"
 upstream_start u --root "$TMP/up"
 
 # status PATH [CURL-ARGS...]: what the server replies; the body is in $TMP/body.

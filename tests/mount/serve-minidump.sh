@@ -86,7 +86,8 @@ host, port = sys.argv[1].split('://')[1].split('/')[0].split(':')
 held = []
 for _ in range(int(sys.argv[2])):
     s = socket.create_connection((host, int(port)))
-    s.sendall(b'POST /symbolicate/minidump HTTP/1.1\r\nHost: %s:%s\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n'
+    s.sendall(b'POST /symbolicate/minidump HTTP/1.1\r\nHost: %s:%s\r\n'
+              b'Content-Length: 5000\r\nExpect: 100-continue\r\n\r\n'
               % (host.encode(), port.encode()))
     answer = s.recv(100)
     if not answer.startswith(b'HTTP/1.1 100'):

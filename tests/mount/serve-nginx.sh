@@ -39,16 +39,21 @@ symfs_serve own --upload --token-file "$TMP/tokens" --source "breakpad@$TMP/up"
 chmod 666 "$TMP/socket"
 
 as_here() { # SAMPLE PORT-THERE PORT-HERE
-  sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|/var/cache/nginx/symfs|$TMP/cache|; s|unix:/run/symfs-serve/http.socket|unix:$TMP/socket|" \
-    -e "s|127.0.0.1:8737|${URL_own#http://}|; s|upstream symfs |upstream ${1%.conf} |; s|http://symfs;|http://${1%.conf};|" -e "s|listen $2 ssl|listen 127.0.0.1:$3 ssl|" "$top_srcdir/etc/nginx/$1"
+  sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|/var/cache/nginx/symfs|$TMP/cache|" \
+    -e "s|unix:/run/symfs-serve/http.socket|unix:$TMP/socket|; s|127.0.0.1:8737|${URL_own#http://}|" \
+    -e "s|upstream symfs |upstream ${1%.conf} |; s|http://symfs;|http://${1%.conf};|" \
+    -e "s|listen $2 ssl|listen 127.0.0.1:$3 ssl|" "$top_srcdir/etc/nginx/$1"
 }
 for _ in 1 2 3 4 5; do
   mtls=$(free_port) token=$(free_port)
   [ "$mtls" != "$token" ] || continue
   {
-    echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events { worker_connections 256; }"
-    echo "http { access_log $TMP/nginx-ng/access; default_type application/octet-stream; client_body_temp_path $TMP/nginx-ng/t1;"
-    echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
+    echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events {" \
+      "worker_connections 256; }"
+    echo "http { access_log $TMP/nginx-ng/access; default_type application/octet-stream; client_body_temp_path" \
+      "$TMP/nginx-ng/t1;"
+    echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4;" \
+      "scgi_temp_path $TMP/nginx-ng/t5;"
     as_here symfs-clients.conf 443 "$mtls"
     as_here symfs.conf 443 "$token"
     echo "}"
@@ -65,7 +70,8 @@ BEARER="Authorization: Bearer $READER"
 get() { # WANTED-STATUS URL [CURL-ARGS...]
   get_want=$1 get_url=$2
   shift 2
-  get_got=$(fetch_url --cacert "$TMP/tls/ca.pem" -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url") || fail "curl $get_url $*: $?"
+  get_got=$(fetch_url --cacert "$TMP/tls/ca.pem" -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url") ||
+    fail "curl $get_url $*: $?"
   [ "$get_got" = "$get_want" ] || fail "$get_url $*: $get_got, wanted $get_want: $(head -c 300 "$TMP/body")"
 }
 has() { tr -d '\r' <"$TMP/head" | grep -qi -- "^$1\$" || fail "$get_url: no \"$1\" in $(cat "$TMP/head")"; }
@@ -154,9 +160,12 @@ for _ in 1 2 3 4 5; do
   mtls=$(free_port)
   mkdir -p "$TMP/nginx-two" "$TMP/cache-two"
   {
-    echo "daemon off; master_process off; pid $TMP/nginx-two/pid; error_log stderr notice; events { worker_connections 256; }"
-    echo "http { access_log $TMP/nginx-two/access; default_type application/octet-stream; client_body_temp_path $TMP/nginx-two/t1;"
-    echo "proxy_temp_path $TMP/nginx-two/t2; fastcgi_temp_path $TMP/nginx-two/t3; uwsgi_temp_path $TMP/nginx-two/t4; scgi_temp_path $TMP/nginx-two/t5;"
+    echo "daemon off; master_process off; pid $TMP/nginx-two/pid; error_log stderr notice; events {" \
+      "worker_connections 256; }"
+    echo "http { access_log $TMP/nginx-two/access; default_type application/octet-stream; client_body_temp_path" \
+      "$TMP/nginx-two/t1;"
+    echo "proxy_temp_path $TMP/nginx-two/t2; fastcgi_temp_path $TMP/nginx-two/t3; uwsgi_temp_path" \
+      "$TMP/nginx-two/t4; scgi_temp_path $TMP/nginx-two/t5;"
     as_here symfs-clients.conf 443 "$mtls" | sed "s|$TMP/socket|$TMP/socket2|; s|$TMP/cache|$TMP/cache-two|"
     echo "}"
   } >"$TMP/nginx-two/conf"
@@ -179,7 +188,8 @@ for _ in 1 2; do
     "Authorization: Bearer $RED"; do
     for how in '-r 0-99' '-H If-None-Match:*' '--compressed' '-I' '-H Cache-Control:only-if-cached' '-H X-Plain:1' \
       '-H Range:bytes=5-'; do
-      got=$(fetch_url --cacert "$TMP/tls/ca.pem" $mine -o "$TMP/body" -w '%{http_code}' -H "$header" $how "https://127.0.0.1:$mtls/$SYM") ||
+      got=$(fetch_url --cacert "$TMP/tls/ca.pem" $mine -o "$TMP/body" -w '%{http_code}' -H "$header" $how \
+        "https://127.0.0.1:$mtls/$SYM") ||
         fail "curl $header $how"
       case $got in 401 | 403 | 404) ;; *) fail "$header $how: $got" ;; esac
       ! grep -aq -e PUBLIC -e MODULE "$TMP/body" || fail "$header $how: bytes of the file"

@@ -61,9 +61,9 @@ AXE=$TOOLS/bin/axe.min.js
 [ -z "${SYMFS_PICTURES:-}" ] || mkdir -p "$SYMFS_PICTURES"
 cat >"$TMP/facts.json" <<END
 {"browser": "$BROWSER", "profile": "$TMP/profile", "url": "$URL_one", "bucket": "$URL_two", "build": "$BUILD",
- "missing": "$MISSING", "never": "$NEVER", "guid": "$GUID", "slow": "/buildid/$SLOW/debuginfo", "upload": "$TMP/c.sym",
- "uploadPath": "c.pdb/$CPDB/c.sym", "wrong": "$TMP/prog.c", "lines": "$TMP/lines", "axe": "$AXE",
- "pictures": "${SYMFS_PICTURES:-}"}
+ "missing": "$MISSING", "never": "$NEVER", "guid": "$GUID", "slow": "/buildid/$SLOW/debuginfo",
+ "upload": "$TMP/c.sym", "uploadPath": "c.pdb/$CPDB/c.sym", "wrong": "$TMP/prog.c", "lines": "$TMP/lines",
+ "axe": "$AXE", "pictures": "${SYMFS_PICTURES:-}"}
 END
 tasks() { env -u ASAN_OPTIONS -u UBSAN_OPTIONS timeout 300 node "$top_srcdir/tests/helpers/page-tasks.mjs" \
   "$TMP/facts.json"; }

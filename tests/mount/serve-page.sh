@@ -37,12 +37,14 @@ shows '<h2>Sources</h2>' "$URL_up" '<h2>Running downloads</h2>' 'answered from t
   '<h2>Errors of the last hour</h2>' http_requests
 # The chart has 24 bars, whose sum is the number beside it.
 sed -n 's/.*<p>\([0-9]*\) requests for files, .*/all \1/p; s/.*00 UTC: \([0-9]*\) requests, .*/bar \1/p' "$TMP/dom" |
-  awk '$1 == "all" { all = $2 } $1 == "bar" { bars++; sum += $2 } END { exit !(all > 0 && bars == 24 && sum == all) }' ||
+  awk '$1 == "all" { all = $2 } $1 == "bar" { bars++; sum += $2 }
+    END { exit !(all > 0 && bars == 24 && sum == all) }' ||
   fail "the last 24 hours: $(cat "$TMP/dom")"
 dom /uploads
 shows 'This server accepts no uploads' 'breakpad 111111111111111111111111111111110 a.so'
 # A module of a stack that no source has is missing, too.
-fetch_url -o /dev/null -d '{"memoryMap": [["stack.pdb", "9249D99D0C4049318610F4E4FB0B69361"]], "stacks": [[[0, 4097]]]}' "$URL_one/symbolicate/v5"
+fetch_url -o /dev/null "$URL_one/symbolicate/v5" \
+  -d '{"memoryMap": [["stack.pdb", "9249D99D0C4049318610F4E4FB0B69361"]], "stacks": [[[0, 4097]]]}'
 dom /uploads
 shows 'pdb 9249D99D0C4049318610F4E4FB0B69361 stack.pdb'
 # A key as it stands there, and the identifier alone, of what was asked for and of what is stored.
@@ -147,7 +149,8 @@ for origin in https://evil.example "$URL_two" null; do
   [ "$(code -u "any:$RED" -H "Origin: $origin" -T "$TMP/up/b.pdb/$ID/b.sym" "$URL_two/b.pdb/$ID/b.sym")" = 403 ] ||
     fail "a form of $origin: $(cat "$TMP/head")"
 done
-[ "$(code -H "Authorization: Bearer $RED" -H "Origin: https://tool.example" -T "$TMP/up/b.pdb/$ID/b.sym" "$URL_two/b.pdb/$ID/b.sym")" = 200 ] ||
+[ "$(code -H "Authorization: Bearer $RED" -H "Origin: https://tool.example" -T "$TMP/up/b.pdb/$ID/b.sym" \
+  "$URL_two/b.pdb/$ID/b.sym")" = 200 ] ||
   fail "a token that no browser sends by itself: $(cat "$TMP/body")"
 symfs_unserve two
 exit 0

@@ -14,8 +14,10 @@ awk 'BEGIN {
   print "struct Point { int x, y; };"
   for (i = 0; i < 400; i++) {
     printf "namespace n%d {\nstruct Record { int first, second[%d]; };\n", i, i + 1
-    printf "static __attribute__((always_inline)) int inner(const Record *r, int v) {\n  volatile int w = v;\n  return w * r->first;\n}\n"
-    printf "__attribute__((noinline)) int outer(const Record *r, const Point *p, int n) {\n  return inner(r, n) + p->x;\n}\n}\n"
+    printf "static __attribute__((always_inline)) int inner(const Record *r, int v) {\n"
+    printf "  volatile int w = v;\n  return w * r->first;\n}\n"
+    printf "__attribute__((noinline)) int outer(const Record *r, const Point *p, int n) {\n"
+    printf "  return inner(r, n) + p->x;\n}\n}\n"
   }
   print "extern \"C\" int start(void) {\n  int sum = 0;\n  Point p = {1, 2};"
   for (i = 0; i < 400; i++) printf "  { n%d::Record r = {1}; sum += n%d::outer(&r, &p, %d); }\n", i, i, i
@@ -35,7 +37,8 @@ cp "$TMP/large.pdb" "$TMP/symbols/$file"
 # Frames all over the code.
 request() { # FIRST STEP [FRAMES]
   printf '{"memoryMap": [["large.pdb", "%s"]], "stacks": [[' "$ID"
-  awk -v at="$1" -v step="$2" -v n="${3:-30}" 'BEGIN { for (i = 0; i < n; i++) printf "%s[0, %d]", i ? ", " : "", at + i * step }'
+  awk -v at="$1" -v step="$2" -v n="${3:-30}" \
+    'BEGIN { for (i = 0; i < n; i++) printf "%s[0, %d]", i ? ", " : "", at + i * step }'
   printf ']]}'
 }
 request 4100 397 >"$TMP/request"
@@ -113,7 +116,8 @@ upstream_start store --root "$TMP/symbols"
 symfs_serve one --byte-ranges always --source "symstore@$URL_store"
 answers "$URL_one"
 few "$URL_store" "a stack"
-say "30 frames of a PDB of $size bytes: $(fetched "$URL_store") bytes in $(upstream_count "$URL_store" get '*/large.pdb') requests"
+say "30 frames of a PDB of $size bytes:" \
+  "$(fetched "$URL_store") bytes in $(upstream_count "$URL_store" get '*/large.pdb') requests"
 grep -q 'was made of' "$TMP/one.log" && fail "the PDB was converted"
 # What was read stays.
 upstream_reset "$URL_store"

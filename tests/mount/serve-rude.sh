@@ -56,7 +56,8 @@ done
   printf '{"stacks": [[]], "memoryMap": []}'
   head -c 100000 "$TMP/blank"
 } >"$TMP/steady"
-[ "$(fetch_url -o "$TMP/said" -w '%{http_code}' --limit-rate 20000 --data-binary "@$TMP/steady" -H Expect: "$URL_strict/symbolicate/v5")" = 200 ] ||
+[ "$(fetch_url -o "$TMP/said" -w '%{http_code}' --limit-rate 20000 --data-binary "@$TMP/steady" -H Expect: \
+  "$URL_strict/symbolicate/v5")" = 200 ] ||
   fail "a slow and steady body: $(cat "$TMP/said")"
 
 # ---- a body that is too large, from a client that sends all of it before it reads ----------

@@ -43,7 +43,8 @@ job="{\"memoryMap\": [$module], \"stacks\": [[[0, 1]]]}"
 refused 400 "$(limit jobs 2)" "{\"jobs\": [$job, $job, $job]}"
 refused 413 "$(limit modules 3)" "{\"memoryMap\": [$module, $module, $module, $module], \"stacks\": [[[0, 1]]]}"
 refused 413 "$(limit stacks 4)" "{\"memoryMap\": [$module], \"stacks\": [[], [], [], [], []]}"
-refused 413 "$(limit frames 5)" "{\"memoryMap\": [$module], \"stacks\": [[[0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]}"
+refused 413 "$(limit frames 5)" \
+  "{\"memoryMap\": [$module], \"stacks\": [[[0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]]}"
 { printf '{' && head -c 3000 /dev/zero | tr '\0' ' '; } >"$TMP/long"
 refused 413 "please limit the size of a request to <= 2048 bytes" "$(cat "$TMP/long")x"
 get "$URL_small" 413 /symbolicate/v5 --data-binary "@$TMP/long" -H Expect: -H 'Transfer-Encoding: chunked'
@@ -84,7 +85,8 @@ done
 tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $wrong\$" ||
   fail "the source did not get the checksum: $(cat "$TMP/heads")"
 net() { # CHECKSUM
-  printf '{"memoryMap": [{"type": "pe_dotnet", "debug_file": "own.pdb", "debug_id": "%s", "debug_checksum": "%s"}], "stacks": [[{"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": "0x1"}]]}' \
+  printf '{"memoryMap": [{"type": "pe_dotnet", "debug_file": "own.pdb", "debug_id": "%s", "debug_checksum": "%s"}],
+    "stacks": [[{"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": "0x1"}]]}' \
     3249d99d-0c40-4931-8610-f4e4fb0b6936-e60b819d "$1"
 }
 # This one has no methods: of it nothing can be made, whatever its checksum is.
@@ -140,7 +142,8 @@ symfs_serve directory --source "symstore@$TMP/directory"
 symfs_serve none
 symfs_serve chain --source "symstore@$URL_directory"
 for server in "$URL_directory" "$URL_none" "$URL_chain"; do
-  "$SYMFS" sources check --no-default-sources --source "symstore@$server" >"$TMP/checked" || fail "$(cat "$TMP/checked")"
+  "$SYMFS" sources check --no-default-sources --source "symstore@$server" >"$TMP/checked" ||
+    fail "$(cat "$TMP/checked")"
   get "$server" 404 "/symstore/w.pdb/${ID}19/w.pdb"
   get "$server" 404 "/symstore/w.pdb/${ID}19/w.pdb"
   get "$server" 404 "/breakpad/w.pdb/${ID}2/w.sym"
@@ -206,19 +209,22 @@ for silent in s1 s2 s3; do
   set -- "$@" --source "breakpad@$silent_url"
 done
 symfs_serve mute "$@" --lookup-deadline 3s
-case $(fetch_url -o /dev/null -w '%{http_code}' "$URL_mute/far.dll/5ab380779000/far.sym") in 50[24]) ;; *) fail "no answer about a code id" ;; esac
+case $(fetch_url -o /dev/null -w '%{http_code}' "$URL_mute/far.dll/5ab380779000/far.sym") in 50[24]) ;; *) fail "no" \
+  "answer about a code id" ;; esac
 symfs_unserve mute
 symfs_serve mute "$@"
 fetch_url -o /dev/null "$URL_mute/far.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
 PIDS="$PIDS $!"
-asked_all() { for u in "$URL_s1" "$URL_s2" "$URL_s3"; do [ "$(upstream_count "$u" inflight '/far.dll/5ab380779000/far.sym')" -ge 1 ] || return 1; done; }
+asked_all() { for u in "$URL_s1" "$URL_s2" "$URL_s3"; do \
+  [ "$(upstream_count "$u" inflight '/far.dll/5ab380779000/far.sym')" -ge 1 ] || return 1; done; }
 wait_for asked_all || fail "not all are asked at once"
 symfs_unserve mute
 set --
 # Nor does a client wait behind those that wait for such servers.
 symfs_serve many --source "breakpad@$URL_s1" --lookup-deadline 600s --stall-timeout 600s
 for n in 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29; do
-  curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null "$URL_many/far$n.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
+  curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null \
+    "$URL_many/far$n.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
   askers="${askers:-} $!"
 done
 PIDS="$PIDS $askers"
@@ -233,7 +239,8 @@ symfs_unserve many
 upstream_start blank --root "$TMP/nothing"
 symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 600s \
   --stall-timeout 600s
-curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null "$URL_left/gone.dll/5ab380779000/gone.sym" >/dev/null 2>&1 &
+curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -o /dev/null \
+  "$URL_left/gone.dll/5ab380779000/gone.sym" >/dev/null 2>&1 &
 asker=$!
 PIDS="$PIDS $asker"
 program_asked() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" -ge 1 ]; }
@@ -315,7 +322,8 @@ for n in 51 52 53; do
   done
   for server in $ring; do
     eval "wait \$asker_$server" || fail "a ring that is asked at once: $(cat "$TMP/ring.$server.err")"
-    case $(cat "$TMP/ring.$server") in 508 | 504 | 502 | 503) ;; *) fail "a ring that is asked at once: $(cat "$TMP/ring.$server" "$TMP/ring.$server.body")" ;; esac
+    case $(cat "$TMP/ring.$server") in 508 | 504 | 502 |
+      503) ;; *) fail "a ring that is asked at once: $(cat "$TMP/ring.$server" "$TMP/ring.$server.body")" ;; esac
   done
 done
 ring_down

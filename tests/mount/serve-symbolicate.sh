@@ -46,7 +46,8 @@ for api in v4 v5; do
   head_of | grep -q '^HTTP/1.1 204 ' || fail "OPTIONS $api: $(head_of)"
   for line in 'Access-Control-Allow-Origin: \*' 'Access-Control-Allow-Methods: POST' \
     'Access-Control-Allow-Headers: \*' 'Access-Control-Max-Age: 86400' 'X-Content-Type-Options: nosniff' \
-    'Access-Control-Expose-Headers: accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, x-csrftoken, x-requested-with'; do
+    'Access-Control-Expose-Headers: accept, accept-encoding, authorization, content-type, dnt, origin, '\
+'user-agent, x-csrftoken, x-requested-with'; do
     head_of | grep -qi "^$line\$" || fail "OPTIONS $api: no $line in $(head_of)"
   done
 done
@@ -58,18 +59,22 @@ printf 'MODULE Linux x86_64 %s late.so\nFUNC 20 10 0 late\n' 5555555555555555555
   >"$TMP/up/late.so/555555555555555555555555555555550/late.so.sym"
 for value in true false; do
   fetch_url -H "Debug: $value" -d "$body" -o "$TMP/body" "$URL_one/symbolicate/v5" || fail "Debug"
-  for word in '"cache_lookups": {"count": 1,' '"stacks_per_module": {"late.so/555555555555555555555555555555550": 1}' \
+  for word in '"cache_lookups": {"count": 1,' \
+    '"stacks_per_module": {"late.so/555555555555555555555555555555550": 1}' \
     '"function": "late"' '"downloads": {"size_per_module":' '"parse_sym":' '"save_symcache":' \
     '"time_per_module":' '"modules": {"count": 1,'; do
     grep -q "$word" "$TMP/body" || fail "Debug: $value: no $word in $(cat "$TMP/body")"
   done
 done
 # The example of the service's own page, word for word but for the server; and with what is here.
-like_the_page() { curl -s --noproxy '*' --max-time "$WAIT_MOST" --user-agent "example/1.0" -d "$1" "$URL_one/symbolicate/v5"; }
-like_the_page '{"jobs": [{"stacks":[[[0,11723767],[1, 65802]]],"memoryMap":[["xul.pdb","44E4EC8C2F41492B9369D6B9A059577C2"],["wntdll.pdb","D74F79EB1F8D4A45ABCD2F476CCABACC2"]]}]}' >"$TMP/body"
-cat >"$TMP/want" <<'EOF'
-{"results": [{"stacks": [[{"frame": 0, "module": "xul.pdb", "module_offset": "0xb2e3f7"}, {"frame": 1, "module": "wntdll.pdb", "module_offset": "0x1010a"}]], "found_modules": {"xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2": false, "wntdll.pdb/D74F79EB1F8D4A45ABCD2F476CCABACC2": false}}]}
-EOF
+like_the_page() { curl -s --noproxy '*' --max-time "$WAIT_MOST" --user-agent "example/1.0" -d "$1" \
+  "$URL_one/symbolicate/v5"; }
+like_the_page '{"jobs": [{"stacks":[[[0,11723767],[1, 65802]]],"memoryMap":'\
+'[["xul.pdb","44E4EC8C2F41492B9369D6B9A059577C2"],["wntdll.pdb","D74F79EB1F8D4A45ABCD2F476CCABACC2"]]}]}' >"$TMP/body"
+printf %s '{"results": [{"stacks": [[{"frame": 0, "module": "xul.pdb", "module_offset": "0xb2e3f7"}, ' \
+  '{"frame": 1, "module": "wntdll.pdb", "module_offset": "0x1010a"}]], "found_modules": ' \
+  '{"xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2": false, "wntdll.pdb/D74F79EB1F8D4A45ABCD2F476CCABACC2": false}}]}' \
+  >"$TMP/want"
 [ "$(cat "$TMP/body")" = "$(cat "$TMP/want")" ] || fail "the example of the page: $(cat "$TMP/body")"
 if [ -f "$VECTORS" ] && [ -d "$SHARED/fixtures/sym" ]; then
   nginx_start shared "$SHARED/fixtures/sym"
@@ -77,9 +82,12 @@ if [ -f "$VECTORS" ] && [ -d "$SHARED/fixtures/sym" ]; then
   symfs_serve one --source "breakpad@$URL_shared" --cache "$TMP/store-shared"
   posts_to post "$URL_one"
   run_cases "$VECTORS" post 60
-  like_the_page '{"jobs": [{"stacks":[[[0,21390],[1, 4400],[1, 1]]],"memoryMap":[["xul.pdb","0185139C8F04FFC94C4C44205044422E1"],["ntdll.pdb","F86EB934B42FBB79B2595AA25907695C1"]]}]}' >"$TMP/body"
-  for part in '"module": "xul.dll", "module_offset": "0x538e", "function": "somefunc", "function_offset": "0xe", "file": "hg:hg.mozilla.org/releases/mozilla-release:media/libjpeg/simd/etc", "line": 2}' \
-    '"module": "ntdll.dll", "module_offset": "0x1130", "function": "LdrQueryNextListEntry", "function_offset": "0x10"}' \
+  like_the_page '{"jobs": [{"stacks":[[[0,21390],[1, 4400],[1, 1]]],"memoryMap":[["xul.pdb",'\
+'"0185139C8F04FFC94C4C44205044422E1"],["ntdll.pdb","F86EB934B42FBB79B2595AA25907695C1"]]}]}' >"$TMP/body"
+  for part in '"module": "xul.dll", "module_offset": "0x538e", "function": "somefunc", "function_offset": "0xe", '\
+'"file": "hg:hg.mozilla.org/releases/mozilla-release:media/libjpeg/simd/etc", "line": 2}' \
+    '"module": "ntdll.dll", "module_offset": "0x1130", "function": "LdrQueryNextListEntry", '\
+'"function_offset": "0x10"}' \
     '{"frame": 2, "module": "ntdll.dll", "module_offset": "0x1"}' \
     '"xul.pdb/0185139C8F04FFC94C4C44205044422E1": true, "ntdll.pdb/F86EB934B42FBB79B2595AA25907695C1": true}'; do
     grep -qF "$part" "$TMP/body" || fail "the example of the page with our files: no $part in $(cat "$TMP/body")"
@@ -99,7 +107,8 @@ done
 upstream_start slow --root "$TMP/slow"
 upstream_fault "$URL_slow" '/m1/*' silent
 symfs_serve two --source "breakpad@$URL_slow" --lookup-deadline 100s --stall-timeout 100s
-curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -d "{\"memoryMap\": [[\"m1\", \"$(id_of 1)\"], [\"m2\", \"$(id_of 2)\"]], \"stacks\": [[[0, 4096], [1, 4096]]]}" \
+curl -gsS --noproxy '*' --max-time "$WAIT_MOST" -d \
+  "{\"memoryMap\": [[\"m1\", \"$(id_of 1)\"], [\"m2\", \"$(id_of 2)\"]], \"stacks\": [[[0, 4096], [1, 4096]]]}" \
   -o "$TMP/both" "$URL_two/symbolicate/v5" 2>"$TMP/curl.log" &
 asker=$!
 PIDS="$PIDS $asker"
@@ -119,7 +128,9 @@ symfs_unserve two
 mkdir -p "$TMP/mapped/m3/$(id_of 3)"
 {
   printf 'MODULE Linux x86_64 %s m3\nFILE 0 /src/dir/a "b".c\nFILE 1 b.c\nINLINE_ORIGIN 0 inl<\\>\n' "$(id_of 3)"
-  awk 'BEGIN { for (i = 1; i < 200; i++) printf "FUNC %x 10 0 f%d(int)\nINLINE 0 7 1 0 %x 4\n%x 8 %d 0\n%x 8 5 1\n", i * 16, i, i * 16 + 4, i * 16, i, i * 16 + 8 }'
+  awk 'BEGIN { for (i = 1; i < 200; i++)
+    printf "FUNC %x 10 0 f%d(int)\nINLINE 0 7 1 0 %x 4\n%x 8 %d 0\n%x 8 5 1\n",
+      i * 16, i, i * 16 + 4, i * 16, i, i * 16 + 8 }'
 } >"$TMP/mapped/m3/$(id_of 3)/m3.sym"
 symfs_serve three --source "breakpad@$TMP/mapped"
 asked() { # FRAMES API

@@ -35,9 +35,11 @@ pid=$(is MainPID)
 [ "$(stat -c %u /proc/$pid)" != 0 ] && echo "not root"
 # As the service sees it: newer systemd maps the owner.
 [ "$(stat -c %u /proc/$pid/root/var/cache/private/symfs-serve)" = "$(stat -c %u /proc/$pid)" ] && echo "its own cache"
-mkdir -p /symfs-test/etc && printf '[source "other"]\npath = /symfs-test/nowhere\nlayout = breakpad\n' >>/symfs-test/etc/symfs.conf
+mkdir -p /symfs-test/etc &&
+  printf '[source "other"]\npath = /symfs-test/nowhere\nlayout = breakpad\n' >>/symfs-test/etc/symfs.conf
 systemctl reload $unit && echo reloaded
-curl -sS --max-time 300 -o /tmp/page http://127.0.0.1:8737/status; grep -q 'data-name="where">/symfs-test/nowhere' /tmp/page && echo "new source"
+curl -sS --max-time 300 -o /tmp/page http://127.0.0.1:8737/status
+grep -q 'data-name="where">/symfs-test/nowhere' /tmp/page && echo "new source"
 [ "$(is MainPID)" = "$pid" ] && echo "the same process"
 systemctl kill -s KILL $unit
 until [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ]; do sleep 0.1; done
@@ -57,7 +59,8 @@ Environment="SYMFS_SERVE_ARGS=--config=/symfs-test/etc/symfs.conf --upload --tok
 UNIT
 systemctl daemon-reload && systemctl restart $unit && echo restarted
 ask "without a token" $SYM
-echo "with a token: $(curl -sS --max-time 300 -o /tmp/body -w '%{http_code}' -H 'Auth-Token: 0123456789abcdef' "http://127.0.0.1:8737/$SYM")"
+echo "with a token: $(curl -sS --max-time 300 -o /tmp/body -w '%{http_code}' -H 'Auth-Token: 0123456789abcdef' \
+  "http://127.0.0.1:8737/$SYM")"
 echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs-*' | wc -l)"
 journalctl -u $unit -u symfs-serve.socket --no-pager >/symfs-test/out/journal
 echo end

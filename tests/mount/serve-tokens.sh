@@ -40,7 +40,9 @@ printf '%s\t%s\t%s\n' ci read,upload,purge public reader read public pull-reques
   public \
   purger purge public red read,upload,try,purge red blue read,upload,try,purge blue gone read,upload public |
   cmp - "$TMP/ls" || fail "token ls: $(cat "$TMP/ls")"
-token ls --json | python3 -c 'import json, sys; rows = json.load(sys.stdin); assert len(rows) == 8 and rows[0]["expires"] is None and rows[2]["expires"]' || fail "token ls --json"
+token ls --json |
+  python3 -c 'import json, sys; rows = json.load(sys.stdin)
+assert len(rows) == 8 and rows[0]["expires"] is None and rows[2]["expires"]' || fail "token ls --json"
 refused() {
   token "$@" >"$TMP/out" 2>"$TMP/err"
   rc=$?
@@ -249,10 +251,12 @@ try 404 "$PATH_SECRET" -H "$(auth "$CI")"
 
 # sym_upload: the key of the query is the token, and an upload URL belongs to one client.
 ask 200 "/v1/uploads:create?key=$RED" -X POST -d ''
-where=$(sed -n 's/.*"uploadUrl": "\([^"]*\)".*/\1/p' "$TMP/body") key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/body")
+where=$(sed -n 's/.*"uploadUrl": "\([^"]*\)".*/\1/p' "$TMP/body") \
+  key=$(sed -n 's/.*"uploadKey": "\([^"]*\)".*/\1/p' "$TMP/body")
 [ -n "$where" ] && [ -n "$key" ] || fail "uploads:create: $(cat "$TMP/body")"
 for other in "$BLUE" "$CI"; do
-  try 404 "/v1/uploads/$key:complete?key=$other" -d '{ symbol_id: {debug_file: "a", debug_id: "3249D99D0C4049318610F4E4FB0B69361" }, symbol_upload_type: "BREAKPAD" }'
+  try 404 "/v1/uploads/$key:complete?key=$other" -d \
+    '{ symbol_id: {debug_file: "a", debug_id: "3249D99D0C4049318610F4E4FB0B69361" }, symbol_upload_type: "BREAKPAD" }'
 done
 try 401 "/v1/uploads/$key:complete" -d '{}'
 try 404 "/v1/%75ploads/$key/" -T "$DEBUG" -H "$(auth "$BLUE")"
@@ -281,7 +285,8 @@ host, port = sys.argv[1].split(":")
 def begin(token, name):
     s = socket.create_connection((host, int(port)))
     s.settimeout(300)
-    s.sendall(("PUT /x.pdb/%032X1/x.sym HTTP/1.1\r\nHost: %s:%s\r\nAuthorization: Bearer %s\r\nContent-Length: 99\r\n\r\nhalf" % (name, host, port, token)).encode())
+    s.sendall(("PUT /x.pdb/%032X1/x.sym HTTP/1.1\r\nHost: %s:%s\r\nAuthorization: Bearer %s\r\n"
+        "Content-Length: 99\r\n\r\nhalf" % (name, host, port, token)).encode())
     return s
 def put(token):
     s = begin(token, 99)
@@ -293,13 +298,15 @@ said = put(sys.argv[2])
 while said.split()[1] != "503" and time.monotonic() < until:
     held.append(begin(sys.argv[2], 99)) # put() can have had the slot of an earlier one, which was refused
     said = put(sys.argv[2])
-assert said.split()[1] == "503" and "\r\nRetry-After: " in said and "the token pull-requests sends as many uploads" in said, said
+assert said.split()[1] == "503" and "\r\nRetry-After: " in said, said
+assert "the token pull-requests sends as many uploads" in said, said
 said = put(sys.argv[3])
 assert said.split()[1] == "422", said
 END
 tries=$((tries + 1))
 
-# ---- what `symfs add` has pinned stays, unless the token may purge it, too ------------------------------------------
+# ---- what `symfs add` has pinned stays, unless the token may purge it, too
+# ------------------------------------------
 "$SYMFS" add --cache "$STORE" "$SECRETFILE" >/dev/null || fail "add"
 try 403 "$PATH_SECRET" -H "$(auth "$CI")" -X DELETE
 BOSS=$(token add boss --rights purge,added)
@@ -332,7 +339,8 @@ where, path, token, file, symfs, tokens = sys.argv[1:]
 s = socket.create_connection(where.split(":"))
 s.settimeout(300)
 body = open(file, "rb").read()
-s.sendall(("PUT %s HTTP/1.1\r\nHost: %s\r\nAuth-Token: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n" % (path, where, token, len(body))).encode())
+s.sendall(("PUT %s HTTP/1.1\r\nHost: %s\r\nAuth-Token: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n"
+    % (path, where, token, len(body))).encode())
 said = s.recv(4096)
 assert said.startswith(b"HTTP/1.1 100"), said
 subprocess.run([symfs, "token", "rm", "leaver", "--file", tokens], check=True)
@@ -368,7 +376,8 @@ import json, sys, datetime
 for row in json.load(sys.stdin):
     if row["key"].split(" ")[1] == sys.argv[1]:
         end = row["expires"]
-        days = round((datetime.datetime.fromisoformat(end.replace("Z", "+00:00")) - datetime.datetime.now(datetime.timezone.utc)).total_seconds() / 86400) if end else 0
+        then = datetime.datetime.fromisoformat(end.replace("Z", "+00:00")) if end else None
+        days = round((then - datetime.datetime.now(datetime.timezone.utc)).total_seconds() / 86400) if then else 0
         print(row["class"], days, row["labels"] or "-")
         break' "$1"; }
 is_class() { [ "$(class_of "$ID")" = "$*" ] || fail "the class of $ID: $(class_of "$ID"), wanted $*"; }
@@ -468,7 +477,8 @@ symfs_unserve one
 symfs_serve two --config "$TMP/conf" --cache "$STORE" --token-file "$TMP/tokens"
 U=$URL_two
 is_gone() { [ "$(rows "$STORE")" = 0 ]; }
-wait_for is_gone || fail "a server does not remove what has expired: $("$SYMFS" cache ls --no-default-sources --cache "$STORE")"
+wait_for is_gone ||
+  fail "a server does not remove what has expired: $("$SYMFS" cache ls --no-default-sources --cache "$STORE")"
 ask 404 "$PATH_PUB" -H "$(auth "$CI")"
 says 'expired: class short'
 # Without --upload there is no route to upload by.

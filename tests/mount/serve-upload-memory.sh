@@ -31,7 +31,8 @@ idle=$(memory VmRSS)
 # ---- one large file ---------------------------------------------------------------------------
 said=$(curl -gsS --noproxy '*' -T "$TMP/large" "$U/buildid/$ID/executable") || fail "PUT of the large file"
 peak=$(memory VmHWM)
-say "an upload of $(wc -c <"$TMP/large") bytes: memory $idle kB idle, $peak kB at its peak: $((peak - idle)) kB above idle"
+say "an upload of" \
+  "$(wc -c <"$TMP/large") bytes: memory $idle kB idle, $peak kB at its peak: $((peak - idle)) kB above idle"
 [ "${said%% *}" = added ] || fail "$said"
 [ $((peak - idle)) -le 32768 ] || fail "$((peak - idle)) kB above idle; at most 32768"
 fetch_url -o "$TMP/back" "$U/buildid/$ID/executable" || fail GET

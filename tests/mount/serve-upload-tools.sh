@@ -82,7 +82,8 @@ ask 400 /upload/ -H "$A" -F "a.zip=@$TMP/symbols.zip" -F "b.zip=@$TMP/symbols.zi
 for name in prog.sym ../0/x "AbC.pdb/nohex/AbC.sym" /0/x a/0/b/c; do
   $ZIP "$TMP/bad.zip" "New.pdb/${GUID}3/New.sym" "$TMP/abc.sym" "$name" "$TMP/abc.sym" || fail zip-write
   tecken 400 "$TMP/bad.zip" -H "$A"
-  says "{\"error\": \"Unrecognized file pattern. Should only be <module>/<hex>/<file> or <name>-symbols.txt and nothing else. (First unrecognized pattern was '$name')\"}"
+  only='Should only be <module>/<hex>/<file> or <name>-symbols.txt and nothing else.'
+  says "{\"error\": \"Unrecognized file pattern. $only (First unrecognized pattern was '$name')\"}"
 done
 $ZIP "$TMP/twice.zip" "AbC.pdb/${GUID}1/AbC.sym" "$TMP/abc.sym" "AbC.pdb/${GUID}1/AbC.sym" "$0" || fail zip-write
 tecken 400 "$TMP/twice.zip" -H "$A"
@@ -127,7 +128,8 @@ same_file "$TMP/body" "$TMP/seven.sym"
 # With -f the client does not ask first.
 ask 200 "/v1/uploads:create?key=$TOKEN" -X POST -d ''
 key=$(field uploadKey) url=$(field uploadUrl)
-complete() { ask "$1" "/v1/uploads/$key:complete?key=$2" -d "{ symbol_id: {debug_file: \"$3\", debug_id: \"$4\" }, symbol_upload_type: \"$5\" }"; }
+complete() { ask "$1" "/v1/uploads/$key:complete?key=$2" -d \
+  "{ symbol_id: {debug_file: \"$3\", debug_id: \"$4\" }, symbol_upload_type: \"$5\" }"; }
 complete 400 "$TOKEN" Seven.pdb ${GUID}7 BREAKPAD
 says 'no file was sent'
 fetch_url -o /dev/null -T "$PROG" "$url" || fail PUT

@@ -156,7 +156,8 @@ put 201 "/buildid/$ID/debuginfo" "$DEBUG"
 endless() { # WANTED-STATUS [CURL-ARGS...]
   el_want=$1
   shift
-  el_got=$(timeout 600 curl -gsS --noproxy '*' -o "$TMP/body" -w '%{http_code}' -H Expect: -T - "$@" "$U/buildid/$LIB/executable" </dev/zero 2>"$TMP/endless")
+  el_got=$(timeout 600 curl -gsS --noproxy '*' -o "$TMP/body" -w '%{http_code}' -H Expect: -T - "$@" \
+    "$U/buildid/$LIB/executable" </dev/zero 2>"$TMP/endless")
   [ "$el_got" = "$el_want" ] || fail "an endless body: $el_got, not $el_want: $(cat "$TMP/endless")"
 }
 endless 413
@@ -168,7 +169,8 @@ host, port = sys.argv[1].split(":")
 for head in "Transfer-Encoding: chunked", "Content-Length: 99999999999":
     s = socket.create_connection((host, int(port)))
     s.settimeout(300)
-    s.sendall(("PUT /buildid/%s/executable HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n" % (sys.argv[2], sys.argv[1], head)).encode())
+    s.sendall(("PUT /buildid/%s/executable HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n"
+        % (sys.argv[2], sys.argv[1], head)).encode())
     piece, sent = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n", 0
     said = s.recv(4096) if "Length" in head else b"" # this head alone is refused, before a byte of the body
     try:

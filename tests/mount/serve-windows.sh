@@ -62,7 +62,9 @@ ask() {
 }
 # from_pdb NAME: the answer has what only the PDB knows.
 from_pdb() {
-  grep -q "\"module\": \"$1.pdb\", \"module_offset\": \"0x1004\", \"function\": \"$1::work($1::Point const \*, int)\", \"function_offset\": \"0x4\", \"file\": \"[^\"]*$1.cc\", \"line\": 8" "$TMP/answer" ||
+  work="\"function\": \"$1::work($1::Point const \*, int)\", \"function_offset\": \"0x4\""
+  grep -q "\"module\": \"$1.pdb\", \"module_offset\": \"0x1004\", $work, \"file\": \"[^\"]*$1.cc\", \"line\": 8" \
+    "$TMP/answer" ||
     fail "$1: $(cat "$TMP/answer")"
   grep -q "\"inlines\": \[{\"function\": \"$1::twice(int)\", \"file\": \"[^\"]*$1.cc\", \"line\": [45]}\]" \
     "$TMP/answer" ||

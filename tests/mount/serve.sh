@@ -180,7 +180,8 @@ wait_for back 761 || fail "the source does not come back"
 
 # ---- a client that goes ------------------------------------------------------------------
 upstream_fault "$URL_up" '*693811*' silent
-curl -gsS --noproxy "*" --max-time "$WAIT_MOST" "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693811/AbC.sym" >/dev/null 2>&1 &
+curl -gsS --noproxy "*" --max-time "$WAIT_MOST" \
+  "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693811/AbC.sym" >/dev/null 2>&1 &
 gone_pid=$!
 waits() { [ "$(metric "$U" http_waiting)" = "$1" ]; }
 wait_for waits 1 || fail "no request waits"
@@ -232,7 +233,8 @@ fetch_url -A "$junk" -e "$junk" -o /dev/null "$U/healthz?long" || fail "long fie
 fetch_url -o /dev/null "$U/healthz?next"
 wait_for grep -q ' "GET /healthz?next HTTP/1.1" 200 3 "-" "curl/[^"]*" [0-9]*ms$' "$TMP/access" ||
   fail "the line after a long one"
-[ "$(grep -v '^127\.0\.0\.1 - - [[][^]]*[]] "[^"]*" [0-9]* [0-9]* "[^"]*" "[^"]*" [0-9]*ms\( cut\)\{0,1\}$' "$TMP/access" | wc -l)" = 0 ] ||
+[ "$(grep -v '^127\.0\.0\.1 - - [[][^]]*[]] "[^"]*" [0-9]* [0-9]* "[^"]*" "[^"]*" [0-9]*ms\( cut\)\{0,1\}$' \
+  "$TMP/access" | wc -l)" = 0 ] ||
   fail "lines of the access log: $(grep -v 'ms$' "$TMP/access" | cut -c1-200)"
 
 # ---- tokens ------------------------------------------------------------------------------
@@ -265,7 +267,8 @@ symfs_unserve two
 [ -e "$TMP/socket" ] && fail "the socket is left behind"
 
 # ---- stacks ------------------------------------------------------------------------------
-get "$U" 200 /symbolicate/v5 -d '{"memoryMap": [["AbC.pdb", "3249D99D0C4049318610F4E4FB0B69361"]], "stacks": [[[0, 4100]]]}'
+get "$U" 200 /symbolicate/v5 -d \
+  '{"memoryMap": [["AbC.pdb", "3249D99D0C4049318610F4E4FB0B69361"]], "stacks": [[[0, 4100]]]}'
 says '"function": "some_function"'
 get "$U" 400 /symbolicate/v5 -d nonsense
 says '^{"title": "Payload is not valid JSON"}$'

@@ -38,7 +38,8 @@ as_other sh -c "
 ln "$TMP/secret" "$S/x/hard.c" || fail "ln"
 
 # tries COMMAND...: runs it with each path below source/ that leads to the secret.
-escapes="x/s.c root$TMP/secret tmp/secret x/y/up.c out/secret x/first.c x/again$TMP/secret x/hard.c root$TMP/private/s.c"
+escapes="x/s.c root$TMP/secret tmp/secret x/y/up.c out/secret x/first.c x/again$TMP/secret x/hard.c
+  root$TMP/private/s.c"
 outside="$escapes x/home.c x/passwd.c root/etc/passwd x/fifo.c"
 inside="x/plain.c x/mine.c x/link.c x/y/chain.c x/y/here/chain.c"
 
@@ -118,9 +119,11 @@ cat "$MNT_r/gdb/$(gdb_path "$quiet" .debug)" >"$TMP/got" 2>/dev/null && fail "th
 as_other rm "$link"
 # A private file of a third user, and one of root's, in the same directory.
 mkdir -p "$R/buildid/$id/source" && chmod -R 777 "$R/buildid"
-setpriv --reuid=65533 --regid=65533 --clear-groups sh -c "umask 077; mkdir '$R/third'; echo 'int third;' >'$R/third/t.c'" || fail "a third user"
+setpriv --reuid=65533 --regid=65533 --clear-groups sh -c \
+  "umask 077; mkdir '$R/third'; echo 'int third;' >'$R/third/t.c'" || fail "a third user"
 cp "$TMP/secret" "$R/kept.c"
-as_other sh -c "cd '$R/buildid/$id/source' && ln -s ../../../third/t.c t.c && ln -s ../../../third here && ln -s ../../../kept.c k.c" || fail "ln"
+as_other sh -c "cd '$R/buildid/$id/source' && ln -s ../../../third/t.c t.c && ln -s ../../../third here &&
+  ln -s ../../../kept.c k.c" || fail "ln"
 symfs_mount x --read-all yes -o allow_other --source "debuginfod@$R"
 for path in t.c here/t.c k.c; do
   cat "$MNT_x/debuginfod/buildid/$id/source/$path" >"$TMP/got" 2>/dev/null &&
@@ -179,7 +182,8 @@ chown -R $OTHER:$OTHER "$T"
 symfs_mount t --read-all yes -o allow_other --source "scan@$T"
 found=$MNT_t/gdb/$(gdb_path "$id" .debug)
 wait_for cmp -s "$found" "$TMP/p/debug/prog.debug" || fail "the tree is not walked"
-as_other sh -c "mv '$T/sub' '$T/gone' && ln -s '$TMP/private' '$T/sub' && ln -s '$TMP/private/quiet.debug' '$T/quiet.debug'" || fail "ln"
+as_other sh -c "mv '$T/sub' '$T/gone' && ln -s '$TMP/private' '$T/sub' &&
+  ln -s '$TMP/private/quiet.debug' '$T/quiet.debug'" || fail "ln"
 wait_for cmp -s "$found" "$TMP/p/debug/prog.debug" || fail "a directory that was moved is not found"
 cat "$MNT_t/gdb/$(gdb_path "$quiet" .debug)" >"$TMP/got" 2>/dev/null && fail "a link in a tree is followed"
 symfs_umount t

@@ -19,12 +19,16 @@ awk -v dir="$TMP/w" 'BEGIN {
     file = dir "/u" i ".c"
     print "int sink(int n);" >file
     for (j = i * 500; j < i * 500 + 500; j++) {
-      printf "struct record_of_number_%d { int first_field_%d; long long second_field_%d; struct record_of_number_%d *next; };\n", j, j, j, j >file
-      printf "int function_of_number_%d(int first_argument, struct record_of_number_%d *record)\n{\n\tint local_value = sink(first_argument);\n\treturn local_value + record->first_field_%d;\n}\n", j, j, j >file
+      printf "struct record_of_number_%d { int first_field_%d; long long second_field_%d; " \
+        "struct record_of_number_%d *next; };\n", j, j, j, j >file
+      printf "int function_of_number_%d(int first_argument, struct record_of_number_%d *record)\n{\n" \
+        "\tint local_value = sink(first_argument);\n\treturn local_value + record->first_field_%d;\n}\n",
+        j, j, j >file
     }
     close(file)
   }
-  print "int sink(int n) { return n ^ 5; }\nint function_of_number_4000(int, void *);\nint mainCRTStartup(void) { return function_of_number_4000(1, 0); }" >dir "/main.c"
+  print "int sink(int n) { return n ^ 5; }\nint function_of_number_4000(int, void *);\n" \
+    "int mainCRTStartup(void) { return function_of_number_4000(1, 0); }" >dir "/main.c"
 }'
 (cd "$TMP/w" && "$CLANG" --target=x86_64-pc-windows-msvc -O0 -g -gcodeview -c ./*.c &&
   "$LINK" /nologo /debug /out:big.exe /pdb:big.pdb /entry:mainCRTStartup /subsystem:console /nodefaultlib ./*.o) ||

@@ -11,8 +11,8 @@ fi
 need_mount
 
 mkdir "$TMP/src"
-# status WANTED ARGS...: output in $TMP/out and $TMP/err. A busy machine may give a daemon that is well no processor for
-# two seconds: then the command is run again.
+# status WANTED ARGS...: output in $TMP/out and $TMP/err. A busy machine may give a daemon that is well no processor
+# for two seconds: then the command is run again.
 status() {
   st_want=$1
   shift
@@ -96,19 +96,26 @@ if command -v curl >/dev/null && command -v gcc >/dev/null && command -v objcopy
     eval "READER$n=\$!"
     PIDS="$PIDS $!"
   done
+  waiting="a_cat_1 \($READER1\)"
   both_are_seen() {
     "$SYMFS" status "$MNT_slow" >"$TMP/out" 2>"$TMP/err" &&
-      grep -Eq "receiving from gdb@$URL_up, [0-9]+ % of 3\.[0-9] MB, [0-9.]+ MB/s, [0-9]+ s, for a_cat_1 \($READER1\)\$" "$TMP/out" &&
+      grep -Eq "receiving from gdb@$URL_up, [0-9]+ % of 3\.[0-9] MB, [0-9.]+ MB/s, [0-9]+ s, for $waiting\$" \
+        "$TMP/out" &&
       grep -Eq ", for a_cat_1 \($READER2\)\$" "$TMP/out"
   }
-  wait_for both_are_seen && grep -qE ', 2 downloads$' "$TMP/out" || fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
-  [ "$(grep -cE "^elf_code ?[0-9a-f]*(	[^	]+){7}" "$MNT_slow/.symfs/downloads")" = 2 ] || fail "$(cat "$MNT_slow/.symfs/downloads")"
+  wait_for both_are_seen && grep -qE ', 2 downloads$' "$TMP/out" ||
+    fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
+  [ "$(grep -cE "^elf_code ?[0-9a-f]*(	[^	]+){7}" "$MNT_slow/.symfs/downloads")" = 2 ] ||
+    fail "$(cat "$MNT_slow/.symfs/downloads")"
   "$SYMFS" status --json "$MNT_slow" >"$TMP/json" || fail "status --json"
   tr -d ' \n' <"$TMP/json" >"$TMP/out"
   number='[0-9][0-9]*'
-  grep -q "{\"key\":\"elf_code[0-9a-f]*\",\"state\":\"receiving\",\"source\":\"gdb@$URL_up\",\"bytes\":$number,\"size\":$number,\"percent\":$number,\"bytes_per_second\":$number,\"ms\":$number,\"waiting\":\[{\"pid\":$READER1,\"program\":\"a_cat_1\"}\]}" "$TMP/out" ||
+  row="\"key\":\"elf_code[0-9a-f]*\",\"state\":\"receiving\",\"source\":\"gdb@$URL_up\",\"bytes\":$number"
+  row="$row,\"size\":$number,\"percent\":$number,\"bytes_per_second\":$number,\"ms\":$number"
+  grep -q "{$row,\"waiting\":\[{\"pid\":$READER1,\"program\":\"a_cat_1\"}\]}" "$TMP/out" ||
     fail "status --json has no fields of a download: $(cat "$TMP/json")"
-  grep -q "\"sources\":\[{\"name\":\"gdb@$URL_up\",\"type\":\"http\",\"layout\":\"gdb\",\"where\":\"$URL_up/*\",\"state\":\"ok\"}\]" "$TMP/out" ||
+  row="\"name\":\"gdb@$URL_up\",\"type\":\"http\",\"layout\":\"gdb\",\"where\":\"$URL_up/*\",\"state\":\"ok\""
+  grep -q "\"sources\":\[{$row}\]" "$TMP/out" ||
     fail "status --json has no fields of a source: $(cat "$TMP/json")"
   # Renewed, until the mount ends.
   "$SYMFS" status --watch "$MNT_slow" >"$TMP/watched" 2>"$TMP/watch.log" &

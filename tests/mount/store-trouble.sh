@@ -84,8 +84,10 @@ for kind in gone garbage cut directory directory; do
   symfs_mount m --cache "$TMP/store" --min-free none --source "gdb@$URL_plain"
   here "$one" || fail "before"
   damage $kind
-  wait_for here "$one" || fail "index $kind under a mount: what was stored cannot be read: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
-  wait_for here "$three" || fail "index $kind under a mount: nothing new comes: $(cat "$MNT_m/$three" 2>&1 >/dev/null)"
+  wait_for here "$one" ||
+    fail "index $kind under a mount: what was stored cannot be read: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
+  wait_for here "$three" ||
+    fail "index $kind under a mount: nothing new comes: $(cat "$MNT_m/$three" 2>&1 >/dev/null)"
   gone "$PID_m" && fail "index $kind under a mount: the daemon ended"
   symfs_umount m
   get --offline "gdb/$one" || fail "index $kind under a mount: afterwards: $(cat "$TMP/err")"
@@ -136,7 +138,8 @@ r=$?
 dd if=/dev/zero of="$TMP/disk/ballast" bs=4096 2>/dev/null
 cat "$MNT_m/$three" >/dev/null 2>"$TMP/err" && fail "stored on a disk without a byte"
 grep -q 'No such file' "$TMP/err" && fail "a disk without a byte: $(cat "$TMP/err")"
-here "$one" || fail "a disk without a byte: what was there before cannot be read: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
+here "$one" ||
+  fail "a disk without a byte: what was there before cannot be read: $(cat "$MNT_m/$one" 2>&1 >/dev/null)"
 stat "$MNT_m/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug" 2>"$TMP/err" >/dev/null &&
   fail "nonsense is there"
 [ -f "$MNT_m/.symfs/version" ] || fail "a disk without a byte: the mount is gone"

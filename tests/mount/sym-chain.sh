@@ -40,7 +40,8 @@ mkdir "$TMP/root"
   --log "$TMP/s3.requests" >"$TMP/s3.out" 2>"$TMP/s3.log" &
 PIDS="$PIDS $!"
 wait_for grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
-printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T\n[source "a"]\nurl = %s\nlayout = breakpad\n' \
+printf '[symfs]\nallow-unsandboxed = yes\n[bucket]\nbucket = symbols\naccess-key = A\nsecret-key = S3CR3T
+endpoint = %s\n[source "a"]\nurl = %s\nlayout = breakpad\n' \
   "$(sed -n 's/^listening on //p' "$TMP/s3.out")" "$URL_a" >"$TMP/conf"
 symfs_serve b --config "$TMP/conf"
 [ "$(mark "$URL_b/breakpad/$MADE")" = "$maker" ] || fail "the next server, while it arrives: $(cat "$TMP/head")"

@@ -198,7 +198,8 @@ same_file "$TMP/body" "$TMP/sym/$SYM"
 [ "$(made "$TMP/two.log")" = 0 ] || fail "made beside the source's"
 # What symfs made is no input: stacks and GSYM come from the debug file.
 "$SYMFS" cache ls --cache "$TMP/get" | grep -q ' gsym ' && fail "GSYM of a made file"
-say "a mount, a server, get and warm: $(grep -c '^FUNC' "$TMP/got.sym") FUNC, $(grep -c '^STACK' "$TMP/got.sym") STACK records"
+say "a mount, a server, get and warm:" \
+  "$(grep -c '^FUNC' "$TMP/got.sym") FUNC, $(grep -c '^STACK' "$TMP/got.sym") STACK records"
 
 # ---- a file that a source has under the build id, which only the program states --------------------
 mkdir -p "$TMP/unified"

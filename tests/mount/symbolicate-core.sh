@@ -120,7 +120,8 @@ for t in json.load(open(sys.argv[1]))['threads']:
         f = t['frames'][0]
         assert (f['module'], f['function'], f['line']) == ('prog', 'on_signal', 11) and f['file'].endswith('/p.c'), f
 PY
-has core.json '^\{"reason": "SIGSEGV at 0x10", "address": "0x10", "threads": \[.*"found": "cfi", "signal": true.*"request": \{"jobs".*"answer": \{"results"'
+has core.json '^\{"reason": "SIGSEGV at 0x10", "address": "0x10", "threads": \[.*"found": "cfi", "signal": true.*'\
+'"request": \{"jobs".*"answer": \{"results"'
 
 # Only the module is known if no source has its file.
 alone empty bare.txt core
@@ -141,7 +142,8 @@ rm prog
 
 # Other commands take a core file, too: a line, or an object, for each of its modules.
 with() { # COMMAND ARGUMENTS...
-  timeout 600 "$SYMFS" "$@" --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" >with.out 2>with.out.log
+  timeout 600 "$SYMFS" "$@" --no-default-sources --cache "$TMP/store" --source \
+    "gdb@$TMP/tree" >with.out 2>with.out.log
 }
 with get core
 [ $? = 1 ] || fail "get core: $(cat with.out with.out.log)" # nobody has libc

@@ -90,11 +90,13 @@ ask 1 one
 has one "^Thread $pid prog:"
 # A frame is a line that begins with its number: two of the first thread, one of each other one.
 awk '/^Thread / { n++ } /^ *[0-9]+  / { frames[n]++ } /ended here/ { here = n } /ended before/ { before++ }
-  END { exit !(frames[1] == 2 && frames[2] == 1 && frames[3] == 1 && frames[4] == 1 && here == 2 && before == 2) }' one ||
+  END { exit !(frames[1] == 2 && frames[2] == 1 && frames[3] == 1 && frames[4] == 1 && here == 2 && before == 2) }' \
+    one ||
   fail "other frames: $(cat one)"
 has one "^     $here\$"
 second=$(grep '^Thread ' one | sed -n 's/^Thread \([0-9]*\).*/\1/;2p')
-has one.log "ended by signal 11, SIGSEGV, at thread $second: the rest of its stack is missing, and the stacks of 2 more threads\$"
+rest="the rest of its stack is missing, and the stacks of 2 more threads"
+has one.log "ended by signal 11, SIGSEGV, at thread $second: $rest\$"
 ask 1 one.json --json
 has one.json "\"id\": $second, .*\"end\": \"$here\", .*\"end\": \"$before\", .*\"end\": \"$before\""
 

@@ -23,7 +23,8 @@ ask() {
   shift
   "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-$what" "$@" >"$TMP/out" 2>"$TMP/$what-run.log" ||
     fail "$what: $(cat "$TMP/out")"
-  grep -q '"function": "work", "function_offset": "0x[0-9a-f]*", "file": "[^"]*/p.c", "line": 5, "inlines": \[{"function": "deeper", "file": "[^"]*/p.c", "line": 2}\]' "$TMP/out" ||
+  grep -q '"function": "work", "function_offset": "0x[0-9a-f]*", "file": "[^"]*/p.c", "line": 5, '\
+'"inlines": \[{"function": "deeper", "file": "[^"]*/p.c", "line": 2}\]' "$TMP/out" ||
     fail "$what: $(cat "$TMP/out")"
 }
 # request MODULE OFFSET: a line of what is inlined is somewhere in the function
@@ -54,14 +55,16 @@ request "[\"prog\", \"$(breakpad_id prog)\"]" "$(frames $start)" | ask debug-id 
 mkdir -p "both/breakpad/prog/$(breakpad_id prog)"
 printf 'MODULE Linux x86_64 %s prog\nPUBLIC %x 0 from_sym\n' "$(breakpad_id prog)" $start \
   >"both/breakpad/prog/$(breakpad_id prog)/prog.sym"
-request "{\"type\": \"elf\", \"debug_file\": \"prog\", \"code_id\": \"$(build_id prog)\", \"debug_id\": \"$(breakpad_id prog)\"}" "$(frames $start)" >both.json
+debug_id="\"debug_id\": \"$(breakpad_id prog)\""
+code_id="\"code_id\": \"$(build_id prog)\""
+request "{\"type\": \"elf\", \"debug_file\": \"prog\", $code_id, $debug_id}" "$(frames $start)" >both.json
 ask both --source "gdb@$TMP/tree" --source "breakpad@$TMP/both/breakpad" both.json
 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-sym" --source "breakpad@$TMP/both/breakpad" both.json \
   2>/dev/null | grep -q '"function": "from_sym"' ||
   fail "without the ELF file the .sym is not used"
 
-# The debug id follows from the code id of an ELF file. A server is asked by it, and by no other. A slow server is asked
-# in two casings.
+# The debug id follows from the code id of an ELF file. A server is asked by it, and by no other. A slow server is
+# asked in two casings.
 upstream_start sym --root "$TMP/both/breakpad" --log "$TMP/sym.requests"
 asked_only_for() { # NAME WHAT
   paths=$(cut -d' ' -f2 "$TMP/sym.requests" | tr '[:lower:]' '[:upper:]' | sort -u)

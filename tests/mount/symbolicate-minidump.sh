@@ -38,7 +38,8 @@ for number, frames in want.items():
         n += 1
         address, index, o = int(thread['frames'][i]['address'], 16), asked[number][i][0], ours[i]
         file_of = modules[index]['code_file'] if index >= 0 else ''
-        same = (file_of, o.get('function', ''), o.get('file', ''), str(o.get('line', ''))) == (module, function, file, line)
+        theirs = (file_of, o.get('function', ''), o.get('file', ''), str(o.get('line', '')))
+        same = theirs == (module, function, file, line)
         if not function:
             same = same and address == int(offset, 16) + bases.get(module, 0)
         elif not file:
@@ -61,7 +62,8 @@ if [ -d "$DUMPS" ]; then
   [ "$files" -ge 20 ] || fail "only $files minidumps"
   say "Breakpad's minidumps: $frames frames of $files minidumps are equal"
   symbolicate --source "breakpad@$DUMPS/symbols" "$DUMPS/thread_name_list.dmp" >text 2>text.log
-  [ $? = 1 ] && grep -q '4 of 4 modules have no symbols: .*; symfs why [0-9a-f]*$' text.log || fail "text: $(cat text.log)"
+  [ $? = 1 ] && grep -q '4 of 4 modules have no symbols: .*; symfs why [0-9a-f]*$' text.log ||
+    fail "text: $(cat text.log)"
   head -n 1 text | grep -qx 'EXCEPTION_ACCESS_VIOLATION_READ at 0xf1004' || fail "the reason: $(cat text)"
   sed -n 3p text | grep -q 'crashed:$' || fail "the first thread: $(cat text)"
 else

@@ -15,7 +15,8 @@ cat >"$TMP/names.py" <<'PY'
 import json, re, subprocess, sys
 file = json.load(open(sys.argv[2]))[0]
 def monodis(what):
-    out = subprocess.run(['monodis', what, file['path']], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    out = subprocess.run(['monodis', what, file['path']], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True)
     return out.stdout.split('\n')
 def before(text, open_, close): # without what stands in brackets at its end
     deep = 0

@@ -10,9 +10,11 @@ sym() { # N MIB: a file of the module mN
   mkdir -p "$TMP/up/m$1/$(id_of "$1")"
   awk -v id="$(id_of "$1")" -v n="$1" -v bytes=$(($2 << 20)) 'BEGIN {
     printf "MODULE Linux x86_64 %s m%d\nINFO CODE_ID ABCD prog%d\n", id, n, n
-    for (i = 0; i < 50; i++) printf "FILE %d /src/dir%d/../file%d.c\nINLINE_ORIGIN %d inlined_%d(int)\n", i, i % 5, i, i, i
+    for (i = 0; i < 50; i++)
+      printf "FILE %d /src/dir%d/../file%d.c\nINLINE_ORIGIN %d inlined_%d(int)\n", i, i % 5, i, i, i
     for (at = 4096; made < bytes; at += 128) {
-      s = sprintf("FUNC %x %x 0 Class_%d::method_%d(char const*)\nINLINE 0 %d %d %d %x 20\nINLINE 1 3 4 %d %x 10\n", at, at % 512 ? 128 : 96, at % 7, ++k, k % 90, k % 50, k % 49, at + 16, k % 47, at + 32)
+      s = sprintf("FUNC %x %x 0 Class_%d::method_%d(char const*)\nINLINE 0 %d %d %d %x 20\nINLINE 1 3 4 %d %x 10\n",
+        at, at % 512 ? 128 : 96, at % 7, ++k, k % 90, k % 50, k % 49, at + 16, k % 47, at + 32)
       for (l = 0; l < 5; l++) s = s sprintf("%x 10 %d %d\n", at + l * 16, k % 3000 + l, (k + l) % 50)
       if (k % 10 == 0) s = s sprintf("PUBLIC %x 0 public_%d\n", at + 100, k)
       printf "%s", s

@@ -159,7 +159,8 @@ rest_same systemd
 # The journal's field with packages has the ids, too.
 {
   sed '/with build-id/d' systemd.txt
-  echo "COREDUMP_PACKAGE_JSON={\"elfType\":\"coredump\",\"prog\":{\"type\":\"deb\",\"buildId\":\"$PROG_ID\"},\"libcrash.so\":{\"buildId\":\"$LIB_ID\"}}"
+  prog="\"prog\":{\"type\":\"deb\",\"buildId\":\"$PROG_ID\"}"
+  echo "COREDUMP_PACKAGE_JSON={\"elfType\":\"coredump\",$prog,\"libcrash.so\":{\"buildId\":\"$LIB_ID\"}}"
 } >systemd-json.txt
 sample systemd-json
 has systemd-json " *#0  $X inner (inlined) at $L:2 *" " *#2  $X start at $M:2 (prog + $X)"
@@ -175,7 +176,8 @@ rest_same systemd-json
     printf '      #%02d pc %016x  /system/lib64/%s%s (BuildId: %s)\n' "$n" "$offset" "$name" \
       "$([ "$n" = 1 ] && echo ' (outer+9)')" "$id"
   done
-  echo "      #04 pc 0000000000012345  /data/app/base.apk!libgone.so (offset 0x1000) (BuildId: 00112233445566778899aabbccddeeff)"
+  echo "      #04 pc 0000000000012345  /data/app/base.apk!libgone.so (offset 0x1000) (BuildId:" \
+    "00112233445566778899aabbccddeeff)"
 } >android.txt
 sample android
 has android " *#00 pc [0-9a-f]*  /system/lib64/libcrash.so (inner (inlined) at $L:2)" \
@@ -224,15 +226,21 @@ cat >apple-ips.txt <<EOC
     {"base":0,"uuid":"00000000-0000-0000-0000-000000000000","name":"???"}],
   "lastExceptionBacktrace" : [{"imageOffset":8192,"imageIndex":0}],
   "threads" : [{"triggered":true,"id":1,"frames":[{"imageOffset":4116,"imageIndex":0},
-    {"imageOffset":8196,"imageIndex":0},{"imageOffset":5,"symbol":"known","imageIndex":0},{"imageOffset":7,"imageIndex":1}]}]
+    {"imageOffset":8196,"imageIndex":0},{"imageOffset":5,"symbol":"known","imageIndex":0},
+    {"imageOffset":7,"imageIndex":1}]}]
 }
 EOC
 sample apple-ips
-grep -qF "\"frames\":[{\"inline\":true,\"symbol\":\"tapped\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":3,\"imageOffset\":4116,\"imageIndex\":0},{\"symbolLocation\":20,\"symbol\":\"handle\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":12,\"imageOffset\":4116,\"imageIndex\":0}," apple-ips.out ||
+in_app="\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\"" first="\"imageOffset\":4116,\"imageIndex\":0"
+tapped="{\"inline\":true,\"symbol\":\"tapped\",$in_app:3,$first}"
+grep -qF "\"frames\":[$tapped,{\"symbolLocation\":20,\"symbol\":\"handle\",$in_app:12,$first}," apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
-grep -qF "{\"symbolLocation\":4,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8196,\"imageIndex\":0},{\"imageOffset\":5,\"symbol\":\"known\"" apple-ips.out ||
+second="\"imageOffset\":8196,\"imageIndex\":0"
+grep -qF "{\"symbolLocation\":4,\"symbol\":\"main\",$in_app:20,$second},{\"imageOffset\":5,\"symbol\":\"known\"" \
+  apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
-grep -qF "\"lastExceptionBacktrace\" : [{\"symbolLocation\":0,\"symbol\":\"main\",\"sourceFile\":\"$TMP/src/App.swift\",\"sourceLine\":20,\"imageOffset\":8192," apple-ips.out ||
+last="{\"symbolLocation\":0,\"symbol\":\"main\",$in_app:20,\"imageOffset\":8192,"
+grep -qF "\"lastExceptionBacktrace\" : [$last" apple-ips.out ||
   fail "apple-ips: $(cat apple-ips.out)"
 cat >apple-crash.txt <<EOC
 Process:               App [7]
@@ -253,22 +261,29 @@ rest_same apple-crash
 
 # rust-minidump: an ELF module, and a Windows program with a Breakpad file.
 mkdir -p breakpad/win.pdb/22222222222222222222222222222222a
-printf 'MODULE windows x86_64 22222222222222222222222222222222a win.pdb\nFILE 0 c:/win.c\nFUNC 1000 40 0 win_work\n1000 40 7 0\n' \
+printf '%s\n' 'MODULE windows x86_64 22222222222222222222222222222222a win.pdb' 'FILE 0 c:/win.c' \
+  'FUNC 1000 40 0 win_work' '1000 40 7 0' \
   >breakpad/win.pdb/22222222222222222222222222222222a/win.sym
 member() { # MODULE OFFSET
-  printf '{"file": null, "frame": 0, "function": null, "function_offset": null, "inlines": null, "line": null, "missing_symbols": true, "module": "%s", "module_offset": "0x%x", "trust": "scan"}' "$1" "$2"
+  printf '{"file": null, "frame": 0, "function": null, "function_offset": null, "inlines": null, "line": null, '
+  printf '"missing_symbols": true, "module": "%s", "module_offset": "0x%x", "trust": "scan"}' "$1" "$2"
 }
 crash=$(places | sed -n 's/^0 [^ ]* \([0-9]*\) .*/\1/p')
 cat >minidump.txt <<EOC
 {"crash_info": {"type": "SIGSEGV"}, "crashing_thread": {"frame_count": 1, "frames": [$(member libcrash.so "$crash")]},
- "modules": [{"filename": "libcrash.so", "code_id": "$LIB_ID", "debug_file": "libcrash.so", "debug_id": "$(echo "$LIB_ID" | cut -c1-32)0"},
-  {"filename": "win.exe", "code_id": "5AB380779000", "debug_file": "win.pdb", "debug_id": "22222222222222222222222222222222a"}],
+ "modules": [{"filename": "libcrash.so", "code_id": "$LIB_ID", "debug_file": "libcrash.so",
+   "debug_id": "$(echo "$LIB_ID" | cut -c1-32)0"},
+  {"filename": "win.exe", "code_id": "5AB380779000", "debug_file": "win.pdb",
+   "debug_id": "22222222222222222222222222222222a"}],
  "system_info": {"os": "Linux"}, "threads": [{"frames": [$(member libcrash.so "$crash"), $(member win.exe 4128)]}]}
 EOC
 sample minidump
-n=$(grep -oF "{\"file\": \"$L\", \"frame\": 0, \"function\": \"deep\", \"function_offset\": null, \"inlines\": [{\"function\":\"inner\",\"file\":\"$L\",\"line\":2}], \"line\": 3," minidump.out | wc -l)
+deep="{\"file\": \"$L\", \"frame\": 0, \"function\": \"deep\", \"function_offset\": null"
+n=$(grep -oF "$deep, \"inlines\": [{\"function\":\"inner\",\"file\":\"$L\",\"line\":2}], \"line\": 3," minidump.out |
+  wc -l)
 [ "$n" = 2 ] || fail "minidump: $n frames: $(cat minidump.out)"
-grep -qF '{"file": "c:\\win.c", "frame": 0, "function": "win_work", "function_offset": null, "inlines": null, "line": 7,' minidump.out ||
+win_work='{"file": "c:\\win.c", "frame": 0, "function": "win_work", "function_offset": null'
+grep -qF "$win_work, \"inlines\": null, \"line\": 7," minidump.out ||
   fail "minidump: $(cat minidump.out)"
 
 # Go: the instruction of a crash in C, of a real run, or else of a program in C.
@@ -287,7 +302,8 @@ import "fmt"
 
 func main() { fmt.Println(C.crash(7)) }
 EOG
-  (cd cgo && GO111MODULE=off GOCACHE=$TMP/cgo/cache HOME=$TMP go build -ldflags "-extldflags '-no-pie -Wl,--build-id=sha1'" -o c c.go) >go.log 2>&1 || fail "go: $(cat go.log)"
+  (cd cgo && GO111MODULE=off GOCACHE=$TMP/cgo/cache HOME=$TMP go build -ldflags \
+    "-extldflags '-no-pie -Wl,--build-id=sha1'" -o c c.go) >go.log 2>&1 || fail "go: $(cat go.log)"
   { echo "\$ $TMP/cgo/c 7"; cgo/c 2>&1; } >go.txt
   grep -q '^goroutine 1 \[' go.txt || fail "Go printed no traceback: $(cat go.txt)"
   sample go
@@ -336,7 +352,8 @@ undefined symbol: _ZN3foo3bazEv@@V1, and x_ZN3foo3bazEv or ?x.
 EON
 sample mangled 1
 has mangled '00 0012fe74 00401234 app!test1(int \*)+0x12' \
-  '01 0012fe78 00401278 app!<lambda_1>::operator()(int) const <test1(int \*)>' 'undefined symbol: foo::baz()@@V1, and x_ZN3foo3bazEv or ?x.' \
+  '01 0012fe78 00401278 app!<lambda_1>::operator()(int) const <test1(int \*)>' \
+    'undefined symbol: foo::baz()@@V1, and x_ZN3foo3bazEv or ?x.' \
   '#1  0x0000000000000131 in foo::bar(int) () from /nowhere/libx.so'
 sed 4d mangled.txt >mangled-only.txt
 sample mangled-only
@@ -390,7 +407,8 @@ text request >request.out || fail "a request: $(cat request.out)"
 grep -q "^  0  libcrash.so  deep + 0x[0-9a-f]* at $L:3\$" request.out || fail "a request: $(cat request.out)"
 # A frame of a request with an address as the file's symbols have it.
 linked=$(sed -n 's/^#2  \(0x[0-9a-f]*\) .*/\1/p' gdb-fixed.txt | head -n 1)
-printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "f"}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
+printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "f"}],
+  "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
   "$(build_id bin/fixed)" $((linked - 1)) >request
 text request >request.out || fail "link: $(cat request.out)"
 grep -q "^  0  .*  start + 0x[0-9a-f]* at $M:2\$" request.out || fail "link: $(cat request.out)"
@@ -415,7 +433,8 @@ named() { # NAME REQUEST SOURCE...: the name of its only frame; "": it has none
   sed -n 's/^  0  [^ ]*  \([a-z]*\)[(int)]* + 0x0\( .*\)*$/\1/p' request.out
 }
 linked_at() { # MEMBER: a request with a frame at the address, and this member of its module
-  printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "fixed"%s}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
+  printf '{"memoryMap": [{"type": "elf", "code_id": "%s", "code_file": "fixed"%s}],
+    "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
     "$FIXED_ID" "$1" $((linked - 1))
 }
 got=$(named none "$(linked_at '')" "breakpad@$TMP/offsets")
@@ -457,7 +476,8 @@ if CLANG=$(first_of clang) && LLD_LINK=$(first_of lld-link); then
   cp win/crashy.pdb pdbs/crashy.pdb/*/ && cp win/crashy.dll dlls/crashy.dll/*/
   rva=$(objdump -p win/crashy.dll | sed -n 's/.*[+]base\[ *1\]  *\([0-9a-f]*\) .*/\1/p' | head -n 1)
   windows_at() { # MEMBER
-    printf '{"memoryMap": [{"type": "pe", "code_id": "%s", "code_file": "crashy.dll", "debug_file": "crashy.pdb", "debug_id": "%s"%s}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
+    printf '{"memoryMap": [{"type": "pe", "code_id": "%s", "code_file": "crashy.dll", "debug_file": "crashy.pdb",
+      "debug_id": "%s"%s}], "stacks": [[{"addr_mode": "link:0", "instruction_addr": "0x%x"}]]}' \
       "$(awk '/code id/ { print $3; exit }' win/id)" "$(awk '/breakpad id/ { print $3; exit }' win/id)" "$1" \
       $((0x180000000 + 0x$rva))
   }

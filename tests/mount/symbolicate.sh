@@ -27,7 +27,8 @@ for cases in own requests; do
 done
 
 # ---- the command -------------------------------------------------------------------------
-request='{"memoryMap": [["mix.so", "11111111111111111111111111111111A"], ["bad.so", "333333333333333333333333333333330"]], "stacks": [[[0, 4116], [1, 16], [-1, 5]]]}'
+request='{"memoryMap": [["mix.so", "11111111111111111111111111111111A"],
+  ["bad.so", "333333333333333333333333333333330"]], "stacks": [[[0, 4116], [1, 16], [-1, 5]]]}'
 printf %s "$request" >"$TMP/request"
 symbolicate "$TMP/request" >"$TMP/json" || fail "a request in a file"
 printf %s "$request" | symbolicate - >"$TMP/json2" || fail "a request on stdin"
@@ -79,9 +80,11 @@ done
 printf '{"x": "\\ud83d \355\240\275", %s' "${request#?}" | symbolicate >"$TMP/json2" ||
   fail "halves of pairs: $(cat "$TMP/json2")"
 cmp -s "$TMP/json" "$TMP/json2" || fail "halves of pairs: $(cat "$TMP/json2")"
-big='{"memoryMap": [["nowhere.so", "ABCDEF0123456789ABCDEF0123456789A"]], "stacks": [[[0, 18446744073709551616], [-1, 340282366920938463463374607431768211455]]]}'
+big='{"memoryMap": [["nowhere.so", "ABCDEF0123456789ABCDEF0123456789A"]],
+  "stacks": [[[0, 18446744073709551616], [-1, 340282366920938463463374607431768211455]]]}'
 printf %s "$big" | symbolicate >"$TMP/json2" || fail "an offset of 65 bits: $(cat "$TMP/json2")"
-grep -q '"module": "nowhere.so", "module_offset": "0x10000000000000000"}, {"frame": 1, "module": "<unknown>", "module_offset": "0xf\{32\}"}' "$TMP/json2" ||
+grep -q '"module": "nowhere.so", "module_offset": "0x10000000000000000"}, {"frame": 1, "module": "<unknown>", '\
+'"module_offset": "0xf\{32\}"}' "$TMP/json2" ||
   fail "an offset of 65 bits: $(cat "$TMP/json2")"
 printf %s "$big" | symbolicate --api v4 | grep -q '"0x10000000000000000 (in nowhere.so)", "0xf*f (in <unknown>)"' ||
   fail "an offset of 65 bits in v4"
@@ -134,7 +137,8 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
     2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
   "$SYMFS" add --cache "$TMP/store-pe" --no-default-sources "$TMP/w.dll" >/dev/null || fail "add w.dll"
-  printf '{"memoryMap": [{"type": "pe", "code_file": "w.dll", "code_id": "%s", "debug_file": "w.pdb", "debug_id": "%s"}], "stacks": [[[0, 4096], [0, 4097]]]}' \
+  printf '{"memoryMap": [{"type": "pe", "code_file": "w.dll", "code_id": "%s", "debug_file": "w.pdb",
+    "debug_id": "%s"}], "stacks": [[[0, 4096], [0, 4097]]]}' \
     "$("$SYMFS" id "$TMP/w.dll" | awk '/code id/ { print $3 }')" \
     "$("$SYMFS" id "$TMP/w.dll" | awk '/breakpad id/ { print $3 }')" >"$TMP/pe"
   "$SYMFS" symbolicate --text --offline --cache "$TMP/store-pe" --no-default-sources "$TMP/pe" >"$TMP/text" ||
@@ -149,7 +153,8 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   for _ in cold warm; do
     "$SYMFS" symbolicate --text --cache "$TMP/store-code" --no-default-sources --source "symstore@$TMP/pair" \
       "$TMP/code" >"$TMP/text" || fail "by code id"
-    grep -q '^  0  w.dll  one(int) + 0x0 at .*w\.c:1$' "$TMP/text" || fail "by code id: $(cat "$TMP/code" "$TMP/text")"
+    grep -q '^  0  w.dll  one(int) + 0x0 at .*w\.c:1$' "$TMP/text" ||
+      fail "by code id: $(cat "$TMP/code" "$TMP/text")"
   done
 else
   say "no clang, no lld-link: no PE"

@@ -18,8 +18,8 @@ elf_layout=gdb elf_place=$(gdb_path "$id" .debug)
 sym=0123456789ABCDEF0123456789ABCDEF0
 printf 'MODULE Linux x86_64 %s libx.so\nFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 7 0\nPUBLIC 2000 0 g\n' $sym \
   >"$TMP/better/sym"
-printf 'MODULE Linux x86_64 %s libx.so\nPUBLIC 1000 0 f\nPUBLIC 2000 0 g\nPUBLIC 3000 0 much_longer_than_the_other_file_is\n' \
-  $sym >"$TMP/worse/sym"
+printf 'MODULE Linux x86_64 %s libx.so\nPUBLIC 1000 0 f\nPUBLIC 2000 0 g\nPUBLIC 3000 0 %s\n' \
+  $sym much_longer_than_the_other_file_is >"$TMP/worse/sym"
 sym_layout=breakpad sym_place="libx.so/$sym/libx.so.sym"
 
 cells=0

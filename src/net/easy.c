@@ -1,4 +1,5 @@
-/* Sets libcurl's options for one transfer: headers, credentials, TLS, proxy. */
+/* Sets libcurl's options for one transfer: headers, credentials, TLS, proxy. Turns its errors into net_errors
+ * (request.h). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "net/transfer-private.h"
@@ -182,4 +183,61 @@ int easy_open(struct transfer *t, const struct net_req *req)
 	raise_limit(t->net, req->connections);
 	r = easy_method(t);
 	return r == 0 ? easy_options(t, range && !req->coded, req) : r;
+}
+
+/* ---- errors ------------------------------------------------------------------------- */
+
+/* libcurl has one code for all failures to connect; the system's errno distinguishes them. */
+static int error_of_connect(long os_errno)
+{
+	switch (os_errno) {
+	case ECONNREFUSED: return -ECONNREFUSED;
+	case ETIMEDOUT: return -ETIMEDOUT;
+	case ECONNRESET: return -ECONNRESET;
+	case EMFILE:
+	case ENFILE: return -EMFILE;
+	default: return -EHOSTUNREACH;
+	}
+}
+
+int error_of_curl(CURLcode code, long os_errno)
+{
+	switch (code) {
+	case CURLE_OK: return 0;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY: return -EHOSTUNREACH;
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_PROXY:
+	case CURLE_INTERFACE_FAILED: return error_of_connect(os_errno);
+	case CURLE_OPERATION_TIMEDOUT: return -ETIMEDOUT;
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_HTTP2_STREAM: return -ECONNRESET;
+	case CURLE_PARTIAL_FILE: return -EPIPE;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM: /* a problem with the client certificate */
+	case CURLE_SSL_CRL_BADFILE:
+	case CURLE_SSL_ISSUER_ERROR:
+	case CURLE_SSL_INVALIDCERTSTATUS:
+	case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return -EKEYREJECTED;
+	case CURLE_FILESIZE_EXCEEDED: return -EFBIG;
+	case CURLE_TOO_MANY_REDIRECTS: return -ELOOP;
+	case CURLE_OUT_OF_MEMORY: return -ENOMEM;
+	case CURLE_TOO_LARGE: return -EPROTO;
+	case CURLE_URL_MALFORMAT: return -EINVAL;
+	/* CURLE_UNSUPPORTED_PROTOCOL means HTTP/0.9 here, because the scheme was checked before */
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_WEIRD_SERVER_REPLY:
+	case CURLE_BAD_CONTENT_ENCODING:
+	case CURLE_HTTP2:
+	case CURLE_HTTP3:
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_SSL_CIPHER:
+	case CURLE_SSL_CLIENTCERT:
+	case CURLE_SSL_SHUTDOWN_FAILED:
+	case CURLE_USE_SSL_FAILED: return -EPROTO;
+	default: return -EIO;
+	}
 }

@@ -9,8 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define MANY_ORIGINS 64
-#define SPEEDS 64 /* origins whose speed is remembered */
+#define ORIGINS 64 /* origins that are remembered */
 
 struct net_host {
 	uint64_t origin; /* a hash; 0: a free slot */
@@ -31,9 +30,9 @@ struct net {
 	unsigned waiting;	    /* how many transfers wait for a slot at an origin */
 	unsigned host_usual; /* concurrent requests to one origin, unless a request says how many */
 	long host_most;	     /* connections to one host that libcurl may open: never fewer than host_usual */
-	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
-	uint64_t flooding[MANY_ORIGINS]; /* hashes of origins that flooded a connection: they get HTTP/1.1 */
-	struct net_host hosts[SPEEDS];
+	uint64_t many[ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
+	uint64_t flooding[ORIGINS]; /* hashes of origins that flooded a connection: they get HTTP/1.1 */
+	struct net_host hosts[ORIGINS];
 	bool ending; /* the thread has seen `stopping` */
 
 	/* any thread */
@@ -60,13 +59,11 @@ struct net {
 /* timer.c */
 void timers_init(struct net *n);
 void timers_run(struct net *n);	       /* runs the timers that are due */
-int timers_wait(const struct net *n);  /* ms until the next timer is due, at most a minute */
-void timers_postpone(struct net *n, uint64_t ms); /* postpones all timers */
 
 /* socket.c: the sockets of libcurl's connections */
 int socket_open(struct net *n, int family, int type, int protocol); /* a socket, or -1 with errno */
 int socket_close(void *ctx, curl_socket_t fd);			    /* CURLOPT_CLOSESOCKETFUNCTION of a struct net */
-unsigned socket_port(int fd); /* the local port; 0: unknown */
+void *watch_main(void *net); /* the watch's thread, until n->ended */
 /* Whether the watch has ended the connection from this local port. */
 bool sockets_flooded(struct net *n, unsigned port);
 /* Acknowledges at once what came on the connection from this local port. Some servers (Ceph's gateway, unless its
@@ -92,31 +89,13 @@ struct target {
 int target_of(struct target *out, const char *base, const char *ref);
 void target_release(struct target *t);
 
-/* reply.c: the head of one answer, line by line */
-#define HEAD_LOCATION_MAX 8192
-#define HEAD_MOST (256u << 10) /* bytes of all header lines of an answer */
-#if LIBCURL_VERSION_NUM < 0x080600
-#define CURLE_TOO_LARGE ((CURLcode)100)
-#endif
-
-struct head {
-	size_t bytes; /* of all lines so far */
-	int64_t length, debuginfod_size; /* -1: unknown */
-	bool encoded, chunked;
-	char *location; /* owned */
-};
-
-void head_begin(struct head *h, struct net_reply *r);
-int head_line(struct head *h, struct net_reply *r, const char *line, size_t n); /* 0, -ENOMEM, -EPROTO */
-int head_trailer(struct head *h, size_t n); /* counts n bytes of headers after the body. 0; -EPROTO: too
-					       many */
-void head_finish(const struct head *h, struct net_reply *r); /* sets r->size */
-void head_release(struct head *h);
-
 /* How a server is reached: its certificates, and a proxy. 0, -ENOMEM. */
 int easy_way(CURL *e, const struct net_req *req);
 /* Takes credentials from the netrc file `path`; NULL: from none. A file that is not regular is left out, because
  * libcurl would wait for the writer of a FIFO, and all transfers of the thread with it. */
 CURLcode easy_netrc(CURL *e, const char *path);
 int slist_add(struct curl_slist **list, const char *line); /* copies the line. 0, -ENOMEM */
+#if LIBCURL_VERSION_NUM < 0x080600
+#define CURLE_TOO_LARGE ((CURLcode)100)
+#endif
 int error_of_curl(CURLcode code, long os_errno); /* 0, or a negative errno of net_errors (request.h) */

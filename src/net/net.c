@@ -6,104 +6,20 @@
 #include "base/util.h"
 #include "net/net-private.h"
 
-#include <arpa/inet.h>
 #include <limits.h>
-#include <linux/sockios.h>
-#include <linux/tcp.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-
-/* Ends a connection that a server floods with bytes which are no part of an answer, such as frames of HTTP/2 without
- * content. libcurl reads a connection until nothing more is there. So a flood holds the net thread, and with it all
- * other transfers and all deadlines. A thread of its own notices a flood, and shuts the socket down. Later requests
- * to that origin use HTTP/1.1. */
-
-/* A flood is this long, beyond so many times the bytes that answers took. The overhead of TLS and of HTTP/2 is far
- * less than the bytes of an answer, unless its frames are tiny. */
-#define FLOOD_MIN (1u << 20)
-#define FLOOD_RATIO 16
-#define LOOK_MS 250
 
 #define WAIT_LOOK_MS 100 /* milliseconds between checks of *stop in net_wait_end() */
 
-/* How many bytes of the connection libcurl has read. 0: the socket is not of TCP. */
-static uint64_t bytes_read(int fd)
-{
-	struct tcp_info info = {0};
-	socklen_t n = sizeof(info);
-	int unread = 0;
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0 || ioctl(fd, SIOCINQ, &unread) < 0)
-		return 0;
-	return info.tcpi_bytes_received - MIN((uint64_t)unread, info.tcpi_bytes_received);
-}
-
-static void end_flood(struct net_socket *s, uint64_t bytes)
-{
-	struct sockaddr_storage a = {0};
-	char ip[INET6_ADDRSTRLEN] = "?";
-	socklen_t n = sizeof(a);
-
-	if (getpeername(s->fd, (struct sockaddr *)&a, &n) == 0)
-		inet_ntop(a.ss_family, a.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)&a)->sin6_addr
-			: (void *)&((struct sockaddr_in *)&a)->sin_addr, ip, sizeof(ip));
-	s->flooded = socket_port(s->fd);
-	shutdown(s->fd, SHUT_RDWR);
-	log_warn("%s floods the connection: %llu MiB without content; ended the connection", ip,
-		(unsigned long long)bytes >> 20);
-}
-
-/* Compares with the first look at the same round of the loop. A round usually takes less than a millisecond. */
-static void look(struct net *n)
-{
-	uint64_t round = atomic_load(&n->rounds), took = atomic_load(&n->took);
-	bool same = round == n->watched_round;
-
-	if (!same) {
-		n->watched_round = round;
-		n->watched_took = took;
-	}
-	for (unsigned i = 0; i < n->n_sockets; i++) {
-		struct net_socket *s = &n->sockets[i];
-		uint64_t bytes = bytes_read(s->fd);
-
-		if (!same)
-			s->watched = bytes;
-		else if (!s->flooded && bytes - s->watched > FLOOD_MIN + FLOOD_RATIO * (took - n->watched_took))
-			end_flood(s, bytes - s->watched);
-	}
-}
-
-static void *watch_main(void *arg)
-{
-	struct net *n = arg;
-	LOCK_SCOPE(&n->lock);
-
-	while (!n->ended) {
-		struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
-
-		if (n->busy)
-			pthread_cond_timedwait(&n->watch, &n->lock, &until);
-		else
-			pthread_cond_wait(&n->watch, &n->lock);
-		look(n);
-	}
-	return NULL;
-}
-
-/* whether there are transfers, and so something to watch */
-static void watch_note(struct net *n, bool busy)
-{
-	if (n->busy == busy)
-		return;
-	LOCK_SCOPE(&n->lock);
-	n->busy = busy;
-	pthread_cond_signal(&n->watch);
-}
-
 #define STOPPED_MS 2000 /* a round of the loop that is this late means that the process was stopped */
+
+/* postpones all timers */
+static void timers_postpone(struct net *n, uint64_t ms)
+{
+	for (struct net_timer *t = n->timers.next; t != &n->timers; t = t->next)
+		t->due += ms;
+}
 
 /* A process that was stopped (Ctrl-Z, a frozen container) could not receive, so its servers were not
  * silent. Postpones all timers and stall timeouts by that time. `wait` is the number of milliseconds that
@@ -158,7 +74,7 @@ int net_post(struct net *n, void (*fn)(void *ctx), void *ctx)
 	return 0;
 }
 
-bool net_here(const struct net *n)
+static bool net_here(const struct net *n)
 {
 	return pthread_equal(n->thread, pthread_self());
 }
@@ -291,6 +207,29 @@ static void transfers_end(struct net *n)
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
 		transfer_ended(t, result);
 	}
+}
+
+/* ms until the next timer is due, at most a minute */
+static int timers_wait(const struct net *n)
+{
+	const struct net_timer *t = n->timers.next;
+	uint64_t now = clock_ms();
+
+	if (n->ending)
+		return 0;
+	if (t == &n->timers)
+		return 60 * 1000;
+	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
+}
+
+/* whether there are transfers, and so something to watch */
+static void watch_note(struct net *n, bool busy)
+{
+	if (n->busy == busy)
+		return;
+	LOCK_SCOPE(&n->lock);
+	n->busy = busy;
+	pthread_cond_signal(&n->watch);
 }
 
 static void *net_main(void *arg)

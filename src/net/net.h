@@ -31,8 +31,6 @@ int net_start(struct net **out, const struct net_opts *o, struct err *e);
  * and timers do not fire. Must not be called on the net thread. */
 void net_stop(struct net *n);
 
-bool net_here(const struct net *n); /* whether the calling thread is the net thread */
-
 /* Runs fn(ctx) on the net thread, in the order of posting. Any thread may call it, also the net thread;
  * even then fn runs after net_post() has returned. 0, -ENOMEM. */
 int net_post(struct net *n, void (*fn)(void *ctx), void *ctx);
@@ -109,7 +107,6 @@ struct speed net_speed(const struct net *n, const char *origin);
 /* (net) From now on the callbacks of another sink run. May be called inside body(). */
 void transfer_hand_over(struct transfer *t, const struct net_sink *sink, void *ctx);
 const struct net_reply *transfer_reply(const struct transfer *t); /* (net) its head, after head() ran */
-void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resume() */
 void transfer_resume(struct transfer *t); /* (net) */
 void transfer_cancel(struct transfer *t); /* (net) frees the transfer; none of its callbacks runs any
 					     more. Must not be called inside its own callbacks. */

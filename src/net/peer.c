@@ -1,172 +1,13 @@
-/* Decides which addresses a transfer may reach: the source's own server, its proxy, and the targets of redirects.
- * Addresses are classified by network. */
+/* Decides which addresses a transfer may reach: the source's own server, its proxy, and the targets of redirects. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "net/address.h"
 #include "net/transfer-private.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- IPv4 and IPv6 addresses in the form of IPv6 ------------------------------------ */
-
-static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-static struct address of_four(const void *four)
-{
-	struct address a;
-
-	memcpy(a.bytes, mapped, 12);
-	memcpy(a.bytes + 12, four, 4);
-	return a;
-}
-
-/* Other IPv6 forms of an IPv4 address (compatible, NAT64, 6to4): a prefix of `n` bytes, and the offset
- * `at` of the IPv4 address. */
-static const struct form {
-	uint8_t prefix[12];
-	unsigned n, at;
-} forms[] = {
-	{{0}, 12, 12},
-	{{0x00, 0x64, 0xff, 0x9b}, 12, 12},
-	{{0x20, 0x02}, 2, 2},
-};
-
-static struct address of_six(const uint8_t six[static 16])
-{
-	struct address a;
-
-	memcpy(a.bytes, six, 16);
-	if (IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)&a) || IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)&a))
-		return a;
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if (memcmp(six, forms[i].prefix, forms[i].n) == 0)
-			return of_four(six + forms[i].at);
-	return a;
-}
-
-bool address_of(const struct sockaddr *a, struct address *out)
-{
-	if (a->sa_family == AF_INET)
-		*out = of_four(&((const struct sockaddr_in *)a)->sin_addr);
-	else if (a->sa_family == AF_INET6)
-		*out = of_six(((const struct sockaddr_in6 *)a)->sin6_addr.s6_addr);
-	else
-		return false;
-	return true;
-}
-
-/* The host of an origin, without the brackets of IPv6, a zone or a final dot. NULL: out of memory. */
-static char *host_of(const char *origin)
-{
-	const char *host = strstr(origin, "://");
-	char *copy;
-	size_t n;
-
-	host = host ? host + 3 : origin;
-	copy = *host == '[' ? strndup(host + 1, strcspn(host + 1, "]%"))
-			    : strndup(host, strcspn(host, ":/"));
-	n = copy ? strlen(copy) : 0;
-	if (n && copy[n - 1] == '.')
-		copy[n - 1] = '\0';
-	return copy;
-}
-
-bool address_of_origin(const char *origin, struct address *out)
-{
-	static const uint8_t loopback[4] = {127, 0, 0, 1};
-	_cleanup_free_ char *host = host_of(origin);
-	size_t n = host ? strlen(host) : 0;
-	struct in_addr four;
-	uint8_t raw[16];
-
-	if (!host)
-		return false; /* out of memory; the address of the connection is judged later */
-	/* Resolvers, and therefore proxies, read 0x7f.1 and 2130706433 as 127.0.0.1. */
-	if (inet_aton(host, &four))
-		*out = of_four(&four);
-	else if (inet_pton(AF_INET6, host, raw) == 1)
-		*out = of_six(raw);
-	else if (strcasecmp(host, "localhost") == 0 ||
-		 (n > 10 && strcasecmp(host + n - 10, ".localhost") == 0))
-		*out = of_four(loopback);
-	else
-		return false;
-	return true;
-}
-
-unsigned origin_port(const char *origin)
-{
-	const char *host = strstr(origin, "://"), *colon;
-
-	host = host ? host + 3 : origin;
-	colon = strrchr(host + (*host == '[' ? strcspn(host, "]") : 0), ':');
-	if (colon)
-		return (unsigned)strtoul(colon + 1, NULL, 10);
-	return strncasecmp(origin, "https:", 6) == 0 ? 443 : 80;
-}
-
-/* ---- networks ----------------------------------------------------------------------- */
-
-/* The first range that contains an address decides its network. */
-static const struct range {
-	uint8_t prefix[16];
-	unsigned bits;
-	enum address_net net;
-} ranges[] = {
-#define FOUR(a, b, c, bits, net) {{[10] = 0xff, [11] = 0xff, [12] = a, [13] = b, [14] = c}, 96 + (bits), net}
-	FOUR(0, 0, 0, 8, ADDRESS_LINK_LOCAL), /* a connection to such an address reaches this machine */
-	FOUR(10, 0, 0, 8, ADDRESS_10),
-	FOUR(100, 64, 0, 10, ADDRESS_RESERVED), /* shared, behind a provider's NAT */
-	FOUR(127, 0, 0, 8, ADDRESS_LOOPBACK),
-	FOUR(169, 254, 0, 16, ADDRESS_LINK_LOCAL),
-	FOUR(172, 16, 0, 12, ADDRESS_172),
-	FOUR(192, 0, 0, 24, ADDRESS_RESERVED), /* assignments of protocols */
-	FOUR(192, 168, 0, 16, ADDRESS_192),
-	FOUR(198, 18, 0, 15, ADDRESS_RESERVED), /* benchmarks */
-	FOUR(224, 0, 0, 3, ADDRESS_RESERVED),	/* multicast, reserved, broadcast */
-#undef FOUR
-	{{[15] = 1}, 128, ADDRESS_LOOPBACK},
-	{{0}, 128, ADDRESS_LINK_LOCAL},
-	{{0xfc}, 7, ADDRESS_UNIQUE},
-	{{0xfe, 0x80}, 10, ADDRESS_LINK_LOCAL},
-	{{0xfe, 0xc0}, 10, ADDRESS_RESERVED}, /* site-local */
-	{{0xff}, 8, ADDRESS_RESERVED},	      /* multicast */
-	{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, ADDRESS_RESERVED}, /* NAT64 of a local network */
-};
-
-static bool is_in(const struct address *a, const struct range *r)
-{
-	unsigned whole = r->bits / 8, rest = r->bits % 8;
-
-	return memcmp(a->bytes, r->prefix, whole) == 0 &&
-	       (!rest || (a->bytes[whole] ^ r->prefix[whole]) >> (8 - rest) == 0);
-}
-
-enum address_net address_net(const struct address *a)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
-		if (is_in(a, &ranges[i]))
-			return ranges[i].net;
-	return ADDRESS_PUBLIC;
-}
-
-enum redirect_judgement address_judge(const struct address *from, const struct address *to, bool allow_private)
-{
-	enum address_net net = address_net(to);
-
-	if (net == ADDRESS_PUBLIC || (from && memcmp(from, to, sizeof(*to)) == 0))
-		return REDIRECT_ALLOWED;
-	if (net == ADDRESS_LINK_LOCAL)
-		return REDIRECT_LINK_LOCAL;
-	if (allow_private || (from && net != ADDRESS_RESERVED && address_net(from) == net))
-		return REDIRECT_ALLOWED;
-	return REDIRECT_PRIVATE;
-}
-
-/* ---- the peers of a transfer ---------------------------------------------------------- */
 
 bool peer_is_home(const struct transfer *t)
 {
@@ -214,7 +55,7 @@ static bool is_surely_direct(const struct transfer *t, unsigned port)
 }
 
 /* The source itself may have any address. */
-bool peer_may_lead_to(struct transfer *t, const struct address *to)
+static bool may_lead_to(struct transfer *t, const struct address *to)
 {
 	const struct address *from = t->source_known && !t->strayed ? &t->source : NULL;
 
@@ -235,17 +76,17 @@ bool peer_may_lead_to(struct transfer *t, const struct address *to)
 
 /* Allows any connection to a proxy, because only the proxy knows which server it connects to. A proxy at
  * the origin's port is recognized by its address, which is the address of the first hop. */
-bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port)
+static bool may_connect(struct transfer *t, const struct address *to, unsigned port)
 {
 	if (!is_direct(t, port))
 		return true;
 	if (t->proxied && port == t->first_port && memcmp(to, &t->first_peer, sizeof(*to)) == 0)
 		return true;
-	return peer_may_lead_to(t, to);
+	return may_lead_to(t, to);
 }
 
 /* Records the source's address, or that a redirect led to a public host. */
-void peer_reached(struct transfer *t, const struct address *at, unsigned port)
+static void reached(struct transfer *t, const struct address *at, unsigned port)
 {
 	struct address literal;
 	bool named, direct = is_surely_direct(t, port);
@@ -265,4 +106,63 @@ void peer_reached(struct transfer *t, const struct address *at, unsigned port)
 		at = &literal;
 	if (named || address_net(at) == ADDRESS_PUBLIC)
 		t->strayed = true;
+}
+
+bool peer_may_begin(struct transfer *t)
+{
+	struct address to;
+
+	if (!address_of_origin(t->origin, &to))
+		return true;
+	if (!may_lead_to(t, &to))
+		return false;
+	if (t->hops == 0) {
+		t->source = to;
+		t->source_known = true;
+	}
+	return true;
+}
+
+static unsigned port_of(const struct sockaddr *a)
+{
+	return ntohs(a->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+					      : ((const struct sockaddr_in *)a)->sin_port);
+}
+
+bool peer_may_connect(struct transfer *t, const struct sockaddr *a)
+{
+	struct address to;
+
+	return address_of(a, &to) && may_connect(t, &to, port_of(a));
+}
+
+/* A text that is not an address becomes ::, where no redirect may lead. */
+static struct address address_of_text(const char *ip)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	char plain[INET6_ADDRSTRLEN];
+	struct address a;
+
+	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(ip, "%"), ip);
+	if (inet_pton(AF_INET, plain, &four.sin_addr) == 1) {
+		address_of((struct sockaddr *)&four, &a);
+		return a;
+	}
+	inet_pton(AF_INET6, plain, &six.sin6_addr);
+	address_of((struct sockaddr *)&six, &a);
+	return a;
+}
+
+/* Judges the peer again, because another transfer may have opened this connection. */
+bool peer_connected(struct transfer *t, const char *ip, unsigned port)
+{
+	const struct address at = address_of_text(ip);
+
+	/* A refusal of another address of the host no longer matters. */
+	t->refused = NULL;
+	if (!may_connect(t, &at, port))
+		return false;
+	reached(t, &at, port);
+	return true;
 }

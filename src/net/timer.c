@@ -61,24 +61,6 @@ void timers_run(struct net *n)
 	}
 }
 
-int timers_wait(const struct net *n)
-{
-	const struct net_timer *t = n->timers.next;
-	uint64_t now = clock_ms();
-
-	if (n->ending)
-		return 0;
-	if (t == &n->timers)
-		return 60 * 1000;
-	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
-}
-
-void timers_postpone(struct net *n, uint64_t ms)
-{
-	for (struct net_timer *t = n->timers.next; t != &n->timers; t = t->next)
-		t->due += ms;
-}
-
 void timers_init(struct net *n)
 {
 	ring_init(&n->timers);

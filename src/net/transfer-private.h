@@ -6,6 +6,14 @@
 #include "net/address.h"
 #include "net/net-private.h"
 
+/* The head of one answer. */
+struct head {
+	size_t bytes; /* of all lines so far */
+	int64_t length, debuginfod_size; /* -1: unknown */
+	bool encoded, chunked;
+	char *location; /* owned */
+};
+
 struct transfer {
 	struct net *net;
 	struct transfer *prev, *next;
@@ -59,7 +67,7 @@ struct transfer {
 	uint64_t began, heard;	/* clock_ms() at net_get(), and at the last byte received or sent */
 	uint64_t received; /* bytes of the decoded body that the sink took */
 	bool wanted;	/* the body goes to the sink */
-	bool paused;	/* by transfer_pause() or the sink: body() is not called */
+	bool paused;	/* by the sink: body() is not called until transfer_resume() */
 	bool held;	/* libcurl keeps bytes until curl_easy_pause() */
 	bool cancelled;
 	struct speed *flows; /* the speed of the first origin, while bytes of the body come; else NULL */
@@ -70,10 +78,14 @@ struct transfer {
 	char words[CURL_ERROR_SIZE]; /* libcurl's error text */
 };
 
-/* host.c: the speeds of hosts */
+/* queue.c: the speeds of hosts */
 void host_answered(struct transfer *t, bool over); /* an answer came; `over`: it is not a redirect */
 void host_came(struct transfer *t, size_t n);	   /* n bytes of the body were taken */
 void host_rests(struct transfer *t);		   /* no more bytes come for now, or ever */
+
+/* answer.c: the head of one answer */
+void head_begin(struct head *h, struct net_reply *r);
+void head_release(struct head *h);
 
 /* answer.c: handles what the server sends, for libcurl's callbacks, and writes the texts of errors. */
 int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
@@ -91,12 +103,12 @@ int easy_open(struct transfer *t, const struct net_req *req); /* 0, -EINVAL, -EN
  * request; other hops get no credentials. */
 CURLcode easy_set_hop(struct transfer *t, bool home);
 
-/* peer.c: which addresses a transfer may reach */
+/* peer.c: which addresses a transfer may reach. A function that returns false says in t->refused why not. */
 bool peer_is_home(const struct transfer *t);	     /* this hop is at the origin of the request */
 const char *peer_proxy(const struct transfer *t);    /* the proxy for this hop, by the settings; NULL: none */
-bool peer_may_lead_to(struct transfer *t, const struct address *to); /* false: t->refused says why */
-bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port);
-void peer_reached(struct transfer *t, const struct address *at, unsigned port);
+bool peer_may_begin(struct transfer *t); /* this hop; judges an origin that is an address */
+bool peer_may_connect(struct transfer *t, const struct sockaddr *to);
+bool peer_connected(struct transfer *t, const char *ip, unsigned port); /* records the peer, too */
 
 /* queue.c: the order of transfers of one origin */
 bool queue_may_start(const struct transfer *t);

@@ -7,8 +7,6 @@
 #include "base/util.h"
 #include "net/transfer-private.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -110,7 +108,7 @@ static void stall_check(void *ctx)
 
 	/* This side paused the transfer, so silence is not the server's fault. transfer_resume() restarts
 	 * the timeout. */
-	if (t->paused && t->head_over)
+	if (t->paused)
 		return;
 	if (quiet < t->stall_ms) {
 		net_timer_set(t->net, &t->clock, t->stall_ms - (unsigned)quiet, stall_check, t);
@@ -147,56 +145,24 @@ static int on_resolve(void *state, void *reserved, void *ctx)
 
 /* ---- libcurl calls back --------------------------------------------------------------- */
 
-static unsigned port_of(const struct sockaddr *a)
-{
-	return ntohs(a->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
-					      : ((const struct sockaddr_in *)a)->sin_port);
-}
-
 static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct transfer *t = ctx;
-	struct address to;
 
 	on_resolve(NULL, NULL, ctx);
 	/* A name may have several addresses: refusing one address does not end the transfer. */
-	if (!address_of(&a->addr, &to) || !peer_may_connect(t, &to, port_of(&a->addr)))
+	if (!peer_may_connect(t, &a->addr))
 		return CURL_SOCKET_BAD;
 	return socket_open(t->net, a->family, a->socktype, a->protocol);
 }
 
-/* A text that is not an address becomes ::, where no redirect may lead. */
-static struct address address_of_text(const char *ip)
-{
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
-	struct sockaddr_in four = {.sin_family = AF_INET};
-	char plain[INET6_ADDRSTRLEN];
-	struct address a;
-
-	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(ip, "%"), ip);
-	if (inet_pton(AF_INET, plain, &four.sin_addr) == 1) {
-		address_of((struct sockaddr *)&four, &a);
-		return a;
-	}
-	inet_pton(AF_INET6, plain, &six.sin6_addr);
-	address_of((struct sockaddr *)&six, &a);
-	return a;
-}
-
-/* Judges the peer again, because another transfer may have opened this connection. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
 	struct transfer *t = ctx;
-	const struct address at = address_of_text(ip);
 
 	stall_start(t);
 	t->local_port = (unsigned)local_port;
-	/* A refusal of another address of the host no longer matters. */
-	t->refused = NULL;
-	if (!peer_may_connect(t, &at, (unsigned)port))
-		return CURL_PREREQFUNC_ABORT;
-	peer_reached(t, &at, (unsigned)port);
-	return CURL_PREREQFUNC_OK;
+	return peer_connected(t, ip, (unsigned)port) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static int transfer_refuse(struct transfer *t)
@@ -286,9 +252,6 @@ void transfers_admit(struct net *n)
 
 static int hop_start(struct transfer *t, const char *origin)
 {
-	struct address to;
-	bool literal;
-
 	head_begin(&t->head, &t->reply);
 	t->head.bytes = 0;
 	t->head_over = t->wanted = false;
@@ -298,13 +261,8 @@ static int hop_start(struct transfer *t, const char *origin)
 	snprintf(t->origin, sizeof(t->origin), "%s", origin);
 	t->proxied = peer_proxy(t) != NULL;
 	t->refused = NULL;
-	literal = address_of_origin(origin, &to);
-	if (literal && !peer_may_lead_to(t, &to))
+	if (!peer_may_begin(t))
 		return transfer_refuse(t);
-	if (literal && t->hops == 0) {
-		t->source = to;
-		t->source_known = true;
-	}
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
 		easy_set_hop(t, peer_is_home(t)) != CURLE_OK)
 		return transfer_fail(t, -ENOMEM, "out of memory");
@@ -400,20 +358,13 @@ const struct net_reply *transfer_reply(const struct transfer *t)
 	return &t->reply;
 }
 
-void transfer_pause(struct transfer *t)
-{
-	t->paused = true; /* the next on_body() pauses libcurl */
-}
-
 void transfer_resume(struct transfer *t)
 {
 	if (!t->paused)
 		return;
 	t->paused = false;
-	if (t->wanted)
-		stall_start(t);
-	if (t->held)
-		transfer_settle_later(t);
+	stall_start(t);
+	transfer_settle_later(t);
 }
 
 void transfer_cancel(struct transfer *t)

@@ -55,11 +55,16 @@ static void event(struct got *g, char c)
 	g->events[n] = c;
 }
 
+static bool is_here(const struct net *n)
+{
+	return pthread_equal(n->thread, pthread_self());
+}
+
 static int got_head(void *ctx, const struct net_reply *r)
 {
 	struct got *g = ctx;
 
-	ck_assert(net_here(g->n));
+	ck_assert(is_here(g->n));
 	event(g, 'h');
 	g->reply = *r;
 	return g->head_r;
@@ -887,44 +892,6 @@ START_TEST(held_bomb)
 }
 END_TEST
 
-static void pause_at_once(void *ctx)
-{
-	struct got *g = ctx;
-
-	got_start(g);
-	transfer_pause(g->t);
-	transfer_pause(g->t);
-	net_timer_set(g->n, &g->timer, g->hold_ms, got_resume, g);
-}
-
-static bool comes_after_a_first_pause(unsigned ms)
-{
-	struct place p;
-	struct got g;
-	bool came;
-
-	place_up(&p, NULL, NULL);
-	got_init(&g, p.n, p.up.url, "/big");
-	g.req.stall_ms = ms;
-	g.hold_ms = ms * 3 / 2;
-	net_call(p.n, pause_at_once, &g);
-	got_wait(&g);
-	came = g.reply.error == 0;
-	if (came) {
-		got_is_big(&g, &p);
-		ck_assert_uint_ge(g.took, ms * 3 / 2);
-	}
-	got_release(&g);
-	place_down(&p);
-	return came;
-}
-
-START_TEST(pause_before_the_first_byte)
-{
-	unit_holds(comes_after_a_first_pause, 600);
-}
-END_TEST
-
 static void cancel_other(struct got *g)
 {
 	transfer_cancel(g->other->t);
@@ -1013,7 +980,6 @@ static void start_three(void *ctx)
 
 	for (unsigned i = 0; i < 3; i++)
 		got_start(&v[i]);
-	transfer_pause(v[1].t);
 }
 
 START_TEST(stop_drops_what_is_left)
@@ -1027,7 +993,8 @@ START_TEST(stop_drops_what_is_left)
 	got_init(&v[0], p.n, p.up.url, "/small");
 	got_init(&v[1], p.n, p.up.url, "/big");
 	got_init(&v[2], p.n, "http://nonexistent.invalid", "/");
-	v[2].hold = 1;
+	v[1].hold = 1;
+	v[1].hold_ms = 60000;
 	net_call(p.n, start_three, v);
 	upstream_until(&p.up, "requests", 2);
 	net_stop(p.n);
@@ -1360,7 +1327,7 @@ static void post_ran(void *ctx)
 {
 	struct post *post = ctx;
 
-	ck_assert(net_here(post->of->n));
+	ck_assert(is_here(post->of->n));
 	ck_assert_uint_eq(post->i, post->of->next);
 	post->of->next++;
 }
@@ -1411,7 +1378,7 @@ START_TEST(calls)
 	struct nested x = {.n = n};
 	pthread_t other;
 
-	ck_assert(!net_here(n));
+	ck_assert(!is_here(n));
 	ck_assert_int_eq(pthread_create(&other, NULL, post_all, &b), 0);
 	post_all(&a);
 	pthread_join(other, NULL);
@@ -1603,8 +1570,7 @@ UNIT_MAIN("net", whole_file, ranges, gzip, statuses, bodies_that_nobody_wants, f
 	too_big_is_told_before_the_head, sinks_that_refuse, nobody_there, urls_that_are_none,
 	headers_that_are_none, waiting_for_a_connection_is_no_stall, paused_is_not_stalled,
 	slow_is_not_stalled, paused_is_idle, certificates, flood_ends, held_bytes_come_again, held_bomb,
-	pause_before_the_first_byte, cancelled, stop_drops_what_is_left, headers_stay_at_home,
-	eight_hops, no_secret_is_told, user_agent, size_of_debuginfod,
-	timed_body_waits_for_no_acknowledgement, sixty_four,
+	cancelled, stop_drops_what_is_left, headers_stay_at_home, eight_hops, no_secret_is_told, user_agent,
+	size_of_debuginfod, timed_body_waits_for_no_acknowledgement, sixty_four,
 	urgent_first_then_oldest, calls, timed_stop, timers, timers_end_with_the_thread, origins,
 	origin_that_is_too_long)

@@ -443,13 +443,14 @@ void bucket_stop(struct bucket *b)
 static int wait_for(struct bucket *b, const struct key *k, bool ends, unsigned ms)
 {
 	uint64_t until = clock_ms() + ms;
+	char canon[KEY_TEXT];
 	bool queued = true, refuses = false;
 	LOCK_SCOPE(&b->lock);
 
 	b->waiting++;
 	pthread_cond_broadcast(&b->change); /* the threads look into the outbox at once */
 	while (!atomic_load(&b->stop) &&
-		(queued = ends ? store_outgone_has(b->store, k) : store_outbox_has(b->store, k)) &&
+		(queued = ends ? store_outgone_has(b->store, key_canon(k, canon)) : store_outbox_has(b->store, k)) &&
 		!(refuses = b->dead || (ends && b->refuses_ends)) && clock_ms() < until)
 		bucket_sleep(b);
 	b->waiting--;

@@ -367,7 +367,7 @@ static int purge_mark(struct purge *p, const char *first)
 	if (r == 0)
 		r = MIN(purge_look(p, purge_add(p, first), false), 0);
 	p->n = 0;
-	p->overtaken = r == 0 && !store_outgone_lists(p->store, p->row);
+	p->overtaken = r == 0 && !store_outgone_has(p->store, p->row->canon);
 	return r;
 }
 

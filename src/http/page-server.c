@@ -281,9 +281,9 @@ static void add_downloads(struct page *p)
 
 /* ---- the cache, the bucket --------------------------------------------------------------------- */
 
-static void add_use(struct buf *out, const struct store_totals *t, uint64_t quota)
+static void add_use(struct buf *out, const struct store_totals *t)
 {
-	uint64_t used = t->bytes + t->sparse_bytes;
+	uint64_t quota = t->quota, used = t->bytes + t->sparse_bytes;
 
 	buf_adds(out, "<p>");
 	html_size(out, used);
@@ -311,7 +311,7 @@ static void add_cache(struct page *p)
 
 	buf_adds(out, "<section id=\"cache\" data-live>\n<h2>Cache</h2>\n");
 	if (store_count(st, &t) == 0)
-		add_use(out, &t, store_quota(st));
+		add_use(out, &t);
 	else
 		buf_adds(out, "<p class=\"note\">The index cannot be read.</p>\n");
 	if (store_statvfs(st, &disk) == 0 && disk.f_blocks) {

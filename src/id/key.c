@@ -262,7 +262,7 @@ static enum key_form debug_form(const struct debug_id *d)
 					: KEY_GUID_AGE;
 }
 
-enum key_form key_form(const struct key *k)
+static enum key_form key_form(const struct key *k)
 {
 	struct artifact a;
 

@@ -75,7 +75,6 @@ enum key_form {
 };
 #define KEY_CLASSES ((unsigned)FILETYPES * KEY_FORMS)
 
-enum key_form key_form(const struct key *k);
 /* Type and form in one number, below KEY_CLASSES. */
 unsigned key_class(const struct key *k);
 /* An example key of the class, with this name. -ENOENT: the type has no such ids. */

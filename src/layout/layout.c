@@ -434,6 +434,19 @@ static bool is_prefix(const struct layout *l, const struct path_part *part)
 		!l->prefix[part->n];
 }
 
+/* Whether a component is a name that symfs never looks up. */
+static bool split_never(struct split *s)
+{
+	const char *end = "";
+
+	for (const char *p = s->path; !s->never_known; p = end + 1) {
+		end = strchrnul(p, '/');
+		s->never = layout_never(p, (size_t)(end - p));
+		s->never_known = s->never || !*end;
+	}
+	return s->never;
+}
+
 unsigned layout_read(const struct layout *l, struct split *s, struct layout_files *out)
 {
 	bool tiers = l->flags & LAYOUT_TWO_TIER, source;
@@ -487,16 +500,6 @@ static bool is_odd(const struct artifact *a)
 	const struct debug_id *d = &a->m.debug_id;
 
 	return !plausible(a) || (d->set && !d->pdb20 && memcmp(d->guid + 4, zeros, sizeof(zeros)) == 0);
-}
-
-/* Whether a path parses back depends on the age for signatures of PDB 2.0, and on the length for short ids of
- * WASM modules. */
-bool layout_class_varies(unsigned class)
-{
-	unsigned type = class / KEY_FORMS, form = class % KEY_FORMS;
-	bool wasm = type == FILETYPE_WASM_CODE || type == FILETYPE_WASM_DEBUG;
-
-	return form == KEY_SIG || (wasm && form == KEY_CODE_TIME);
 }
 
 static bool reads_back(const struct layout *l, const struct artifact *a, const char *path)

@@ -121,9 +121,6 @@ int layout_path(const struct layout *l, const struct artifact *a, enum casing c,
  * and returns that value. 0; -ENOMEM. */
 int layout_each(const struct layout *l, const struct artifact *a,
 	int (*each)(void *ctx, unsigned row, const char *path), void *ctx);
-/* Whether layout_each() can list one key of a class (key_class()) and omit another key of the same class and
- * name. Then one key is not an example of all keys. */
-bool layout_class_varies(unsigned class);
 
 /* Like layout_each(), but includes paths that do not parse back as the artifact. */
 int layout_each_printed(const struct layout *l, const struct artifact *a,

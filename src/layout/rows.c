@@ -159,15 +159,3 @@ bool split_match(struct split *s, unsigned from, const struct layout *l)
 	s->matched[from] = true;
 	return s->layouts[from] >> (l - layouts) & 1;
 }
-
-bool split_never(struct split *s)
-{
-	const char *end = "";
-
-	for (const char *p = s->path; !s->never_known; p = end + 1) {
-		end = strchrnul(p, '/');
-		s->never = layout_never(p, (size_t)(end - p));
-		s->never_known = s->never || !*end;
-	}
-	return s->never;
-}

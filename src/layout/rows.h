@@ -49,6 +49,3 @@ void split_path(const char *path, const struct layout *only, struct split *out);
 
 /* Sets the rules of the path from component `from` on (0 or 1). False: none of the layout's rules is like it. */
 bool split_match(struct split *s, unsigned from, const struct layout *l);
-
-/* Whether a component is a name that symfs never looks up. */
-bool split_never(struct split *s);

@@ -112,6 +112,17 @@ static int prints_any(struct browse *b, unsigned class, const char *name, struct
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Whether layout_each() can list one key of a class (key_class()) and omit another key of the same class and name:
+ * then one key is not an example of all keys. Whether a path parses back depends on the age for signatures of PDB
+ * 2.0, and on the length for short ids of WASM modules. */
+static bool layout_class_varies(unsigned class)
+{
+	unsigned type = class / KEY_FORMS, form = class % KEY_FORMS;
+	bool wasm = type == FILETYPE_WASM_CODE || type == FILETYPE_WASM_DEBUG;
+
+	return form == KEY_SIG || (wasm && form == KEY_CODE_TIME);
+}
+
 /* Adds the entry of the name at a place, from the first class that prints such an entry. */
 static int fill_name(struct browse *b, const struct browse_place *at)
 {

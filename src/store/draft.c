@@ -61,6 +61,16 @@ int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 	return 0;
 }
 
+/* Opens or makes the store's directory again, if it was removed or replaced. (waits) */
+static int session_recover(struct store *s)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+
+	while (session_next(&ses)) /* a write session begins with the recovery */
+		ses.r = 0;
+	return ses.r;
+}
+
 int draft_new(struct draft **out, struct store *s, struct err *e)
 {
 	int r;
@@ -212,7 +222,8 @@ int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size)
 	return r;
 }
 
-bool draft_is_lost(const struct draft *d)
+/* Whether the draft's file is no longer in the store's directory, because the directory was removed or replaced. */
+static bool is_lost(const struct draft *d)
 {
 	char rel[64];
 	struct stat here, there;
@@ -229,7 +240,7 @@ int draft_copy_anew(struct draft *d)
 	struct stat st;
 	int r;
 
-	if (d->lent)
+	if (d->lent || !is_lost(d))
 		return -ENOENT;
 	r = fstat(d->fd, &st) < 0 ? -errno : draft_new(&n, d->s, NULL);
 	if (r < 0)

@@ -123,6 +123,18 @@ int evict_to_quota(struct session *ses, int64_t except)
 	return evict_bytes(&v, bytes - ses->s->quota);
 }
 
+/* Bytes of sparse files on disk that the index does not count yet. */
+static uint64_t sparses_uncommitted(struct store *s, struct index *ix)
+{
+	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes, n = 0;
+
+	while (index_sparse_next(ix, row.id, &row) == 0)
+		if (sparse_file_is_sound(s, row.name, row.validator.size, &bytes) && bytes > row.allocated)
+			n += bytes - row.allocated;
+	return n;
+}
+
 /* Whether eviction can free enough. If other programs filled the disk, eviction does not help; then nothing
  * is evicted. */
 static bool would_help(struct session *ses, uint64_t need)

@@ -67,17 +67,6 @@ int flights_reopen(struct store *s, int dirfd, struct err *e)
 	return 0;
 }
 
-void flights_release(struct store *s)
-{
-	struct flights *f = &s->flights;
-
-	if (f->fd < 0)
-		return;
-	close(f->fd);
-	free(f->wants);
-	pthread_mutex_destroy(&f->lock);
-}
-
 int flights_lead(struct store *s, uint64_t number)
 {
 	int r = set(s, F_WRLCK, place(number, BYTE_LEAD), 1);

@@ -80,12 +80,9 @@ struct store {
 	struct sparses sparses;
 };
 
-void now_init(struct store *s); /* reads the boot's id */
-
 int flights_init(struct store *s, struct err *e);
 int flights_reopen(struct store *s, int dirfd, struct err *e); /* opens the file again, in the directory
 								  that replaced the old one */
-void flights_release(struct store *s);
 
 void store_canon(struct store *s, const struct key *k, char canon[static KEY_TEXT]); /* the text of store_key(k) */
 /* Finds the index row of store_key(k). 0, -ENOENT. */
@@ -105,17 +102,12 @@ int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size)
 /* Renames a sealed draft to its place among the blobs, over any file there. Does nothing if the draft is
  * there already. 0, -errno. */
 int draft_place(struct draft *d, const char *sha256);
-/* Whether the draft's file is no longer in the store's directory, because the directory was removed or
- * replaced. */
-bool draft_is_lost(const struct draft *d);
-/* Copies a lost draft into a new file: the old file can still be read. -ENOENT: the draft is a sparse file.
- * (waits) */
+/* Copies a draft into a new file if the store's directory was removed or replaced: the old file can still be read.
+ * -ENOENT: the draft is in its place, or is a sparse file. (waits) */
 int draft_copy_anew(struct draft *d);
 /* Moves a placed draft back, so that it can be placed again. */
 void draft_take_back(struct draft *d, const char *sha256);
 
-void sparses_init(struct store *s);
-void sparses_release(struct store *s);
 /* Removes index rows of sparse files that are gone, and sparse files that no row names and no process has
  * open. */
 void sparses_clean(struct store *s);

@@ -96,23 +96,12 @@ int store_outbox_add(struct store *s, const struct key *k)
 	return ses.r;
 }
 
-bool store_outgone_has(struct store *s, const struct key *k)
+bool store_outgone_has(struct store *s, const char *canon)
 {
 	_cleanup_session_ struct session ses = {.s = s};
-	char canon[KEY_TEXT];
 
-	key_canon(k, canon);
 	while (session_next(&ses))
 		session_count(&ses, index_outgone_has(ses.ix, canon));
-	return session_counted(&ses) != 0;
-}
-
-bool store_outgone_lists(struct store *s, const struct outgone_row *row)
-{
-	_cleanup_session_ struct session ses = {.s = s};
-
-	while (session_next(&ses))
-		session_count(&ses, index_outgone_has(ses.ix, row->canon));
 	return session_counted(&ses) != 0; /* also after an error */
 }
 

@@ -24,7 +24,8 @@ int store_outbox_keep(struct store *s); /* renews the time until which queued fi
 /* A key whose file was purged or expired (store_purge(), store_expire()), and that the bucket may still have: the
  * first one that is due, and whose text sorts after `after`. 0, -ENOENT, -errno. */
 int store_outgone_next(struct store *s, const char *after, struct outgone_row *out);
-bool store_outgone_lists(struct store *s, const struct outgone_row *row); /* whether its key is still queued */
+/* Whether a removal of the key with this key_canon() is queued, or may be. */
+bool store_outgone_has(struct store *s, const char *canon);
 int store_outgone_done(struct store *s, const struct outgone_row *row);
 int store_outgone_later(struct store *s, const struct outgone_row *row, int64_t due); /* wall clock */
 
@@ -32,8 +33,6 @@ int store_outgone_later(struct store *s, const struct outgone_row *row, int64_t 
  * from the bucket, and then at most once a day. 0, -ENOENT, -errno. */
 int store_uses_next(struct store *s, struct use_row *out);
 int store_uses_done(struct store *s, const struct use_row *row);
-
-bool store_outgone_has(struct store *s, const struct key *k); /* whether a removal of the key is queued, or may be */
 
 /* Whether the file of the key is queued. Also true if the index cannot be read, or was rebuilt: then it may be. */
 bool store_outbox_has(struct store *s, const struct key *k);

@@ -387,7 +387,7 @@ static int publish_locked(struct publishing *p, struct blob **out)
 	return 0;
 }
 
-/* Publishes a copy of a draft that was lost when the directory was removed. */
+/* Publishes a copy of a draft, if the draft was lost when the directory was removed. */
 static int publish_anew(struct publishing *p, struct blob **out)
 {
 	int r = draft_copy_anew(p->d);
@@ -419,7 +419,7 @@ int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 		r = publish_locked(&p, out);
 	if (r == -ENOSPC && evict_make_room(s, ROOM_AHEAD) == 0)
 		r = publish_locked(&p, out);
-	if (r == -ENOENT && draft_is_lost(d))
+	if (r == -ENOENT)
 		r = publish_anew(&p, out);
 	if (r < 0)
 		return err_set(e, r, "%s: cannot be stored in %s: %s", key_text(k, room), s->dir,

@@ -4,104 +4,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "store/files/dir.h"
-#include "store/index/salvage.h"
 #include "store/evict.h"
+#include "store/files/dir.h"
 #include "store/settle.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 
-/* Opening the index, and rebuilding it from the labels of the blobs. */
-
-/* Renames the damaged index. The WAL comes first: it must never lie beside an index to which it does not
- * belong. */
-static int set_aside(struct store *s)
-{
-	static const char *const tails[] = {"-wal", "-shm", ""};
-	char from[64], to[64], aside[96];
-
-	for (unsigned i = 0; i < ARRAY_SIZE(tails); i++) {
-		snprintf(from, sizeof(from), "index.sqlite%s", tails[i]);
-		snprintf(to, sizeof(to), "index.sqlite.damaged%s", tails[i]);
-		if (unlinkat(s->dirfd, to, 0) < 0 && errno == EISDIR && unlinkat(s->dirfd, to, AT_REMOVEDIR) < 0) {
-			/* a directory with files that are not symfs's */
-			snprintf(aside, sizeof(aside), "%s.%llx", to, (unsigned long long)clock_ms());
-			renameat(s->dirfd, to, s->dirfd, aside);
-		}
-		if (renameat(s->dirfd, from, s->dirfd, to) < 0 && errno != ENOENT)
-			return -errno;
-	}
-	return 0;
-}
-
-static void salvage(struct store *s, struct index *ix)
-{
-	_cleanup_free_ char *path = NULL;
-	struct stat st;
-
-	if (asprintf(&path, "%s/index.sqlite.damaged", s->dir) < 0)
-		path = NULL;
-	else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) /* SQLite would wait for the writer of a pipe */
-		index_salvage(ix, path);
-}
-
-static int rebuild_index(struct store *s, struct index *ix, bool damaged)
-{
-	struct index_object o = {.id = 0};
-	unsigned long artifacts = 0;
-	int r;
-
-	r = sweep(s, ix);
-	if (r == 0 && damaged)
-		salvage(s, ix);
-	while (r == 0 && (r = index_object_next(ix, o.id, &o)) == 0)
-		artifacts++;
-	if (r == -ENOENT)
-		r = index_commit(ix);
-	if (r < 0)
-		return r;
-	if (damaged)
-		log_warn("%s: the index was damaged, or of another version, and is now index.sqlite.damaged; "
-			 "rebuilt the index: %lu artifacts", s->dir, artifacts);
-	else if (artifacts)
-		log_warn("%s: rebuilt the index: %lu artifacts", s->dir, artifacts);
-	return 0;
-}
-
-/* `damaged`: the caller found that the index is damaged; the index is then set aside unopened. 0, -errno. */
-static int rebuild_open(struct store *s, bool damaged, struct index **out, struct err *e)
-{
-	_cleanup_index_ struct index *ix = NULL;
-	int r = -EUCLEAN;
-
-	if (!damaged) {
-		r = index_open(out, s->dir, e);
-		if (r != -ENOENT && r != -EUCLEAN)
-			return r;
-		damaged = r == -EUCLEAN;
-	}
-	if (damaged) {
-		r = set_aside(s);
-		if (r < 0)
-			return err_set(e, r, "%s: a damaged index cannot be set aside: %s", s->dir,
-				err_text(r));
-	}
-	r = index_make(&ix, s->dir, s->id, e);
-	if (r < 0)
-		return r;
-	r = rebuild_index(s, ix, damaged);
-	if (r < 0) {
-		index_rollback(ix);
-		return err_set(e, r, "%s: the index cannot be rebuilt: %s", s->dir, err_text(r));
-	}
-	*out = take(ix);
-	return 0;
-}
-
+#define DUE_MS 30000
 #define WAIT_MS 60000	    /* the longest wait for the write lock; only a rebuild holds it for long */
 #define SWEEP_ROOM (1 << 20) /* free bytes on disk that a sweep needs for its transaction */
 #define CHECK_EVERY_MS 1000 /* how often a reader asks whether the index is still at its place */
@@ -261,6 +174,44 @@ static void sweep_lost(struct session *ses)
 		atomic_store(&ses->s->lost, false);
 }
 
+/* ---- the pending list ------------------------------------------------------------------ */
+
+void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken)
+{
+	LOCK_SCOPE(&p->lock);
+	struct pending_item *at = p->list;
+
+	while (at < p->list + p->n && (at->object != object || at->broken != broken))
+		at++;
+	/* A full list drops the item. Only the order of eviction becomes less exact. */
+	if (at < p->list + p->n || p->n == PENDING_MOST)
+		return;
+	if (p->n++ == 0)
+		p->oldest = clock_ms();
+	at->object = object;
+	at->broken = broken;
+	snprintf(at->sha256, sizeof(at->sha256), "%s", sha256);
+}
+
+/* The list is half full, or its first item is older than DUE_MS. */
+static bool pending_is_due(struct pending *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	return p->n >= PENDING_MOST / 2 || (p->n && clock_ms() - p->oldest > DUE_MS);
+}
+
+/* Moves all items to `out`. Returns their number. */
+static unsigned pending_take(struct pending *p, struct pending_item out[static PENDING_MOST])
+{
+	LOCK_SCOPE(&p->lock);
+	unsigned count = p->n;
+
+	memcpy(out, p->list, count * sizeof(*out));
+	p->n = 0;
+	return count;
+}
+
 /* Writes all pending uses. The caller holds the write lock. */
 static void pending_write(struct session *ses)
 {
@@ -281,6 +232,8 @@ static void pending_write(struct session *ses)
 	if (r < 0)
 		log_debug(LOG_STORE, "pending uses were lost: %s", err_text(r));
 }
+
+/* ---- sessions --------------------------------------------------------------------------- */
 
 static int begin_write(struct session *ses)
 {
@@ -306,6 +259,14 @@ static int begin_write(struct session *ses)
 	if (r == 0 || r == -ENOSPC)
 		r = ses->whole ? index_begin(ses->ix) : 0;
 	return r;
+}
+
+/* Whether the open directory was removed. */
+static bool dir_is_removed(int dirfd)
+{
+	struct stat st;
+
+	return fstat(dirfd, &st) == 0 && st.st_nlink == 0;
 }
 
 static int begin_read(struct session *ses)
@@ -388,15 +349,6 @@ int session_first(struct store *s, struct err *e)
 	r = renew_index(s, NULL, e);
 	unlock_store(s);
 	return r;
-}
-
-int session_recover(struct store *s)
-{
-	_cleanup_session_ struct session ses = {.s = s, .write = true};
-
-	while (session_next(&ses)) /* a write session begins with the recovery */
-		ses.r = 0;
-	return ses.r;
 }
 
 void session_try_pending(struct store *s)

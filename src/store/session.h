@@ -43,7 +43,7 @@ static inline int session_counted(const struct session *ses)
 	return ses->r < 0 ? ses->r : ses->count;
 }
 
-/* time.c: looks at the clocks, and keeps what they say. The caller holds the write lock. 0, -errno. */
+/* now.c: looks at the clocks, and keeps what they say. The caller holds the write lock. 0, -errno. */
 int now_look(struct session *ses);
 
 /* Settles every intent. The caller holds the write lock, and has no transaction open. 0, -errno. */
@@ -52,14 +52,8 @@ int session_settle(struct session *ses);
 /* Opens the index of a new handle, and makes or rebuilds the index if necessary. */
 int session_first(struct store *s, struct err *e);
 
-/* Opens or makes the store's directory again, if it was removed or replaced. (waits) */
-int session_recover(struct store *s);
-
-/* pending.c: notes a use of an artifact, or, with `broken`, that its file is gone or has another size. */
+/* Notes a use of an artifact, or, with `broken`, that its file is gone or has another size. */
 void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken);
-bool pending_is_due(struct pending *p); /* the list is half full, or its first item is older than 30 s */
-/* Moves all items to `out`. Returns their number. */
-unsigned pending_take(struct pending *p, struct pending_item out[static PENDING_MOST]);
 
 /* Writes the pending uses if they are due, and no other thread or process is writing. Never waits. */
 void session_try_pending(struct store *s);

@@ -14,3 +14,7 @@ int settle_label(struct index *ix, const struct index_object *o, struct buf *out
 /* The sweep: compares every file of the store with the index. Unknown files are added to the index or removed;
  * entries without a file are dropped. Reads no bytes of blobs. 0, -errno. */
 int sweep(struct store *s, struct index *ix);
+
+/* Opens the index; makes it anew if it is missing or damaged. `damaged`: the caller found that it is damaged; it is
+ * then set aside unopened. 0, -errno. The caller has no transaction open. */
+int rebuild_open(struct store *s, bool damaged, struct index **out, struct err *e);

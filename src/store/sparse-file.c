@@ -173,17 +173,6 @@ int sparses_sweep(struct store *s, struct index *ix)
 	return r == -ENOENT ? 0 : r;
 }
 
-uint64_t sparses_uncommitted(struct store *s, struct index *ix)
-{
-	struct store_sparse_row row = {.id = 0};
-	uint64_t bytes, n = 0;
-
-	while (index_sparse_next(ix, row.id, &row) == 0)
-		if (sparse_file_is_sound(s, row.name, row.validator.size, &bytes) && bytes > row.allocated)
-			n += bytes - row.allocated;
-	return n;
-}
-
 int sparse_forget(struct index *ix, const char *canon, char name[static 17])
 {
 	struct store_sparse_row row;

@@ -37,8 +37,6 @@ bool sparse_file_remove_orphan(struct store *s, const char *name,
 
 /* ---- their index rows; the caller holds the write lock ---------------------------------- */
 
-/* Bytes of sparse files on disk that the index does not count yet. */
-uint64_t sparses_uncommitted(struct store *s, struct index *ix);
 /* Drops rows whose file is gone or was replaced, and updates the other rows with the file's size on disk.
  * The caller has begun a transaction. */
 int sparses_sweep(struct store *s, struct index *ix);

@@ -32,6 +32,23 @@ static void unlist(struct sparse *f) /* under the lock of the list */
 	f->listed = false;
 }
 
+static void sparse_free(struct sparse *f)
+{
+	if (!f)
+		return;
+	for (unsigned i = 0; i < STRIPES; i++) {
+		pthread_mutex_destroy(&f->stripes[i].lock);
+		free(f->stripes[i].list);
+	}
+	pthread_mutex_destroy(&f->committing);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->here);
+	free(f->saved);
+	free(f->url);
+	free(f);
+}
+
 void sparse_unlist(struct sparse *f)
 {
 	LOCK_SCOPE(&f->s->sparses.lock);
@@ -97,18 +114,6 @@ static void list(struct sparse *f)
 	f->next = f->s->sparses.first;
 	f->s->sparses.first = f;
 	f->listed = true;
-}
-
-void sparses_init(struct store *s)
-{
-	pthread_mutex_init(&s->sparses.opening, NULL);
-	pthread_mutex_init(&s->sparses.lock, NULL);
-}
-
-void sparses_release(struct store *s)
-{
-	pthread_mutex_destroy(&s->sparses.opening);
-	pthread_mutex_destroy(&s->sparses.lock);
 }
 
 /* ---- loading blocks from the index ---------------------------------------------------- */
@@ -232,6 +237,38 @@ static int open_new(struct sparse *f, const char *own)
 	while (session_next(&ses))
 		ses.r = open_in(&ses, f, own);
 	return ses.r;
+}
+
+static int sparse_new(struct sparse **out, struct store *s, const struct key *k,
+	const struct sparse_validator *v, const char *url, bool writer)
+{
+	struct sparse *f;
+
+	if (v->size > SPARSE_SIZE_MOST)
+		return -EFBIG;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->s = s;
+	f->fd = -1;
+	f->writer = writer;
+	f->key = *k;
+	f->validator = *v;
+	f->blocks = (v->size + SPARSE_BLOCK - 1) / SPARSE_BLOCK;
+	f->words = MAX((f->blocks + WORD - 1) / WORD, 1);
+	atomic_init(&f->refs, 1);
+	pthread_mutex_init(&f->committing, NULL);
+	for (unsigned i = 0; i < STRIPES; i++)
+		pthread_mutex_init(&f->stripes[i].lock, NULL);
+	f->url = strdup(url ? url : "");
+	f->here = calloc(f->words, sizeof(*f->here));
+	f->saved = calloc(f->words, sizeof(*f->saved));
+	if (!f->url || !f->here || !f->saved) {
+		sparse_free(f);
+		return -ENOMEM;
+	}
+	*out = f;
+	return 0;
 }
 
 static int open_fresh(struct store *s, const struct key *k, const struct sparse_validator *v,

@@ -58,9 +58,6 @@ struct sparse {
 	bool finished; /* published as a blob */
 };
 
-int sparse_new(struct sparse **out, struct store *s, const struct key *k,
-	const struct sparse_validator *v, const char *url, bool writer);
-void sparse_free(struct sparse *f);
 void sparse_unlist(struct sparse *f); /* takes the file off the list, so that later openers do not get it */
 uint32_t sparse_block_size(const struct sparse *f, uint64_t block);
 void sparse_row_of(const struct sparse *f, struct store_sparse_row *row);

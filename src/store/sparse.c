@@ -15,67 +15,6 @@
 
 /* ---- one file in memory --------------------------------------------------------------- */
 
-bool sparse_same(const struct sparse_validator *a, const struct sparse_validator *b)
-{
-	bool ea = a->etag[0] && strncmp(a->etag, "W/", 2) != 0;
-	bool eb = b->etag[0] && strncmp(b->etag, "W/", 2) != 0;
-
-	if (a->size != b->size || strcmp(a->source, b->source) != 0 || ea != eb)
-		return false;
-	if (ea)
-		return strcmp(a->etag, b->etag) == 0;
-	return a->last_modified[0] && strcmp(a->last_modified, b->last_modified) == 0;
-}
-
-void sparse_free(struct sparse *f)
-{
-	if (!f)
-		return;
-	for (unsigned i = 0; i < STRIPES; i++) {
-		pthread_mutex_destroy(&f->stripes[i].lock);
-		free(f->stripes[i].list);
-	}
-	pthread_mutex_destroy(&f->committing);
-	if (f->fd >= 0)
-		close(f->fd);
-	free(f->here);
-	free(f->saved);
-	free(f->url);
-	free(f);
-}
-
-int sparse_new(struct sparse **out, struct store *s, const struct key *k,
-	const struct sparse_validator *v, const char *url, bool writer)
-{
-	struct sparse *f;
-
-	if (v->size > SPARSE_SIZE_MOST)
-		return -EFBIG;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->s = s;
-	f->fd = -1;
-	f->writer = writer;
-	f->key = *k;
-	f->validator = *v;
-	f->blocks = (v->size + SPARSE_BLOCK - 1) / SPARSE_BLOCK;
-	f->words = MAX((f->blocks + WORD - 1) / WORD, 1);
-	atomic_init(&f->refs, 1);
-	pthread_mutex_init(&f->committing, NULL);
-	for (unsigned i = 0; i < STRIPES; i++)
-		pthread_mutex_init(&f->stripes[i].lock, NULL);
-	f->url = strdup(url ? url : "");
-	f->here = calloc(f->words, sizeof(*f->here));
-	f->saved = calloc(f->words, sizeof(*f->saved));
-	if (!f->url || !f->here || !f->saved) {
-		sparse_free(f);
-		return -ENOMEM;
-	}
-	*out = f;
-	return 0;
-}
-
 /* ---- blocks --------------------------------------------------------------------------- */
 
 uint32_t sparse_block_size(const struct sparse *f, uint64_t block)
@@ -119,9 +58,16 @@ uint64_t sparse_size(const struct sparse *f)
 	return f->validator.size;
 }
 
-const struct sparse_validator *sparse_validator(const struct sparse *f)
+bool sparse_same(const struct sparse_validator *a, const struct sparse_validator *b)
 {
-	return &f->validator;
+	bool ea = a->etag[0] && strncmp(a->etag, "W/", 2) != 0;
+	bool eb = b->etag[0] && strncmp(b->etag, "W/", 2) != 0;
+
+	if (a->size != b->size || strcmp(a->source, b->source) != 0 || ea != eb)
+		return false;
+	if (ea)
+		return strcmp(a->etag, b->etag) == 0;
+	return a->last_modified[0] && strcmp(a->last_modified, b->last_modified) == 0;
 }
 
 bool sparse_is_stale(const struct sparse *f)

@@ -53,7 +53,6 @@ static inline void cleanup_sparse(struct sparse **f)
 /* ---- any thread, no lock, no waiting ------------------------------------------------- */
 
 uint64_t sparse_size(const struct sparse *f);
-const struct sparse_validator *sparse_validator(const struct sparse *f);
 /* Whether the file will not be kept: an opener came with another validator, or the file was removed. The
  * bytes of the file can still be read, and more bytes can be written for its readers. */
 bool sparse_is_stale(const struct sparse *f);

@@ -19,6 +19,16 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
+/* Reads the boot's id. */
+static void now_init(struct store *s)
+{
+	_cleanup_free_ char *boot = NULL;
+
+	if (path_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", sizeof(s->boot) + 20, &boot, NULL) == 0)
+		snprintf(s->boot, sizeof(s->boot), "%.*s", (int)strcspn(boot, "\n"), boot);
+	pthread_mutex_init(&s->time_lock, NULL);
+}
+
 static int read_meta(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s};
@@ -106,7 +116,8 @@ int store_open(struct store **out, const struct store_opts *o, struct err *e)
 	pthread_mutex_init(&s->index_lock, NULL);
 	pthread_mutex_init(&s->watch.lock, NULL);
 	pthread_mutex_init(&s->pending.lock, NULL);
-	sparses_init(s);
+	pthread_mutex_init(&s->sparses.opening, NULL);
+	pthread_mutex_init(&s->sparses.lock, NULL);
 	s->dir = path_absolute(o->dir);
 	r = s->dir ? open_parts(s, e) : err_set(e, -ENOMEM, "out of memory");
 	if (r < 0) {
@@ -115,11 +126,6 @@ int store_open(struct store **out, const struct store_opts *o, struct err *e)
 	}
 	*out = s;
 	return 0;
-}
-
-uint64_t store_quota(const struct store *s)
-{
-	return s->quota;
 }
 
 static void flush_pending(struct store *s)
@@ -137,6 +143,17 @@ void store_hurry(struct store *s)
 	atomic_compare_exchange_strong(&s->hurry, &none, clock_ms() + HURRY_MS);
 }
 
+static void flights_release(struct store *s)
+{
+	struct flights *f = &s->flights;
+
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	free(f->wants);
+	pthread_mutex_destroy(&f->lock);
+}
+
 void store_close(struct store *s)
 {
 	if (!s)
@@ -149,7 +166,8 @@ void store_close(struct store *s)
 	if (s->dirfd >= 0)
 		close(s->dirfd);
 	pthread_mutex_destroy(&s->pending.lock);
-	sparses_release(s);
+	pthread_mutex_destroy(&s->sparses.opening);
+	pthread_mutex_destroy(&s->sparses.lock);
 	pthread_mutex_destroy(&s->time_lock);
 	pthread_mutex_destroy(&s->index_lock);
 	pthread_mutex_destroy(&s->watch.lock);
@@ -266,7 +284,7 @@ int store_keys_with_id(struct store *s, const struct key *k, struct key *out, un
 int store_count(struct store *s, struct store_totals *out)
 {
 	_cleanup_session_ struct session ses = {.s = s};
-	struct store_totals totals = {0};
+	struct store_totals totals = {.quota = s->quota};
 
 	while (session_next(&ses))
 		ses.r = index_count(ses.ix, clock_wall(), &totals);

@@ -44,7 +44,6 @@ void store_close(struct store *s);
 /* At shutdown: from now on no call waits longer than two seconds for other processes. */
 void store_hurry(struct store *s);
 const char *store_dir(const struct store *s);
-uint64_t store_quota(const struct store *s); /* as in store_opts */
 int store_statvfs(const struct store *s, struct statvfs *out); /* for the store's disk; 0, -errno; may wait
 								  for the disk */
 const char *store_id(const struct store *s); /* 16 hex digits, made with the store */

@@ -42,8 +42,22 @@ enum time_event {
 
 /* Looks at the clocks. The first look begins an era: `fresh`, a store without files, has nothing to lose. */
 enum time_event time_look(struct store_time *t, const struct time_clocks *now, bool fresh);
-int64_t time_past(const struct store_time *t); /* at the last look */
-int64_t time_now(const struct store_time *t);  /* at the last look */
+/* Whether the era has lasted a day. */
+static inline bool time_is_trusted(const struct store_time *t)
+{
+	return t->held >= 86400;
+}
+
+/* Both are of the last look. */
+static inline int64_t time_past(const struct store_time *t)
+{
+	return time_is_trusted(t) ? t->last.wall : t->last.wall - t->ahead;
+}
+
+static inline int64_t time_now(const struct store_time *t)
+{
+	return time_past(t) > t->last.wall ? time_past(t) : t->last.wall;
+}
 
 void time_print(const struct store_time *t, char out[static TIME_TEXT]);
 bool time_parse(struct store_time *t, const char *text); /* false: the text is no such time, and `t` is zeroed */

@@ -14,23 +14,6 @@
 
 #define REST 62 /* digits of the file name of a blob: the first two of 64 digits name its directory */
 
-bool dir_type_is_remote(unsigned long f_type)
-{
-	static const unsigned long remote[] = {
-		0x6969,	    /* NFS */
-		0x517b,	    /* SMB */
-		0xff534d42, /* CIFS */
-		0xfe534d42, /* SMB2 */
-		0x564c,	    /* NCP */
-		0x5346414f, /* AFS */
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(remote); i++)
-		if ((f_type & 0xffffffff) == remote[i])
-			return true;
-	return false;
-}
-
 /* Opens the directory at `path` with O_PATH. -ELOOP: the directory lies in a symfs mount. The mount may
  * belong to this process, which would wait for itself, so the check asks no file system. */
 static int open_path(const char *path, int *out)
@@ -109,13 +92,6 @@ int dir_open(int *out, const char *path, struct err *e)
 		return r;
 	*out = take_fd(&fd);
 	return 0;
-}
-
-bool dir_is_removed(int dirfd)
-{
-	struct stat st;
-
-	return fstat(dirfd, &st) == 0 && st.st_nlink == 0;
 }
 
 /* A directory that cannot be read, as on a failing disk, may still be there; then the result is false. */

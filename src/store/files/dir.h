@@ -4,6 +4,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/util.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -13,11 +14,26 @@
 /* Opens the directory, and makes it (0700) with blobs/, partial/ and sparse/ when it is missing. 0, or the
  * errors of store_open(). */
 int dir_open(int *out, const char *path, struct err *e);
-/* Whether the open directory was removed; for dir_is_elsewhere(), also whether `path` leads to another
- * directory. */
-bool dir_is_removed(int dirfd);
+/* Whether the open directory was removed, or `path` leads to another directory. */
 bool dir_is_elsewhere(int dirfd, const char *path);
-bool dir_type_is_remote(unsigned long f_type); /* f_type of statfs(2): NFS, SMB and others */
+
+/* Whether `f_type` of statfs(2) is a network file system. Inline, because tests have no such file system. */
+static inline bool dir_type_is_remote(unsigned long f_type)
+{
+	static const unsigned long remote[] = {
+		0x6969,	    /* NFS */
+		0x517b,	    /* SMB */
+		0xff534d42, /* CIFS */
+		0xfe534d42, /* SMB2 */
+		0x564c,	    /* NCP */
+		0x5346414f, /* AFS */
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(remote); i++)
+		if ((f_type & 0xffffffff) == remote[i])
+			return true;
+	return false;
+}
 
 /* Where a blob or its `.key` lies: "blobs/ab/REST". `sha256` is 64 hex digits. */
 const char *dir_blob(const char *sha256, char room[static DIR_REL]);

@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #define IDLE_MOST 8 /* connections that are kept open while no thread reads */
 
@@ -49,13 +48,6 @@ void conn_free(struct conn *c)
 static void cleanup_conn(struct conn **c)
 {
 	conn_free(*c);
-}
-
-bool conn_path_missing(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) < 0 && errno == ENOENT;
 }
 
 int conn_open(struct conn **out, const char *path, bool reader)

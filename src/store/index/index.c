@@ -63,6 +63,12 @@ struct index *index_ref(struct index *ix)
 	return ix;
 }
 
+static void recent_end(struct index *ix)
+{
+	for (unsigned i = 0; i < RECENT_MOST; i++)
+		free(ix->recent[i].texts);
+}
+
 void index_unref(struct index *ix)
 {
 	if (!ix || atomic_fetch_sub_explicit(&ix->refs, 1, memory_order_acq_rel) != 1)
@@ -83,6 +89,21 @@ void index_unref(struct index *ix)
 static int wal_on(struct conn *c)
 {
 	return conn_code(sqlite3_exec(c->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL));
+}
+
+#define SHM_REGION 32768 /* bytes of the WAL's index that SQLite maps at once */
+
+/* Each commit of any process changes the head of the WAL's index (sqlite.org/walformat.html, 2.1), which SQLite keeps
+ * mapped as long as the connection of the writer is open. */
+static void recent_begin(struct index *ix)
+{
+	void volatile *p = NULL;
+	sqlite3_file *f = NULL;
+
+	if (sqlite3_file_control(ix->writer->db, "main", SQLITE_FCNTL_FILE_POINTER, &f) == SQLITE_OK && f &&
+		f->pMethods && f->pMethods->iVersion >= 2 &&
+		f->pMethods->xShmMap(f, 0, SHM_REGION, 0, &p) == SQLITE_OK)
+		ix->wal_head = (const uint64_t *)p;
 }
 
 int index_open(struct index **out, const char *dir, struct err *e)

@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
@@ -120,7 +121,12 @@ struct conn {
 int conn_open(struct conn **out, const char *path, bool reader);
 void conn_free(struct conn *c); /* NULL is fine */
 int conn_code(int rc);		/* converts a result of SQLite to 0 or -errno */
-bool conn_path_missing(const char *path);
+static inline bool conn_path_missing(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) < 0 && errno == ENOENT;
+}
 
 bool conn_has_outbox(struct conn *c); /* false: the index was rebuilt, or made by a process without a bucket */
 
@@ -186,8 +192,6 @@ struct question {
 	enum query query;
 	const char *text[3];
 };
-void recent_begin(struct index *ix); /* the writer is open */
-void recent_end(struct index *ix);
 /* Gives a recent answer again, or calls `ask`, which fills the n bytes at `out`: 0, -ENOENT, or an error. */
 int recent_ask(struct index *ix, const struct question *q,
 	int (*ask)(struct rows *rows, const struct question *q, void *out), void *out, size_t n);

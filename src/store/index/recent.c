@@ -6,27 +6,6 @@
 
 #include <string.h>
 
-#define SHM_REGION 32768 /* bytes of the WAL's index that SQLite maps at once */
-
-/* Each commit of any process changes the head of the WAL's index (sqlite.org/walformat.html, 2.1), which SQLite keeps
- * mapped as long as the connection of the writer is open. */
-void recent_begin(struct index *ix)
-{
-	void volatile *p = NULL;
-	sqlite3_file *f = NULL;
-
-	if (sqlite3_file_control(ix->writer->db, "main", SQLITE_FCNTL_FILE_POINTER, &f) == SQLITE_OK && f &&
-		f->pMethods && f->pMethods->iVersion >= 2 &&
-		f->pMethods->xShmMap(f, 0, SHM_REGION, 0, &p) == SQLITE_OK)
-		ix->wal_head = (const uint64_t *)p;
-}
-
-void recent_end(struct index *ix)
-{
-	for (unsigned i = 0; i < RECENT_MOST; i++)
-		free(ix->recent[i].texts);
-}
-
 /* The answer behind the texts; NULL: it is that of another question, or old. */
 static const char *answer_of(const struct recent *e, const struct recent *now, const struct question *q)
 {

@@ -71,6 +71,7 @@ struct store_totals {
 	uint64_t artifacts, keys, bytes, misses, drafts;
 	uint64_t sparse, sparse_bytes; /* sparse files (sparse.h), and their size on disk */
 	uint64_t pinned, pinned_bytes; /* the pinned artifacts, which are not evicted */
+	uint64_t quota; /* as in store_opts */
 };
 
 /* Identifies the version of a file that a server sends. Two validators match if size, source and ETag are equal.

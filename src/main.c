@@ -1,23 +1,13 @@
-/* The main function of symfs: the table of its commands, and the choice of the command to run. */
+/* The main function of symfs: what it does before a command runs. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "cmd/app.h"
 #include "cmd/cmd.h"
-#include "cmd/secrets.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Whether the command line is `symfs SRC DIR -o OPTS`: mount(8) calls its helpers in this way. */
-static bool is_mount(int argc, char **argv)
-{
-	return argc >= 4 && argv[1][0] != '-' && argv[2][0] != '-' &&
-	       strncmp(argv[3], "-o", 2) == 0;
-}
 
 /* Opens /dev/null on each standard stream that the caller closed. Otherwise the next open() would take the
  * free number, and messages would go into a file of the store. The mode is the opposite of the stream's use
@@ -32,6 +22,51 @@ static int fill_streams(void)
 	return 0;
 }
 
+/* The part of a word between :// and the last @, which can be a password, even a password with / or #. NULL: there
+ * is no such part. */
+static char *secret_of(char *word, char **end)
+{
+	char *scheme = strstr(word, "://"), *at = scheme ? strrchr(scheme, '@') : NULL;
+
+	*end = at ? at + 1 : NULL;
+	return at ? scheme + 3 : NULL;
+}
+
+static void erase(char *secret, const char *end)
+{
+	size_t left = strlen(end), gone = (size_t)(end - secret);
+
+	memmove(secret, end, left);
+	explicit_bzero(secret + left, gone);
+}
+
+/* Removes user names and passwords from the URLs of the command line, which other users see in the process list.
+ * Each changed word is first copied, and argv then points to the copy. The caller frees `room`, which holds the
+ * copies. 0, -ENOMEM. */
+static int secrets_cover(int argc, char **argv, char **room)
+{
+	size_t n = 0;
+	char *end, *p;
+
+	for (int i = 1; i < argc; i++)
+		n += secret_of(argv[i], &end) ? strlen(argv[i]) + 1 : 0;
+	*room = p = malloc(n ? n : 1);
+	if (!p)
+		return -ENOMEM;
+	for (int i = 1; i < argc; i++) {
+		char *secret = secret_of(argv[i], &end);
+		size_t size = strlen(argv[i]) + 1;
+
+		if (!secret)
+			continue;
+		memcpy(p, argv[i], size);
+		erase(secret, end);
+		argv[i] = p;
+		p += size;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_free_ char *room = NULL; /* a copy of secret arguments, which other users must not read */
@@ -42,20 +77,5 @@ int main(int argc, char **argv)
 	if (secrets_cover(argc, argv, &room) < 0)
 		return EXIT_LOCAL;
 	log_topics(getenv("SYMFS_DEBUG"));
-	if (c)
-		return command_run(c, argc - 1, argv + 1);
-	if (is_mount(argc, argv))
-		return cmd_mount.run(argc, argv);
-	if (argc == 2 && strncmp(argv[1], COMPLETE_OPTION, strlen(COMPLETE_OPTION)) == 0)
-		return commands_complete(argv[1] + strlen(COMPLETE_OPTION));
-	if (argc == 2 && strcmp(argv[1], "--version") == 0)
-		return cmd_version.run(1, argv);
-	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		commands_print(stdout);
-		return EXIT_DONE;
-	}
-	if (argc > 1)
-		return command_unknown(argv[1]);
-	commands_print(stderr);
-	return EXIT_USAGE;
+	return commands_run(c, argc, argv);
 }

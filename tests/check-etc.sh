@@ -53,7 +53,7 @@ for file in "$top"/src/source/source*.c; do
   # The kind "bucket" has the keys of "s3", and shows its own two.
   case $file in */source-s3.c) sed -n '/^static void bucket_show(/,/^}/p' "${file%s3.c}bucket.c" \
     >>"$tmp/shows" ;; esac
-  case $file in */source.c) cp "$top/src/cmd/app.c" "$tmp/shows" ;; esac
+  case $file in */source.c) cp "$top/src/cmd/mount-daemon.c" "$tmp/shows" ;; esac
   for key in $(keys_of "$file" | sed 's/^#//; s/ =.*//' | grep -vxE 'kind|headers|types|enabled|url|path'); do
     shown=$((shown + 1))
     grep -qE "(\(|, )\"$key\"[,)]|[\"n ]$key =|# ([a-z-]+, )*$key[,:]" "$tmp/shows" ||

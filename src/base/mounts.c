@@ -91,7 +91,9 @@ int mounts_id_of(int fd)
 	return sx.stx_mask & STATX_MNT_ID ? (int)sx.stx_mnt_id : -ENOENT;
 }
 
-int mounts_type_of(int fd, char type[static 64])
+/* The type of the file system that holds the open file (O_PATH will do): "ext4", "fuse.symfs". 0, -ENOENT. Asks the
+ * kernel for the mount's id only, never the file system itself. */
+static int mounts_type_of(int fd, char type[static 64])
 {
 	struct want w = {.id = mounts_id_of(fd), .type = type};
 

@@ -19,10 +19,6 @@ int mounts_each(int (*each)(void *ctx, const struct mount_row *m), void *ctx);
  * report the number. Never asks the file system itself. */
 int mounts_id_of(int fd);
 
-/* The type of the file system that holds the open file (O_PATH will do): "ext4", "fuse.symfs".
- * 0, -ENOENT. Asks the kernel for the mount's id only, never the file system itself. */
-int mounts_type_of(int fd, char type[static 64]);
-
 /* -ELOOP: the open file lies in a symfs mount. Else 0. */
 int mounts_refuse_symfs(int fd);
 

@@ -45,13 +45,6 @@ static text simple_name(struct undname *u)
 	return name;
 }
 
-text identifier_text(struct undname *u, const struct identifier *i, text of)
-{
-	if (i->kind == CONVERSION)
-		return JOIN(LIT("operator"), i->args, LIT(" "), of);
-	return JOIN(i->kind == DESTRUCTOR ? LIT("~") : 0, i->kind == IDENTIFIER ? i->name : of, i->args);
-}
-
 /* The names of the codes 0 to 9 and A to Z, of those after "_", and of those after "__". */
 static const char *const operators[3][36] = {
 	{NULL, NULL, "operator new", "operator delete", "operator=", "operator>>", "operator<<", "operator!",

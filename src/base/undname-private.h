@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#define DEPTH_MOST 256
 
 /* A text is characters, or two texts one after the other, and never changes. Several texts may share a part: a
  * reference to an earlier name costs no memory. 0: the empty text. */
@@ -37,8 +40,19 @@ struct undname {
 };
 
 /* Reading. After a failure nothing is left to read, and what is made of it is not used. */
-text undname_fail(struct undname *u); /* 0 */
-bool undname_enter(struct undname *u); /* before a recursion, and u->depth-- after it; false: too deep */
+static inline text undname_fail(struct undname *u)
+{
+	u->p = "";
+	u->bad = true;
+	return 0;
+}
+/* Before a recursion, and u->depth-- after it. False: too deep. */
+static inline bool undname_enter(struct undname *u)
+{
+	if (++u->depth > DEPTH_MOST)
+		undname_fail(u);
+	return !u->bad;
+}
 static inline char undname_next(struct undname *u)
 {
 	return *u->p ? *u->p++ : (char)undname_fail(u);
@@ -48,21 +62,35 @@ static inline bool undname_at_digit(const struct undname *u)
 	return *u->p >= '0' && *u->p <= '9';
 }
 bool undname_eat(struct undname *u, const char *prefix);
-void undname_expect(struct undname *u, const char *prefix);
+static inline void undname_expect(struct undname *u, const char *prefix)
+{
+	if (!undname_eat(u, prefix))
+		undname_fail(u);
+}
 uint64_t undname_number(struct undname *u, bool *minus); /* `minus` NULL: a minus fails */
 int64_t undname_signed(struct undname *u);
 
 /* undname-text.c */
 text text_of(struct undname *u, const char *p, size_t n); /* the characters must outlive u */
-text text_string(struct undname *u, const char *constant);
+static inline text text_string(struct undname *u, const char *constant)
+{
+	return text_of(u, constant, strlen(constant));
+}
 text text_copy(struct undname *u, const char *p, size_t n);
 text text_number(struct undname *u, bool minus, uint64_t v);
-text text_signed(struct undname *u, int64_t v);
+static inline text text_signed(struct undname *u, int64_t v)
+{
+	return text_number(u, v < 0, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
 text text_join(struct undname *u, const text *parts, size_t n);
 #define LIT(constant) text_of(u, constant, sizeof(constant) - 1)
 #define JOIN(...) text_join(u, (const text[]){__VA_ARGS__}, sizeof((const text[]){__VA_ARGS__}) / sizeof(text))
 text text_spaced(struct undname *u, text t); /* with a space at its end, if a word may not follow directly */
-text text_listed(struct undname *u, text list, text more); /* with a comma, unless the list is empty */
+/* With a comma, unless the list is empty. */
+static inline text text_listed(struct undname *u, text list, text more)
+{
+	return list ? JOIN(list, LIT(", "), more) : more;
+}
 void text_write(const struct undname *u, text t, char *out, text *room); /* `room`: for u->n elements */
 
 /* undname-types.c */
@@ -104,7 +132,6 @@ struct identifier undname_identifier(struct undname *u);
 text undname_scopes(struct undname *u, text *nearest); /* "A::B::"; `nearest`: B; NULL: not asked for */
 text undname_type_name(struct undname *u);
 text undname_unscoped_type_name(struct undname *u);
-text identifier_text(struct undname *u, const struct identifier *i, text of);
 
 /* undname.c: classes of functions */
 enum { IS_PRIVATE = 1, IS_PROTECTED = 2, IS_PUBLIC = 3, IS_STATIC = 4, IS_VIRTUAL = 8, IS_EXTERN_C = 16,

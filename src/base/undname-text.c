@@ -6,24 +6,9 @@
 #include <string.h>
 
 #define TEXT_MOST (64 << 10)
-#define DEPTH_MOST 256
 #define FACTOR 0x01000193u
 
 enum { PIECE_CHARS, PIECE_OWN, PIECE_HALVES };
-
-text undname_fail(struct undname *u)
-{
-	u->p = "";
-	u->bad = true;
-	return 0;
-}
-
-bool undname_enter(struct undname *u)
-{
-	if (++u->depth > DEPTH_MOST)
-		undname_fail(u);
-	return !u->bad;
-}
 
 bool undname_eat(struct undname *u, const char *prefix)
 {
@@ -34,12 +19,6 @@ bool undname_eat(struct undname *u, const char *prefix)
 			return false;
 	u->p = p;
 	return true;
-}
-
-void undname_expect(struct undname *u, const char *prefix)
-{
-	if (!undname_eat(u, prefix))
-		undname_fail(u);
 }
 
 /* A digit is one less than the number; other numbers have hexadecimal digits from A to P. */
@@ -92,11 +71,6 @@ text text_of(struct undname *u, const char *p, size_t n)
 	return add_piece(u, &piece, n);
 }
 
-text text_string(struct undname *u, const char *constant)
-{
-	return text_of(u, constant, strlen(constant));
-}
-
 text text_copy(struct undname *u, const char *p, size_t n)
 {
 	text t = 0;
@@ -125,11 +99,6 @@ text text_number(struct undname *u, bool minus, uint64_t v)
 	return text_copy(u, p, (size_t)(digits + sizeof(digits) - p));
 }
 
-text text_signed(struct undname *u, int64_t v)
-{
-	return text_number(u, v < 0, v < 0 ? -(uint64_t)v : (uint64_t)v);
-}
-
 text text_join(struct undname *u, const text *parts, size_t n)
 {
 	text all = 0;
@@ -155,11 +124,6 @@ text text_spaced(struct undname *u, text t)
 	bool word = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '>';
 
 	return word ? JOIN(t, LIT(" ")) : t;
-}
-
-text text_listed(struct undname *u, text list, text more)
-{
-	return list ? JOIN(list, LIT(", "), more) : more;
 }
 
 void text_write(const struct undname *u, text t, char *out, text *room)

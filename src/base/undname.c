@@ -91,6 +91,13 @@ static void variable(struct undname *u, struct symbol *s, char c)
 		undname_type_name(u);
 }
 
+static text identifier_text(struct undname *u, const struct identifier *i, text of)
+{
+	if (i->kind == CONVERSION)
+		return JOIN(LIT("operator"), i->args, LIT(" "), of);
+	return JOIN(i->kind == DESTRUCTOR ? LIT("~") : 0, i->kind == IDENTIFIER ? i->name : of, i->args);
+}
+
 /* A name, and the type or class of what has it. */
 static struct symbol declaration(struct undname *u)
 {

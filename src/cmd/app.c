@@ -16,7 +16,6 @@
 #include "store/store.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +96,25 @@ static int ranges_setting(const struct app *app)
 	return -1;
 }
 
+/* The store's directory if no option or key names one: $CACHE_DIRECTORY (systemd), $XDG_CACHE_HOME/symfs,
+ * ~/.cache/symfs, /var/cache/symfs. free() it. NULL: no memory. */
+static char *place_cache(void)
+{
+	const char *systemd = getenv("CACHE_DIRECTORY"), *xdg = getenv("XDG_CACHE_HOME"),
+		   *home = getenv("HOME");
+	struct buf b = BUF_UP_TO(8192);
+
+	if (systemd && systemd[0] == '/')
+		buf_add(&b, systemd, strcspn(systemd, ":"));
+	else if (xdg && xdg[0] == '/')
+		buf_addf(&b, "%s/symfs", xdg);
+	else if (home && home[0] == '/')
+		buf_addf(&b, "%s/.cache/symfs", home);
+	else
+		buf_adds(&b, "/var/cache/symfs");
+	return buf_take(&b, NULL);
+}
+
 static int fill_settings(struct app *app, struct err *e)
 {
 	int r = fill_section(app, "symfs", settings_fields, &app->settings, e);
@@ -144,6 +162,23 @@ static int check_names(const struct conf *c, struct err *e)
 	return 0;
 }
 
+/* 0, -ENOMEM */
+static int conf_rename(struct conf_section *s, const char *kind, const char *name)
+{
+	char *k = strdup(kind), *n = strdup(name);
+
+	if (!k || !n) {
+		free(k);
+		free(n);
+		return -ENOMEM;
+	}
+	free(s->kind);
+	free(s->name);
+	s->kind = k;
+	s->name = n;
+	return 0;
+}
+
 /* Makes a section [bucket] the section of a source, which is asked before all others. */
 static int bucket_sections(struct conf *c)
 {
@@ -154,6 +189,16 @@ static int bucket_sections(struct conf *c)
 	return r;
 }
 
+/* The last of the `n` sections that places_command_line() put in front of all others. NULL: `n` is 0. */
+static const struct conf_section *places_last(const struct conf *c, unsigned n)
+{
+	const struct conf_section *s = NULL;
+
+	while (n--)
+		s = conf_next(c, "source", s);
+	return s;
+}
+
 static int read_configuration(struct app *app, struct err *e)
 {
 	static const char *const kinds[] = {"symfs", "source", "bucket", "symbolicate", "class", NULL};
@@ -161,7 +206,7 @@ static int read_configuration(struct app *app, struct err *e)
 	int r = conf_new(&app->conf);
 
 	if (r == 0 && app->args.config)
-		r = conf_read(app->conf, app->args.config, e);
+		r = conf_read(app->conf, app->args.config, NULL, 0, e);
 	last = conf_last(app->conf);
 	if (r == 0)
 		r = places_read(app->conf, e);
@@ -358,133 +403,6 @@ int app_reload(struct app *app, struct err *e)
 }
 
 /* ---- the configuration as text ------------------------------------------------------ */
-
-static void add_types(const struct source *one, struct buf *out)
-{
-	buf_adds(out, "filetypes =");
-	for (unsigned t = 1; t < FILETYPES; t++)
-		if (one->types >> t & 1)
-			buf_addf(out, " %s", filetype_name(t));
-	buf_adds(out, "\n");
-}
-
-static void add_words(const char *key, char *const *words, struct buf *out)
-{
-	for (; words && *words; words++)
-		buf_addf(out, "%s = %s\n", key, *words);
-}
-
-/* Adds the keys for the requests that a source gets, and for the meaning of its answers. */
-static void add_rules(const struct source *one, struct buf *out)
-{
-	add_words("path-patterns", one->o.patterns, out);
-	add_words("never", one->o.never, out);
-	if (one->o.has_index)
-		buf_adds(out, "has-index = yes\n");
-	add_words("ptr-map", one->o.ptr_map, out);
-	if (one->o.follow_links)
-		buf_adds(out, "follow-links = yes\n");
-	if (one->o.requires_checksum)
-		buf_adds(out, "requires-checksum = yes\n");
-	if (one->o.checksum_placeholder)
-		buf_adds(out, "checksum-placeholder = yes\n");
-	if (!one->o.allow_unverified)
-		buf_adds(out, "allow-unverified = no\n");
-	if (one->missing_403)
-		buf_adds(out, "on-403 = miss\n");
-	if (one->o.tier)
-		buf_addf(out, "tier = %u\n", one->o.tier);
-}
-
-static void add_text(const char *key, const char *value, struct buf *out)
-{
-	if (value)
-		buf_addf(out, "%s = %s\n", key, value);
-}
-
-/* Adds the keys for the connection to a source. */
-static void add_way(const struct source *one, struct buf *out)
-{
-	if (one->o.allow_private)
-		buf_adds(out, "allow-private = yes\n");
-	if (one->o.allow_http_redirects)
-		buf_adds(out, "allow-http-redirects = yes\n");
-	if (one->o.connections)
-		buf_addf(out, "connections = %u\n", one->o.connections);
-	add_text("ca-file", one->o.ca_file, out);
-	add_text("cert", one->o.cert, out);
-	add_text("key", one->o.key, out);
-	add_text("netrc", one->o.netrc, out);
-	if (one->o.proxy) {
-		buf_adds(out, "proxy = ");
-		url_without_credentials(one->o.proxy, out);
-		buf_adds(out, "\n");
-	}
-	if (one->o.accept_invalid_certs)
-		buf_adds(out, "accept-invalid-certs = yes\n");
-}
-
-/* Adds a section that can be read as the same source, without its secrets. */
-static void add_source(const struct source *one, const struct settings *s, struct buf *out)
-{
-	buf_addf(out, "\n[source \"%s\"]\ntype = %s\nlayout = %s\n", one->name, one->kind->name,
-		one->layout->name);
-	if (one->kind->show)
-		one->kind->show(one, out);
-	else
-		buf_addf(out, "%s = %s\n", one->kind->local ? "path" : "url", one->shown);
-	if (one->casing != CASING_DEFAULT)
-		buf_addf(out, "casing = %s\n", one->o.casing);
-	if (one->types != UINT64_MAX)
-		add_types(one, out);
-	add_rules(one, out);
-	add_way(one, out);
-	if (one->o.connect_ms != s->connect_ms)
-		buf_addf(out, "connect-timeout = %ums\n", one->o.connect_ms);
-	if (one->o.stall_ms != s->stall_ms)
-		buf_addf(out, "stall-timeout = %ums\n", one->o.stall_ms);
-	if (one->o.miss_seconds != s->miss_seconds)
-		buf_addf(out, "miss-lifetime = %" PRId64 "s\n", one->o.miss_seconds);
-	if (one->o.again_seconds)
-		buf_addf(out, "ask-again = %" PRId64 "s\n", one->o.again_seconds);
-	if (one->o.max_file_size != s->max_file_size)
-		buf_addf(out, "max-file-size = %" PRIu64 "\n", one->o.max_file_size);
-	for (char **h = one->o.headers; h && *h; h++)
-		buf_addf(out, "# header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
-}
-
-int app_config_text(struct app *app, struct buf *out)
-{
-	const struct settings *s = &app->settings;
-	struct sources *so;
-	struct err e;
-	int r = app_sources(app, &so, &e);
-
-	buf_addf(out, "[symfs]\ncache-dir = %s\nquota = %" PRIu64 "\nmin-free = %" PRIu64 "\n",
-		s->cache_dir, s->quota, s->min_free);
-	buf_addf(out, "lookup-deadline = %ums\nconnect-timeout = %ums\nstall-timeout = %ums\n",
-		s->lookup_deadline_ms, s->connect_ms, s->stall_ms);
-	buf_addf(out, "miss-lifetime = %" PRId64 "s\nbreaker-seconds = %ums\n", s->miss_seconds,
-		s->breaker_ms);
-	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
-		s->max_file_size, s->keep_seconds);
-	buf_addf(out, "ask-on = %s\nbyte-ranges = %s\n", s->ask_on ? "yes" : "no", s->byte_ranges);
-	buf_addf(out, "synthesize = %s\n", s->synthesize ? "yes" : "no");
-	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
-	buf_addf(out, "read-all = %s\n", s->read_all ? "yes" : "no");
-	if (s->run_as)
-		buf_addf(out, "run-as = %s\n", s->run_as);
-	add_words("server-names", s->server_names, out);
-	add_words("allow-origins", s->allow_origins, out);
-	buf_addf(out, "\n[symbolicate]\nbytes = %" PRIu64 "\njobs = %u\nmodules = %u\nstacks = %u\nframes = %u\n",
-		app->limits.bytes, app->limits.jobs, app->limits.modules, app->limits.stacks,
-		app->limits.frames);
-	for (unsigned i = 0; r == 0 && i < so->n; i++)
-		add_source(so->list[i], s, out);
-	if (r == 0)
-		sources_unref(so);
-	return r;
-}
 
 int app_exit(int error)
 {

@@ -61,7 +61,7 @@ struct app_args {
 	} set[32]; /* options --KEY VALUE, for keys of section [symfs] */
 	const char *space; /* a namespace of a server, which has a store and a part of the bucket; NULL: "public" */
 	const char *agent; /* text to add to User-Agent; NULL: no text */
-	const char *links; /* a directory of the command's own with links to files (local-files.h): the first source;
+	const char *links; /* a directory of the command's own with links to files (symbolicate.h): the first source;
 			      NULL: none */
 	char *adopted; /* the path of a mount's .symfs/config; set by app_adopt_mount(), freed by app_close() */
 };
@@ -113,10 +113,6 @@ int app_sources(struct app *app, struct sources **out, struct err *e);
 
 /* Reads the configuration again and replaces the sources. After an error, the old sources stay. */
 int app_reload(struct app *app, struct err *e);
-
-/* Appends the settings and sources in force to `out`, in the syntax of symfs.conf, without secrets. 0; -errno:
- * the sources cannot be made. */
-int app_config_text(struct app *app, struct buf *out);
 
 /* The exit status for a negative errno: EXIT_UNASKED, EXIT_LOCAL, … */
 int app_exit(int error);

@@ -91,11 +91,6 @@ static unsigned list_open(struct ask *list, unsigned n, struct pollfd *p)
 	return open;
 }
 
-void ask_wait(struct ask *list, unsigned n, uint64_t until)
-{
-	ask_wait_unless(list, n, until, NULL, NULL);
-}
-
 void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void *ctx), void *ctx)
 {
 	_cleanup_free_ struct pollfd *p = calloc(n ? n : 1, sizeof(*p));

@@ -116,10 +116,10 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
 	char text[DEBUG_ID_TEXT], worth[WORTH_PHRASE], key[KEY_TEXT];
 
-	printf("%s%s", paint_head(), text_shown(path, true, &room));
+	printf("%s%s", paint(PAINT_HEAD), text_shown(path, true, &room));
 	if (index)
 		printf(" (slice %u)", index);
-	printf("%s: %s %s, %s\n", paint_end(), s->format, obj_kind_name(s->kind), s->arch);
+	printf("%s: %s %s, %s\n", paint(PAINT_END), s->format, obj_kind_name(s->kind), s->arch);
 	print_line("code id", s->module.code_id);
 	if (!debug_id_is_nil(&s->module.debug_id)) {
 		print_line("debug id", debug_id_text(&s->module.debug_id, text));

@@ -71,7 +71,7 @@ static int help(const char *listen_at, const struct helper_mount *m, struct err 
 	_cleanup_close_ int listener = -1, sock = -1;
 	int r;
 
-	if (!caps_have_admin())
+	if (!caps_have(CAP_SYS_ADMIN))
 		return err_set(e, -EPERM, "this process cannot mount: it lacks CAP_SYS_ADMIN");
 	r = strcmp(listen_at, "systemd") == 0 ? passed(&listener, e) : make_socket(listen_at, &listener, e);
 	if (r == 0)

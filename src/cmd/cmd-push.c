@@ -180,6 +180,17 @@ static void push_run(struct push *p, int n, char **words)
 			p->added, p->present, p->refused, p->skipped, (double)atomic_load(&p->sent) / 1e6);
 }
 
+static void push_files_release(struct push *p)
+{
+	for (size_t i = 0; i < p->n_files; i++) {
+		free(p->files[i].path);
+		free(p->files[i].chunks);
+	}
+	free(p->files);
+	p->files = NULL;
+	p->n_files = 0;
+}
+
 static int run_push(int argc, char **argv)
 {
 	struct push p = {.query = "", .where = BUF_UP_TO(16 << 10)};

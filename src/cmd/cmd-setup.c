@@ -12,7 +12,6 @@
 #include "obj/obj.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -23,7 +22,6 @@
 #define CLIENT_MS 120000u
 #define FILE_MOST (64u << 20) /* of a program that clients are asked about */
 #define OUTPUT_MOST (8u << 20)
-#define SYSTEM_CONF SYSCONFDIR "/symfs/symfs.conf"
 
 /* ---- the unit ------------------------------------------------------------------------ */
 
@@ -80,44 +78,6 @@ static void stop_unit(struct setup *s)
 		printf("failed   systemctl disable --now symfs.service\n");
 		s->failed = true;
 	}
-}
-
-/* ---- the configuration --------------------------------------------------------------- */
-
-/* Writes a first configuration if there is none. The daemon of all users reads it as the group symfs. */
-static void write_conf(struct setup *s)
-{
-	_cleanup_free_ char *own = NULL, *dir = NULL;
-	const char *path;
-	char *argv[] = {(char[]){"init"}, (char[]){"-o"}, NULL, NULL};
-	const struct group *group;
-	char *slash;
-
-	if (!s->system && asprintf(&own, "%s/symfs/symfs.conf", s->config) < 0)
-		return;
-	path = s->system ? SYSTEM_CONF : own;
-	if (access(path, F_OK) == 0) {
-		printf("there    %s\n", path);
-		return;
-	}
-	if (s->dry) {
-		printf("to write %s (symfs init)\n", path);
-		return;
-	}
-	dir = strdup(path);
-	slash = dir ? strrchr(dir, '/') : NULL;
-	if (slash)
-		*slash = '\0';
-	argv[2] = (char *)path;
-	if (!slash || setup_make_dirs(s, dir) < 0 || cmd_init.run(3, argv) != EXIT_DONE) {
-		printf("failed   %s\n", path);
-		s->failed = true;
-		return;
-	}
-	group = s->system ? getgrnam("symfs") : NULL;
-	if (group && (chown(path, (uid_t)-1, group->gr_gid) < 0 || chmod(path, 0640) < 0))
-		s->failed = true;
-	setup_record_file(s, path);
 }
 
 /* ---- --check --------------------------------------------------------------------------- */
@@ -352,16 +312,18 @@ static void free_setup(struct setup *s)
 	buf_release(&s->written);
 }
 
+/* Saves the record, or removes it if it is empty. 0, -errno. */
+static int setup_save_record(struct setup *s)
+{
+	if (s->dry)
+		return 0;
+	if (!s->written.n)
+		return unlink(s->record) == 0 || errno == ENOENT ? 0 : -errno;
+	return path_replace(s->record, 0600, path_fill_buf, &s->written);
+}
+
 static int do_setup(struct setup *s)
 {
-	_cleanup_free_ char *dir = strdup(s->record);
-
-	if (!s->dry && dir) {
-		*strrchr(dir, '/') = '\0';
-		if (setup_make_dirs(s, dir) < 0)
-			printf("failed   %s\n", dir);
-	}
-	write_conf(s);
 	setup_write_files(s);
 	start_unit(s);
 	return setup_save_record(s);

@@ -198,14 +198,13 @@ static void judge_index2(const struct source *s, const struct question *q, struc
 static void check_dir(const struct source *s, struct check_row *row)
 {
 	_cleanup_close_ int fd = open(s->o.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char type[64];
 
 	if (fd < 0) {
 		int r = -errno;
 
 		row->state = r == -ENOENT || r == -ENOTDIR ? "absent" : "refused";
 		snprintf(row->text, sizeof(row->text), "%s", err_text(r));
-	} else if (mounts_type_of(fd, type) == 0 && strcmp(type, "fuse.symfs") == 0) {
+	} else if (mounts_refuse_symfs(fd) < 0) {
 		row->state = "loop";
 		snprintf(row->text, sizeof(row->text), "inside a symfs mount: skipped");
 	} else {
@@ -331,8 +330,8 @@ static int print_list(const struct sources *so, bool as_json)
 	json_begin_array(&j, NULL);
 	/* The output for scripts has only lines of sources. */
 	if (!as_json && so->n && paint_terminal())
-		printf("    %s%-*s %-10s %-16s %s%s\n", paint_head(), width, "NAME", "TYPE", "LAYOUT", "WHERE",
-			paint_end());
+		printf("    %s%-*s %-10s %-16s %s%s\n", paint(PAINT_HEAD), width, "NAME", "TYPE", "LAYOUT", "WHERE",
+			paint(PAINT_END));
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
 
@@ -386,7 +385,7 @@ static void print_check(unsigned nth, int width, const struct source *s, const s
 	else if (row->status)
 		snprintf(http, sizeof(http), "HTTP/%d.%d, %u ms", row->http / 10, row->http % 10, row->ms);
 	printf("%2u. %-*s %s%-12s%s %-17s%s%s%s%s\n", nth, width, s->name, paint_word(row->state), row->state,
-		paint_end(), http, row->ranges == 1 ? " ranges" : "", row->two_tier == 1 ? " two-tier" : "",
+		paint(PAINT_END), http, row->ranges == 1 ? " ranges" : "", row->two_tier == 1 ? " two-tier" : "",
 		row->text[0] ? " " : "", text_shown(row->text, true, &room));
 }
 
@@ -398,7 +397,8 @@ static int print_checks(const struct sources *so, const struct check_row *rows, 
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
 	if (!as_json && so->n && paint_terminal())
-		printf("    %s%-*s %-12s %s%s\n", paint_head(), width, "NAME", "STATE", "ANSWER", paint_end());
+		printf("    %s%-*s %-12s %s%s\n", paint(PAINT_HEAD), width, "NAME", "STATE", "ANSWER",
+			paint(PAINT_END));
 	for (unsigned i = 0; i < so->n; i++)
 		if (as_json)
 			add_check(&j, so->list[i], &rows[i]);

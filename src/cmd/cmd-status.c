@@ -249,7 +249,7 @@ static void print_source(void *ctx, char *line)
 
 	text_fields(line, f, FIELDS);
 	printf("%2ld. %-30s %s%s%s\n", strtol(f[0], NULL, 10), text_shown(f[1], true, &name), paint_word(f[5]),
-		text_shown(f[5], true, &state), paint_end());
+		text_shown(f[5], true, &state), paint(PAINT_END));
 	/* Most names have the place in them. */
 	if (!strstr(f[1], f[4]))
 		printf("    %s\n", text_shown(f[4], true, &where));
@@ -280,7 +280,7 @@ static void print_fields(void *ctx, char *line)
 static void print_lines(const char *head, char *text, const char *none,
 	void (*print)(void *ctx, char *line))
 {
-	printf("\n%s%s%s:\n", paint_head(), head, paint_end());
+	printf("\n%s%s%s:\n", paint(PAINT_HEAD), head, paint(PAINT_END));
 	if (!text || !*text)
 		printf("%s\n", text ? none : "only the mount's owner may read this");
 	each_line(text, print, NULL);
@@ -335,7 +335,7 @@ static void print_trouble(void *ctx, char *line)
 	if (strcmp(f[5], "ok") == 0 || strncmp(f[5], "there", 5) == 0 || strncmp(f[5], "being walked", 12) == 0)
 		return;
 	printf("  %s: %s%s%s\n", text_shown(f[1], true, &name), paint_word(f[5]), text_shown(f[5], true, &state),
-		paint_end());
+		paint(PAINT_END));
 }
 
 /* Prints what the mount did so far and does now: a line, one for each download and for each source that fails. */
@@ -356,13 +356,27 @@ static void print_brief(char *texts[FILES])
 	each_line(texts[SOURCES], print_trouble, NULL);
 }
 
+/* Whether no source of a table can answer. Its lines have the form "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE". */
+static bool no_source_in(const char *table)
+{
+	bool any = false;
+
+	for (const char *line = table; *line && !any; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
+		_cleanup_free_ char *copy = strndup(line, strcspn(line, "\n"));
+		const char *state = copy ? strrchr(copy, '\t') : NULL;
+
+		any = state && strcmp(state + 1, err_text(ENOENT)) != 0 && strcmp(state + 1, err_text(ENOTDIR)) != 0;
+	}
+	return !any;
+}
+
 static void print_text(const struct statuses *s, const char *shown, char *texts[FILES])
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	bool silent = no_source_in(texts[SOURCES]);
 	unsigned n = 0;
 
-	printf("%s%s%s: %s", paint_head(), shown, paint_end(), text_shown(texts[VERSION], true, &room));
+	printf("%s%s%s: %s", paint(PAINT_HEAD), shown, paint(PAINT_END), text_shown(texts[VERSION], true, &room));
 	if (s->verbose) {
 		printf("\n");
 		print_lines("under way", texts[DOWNLOADS], "nothing", print_download);
@@ -378,7 +392,7 @@ static void print_text(const struct statuses *s, const char *shown, char *texts[
 		print_lines("counters", texts[STATS], "none", print_fields);
 		return;
 	}
-	printf("\n%scounters%s:\n", paint_head(), paint_end());
+	printf("\n%scounters%s:\n", paint(PAINT_HEAD), paint(PAINT_END));
 	each_line(texts[STATS], print_counter, &n);
 	printf("%s", n % 3 ? "\n" : "");
 }

@@ -8,7 +8,6 @@
 #include "base/view.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
-#include "cmd/local-files.h"
 #include "cmd/symbolicate.h"
 #include "obj/obj.h"
 #include "recognize/recognize.h"
@@ -258,6 +257,13 @@ static int ask(struct app *app, const char *shown, const struct symb_flags *flag
 	return symbolicate_close(&g, app, asked == 0 ? status : asked == -E2BIG ? EXIT_NO : EXIT_LOCAL);
 }
 
+static void local_files_release(struct local_files *l)
+{
+	if (l->dir[0])
+		path_remove_tree(l->dir);
+	l->dir[0] = '\0';
+}
+
 /* Opens the store and the sources; if that fails, the text is printed as it is. */
 static int name_text(struct app_args *args, const char *shown, const struct symb_flags *flags, struct recognized *r)
 {
@@ -343,7 +349,7 @@ static int symbolicate(struct app *app, const struct wishes *w, const char *show
 static int run_opened(const struct wishes *w, struct app_args *args, const struct symbolicate_input *in,
 	struct span request)
 {
-	_cleanup_local_files_ struct local_files files = {0};
+	_cleanup_(local_files_release) struct local_files files = {0};
 	struct err e = {0};
 	struct app app;
 	int status;

@@ -107,7 +107,7 @@ static int run_umount(int argc, char **argv)
 	if (argc != 2)
 		return cmd_usage("expected one directory");
 	r = fs_point(argv[1], &point);
-	if (r < 0 || !fs_is_mounted(point))
+	if (r < 0 || fs_mount_id(point) < 0)
 		return cmd_say(EXIT_NO, "%s: %s", argv[1], r < 0 ? err_text(r) : "no symfs is mounted there");
 	return unmount(point, lazy);
 }

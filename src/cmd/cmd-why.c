@@ -100,7 +100,7 @@ static void print_module(const struct answer *a, const struct what *w)
 	char id[MODULE_ID_TEXT];
 	const char *said = "";
 
-	printf("%s%s%s  ", paint_head(), text_shown(w->name, true, &room), paint_end());
+	printf("%s%s%s  ", paint(PAINT_HEAD), text_shown(w->name, true, &room), paint(PAINT_END));
 	printf("%s  ", module_code_text(&w->m, id)[0] || module_debug_text(&w->m, id)[0] ? id : "-");
 	if (a->file[0])
 		said = text_shown(a->file, true, &room);
@@ -130,9 +130,9 @@ static void print_row(const struct fetch_attempt *row, int nth, struct buf *room
 {
 	char until[24];
 
-	printf("%d. %s%s%s  [%s]  %s\n", nth, paint_head(), row->source, paint_end(), row->spelling,
+	printf("%d. %s%s%s  [%s]  %s\n", nth, paint(PAINT_HEAD), row->source, paint(PAINT_END), row->spelling,
 		text_shown(row->url, true, room));
-	printf("   %s%s%s", paint_word(row->verdict), row->verdict, paint_end());
+	printf("   %s%s%s", paint_word(row->verdict), row->verdict, paint(PAINT_END));
 	print_status(row);
 	if (row->remembered_until) {
 		clock_print(row->remembered_until, until);
@@ -203,8 +203,8 @@ static int print_text(const struct answer *a, const char *cache_dir)
 		printf("key     %s\n", text_shown(key_text(&a->key, text), true, &room));
 	else
 		printf("key     none: %s\n", a->none);
-	printf("stored  %s%s%s\n", a->file[0] ? paint_good() : paint_warn(),
-		a->file[0] ? text_shown(a->file, true, &room) : "no", paint_end());
+	printf("stored  %s%s%s\n", a->file[0] ? paint(PAINT_GOOD) : paint(PAINT_WARN),
+		a->file[0] ? text_shown(a->file, true, &room) : "no", paint(PAINT_END));
 	if (a->file[0])
 		printf("from    %s  %s\n", a->from.source, text_shown(a->from.url, true, &room));
 	if (a->made[0])

@@ -76,62 +76,39 @@ static bool has_colours(void)
 	return paint_terminal() && !(none && *none) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-static const char *colour(const char *sequence)
+const char *paint(enum paint colour)
 {
-	return has_colours() ? sequence : "";
-}
+	static const char *const sequences[] = {[PAINT_END] = "\033[0m", [PAINT_HEAD] = "\033[1m",
+		[PAINT_GOOD] = "\033[32m", [PAINT_WARN] = "\033[33m", [PAINT_BAD] = "\033[31m"};
 
-const char *paint_head(void)
-{
-	return colour("\033[1m");
-}
-
-const char *paint_good(void)
-{
-	return colour("\033[32m");
-}
-
-const char *paint_warn(void)
-{
-	return colour("\033[33m");
-}
-
-/* red */
-static const char *paint_bad(void)
-{
-	return colour("\033[31m");
-}
-
-const char *paint_end(void)
-{
-	return colour("\033[0m");
+	return has_colours() ? sequences[colour] : "";
 }
 
 const char *paint_word(const char *word)
 {
 	static const struct {
 		const char *word;
-		const char *(*paint)(void);
+		enum paint colour;
 	} words[] = {
-		{"ok", paint_good},
-		{"reachable", paint_good},
-		{"there", paint_good},
-		{"found", paint_good},
-		{"missing", paint_warn},
-		{"skipped", paint_warn},
-		{"silent", paint_warn},
-		{"refused", paint_bad},
-		{"failed", paint_bad},
-		{"failing", paint_bad},
-		{"mismatch", paint_bad},
-		{"not there", paint_bad},
+		{"ok", PAINT_GOOD},
+		{"reachable", PAINT_GOOD},
+		{"there", PAINT_GOOD},
+		{"found", PAINT_GOOD},
+		{"missing", PAINT_WARN},
+		{"skipped", PAINT_WARN},
+		{"silent", PAINT_WARN},
+		{"refused", PAINT_BAD},
+		{"failed", PAINT_BAD},
+		{"failing", PAINT_BAD},
+		{"mismatch", PAINT_BAD},
+		{"not there", PAINT_BAD},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		size_t n = strlen(words[i].word);
 
 		if (strncmp(word, words[i].word, n) == 0 && !((word[n] | 32) >= 'a' && (word[n] | 32) <= 'z'))
-			return words[i].paint();
+			return paint(words[i].colour);
 	}
 	return "";
 }

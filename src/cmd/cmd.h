@@ -45,11 +45,15 @@ int cmd_flush(int status);
 /* Whether stdout is a terminal for a person: lines may have heads, and columns are aligned. */
 bool paint_terminal(void);
 
-/* The sequence that begins a colour; "" where there are no colours. Static strings. */
-const char *paint_head(void); /* bold: what the lines below are about */
-const char *paint_good(void); /* green */
-const char *paint_warn(void); /* yellow */
-const char *paint_end(void);  /* ends any colour */
+enum paint {
+	PAINT_END,  /* ends any colour */
+	PAINT_HEAD, /* bold: what the lines below are about */
+	PAINT_GOOD, /* green */
+	PAINT_WARN, /* yellow */
+	PAINT_BAD   /* red */
+};
+/* The sequence that begins a colour; "" where there are no colours. A static string. */
+const char *paint(enum paint colour);
 
 /* The colour for the state of a source, or for the verdict on a request. `word` may be followed by other text
  * ("failing, retry in 8 s"). "": the word has no colour. */
@@ -72,21 +76,10 @@ void nearest_try(struct nearest *n, const char *candidate);
 /* Finds a command by its name, or by another name that users know from other tools. NULL: no such command. */
 const struct cmd *command_find(const char *name);
 
-/* Runs the command, or the one that an option makes of it, as `why --for` is `best`. Returns the exit status. */
-int command_run(const struct cmd *c, int argc, char **argv);
+/* Runs `c`, which argv[1] names; NULL: what else the command line asks for, as --help. Returns the exit status. */
+int commands_run(const struct cmd *c, int argc, char **argv);
 
-/* Prints one line for each command. */
-void commands_print(FILE *to);
-
-/* For the completions of shells (complete.c): completes the last line of `words`, which has all words after `symfs`.
- * Returns an exit status. */
-int commands_complete(const char *words);
-
-/* Prints to stderr that there is no such command, and which command the user probably meant. Returns
- * EXIT_USAGE. */
-int command_unknown(const char *word);
-
-extern const struct cmd cmd_add, cmd_addr2line, cmd_help, cmd_init, cmd_version, cmd_mount, cmd_mount_helper,
-	cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status,
-	cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core, cmd_symbolicate, cmd_best, cmd_serve, cmd_sym,
-	cmd_token, cmd_dsym, cmd_setup;
+extern const struct cmd cmd_add, cmd_addr2line, cmd_init, cmd_mount, cmd_mount_helper, cmd_umount,
+	cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_push, cmd_why, cmd_status,
+	cmd_sources, cmd_cache, cmd_warm, cmd_wait, cmd_core, cmd_symbolicate, cmd_best, cmd_serve,
+	cmd_sym, cmd_token, cmd_dsym, cmd_setup;

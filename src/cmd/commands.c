@@ -1,4 +1,4 @@
-/* Lists the commands, finds them by name, and runs help and version. */
+/* Lists the commands, finds them by name, and chooses the one to run. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "base/util.h"
@@ -7,6 +7,8 @@
 #include "source/source.h"
 
 #include <string.h>
+
+static const struct cmd cmd_help, cmd_version;
 
 /* The commands, in the order of help, with what each does for a user. The rows have the form
  * that the rule of command_pages in Makefile.am reads. */
@@ -104,7 +106,8 @@ static int way_at(const struct way *w, int argc, char **argv)
 	return 0;
 }
 
-int command_run(const struct cmd *c, int argc, char **argv)
+/* Runs the command, or the one that an option makes of it, as `why --for` is `best`. Returns the exit status. */
+static int command_run(const struct cmd *c, int argc, char **argv)
 {
 	for (const struct way *w = ways; w < ways + ARRAY_SIZE(ways); w++) {
 		int at = w->from == c ? way_at(w, argc, argv) : 0;
@@ -130,7 +133,7 @@ static void print_rows(FILE *to, bool others)
 	}
 }
 
-void commands_print(FILE *to)
+static void commands_print(FILE *to)
 {
 	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n");
 	print_rows(to, false);
@@ -144,7 +147,9 @@ static void offer_commands(void)
 		complete_offer(commands[i].cmd->name, commands[i].brief);
 }
 
-int commands_complete(const char *words)
+/* For the completions of shells (complete.c): completes the last line of `words`, which has all words after `symfs`.
+ * Returns an exit status. */
+static int commands_complete(const char *words)
 {
 	const char *rest = strchr(words, '\n');
 	_cleanup_free_ char *name = strndup(words, strcspn(words, "\n")), *option = NULL;
@@ -162,7 +167,8 @@ int commands_complete(const char *words)
 	return c || !rest ? EXIT_DONE : EXIT_USAGE;
 }
 
-int command_unknown(const char *word)
+/* Prints to stderr that there is no such command, and which command the user probably meant. Returns EXIT_USAGE. */
+static int command_unknown(const char *word)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 	struct nearest n = {.word = word};
@@ -243,7 +249,7 @@ static bool offer_help(const char *noun, const char *typed)
 	return true;
 }
 
-const struct cmd cmd_help = {
+static const struct cmd cmd_help = {
 	.name = "help",
 	.args = "[COMMAND|options|--all|--dump]",
 	.help = "Lists the commands; or prints the usage, options and examples of one. `options`\n"
@@ -266,10 +272,39 @@ static int run_version(int argc, char **argv)
 	return cmd_flush(EXIT_DONE);
 }
 
-const struct cmd cmd_version = {
+static const struct cmd cmd_version = {
 	.name = "version",
 	.args = "",
 	.help = "Prints the version of symfs",
 	.examples = {"symfs version", "symfs --version"},
 	.run = run_version,
 };
+
+/* ---- the choice ------------------------------------------------------------------------ */
+
+/* Whether the command line is `symfs SRC DIR -o OPTS`: mount(8) calls its helpers in this way. */
+static bool is_mount(int argc, char **argv)
+{
+	return argc >= 4 && argv[1][0] != '-' && argv[2][0] != '-' &&
+	       strncmp(argv[3], "-o", 2) == 0;
+}
+
+int commands_run(const struct cmd *c, int argc, char **argv)
+{
+	if (c)
+		return command_run(c, argc - 1, argv + 1);
+	if (is_mount(argc, argv))
+		return cmd_mount.run(argc, argv);
+	if (argc == 2 && strncmp(argv[1], COMPLETE_OPTION, strlen(COMPLETE_OPTION)) == 0)
+		return commands_complete(argv[1] + strlen(COMPLETE_OPTION));
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		return cmd_version.run(1, argv);
+	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		commands_print(stdout);
+		return EXIT_DONE;
+	}
+	if (argc > 1)
+		return command_unknown(argv[1]);
+	commands_print(stderr);
+	return EXIT_USAGE;
+}

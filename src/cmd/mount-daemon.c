@@ -10,6 +10,7 @@
 #include "priv/worker.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,6 +93,135 @@ static const char *why_unread(const struct mounting *m, int code)
 	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, and that user must be "
 		"able to read it)"
 				 : " (the daemon gave up its rights when it started; restart it)";
+}
+
+static void add_types(const struct source *one, struct buf *out)
+{
+	buf_adds(out, "filetypes =");
+	for (unsigned t = 1; t < FILETYPES; t++)
+		if (one->types >> t & 1)
+			buf_addf(out, " %s", filetype_name(t));
+	buf_adds(out, "\n");
+}
+
+static void add_words(const char *key, char *const *words, struct buf *out)
+{
+	for (; words && *words; words++)
+		buf_addf(out, "%s = %s\n", key, *words);
+}
+
+/* Adds the keys for the requests that a source gets, and for the meaning of its answers. */
+static void add_rules(const struct source *one, struct buf *out)
+{
+	add_words("path-patterns", one->o.patterns, out);
+	add_words("never", one->o.never, out);
+	if (one->o.has_index)
+		buf_adds(out, "has-index = yes\n");
+	add_words("ptr-map", one->o.ptr_map, out);
+	if (one->o.follow_links)
+		buf_adds(out, "follow-links = yes\n");
+	if (one->o.requires_checksum)
+		buf_adds(out, "requires-checksum = yes\n");
+	if (one->o.checksum_placeholder)
+		buf_adds(out, "checksum-placeholder = yes\n");
+	if (!one->o.allow_unverified)
+		buf_adds(out, "allow-unverified = no\n");
+	if (one->missing_403)
+		buf_adds(out, "on-403 = miss\n");
+	if (one->o.tier)
+		buf_addf(out, "tier = %u\n", one->o.tier);
+}
+
+static void add_text(const char *key, const char *value, struct buf *out)
+{
+	if (value)
+		buf_addf(out, "%s = %s\n", key, value);
+}
+
+/* Adds the keys for the connection to a source. */
+static void add_way(const struct source *one, struct buf *out)
+{
+	if (one->o.allow_private)
+		buf_adds(out, "allow-private = yes\n");
+	if (one->o.allow_http_redirects)
+		buf_adds(out, "allow-http-redirects = yes\n");
+	if (one->o.connections)
+		buf_addf(out, "connections = %u\n", one->o.connections);
+	add_text("ca-file", one->o.ca_file, out);
+	add_text("cert", one->o.cert, out);
+	add_text("key", one->o.key, out);
+	add_text("netrc", one->o.netrc, out);
+	if (one->o.proxy) {
+		buf_adds(out, "proxy = ");
+		url_without_credentials(one->o.proxy, out);
+		buf_adds(out, "\n");
+	}
+	if (one->o.accept_invalid_certs)
+		buf_adds(out, "accept-invalid-certs = yes\n");
+}
+
+/* Adds a section that can be read as the same source, without its secrets. */
+static void add_source(const struct source *one, const struct settings *s, struct buf *out)
+{
+	buf_addf(out, "\n[source \"%s\"]\ntype = %s\nlayout = %s\n", one->name, one->kind->name,
+		one->layout->name);
+	if (one->kind->show)
+		one->kind->show(one, out);
+	else
+		buf_addf(out, "%s = %s\n", one->kind->local ? "path" : "url", one->shown);
+	if (one->casing != CASING_DEFAULT)
+		buf_addf(out, "casing = %s\n", one->o.casing);
+	if (one->types != UINT64_MAX)
+		add_types(one, out);
+	add_rules(one, out);
+	add_way(one, out);
+	if (one->o.connect_ms != s->connect_ms)
+		buf_addf(out, "connect-timeout = %ums\n", one->o.connect_ms);
+	if (one->o.stall_ms != s->stall_ms)
+		buf_addf(out, "stall-timeout = %ums\n", one->o.stall_ms);
+	if (one->o.miss_seconds != s->miss_seconds)
+		buf_addf(out, "miss-lifetime = %" PRId64 "s\n", one->o.miss_seconds);
+	if (one->o.again_seconds)
+		buf_addf(out, "ask-again = %" PRId64 "s\n", one->o.again_seconds);
+	if (one->o.max_file_size != s->max_file_size)
+		buf_addf(out, "max-file-size = %" PRIu64 "\n", one->o.max_file_size);
+	for (char **h = one->o.headers; h && *h; h++)
+		buf_addf(out, "# header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
+}
+
+/* Appends the settings and sources in force to `out`, in the syntax of symfs.conf, without secrets. 0; -errno: the
+ * sources cannot be made. */
+static int app_config_text(struct app *app, struct buf *out)
+{
+	const struct settings *s = &app->settings;
+	struct sources *so;
+	struct err e;
+	int r = app_sources(app, &so, &e);
+
+	buf_addf(out, "[symfs]\ncache-dir = %s\nquota = %" PRIu64 "\nmin-free = %" PRIu64 "\n",
+		s->cache_dir, s->quota, s->min_free);
+	buf_addf(out, "lookup-deadline = %ums\nconnect-timeout = %ums\nstall-timeout = %ums\n",
+		s->lookup_deadline_ms, s->connect_ms, s->stall_ms);
+	buf_addf(out, "miss-lifetime = %" PRId64 "s\nbreaker-seconds = %ums\n", s->miss_seconds,
+		s->breaker_ms);
+	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
+		s->max_file_size, s->keep_seconds);
+	buf_addf(out, "ask-on = %s\nbyte-ranges = %s\n", s->ask_on ? "yes" : "no", s->byte_ranges);
+	buf_addf(out, "synthesize = %s\n", s->synthesize ? "yes" : "no");
+	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
+	buf_addf(out, "read-all = %s\n", s->read_all ? "yes" : "no");
+	if (s->run_as)
+		buf_addf(out, "run-as = %s\n", s->run_as);
+	add_words("server-names", s->server_names, out);
+	add_words("allow-origins", s->allow_origins, out);
+	buf_addf(out, "\n[symbolicate]\nbytes = %" PRIu64 "\njobs = %u\nmodules = %u\nstacks = %u\nframes = %u\n",
+		app->limits.bytes, app->limits.jobs, app->limits.modules, app->limits.stacks,
+		app->limits.frames);
+	for (unsigned i = 0; r == 0 && i < so->n; i++)
+		add_source(so->list[i], s, out);
+	if (r == 0)
+		sources_unref(so);
+	return r;
 }
 
 static void daemon_reload(struct mounting *m)
@@ -177,6 +307,13 @@ static int give_up_rights(struct mounting *m, struct err *e)
 	return rights_give_up(&m->rights, &m->app, &writes, e);
 }
 
+/* Opens the socket early, for a process that later gives up the right to open sockets. 0; -EINVAL: bad options;
+ * other -errno. */
+static int serving_open(struct serving *s, struct err *e)
+{
+	return s->listen ? http_listen(s->listen, &s->socket, e) : 0;
+}
+
 /* Does all work that needs more rights than the daemon keeps, before there are threads. */
 static int daemon_prepare(struct mounting *m, struct err *e)
 {
@@ -238,6 +375,14 @@ static int daemon_serve(struct mounting *m, struct err *e)
 	pthread_join(m->listener, NULL);
 	notify_send(m->notify, "STOPPING=1");
 	return r < 0 ? err_set(e, r, "the mount broke: %s", err_text(r)) : 0;
+}
+
+/* Closes the socket if serving_start() has not taken it. */
+static void serving_close(struct serving *s)
+{
+	if (s->socket)
+		http_unlisten(s->listen, s->socket);
+	s->socket = 0;
 }
 
 /* Returns the exit status of the daemon; with -f, it is the exit status of the command. */

@@ -146,17 +146,3 @@ void no_source_hint(const char *const *words, unsigned n, const char *command)
 				"write debuginfod@URL, for others LAYOUT@URL (symfs-layouts(7))\n",
 				command, strchr(words[i], '@') ? "a URL" : text_shown(words[i], true, &room));
 }
-
-/* The lines of `table` have the form "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE". */
-bool no_source_in(const char *table)
-{
-	bool any = false;
-
-	for (const char *line = table; *line && !any; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
-		_cleanup_free_ char *copy = strndup(line, strcspn(line, "\n"));
-		const char *state = copy ? strrchr(copy, '\t') : NULL;
-
-		any = state && strcmp(state + 1, err_text(ENOENT)) != 0 && strcmp(state + 1, err_text(ENOTDIR)) != 0;
-	}
-	return !any;
-}

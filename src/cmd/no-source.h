@@ -29,6 +29,3 @@ void no_source_warn(const struct sources *so, const char *command);
 /* Prints to stderr, for each URL of --source without a layout, that it is asked in the layout `native`, and how to
  * ask in another. For commands that found no file. */
 void no_source_hint(const char *const *words, unsigned n, const char *command);
-
-/* Whether no source of a table can answer. The table has the format of .symfs/sources. */
-bool no_source_in(const char *table);

@@ -19,7 +19,7 @@
 
 static int read_optional(struct conf *c, const char *path, struct err *e)
 {
-	int r = conf_read(c, path, e);
+	int r = conf_read(c, path, NULL, 0, e);
 
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
@@ -68,23 +68,6 @@ int places_read(struct conf *c, struct err *e)
 	if (r == 0)
 		r = read_glob(c, SYSCONFDIR "/symfs/sources.d/*.conf", e);
 	return r == 0 ? places_presets(c, e) : r;
-}
-
-char *place_cache(void)
-{
-	const char *systemd = getenv("CACHE_DIRECTORY"), *xdg = getenv("XDG_CACHE_HOME"),
-		   *home = getenv("HOME");
-	struct buf b = BUF_UP_TO(8192);
-
-	if (systemd && systemd[0] == '/')
-		buf_add(&b, systemd, strcspn(systemd, ":"));
-	else if (xdg && xdg[0] == '/')
-		buf_addf(&b, "%s/symfs", xdg);
-	else if (home && home[0] == '/')
-		buf_addf(&b, "%s/.cache/symfs", home);
-	else
-		buf_adds(&b, "/var/cache/symfs");
-	return buf_take(&b, NULL);
 }
 
 /* ---- words -------------------------------------------------------------------------- */
@@ -151,7 +134,7 @@ int place_add(struct conf *c, bool first, const char *layout, const char *where,
 	if (!layout[0])
 		layout = url ? "native" : guess_layout(where);
 	name_of(layout, where, name);
-	s = first ? conf_add_first(c, "source", name, from) : conf_add(c, "source", name, from);
+	s = conf_add(c, "source", name, from, first);
 	if (!s)
 		return -ENOMEM;
 	r = conf_set(s, url ? "url" : "path", where, 0);
@@ -182,7 +165,7 @@ static int add_preset(struct conf *c, const char *name, struct err *e)
 
 	if (!preset)
 		return unknown_preset(c, name, e);
-	s = conf_add_first(c, "source", name, preset->file);
+	s = conf_add(c, "source", name, preset->file, true);
 	if (!s)
 		return -ENOMEM;
 	s->line = preset->line;
@@ -227,13 +210,4 @@ int places_command_line(struct conf *c, const char *const *words, unsigned n, st
 			r = add_preset(c, where, e);
 	}
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
-}
-
-const struct conf_section *places_last(const struct conf *c, unsigned n)
-{
-	const struct conf_section *s = NULL;
-
-	while (n--)
-		s = conf_next(c, "source", s);
-	return s;
 }

@@ -24,9 +24,6 @@ const char *place_path(const char *word);
  * neither XDG_CONFIG_HOME nor HOME is an absolute path. NULL: no memory. */
 char *place_user_file(void);
 
-/* The last of the `n` sections that places_command_line() put in front of all others. NULL: `n` is 0. */
-const struct conf_section *places_last(const struct conf *c, unsigned n);
-
 /* Appends the sources of other programs' variables. The first sources are the servers of DEBUGINFOD_URLS or the
  * .urls files of /etc/debuginfod. They get the settings of DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE and
  * DEBUGINFOD_HEADERS_FILE. Then come the places of _NT_SYMBOL_PATH and _NT_ALT_SYMBOL_PATH. Skips words that
@@ -37,7 +34,3 @@ int places_environment(struct conf *c, struct err *e);
  * name has the layout and the place. With layout "", the place decides the layout. `out` may be NULL. 0, -ENOMEM. */
 int place_add(struct conf *c, bool first, const char *layout, const char *where, const char *from,
 	struct conf_section **out);
-
-/* The store's directory if no option or key names one: $CACHE_DIRECTORY (systemd), $XDG_CACHE_HOME/symfs,
- * ~/.cache/symfs, /var/cache/symfs. free() it. NULL: no memory. */
-char *place_cache(void);

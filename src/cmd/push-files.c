@@ -148,17 +148,6 @@ int push_find(struct push *p, const char *word)
 	return r == -ENOMEM ? no_memory(p) : MIN(r, 0);
 }
 
-void push_files_release(struct push *p)
-{
-	for (size_t i = 0; i < p->n_files; i++) {
-		free(p->files[i].path);
-		free(p->files[i].chunks);
-	}
-	free(p->files);
-	p->files = NULL;
-	p->n_files = 0;
-}
-
 /* ---- digests --------------------------------------------------------------------------- */
 
 struct hashing {

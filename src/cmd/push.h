@@ -66,7 +66,6 @@ int push_find(struct push *p, const char *word);
 /* Reads the files [from, to), and computes the digests of their chunks of p->server.chunk bytes. A file that cannot
  * be read is refused. 0; -1. */
 int push_hash(struct push *p, size_t from, size_t to);
-void push_files_release(struct push *p);
 
 /* ---- push-send.c ---- */
 

@@ -97,11 +97,11 @@ int rights_choose(struct rights *r, const struct settings *s, bool helped, struc
 	int result = 0;
 
 	memset(r, 0, sizeof(*r));
-	r->admin = caps_have_admin();
+	r->admin = caps_have(CAP_SYS_ADMIN);
 	r->drop = r->admin || helped;
 	r->keep.uid = geteuid();
 	r->keep.gid = getegid();
-	r->keep.read_all = s->read_all && caps_have_read_all();
+	r->keep.read_all = s->read_all && caps_have(CAP_DAC_READ_SEARCH);
 	if (s->read_all && !r->keep.read_all)
 		log_warn("read-all = yes: this process was not given CAP_DAC_READ_SEARCH; "
 			 "it reads what its user may");

@@ -71,48 +71,6 @@ static int check_entry(const struct conf_section *s, const struct conf_entry *x,
 	return 0;
 }
 
-/* The part of a word between :// and the last @, which can be a password, even a password with / or #. NULL: there
- * is no such part. */
-static char *secret_of(char *word, char **end)
-{
-	char *scheme = strstr(word, "://"), *at = scheme ? strrchr(scheme, '@') : NULL;
-
-	*end = at ? at + 1 : NULL;
-	return at ? scheme + 3 : NULL;
-}
-
-static void erase(char *secret, const char *end)
-{
-	size_t left = strlen(end), gone = (size_t)(end - secret);
-
-	memmove(secret, end, left);
-	explicit_bzero(secret + left, gone);
-}
-
-int secrets_cover(int argc, char **argv, char **room)
-{
-	size_t n = 0;
-	char *end, *p;
-
-	for (int i = 1; i < argc; i++)
-		n += secret_of(argv[i], &end) ? strlen(argv[i]) + 1 : 0;
-	*room = p = malloc(n ? n : 1);
-	if (!p)
-		return -ENOMEM;
-	for (int i = 1; i < argc; i++) {
-		char *secret = secret_of(argv[i], &end);
-		size_t size = strlen(argv[i]) + 1;
-
-		if (!secret)
-			continue;
-		memcpy(p, argv[i], size);
-		erase(secret, end);
-		argv[i] = p;
-		p += size;
-	}
-	return 0;
-}
-
 int secrets_check(const struct conf *c, struct err *e)
 {
 	int r = 0;
@@ -167,7 +125,7 @@ static int read_file(struct conf **out, const char *file)
 
 	if (r < 0 || !file[0])
 		return r;
-	r = conf_read(*out, file, &e);
+	r = conf_read(*out, file, NULL, 0, &e);
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ENOMEM)
 		log_warn("%s: the rest of the file is ignored", e.text);
 	return r == -ENOMEM ? r : 0;

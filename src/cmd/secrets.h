@@ -9,11 +9,6 @@
  * netrc, and `e` names the command that corrects the permissions. */
 int secrets_check(const struct conf *c, struct err *e);
 
-/* Removes user names and passwords from the URLs of the command line, which other users see in the process
- * list. Each changed word is first copied, and argv then points to the copy. The caller frees `room`, which
- * holds the copies. 0, -ENOMEM. */
-int secrets_cover(int argc, char **argv, char **room);
-
 /* Adds missing keys to the section of each s3 source, from the places that AWS's own tools use: the variables
  * AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE, AWS_REGION, AWS_DEFAULT_REGION,
  * AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, and the files ~/.aws/credentials and ~/.aws/config, or those that

@@ -249,18 +249,6 @@ int serving_number(const char *name, const char *text, unsigned least, unsigned 
 		err_set(e, -EINVAL, "--%s %s: expected a number from %u to %u", name, text, least, most);
 }
 
-int serving_open(struct serving *s, struct err *e)
-{
-	return s->listen ? http_listen(s->listen, &s->socket, e) : 0;
-}
-
-void serving_close(struct serving *s)
-{
-	if (s->socket)
-		http_unlisten(s->listen, s->socket);
-	s->socket = 0;
-}
-
 int serving_start(struct serving *s, struct app *app, struct http **out, struct err *e)
 {
 	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone,

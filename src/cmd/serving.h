@@ -32,12 +32,6 @@ void serving_prepare(struct serving *s, struct app_args *a);
 /* Reads the value of the option `name`, a number from `least` to `most`. NULL: *out stays. 0; -EINVAL. */
 int serving_number(const char *name, const char *text, unsigned least, unsigned most, unsigned *out, struct err *e);
 
-/* Opens the socket early, for a process that later gives up the right to open sockets. 0; -EINVAL: bad options;
- * other -errno. */
-int serving_open(struct serving *s, struct err *e);
-/* Closes the socket if serving_start() has not taken it. */
-void serving_close(struct serving *s);
-
 /* Starts a server for the store and the sources of `app`, and prints where it listens. 0; -EINVAL: bad
  * options; other -errno. */
 int serving_start(struct serving *s, struct app *app, struct http **out, struct err *e);

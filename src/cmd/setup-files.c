@@ -1,17 +1,20 @@
-/* The files with which clients ask the mount: written, recorded, and taken back. */
+/* The configuration, and the files with which clients ask the mount: written, recorded, and taken back. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "cmd/cmd.h"
 #include "cmd/setup.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define FILE_MOST (1u << 20)
+#define SYSTEM_CONF SYSCONFDIR "/symfs/symfs.conf"
 #define HEAD "# Written by `symfs setup`; `symfs setup --undo` removes it.\n"
 #define BEGIN "# symfs setup: begin; `symfs setup --undo` removes these lines\n"
 #define END "# symfs setup: end\n"
@@ -148,7 +151,8 @@ void setup_add_record(struct setup *s, const char *kind, const char *sum, const 
 	buf_addf(&s->written, "%s\t%s\t%s\n", kind, sum, path);
 }
 
-void setup_record_file(struct setup *s, const char *path)
+/* Adds a file that was written whole. */
+static void record_file(struct setup *s, const char *path)
 {
 	_cleanup_free_ char *text = NULL;
 	char sum[65];
@@ -167,16 +171,8 @@ int setup_read_record(struct setup *s)
 	return r == 0 ? buf_adds(&s->written, text) : r == -ENOENT ? 0 : r;
 }
 
-int setup_save_record(struct setup *s)
-{
-	if (s->dry)
-		return 0;
-	if (!s->written.n)
-		return unlink(s->record) == 0 || errno == ENOENT ? 0 : -errno;
-	return path_replace(s->record, 0600, path_fill_buf, &s->written);
-}
-
-int setup_make_dirs(struct setup *s, const char *path)
+/* Makes a directory and its parents, and records those that were not there. 0, -errno. */
+static int make_dirs(struct setup *s, const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
 	int r = copy ? 0 : -ENOMEM;
@@ -223,7 +219,7 @@ static int put(struct setup *s, const char *path, const char *client, const char
 		return -ECANCELED; /* nothing is recorded */
 	if (r == 0) {
 		*strrchr(dir, '/') = '\0';
-		r = setup_make_dirs(s, dir[0] ? dir : "/");
+		r = make_dirs(s, dir[0] ? dir : "/");
 	}
 	if (r == 0 && stat(path, &st) < 0 && errno != ENOENT)
 		r = -errno;
@@ -303,11 +299,58 @@ static void write_place(struct setup *s, const struct place *p)
 	setup_add_record(s, kind, p->how != VALUE ? sum : had ? had : "", path);
 }
 
+/* ---- the configuration --------------------------------------------------------------- */
+
+/* Writes a first configuration if there is none. The daemon of all users reads it as the group symfs. */
+static void write_conf(struct setup *s)
+{
+	_cleanup_free_ char *own = NULL, *dir = NULL;
+	const char *path;
+	char *argv[] = {(char[]){"init"}, (char[]){"-o"}, NULL, NULL};
+	const struct group *group;
+	char *slash;
+
+	if (!s->system && asprintf(&own, "%s/symfs/symfs.conf", s->config) < 0)
+		return;
+	path = s->system ? SYSTEM_CONF : own;
+	if (access(path, F_OK) == 0) {
+		printf("there    %s\n", path);
+		return;
+	}
+	if (s->dry) {
+		printf("to write %s (symfs init)\n", path);
+		return;
+	}
+	dir = strdup(path);
+	slash = dir ? strrchr(dir, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	argv[2] = (char *)path;
+	if (!slash || make_dirs(s, dir) < 0 || cmd_init.run(3, argv) != EXIT_DONE) {
+		printf("failed   %s\n", path);
+		s->failed = true;
+		return;
+	}
+	group = s->system ? getgrnam("symfs") : NULL;
+	if (group && (chown(path, (uid_t)-1, group->gr_gid) < 0 || chmod(path, 0640) < 0))
+		s->failed = true;
+	record_file(s, path);
+}
+
+/* ---- writing -------------------------------------------------------------------------- */
+
 void setup_write_files(struct setup *s)
 {
 	const struct place *list = s->system ? system_places : user_places;
 	size_t n = s->system ? ARRAY_SIZE(system_places) : ARRAY_SIZE(user_places);
+	_cleanup_free_ char *dir = strdup(s->record);
 
+	if (!s->dry && dir) {
+		*strrchr(dir, '/') = '\0';
+		if (make_dirs(s, dir) < 0)
+			printf("failed   %s\n", dir);
+	}
+	write_conf(s);
 	for (size_t i = 0; i < n; i++)
 		write_place(s, &list[i]);
 	if (s->system)

@@ -15,17 +15,12 @@ struct setup {
 	struct buf written; /* the record: lines "KIND\tSUM\tPATH", or "KIND\tTEXT\tPATH" */
 };
 
-/* Writes the files with which clients ask the mount, and adds them to the record. What exists is kept and printed. */
+/* Writes a first configuration if there is none, and the files with which clients ask the mount. Adds them to the
+ * record. What exists is kept and printed. */
 void setup_write_files(struct setup *s);
 /* Takes back what the record has, and keeps what was changed since, which is printed. */
 void setup_undo_files(struct setup *s);
 /* Reads the record. 0, also if there is none; -errno. */
 int setup_read_record(struct setup *s);
-/* Saves the record, or removes it if it is empty. 0, -errno. */
-int setup_save_record(struct setup *s);
 /* Adds a line to the record. `sum` is a checksum, an old text, or "". */
 void setup_add_record(struct setup *s, const char *kind, const char *sum, const char *path);
-/* Adds a file that was written whole. */
-void setup_record_file(struct setup *s, const char *path);
-/* Makes a directory and its parents, and records those that were not there. 0, -errno. */
-int setup_make_dirs(struct setup *s, const char *path);

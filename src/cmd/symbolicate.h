@@ -5,10 +5,9 @@
 #include "cmd/app.h"
 #include "id/module.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/types.h>
-
-struct local_files;
 
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE end the work. SIGPIPE, because the command has files and processes
  * to remove when its output has no reader. */
@@ -51,6 +50,18 @@ void symbolicate_finish(struct symbolicating *g);
 /* Call it after the result is printed, for people. Prints to stderr which modules have no symbols, and what to do;
  * may end the threads of fetch/. Returns `status`, or EXIT_NO if no frame got a name. */
 int symbolicate_close(struct symbolicating *g, struct app *app, int status);
+
+/* Local files as a source for one command: a temporary directory with a link to each, which is removed with the
+ * struct. One thread. */
+struct local_files {
+	char dir[PATH_MAX]; /* "": not made */
+	uint64_t copied;    /* bytes of all copies */
+};
+
+/* Adds a link to an ELF file under its build id. `debug`: it has debug information. 0, -errno. */
+int local_files_add(struct local_files *l, const char *path, const char *build_id, bool debug);
+/* Makes the directory the first source of a command, if it has links. `l` must live as long as `args`. */
+void local_files_source(struct local_files *l, struct app_args *args);
 
 /* Makes the files of this machine that a core file or a process has as modules the first source of the command, if
  * they are of the same build. The caller releases `l` after app_close(). Ignores errors, which symbolicate_stacks()

@@ -58,7 +58,7 @@ void conf_free(struct conf *c)
 	free(c);
 }
 
-struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file)
+struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file, bool first)
 {
 	struct conf_section *s = calloc(1, sizeof(*s));
 
@@ -71,22 +71,14 @@ struct conf_section *conf_add(struct conf *c, const char *kind, const char *name
 		section_free(s);
 		return NULL;
 	}
-	*c->last = s;
-	c->last = &s->next;
-	return s;
-}
-
-struct conf_section *conf_add_first(
-	struct conf *c, const char *kind, const char *name, const char *file)
-{
-	struct conf_section **old_last = c->last, *s = conf_add(c, kind, name, file);
-
-	if (!s || c->first == s)
-		return s;
-	*old_last = NULL; /* move the section from the end to the front */
-	c->last = old_last;
-	s->next = c->first;
-	c->first = s;
+	if (first) {
+		s->next = c->first;
+		c->first = s;
+	} else {
+		*c->last = s;
+	}
+	if (!s->next)
+		c->last = &s->next;
 	return s;
 }
 
@@ -103,22 +95,6 @@ void conf_mark_presets(struct conf *c, const struct conf_section *last)
 {
 	for (struct conf_section *s = last ? last->next : c->first; s; s = s->next)
 		s->preset = true;
-}
-
-int conf_rename(struct conf_section *s, const char *kind, const char *name)
-{
-	char *k = strdup(kind), *n = strdup(name);
-
-	if (!k || !n) {
-		free(k);
-		free(n);
-		return -ENOMEM;
-	}
-	free(s->kind);
-	free(s->name);
-	s->kind = k;
-	s->name = n;
-	return 0;
 }
 
 void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind)
@@ -251,7 +227,7 @@ static int read_section(struct conf *c, const char *file, unsigned line, char *p
 		name = quote + 1;
 		p = trim(p);
 	}
-	s = conf_add(c, p, name ? name : "", file);
+	s = conf_add(c, p, name ? name : "", file, false);
 	if (!s)
 		return -ENOMEM;
 	s->line = line;
@@ -302,7 +278,7 @@ static int read_line(struct conf *c, struct conf_section **s, const char *file, 
 	return r;
 }
 
-int conf_read_text(struct conf *c, const char *file, const char *text, size_t n, struct err *e)
+static int read_text(struct conf *c, const char *file, const char *text, size_t n, struct err *e)
 {
 	struct conf_section *s = NULL;
 	char room[LINE_MOST];
@@ -331,16 +307,15 @@ int conf_read_text(struct conf *c, const char *file, const char *text, size_t n,
 	return 0;
 }
 
-int conf_read(struct conf *c, const char *path, struct err *e)
+int conf_read(struct conf *c, const char *path, const char *text, size_t n, struct err *e)
 {
-	_cleanup_free_ char *text = NULL;
-	size_t n;
-	int r = path_read(AT_FDCWD, path, FILE_MOST, &text, &n);
+	_cleanup_free_ char *own = NULL;
+	int r = text ? 0 : path_read(AT_FDCWD, path, FILE_MOST, &own, &n);
 
 	if (r == -EFBIG)
 		return err_set(
 			e, -EINVAL, "%s: larger than 1 MiB: this is not a configuration", path);
 	if (r < 0)
 		return err_set(e, r, "%s: %s", path, err_text(r));
-	return conf_read_text(c, path, text, n, e);
+	return read_text(c, path, text ? text : own, n, e);
 }

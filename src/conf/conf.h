@@ -56,13 +56,13 @@ struct conf_section {
 int conf_new(struct conf **out);
 void conf_free(struct conf *c);
 
-/* Appends the sections of a file. -ENOENT: no such file (e is set); -EINVAL: a mistake, `e` is
- * "FILE:LINE: …". */
-int conf_read(struct conf *c, const char *path, struct err *e);
-int conf_read_text(struct conf *c, const char *file, const char *text, size_t n, struct err *e);
+/* Appends the sections of the n bytes `text`, which messages call `path`; `text` NULL: of the file `path`. -ENOENT:
+ * no such file (e is set); -EINVAL: a mistake, `e` is "FILE:LINE: …". */
+int conf_read(struct conf *c, const char *path, const char *text, size_t n, struct err *e);
 
-/* Appends an empty section, for instance for the command line. NULL: out of memory. */
-struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file);
+/* Adds an empty section, for instance for the command line, behind all others or as the first. NULL: out of
+ * memory. */
+struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file, bool first);
 /* Appends an entry to the section; `line` 0: the entry is from no file. 0, -ENOMEM. */
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line);
 /* As conf_set(), for an entry from another file than its section's. */
@@ -76,9 +76,6 @@ const struct conf_section *conf_last(const struct conf *c); /* NULL: there is no
 void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind);
 /* Marks the sections after `last` (NULL: all) as presets, which come with the program. */
 void conf_mark_presets(struct conf *c, const struct conf_section *last);
-int conf_rename(struct conf_section *s, const char *kind, const char *name); /* 0, -ENOMEM */
-/* Inserts an empty section before all others. NULL: out of memory. */
-struct conf_section *conf_add_first(struct conf *c, const char *kind, const char *name, const char *file);
 
 /* The first section of a kind, or the next one after `after`; NULL: no more. */
 const struct conf_section *conf_next(const struct conf *c, const char *kind,

@@ -132,9 +132,7 @@ static int open_state(struct fs *fs, fuse_req_t req, const struct node *n, struc
 	struct file *file;
 	int r;
 
-	if (!state_may_read(fs, n, fuse_req_ctx(req)->uid))
-		return -EACCES;
-	r = state_text(fs, state_rest(n), &text);
+	r = state_text(fs, n, fuse_req_ctx(req)->uid, &text);
 	if (r < 0)
 		return r;
 	file = file_new(fs);
@@ -216,35 +214,24 @@ static ssize_t read_file(const struct file *file, uint64_t off, char *p, size_t 
 /* The buffer that a thread of the loop reads to. It is kept, because free() would return memory of this
  * size to the kernel, which would zero its pages again. */
 struct room {
-	char *p;
 	size_t n;
+	char p[];
 };
-
-void room_free(void *p)
-{
-	struct room *room = p;
-
-	free(room->p);
-	free(room);
-}
 
 /* The thread's buffer, of at least `size` bytes; NULL: out of memory. */
 static char *room_of(struct fs *fs, size_t size)
 {
-	struct room *room = pthread_getspecific(fs->room);
+	struct room *old = pthread_getspecific(fs->room), *room;
 
-	if (!room) {
-		room = calloc(1, sizeof(*room));
-		if (!room || pthread_setspecific(fs->room, room) != 0) {
-			free(room);
-			return NULL;
-		}
+	if (old && old->n >= size)
+		return old->p;
+	room = malloc(sizeof(*room) + size);
+	if (!room || pthread_setspecific(fs->room, room) != 0) {
+		free(room);
+		return NULL;
 	}
-	if (room->n < size) {
-		free(room->p);
-		room->p = malloc(size);
-		room->n = room->p ? size : 0;
-	}
+	free(old);
+	room->n = size;
 	return room->p;
 }
 

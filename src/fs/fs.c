@@ -134,7 +134,7 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	pthread_mutex_init(&fs->readers_lock, NULL);
 	if (derive_new(&fs->derive, f) < 0)
 		return -ENOMEM;
-	fs->has_room = pthread_key_create(&fs->room, room_free) == 0;
+	fs->has_room = pthread_key_create(&fs->room, free) == 0;
 	if (!fs->has_room)
 		return -EAGAIN;
 	fs->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -173,7 +173,7 @@ static int mount_by_helper(struct fs *fs, struct err *e)
 
 static void unmount_by_helper(struct fs *fs)
 {
-	int r = helper_unmount(fs->helper);
+	int r = helper_ask(fs->helper, HELPER_UNMOUNT, 0, -1);
 
 	if (r < 0)
 		log_error("%s: cannot unmount: %s; try: symfs umount %s", fs->point, err_text(r), fs->point);
@@ -223,7 +223,7 @@ static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
 		r = mount_here(fs, &options, o->mount_ms, e);
 	if (r < 0)
 		return r;
-	fs->mount_id = point_mount_id(fs->point);
+	fs->mount_id = fs_mount_id(fs->point);
 	r = handshake_prepare(fs);
 	return r < 0 ? err_set(e, r, "%s: %s", fs->point, err_text(r)) : 0;
 }
@@ -437,7 +437,7 @@ void fs_free(struct fs *fs)
 		return;
 	derive_free(fs->derive); /* answers requests that wait, so before the session ends */
 	/* Another process may have unmounted, and another mount may be at the place. */
-	if (fs->mount_id >= 0 && point_mount_id(fs->point) == fs->mount_id)
+	if (fs->mount_id >= 0 && fs_mount_id(fs->point) == fs->mount_id)
 		unmount(fs);
 	if (fs->session)
 		fuse_session_destroy(take(fs->session));

@@ -59,14 +59,8 @@ bool fs_alive(struct fs *fs);
  * which may be a dead mount. `*out` is the caller's to free(). 0, -ENOENT, -ENOTDIR. */
 int fs_point(const char *path, char **out);
 
-/* Whether a symfs mount is at the place. Reads only the mount table. */
-bool fs_is_mounted(const char *point);
-
-enum fs_point_state { FS_POINT_OTHER, FS_POINT_ALIVE, FS_POINT_DEAD };
-
-/* Finds what is at a place that fs_point() spelled: a symfs mount that answers, a symfs mount whose daemon is gone,
- * or anything else. Waits as long as the symfs mount takes to answer. */
-enum fs_point_state fs_point_state(const char *point);
+/* The number of the uppermost mount at the place; -1: that is not a symfs mount. Reads only the mount table. */
+int fs_mount_id(const char *point);
 
 /* Unmounts: as root by umount(2), as another user through fusermount3. 0; -EBUSY; -EINVAL: nothing is mounted. */
 int fs_detach(const char *point, bool lazy, struct err *e);

@@ -4,14 +4,6 @@
 #pragma once
 #include <stdint.h>
 
-enum helper_op {
-	HELPER_CLEAR = 1,
-	HELPER_MOUNT,	 /* the answer has a descriptor */
-	HELPER_UNMOUNT,
-	HELPER_PASS,	 /* the request has a descriptor; the answer is the kernel's number of the file */
-	HELPER_PASS_END, /* `arg`: that number */
-};
-
 struct helper_ask {
 	uint32_t op;
 	int32_t arg;

@@ -217,16 +217,11 @@ static int ask(struct helper *h, enum helper_op op, int32_t arg, int with, int *
 	return a.r;
 }
 
-static int ask_number(struct helper *h, enum helper_op op, int32_t arg, int with)
+int helper_ask(struct helper *h, enum helper_op op, int arg, int fd)
 {
 	_cleanup_close_ int none = -1;
 
-	return ask(h, op, arg, with, &none);
-}
-
-int helper_clear(struct helper *h)
-{
-	return ask_number(h, HELPER_CLEAR, 0, -1);
+	return ask(h, op, arg, fd, &none);
 }
 
 int helper_mount(struct helper *h)
@@ -238,21 +233,6 @@ int helper_mount(struct helper *h)
 	if (fd >= 0)
 		close(fd);
 	return r < 0 ? r : -EPIPE;
-}
-
-int helper_unmount(struct helper *h)
-{
-	return ask_number(h, HELPER_UNMOUNT, 0, -1);
-}
-
-int helper_pass(struct helper *h, int fd)
-{
-	return ask_number(h, HELPER_PASS, 0, fd);
-}
-
-void helper_pass_no_more(struct helper *h, int number)
-{
-	ask_number(h, HELPER_PASS_END, number, -1);
 }
 
 int helper_fd(const struct helper *h)

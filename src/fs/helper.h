@@ -37,12 +37,17 @@ int helper_start(struct helper **out, const struct helper_mount *m, const struct
 /* Connects to the helper that listens on a Unix socket (`symfs mount-helper`). 0; -errno and `e`. */
 int helper_connect(struct helper **out, const char *path, struct err *e);
 
+enum helper_op {
+	HELPER_CLEAR = 1, /* detaches a dead mount at the place */
+	HELPER_MOUNT,	 /* helper_mount(): the answer has a descriptor */
+	HELPER_UNMOUNT,	 /* detaches what it mounted */
+	HELPER_PASS,	 /* registers the file `fd` for passthrough; the answer is the kernel's number of it, > 0 */
+	HELPER_PASS_END, /* ends the registration `arg` */
+};
+
 /* Any thread may call these functions. Each can return -EPIPE: the helper has ended or does not answer. */
-int helper_clear(struct helper *h);	  /* detaches a dead mount at the place; 0, -errno */
-int helper_mount(struct helper *h);	  /* returns a descriptor of /dev/fuse, which the caller owns; -errno */
-int helper_unmount(struct helper *h);	  /* detaches what it mounted; 0, -errno */
-int helper_pass(struct helper *h, int fd); /* registers a file for passthrough: its number, > 0; -errno */
-void helper_pass_no_more(struct helper *h, int number); /* ends the registration */
+int helper_ask(struct helper *h, enum helper_op op, int arg, int fd); /* 0 or more, -errno; `fd` -1: none */
+int helper_mount(struct helper *h); /* returns a descriptor of /dev/fuse, which the caller owns; -errno */
 
 int helper_fd(const struct helper *h); /* a descriptor for poll(): POLLHUP when the helper has ended */
 

@@ -64,25 +64,6 @@ void listing_free(struct listing *l)
 	free(l);
 }
 
-struct listing *listing_new(const char *dir)
-{
-	struct listing *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
-	pthread_mutex_init(&l->lock, NULL);
-	l->text = BUF_UP_TO(64 << 20);
-	l->dir = strdup(dir);
-	if (!l->dir) {
-		listing_free(l);
-		return NULL;
-	}
-	l->of = tree_mirrored(l->dir);
-	if (!l->of)
-		l->of = l->dir;
-	return l;
-}
-
 /* ---- a snapshot: a list and a set of names ------------------------------------------- */
 
 /* The slot of a name in the set. The slot holds 0 if the name is new. */
@@ -409,6 +390,26 @@ static int listing_open(struct listing *l)
 	return r;
 }
 
+struct listing *listing_new(const char *dir, bool *fixed)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	l->text = BUF_UP_TO(64 << 20);
+	l->dir = strdup(dir);
+	if (!l->dir) {
+		listing_free(l);
+		return NULL;
+	}
+	l->of = tree_mirrored(l->dir);
+	if (!l->of)
+		l->of = l->dir;
+	*fixed = listing_open(l) == 0 && (!l->plan || !l->plan->n);
+	return l;
+}
+
 static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(FS_PATH_MAX);
@@ -470,9 +471,4 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 		l->made = false;
 	}
 	return listing_fill_from(fs, req, l, off, p, size);
-}
-
-bool listing_is_fixed(struct listing *l)
-{
-	return listing_open(l) == 0 && (!l->plan || !l->plan->n);
 }

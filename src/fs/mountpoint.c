@@ -71,7 +71,7 @@ static int seek_point(void *ctx, const struct mount_row *m)
 	return 0;
 }
 
-int point_mount_id(const char *point)
+int fs_mount_id(const char *point)
 {
 	struct seek s = {.point = point, .id = -1};
 
@@ -79,22 +79,21 @@ int point_mount_id(const char *point)
 	return s.symfs ? s.id : -1;
 }
 
-bool fs_is_mounted(const char *point)
-{
-	return point_mount_id(point) >= 0;
-}
+enum point_state { POINT_OTHER, POINT_ALIVE, POINT_DEAD };
 
-enum fs_point_state fs_point_state(const char *point)
+/* Whether the place has a symfs mount that answers, one whose daemon is gone, or anything else. Waits as long as the
+ * mount takes to answer. */
+static enum point_state point_state(const char *point)
 {
 	struct statx sx;
 
-	if (point_mount_id(point) < 0)
-		return FS_POINT_OTHER;
+	if (fs_mount_id(point) < 0)
+		return POINT_OTHER;
 	/* Bypass the caches of the kernel, which outlive the daemon. */
 	if (statx(AT_FDCWD, point, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &sx) < 0 &&
 		(errno == ENOTCONN || errno == ECONNABORTED))
-		return FS_POINT_DEAD;
-	return FS_POINT_ALIVE;
+		return POINT_DEAD;
+	return POINT_ALIVE;
 }
 
 /* ---- fusermount3, a setuid program: libfuse would fork for it, beside running threads ---- */
@@ -237,20 +236,20 @@ static int detach_dead(const char *point, struct helper *helper, struct err *e)
 	log_warn("%s: the daemon of this mount is gone; replacing it", point);
 	if (!helper)
 		return fs_detach(point, true, e);
-	r = helper_clear(helper);
+	r = helper_ask(helper, HELPER_CLEAR, 0, -1);
 	return r < 0 ? err_set(e, r, "%s: %s", point, err_text(r)) : 0;
 }
 
 int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e)
 {
-	enum fs_point_state state = fs_point_state(point);
+	enum point_state state = point_state(point);
 	int r;
 
-	if (state == FS_POINT_ALIVE)
+	if (state == POINT_ALIVE)
 		return err_set(e, -EBUSY,
 			"%s is a symfs mount already; unmount it first: symfs umount %s", point,
 			point);
-	r = state == FS_POINT_DEAD ? detach_dead(point, helper, e) : 0;
+	r = state == POINT_DEAD ? detach_dead(point, helper, e) : 0;
 	if (r < 0)
 		return r;
 	return check_directory(point, nonempty, e);

@@ -21,13 +21,14 @@ static struct file *dir_of(const struct fuse_file_info *fi)
 static int open_dir(struct fs *fs, const struct node *n, struct fuse_file_info *fi)
 {
 	struct file *file;
+	bool fixed;
 
 	if (node_kind(n) != NODE_DIR)
 		return -ENOTDIR;
 	file = file_new(fs);
 	if (!file)
 		return -ENOMEM;
-	file->listing = listing_new(node_path(n));
+	file->listing = listing_new(node_path(n), &fixed);
 	if (!file->listing) {
 		file_free(fs, file);
 		return -ENOMEM;
@@ -35,7 +36,7 @@ static int open_dir(struct fs *fs, const struct node *n, struct fuse_file_info *
 	fi->fh = (uintptr_t)file;
 	/* The kernel caches only listings of fixed names: it would not notice the files that other processes
 	 * add to the store. */
-	if (listing_is_fixed(file->listing))
+	if (fixed)
 		fi->cache_readdir = fi->keep_cache = 1;
 	return 0;
 }
@@ -259,7 +260,7 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 	fs->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS; /* handshake.c */
 	conn->want |= conn->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ |
 		FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
-	pass_init(fs, conn);
+	fs->passes = fs->pass_wanted && handshake_passes(fs, conn);
 	if (fs->up)
 		fs->up(fs->up_ctx);
 }

@@ -26,11 +26,6 @@
 
 #define KEEP_MS 1000
 
-void pass_init(struct fs *fs, struct fuse_conn_info *conn)
-{
-	fs->passes = fs->pass_wanted && handshake_passes(fs, conn);
-}
-
 /* Calls the ioctl itself: libfuse's fuse_passthrough_open() logs every refusal as an error, and
  * fuse_passthrough_close() needs a request, which does not always exist. */
 static int backing_open(struct fs *fs, int fd)
@@ -39,7 +34,7 @@ static int backing_open(struct fs *fs, int fd)
 	int id;
 
 	if (fs->helper)
-		return helper_pass(fs->helper, fd);
+		return helper_ask(fs->helper, HELPER_PASS, 0, fd);
 	id = ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_OPEN, &map);
 
 	return id > 0 ? id : id < 0 ? -errno : -EIO;
@@ -52,7 +47,7 @@ static void backing_close(struct fs *fs, int id)
 	if (!fs->session)
 		return; /* the registration ended with the connection */
 	if (fs->helper)
-		helper_pass_no_more(fs->helper, id);
+		helper_ask(fs->helper, HELPER_PASS_END, id, -1);
 	else
 		ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_CLOSE, &number);
 }

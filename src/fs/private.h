@@ -142,14 +142,11 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
-void room_free(void *p); /* frees the buffer at the end of a thread */
-
 struct file *file_new(struct fs *fs); /* NULL: out of memory */
 void file_free(struct fs *fs, struct file *file);
 
 /* ---- passthrough.c ------------------------------------------------------------------ */
 
-void pass_init(struct fs *fs, struct fuse_conn_info *conn); /* within INIT */
 /* Decides how a new handle of a leaf is read. */
 void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi);
 /* Call it for each handle, before its blob is freed. */
@@ -183,10 +180,9 @@ int leaf_wait(struct fs *fs, fuse_req_t req, const struct node *n, enum fetch_ne
 
 /* ---- listing.c ---------------------------------------------------------------------- */
 
-struct listing *listing_new(const char *dir); /* NULL: out of memory */
+/* *fixed: whether the directory has only fixed names. NULL: out of memory. */
+struct listing *listing_new(const char *dir, bool *fixed);
 void listing_free(struct listing *l);	      /* NULL is fine */
-/* Whether the directory has only fixed names. Call it once, before listing_fill(). */
-bool listing_is_fixed(struct listing *l);
 /* Writes as many entries as fit to `p`, from the offset on. Returns their bytes; -errno if it failed before
  * the first entry. */
 ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t off, char *p, size_t size);
@@ -196,12 +192,9 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 /* The kind of the path hit->rest under .symfs. NODE_LINK: hit->text is the target. 0, -ENOENT. */
 int state_kind(struct tree_hit *hit, enum node_kind *kind);
 const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
-/* Writes the content of a file under .symfs. 0, -ENOENT, -ENOMEM. */
-int state_text(struct fs *fs, const char *rest, struct buf *out);
-const char *state_rest(const struct node *n); /* the path below ".symfs/" */
-/* Whether the file has mode 0400, and whether a user may open it. */
-bool state_owner_only(const struct node *n);
-bool state_may_read(const struct fs *fs, const struct node *n, uid_t user);
+/* Writes the content of a file under .symfs that `user` opens. 0, -EACCES, -ENOENT, -ENOMEM. */
+int state_text(struct fs *fs, const struct node *n, uid_t user, struct buf *out);
+bool state_owner_only(const struct node *n); /* whether the file has mode 0400 */
 
 /* ---- xattr.c ------------------------------------------------------------------------ */
 
@@ -276,7 +269,6 @@ int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing)
 
 /* Detaches a dead mount from the place. 0; -errno: symfs cannot mount there, and `e` says why. */
 int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e);
-int point_mount_id(const char *point); /* of the uppermost mount there; -1: that is not a symfs mount */
 
 /* Lets fusermount3 mount, which may take `ms` milliseconds. *comm: the socket whose end makes the program unmount,
  * for the option auto_unmount; else `comm` is NULL. Returns a descriptor of /dev/fuse; -ETIMEDOUT; other -errno: the

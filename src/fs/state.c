@@ -209,7 +209,8 @@ const char *state_entry(unsigned nth, enum node_kind *kind)
 	return rows[nth].name;
 }
 
-const char *state_rest(const struct node *n)
+/* The path below ".symfs/". */
+static const char *rest_of(const struct node *n)
 {
 	const char *path = node_path(n);
 
@@ -219,22 +220,25 @@ const char *state_rest(const struct node *n)
 
 bool state_owner_only(const struct node *n)
 {
-	const struct state_row *row = row_find(state_rest(n));
+	const struct state_row *row = row_find(rest_of(n));
 
 	return row && row->owner_only;
 }
 
 /* The kernel checks modes only with default_permissions. With `uid=`, the owner of the files is not the
  * user that mounted. */
-bool state_may_read(const struct fs *fs, const struct node *n, uid_t user)
+static bool may_read(const struct fs *fs, const struct node *n, uid_t user)
 {
 	return !state_owner_only(n) || user == 0 || user == fs->uid || user == fs->mounter;
 }
 
-int state_text(struct fs *fs, const char *rest, struct buf *out)
+int state_text(struct fs *fs, const struct node *n, uid_t user, struct buf *out)
 {
+	const char *rest = rest_of(n);
 	const struct state_row *row = row_find(rest);
 
+	if (!may_read(fs, n, user))
+		return -EACCES;
 	if (strncmp(rest, "why/", 4) == 0)
 		return why_text(fs, rest + 4, out);
 	if (!row || is_dir(row))

@@ -7,20 +7,10 @@
 #include <grp.h>
 #include <sys/prctl.h>
 
-static bool have(unsigned cap)
+bool caps_have(unsigned cap)
 {
 	capng_setpid(getpid()); /* without this call, libcap-ng reads the parent's capabilities after a fork */
 	return capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, cap);
-}
-
-bool caps_have_admin(void)
-{
-	return have(CAP_SYS_ADMIN);
-}
-
-bool caps_have_read_all(void)
-{
-	return have(CAP_DAC_READ_SEARCH);
 }
 
 static void choose(const struct caps_keep *keep)
@@ -48,7 +38,7 @@ static int change_user(const struct caps_keep *keep, struct err *e)
 
 static int stay_user(const struct caps_keep *keep, struct err *e)
 {
-	if (have(CAP_SETPCAP)) {
+	if (caps_have(CAP_SETPCAP)) {
 		choose(keep);
 		if (capng_apply(CAPNG_SELECT_BOUNDS) < 0)
 			return err_set(e, -EPERM, "cannot give up the bounding set: %s", err_text(errno));
@@ -62,7 +52,7 @@ int caps_give_up(const struct caps_keep *keep, struct err *e)
 {
 	int r;
 
-	have(CAP_SETPCAP); /* libcap-ng changes only what it has read */
+	caps_have(CAP_SETPCAP); /* libcap-ng changes only what it has read */
 	r = keep->user ? change_user(keep, e) : stay_user(keep, e);
 	if (r == 0)
 		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

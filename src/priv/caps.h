@@ -4,11 +4,13 @@
 #pragma once
 #include "base/err.h"
 
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-bool caps_have_admin(void);    /* has CAP_SYS_ADMIN, the right to mount */
-bool caps_have_read_all(void); /* has CAP_DAC_READ_SEARCH, the right to read every file */
+/* Whether the process has a capability: CAP_SYS_ADMIN is the right to mount, CAP_DAC_READ_SEARCH to read every
+ * file. */
+bool caps_have(unsigned cap);
 
 /* The user and the capabilities that a process keeps. */
 struct caps_keep {

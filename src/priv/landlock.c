@@ -92,11 +92,6 @@ int landlock_allow_at(struct landlock *l, int dir, const char *path, enum landlo
 	return syscall(SYS_landlock_add_rule, l->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
 
-int landlock_allow(struct landlock *l, const char *path, enum landlock_right right)
-{
-	return landlock_allow_at(l, AT_FDCWD, path, right);
-}
-
 int landlock_apply(const struct landlock *l)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

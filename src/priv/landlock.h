@@ -3,6 +3,7 @@
  * kernels denies all renames between directories. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <fcntl.h>
 
 struct landlock {
 	int fd; /* the ruleset; -1: none */
@@ -21,9 +22,12 @@ int landlock_new(struct landlock *out);
 void landlock_release(struct landlock *l);
 
 /* Keeps the files at and below `path` accessible. Skips a path that does not exist, or that the process
- * cannot reach anyway. */
-int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
-int landlock_allow_at(struct landlock *l, int dir, const char *path, enum landlock_right right); /* as openat() */
+ * cannot reach anyway. landlock_allow_at() reads `path` as openat() does. */
+int landlock_allow_at(struct landlock *l, int dir, const char *path, enum landlock_right right);
+static inline int landlock_allow(struct landlock *l, const char *path, enum landlock_right right)
+{
+	return landlock_allow_at(l, AT_FDCWD, path, right);
+}
 
 /* Denies the process, and the programs that it starts, access to all other files. Since Linux 6.12, it also
  * denies signals to other processes, and connections to their abstract Unix sockets. Sets no_new_privs. 0,

@@ -5,7 +5,6 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "scan/private.h"
-#include "unarchive/kind.h"
 #include "unarchive/unarchive.h"
 #include "unpack/unpack.h"
 
@@ -40,27 +39,6 @@ struct members {
 };
 
 /* ---- which files are archives ------------------------------------------------------- */
-
-/* Of zip archives, only those that usually have symbol files: documents and Java programs are zip archives, too. */
-static bool is_zip_of_symbols(const char *name)
-{
-	static const char *const ends[] = {".zip", ".nupkg", ".snupkg", ".apk", ".aab"};
-	const char *end = strrchr(name, '.');
-
-	for (unsigned i = 0; end && i < ARRAY_SIZE(ends); i++)
-		if (strcasecmp(end, ends[i]) == 0)
-			return true;
-	return false;
-}
-
-bool archive_is(struct view *v, const char *name)
-{
-	enum archive_kind kind = ARCHIVE_NONE;
-
-	if (archive_kind_of(v, &kind) < 0 || kind == ARCHIVE_NONE)
-		return false;
-	return kind != ARCHIVE_ZIP || is_zip_of_symbols(name);
-}
 
 /* ---- faults -------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "base/util.h"
 #include "scan/private.h"
+#include "unarchive/kind.h"
 #include "unpack/unpack.h"
 
 #include <limits.h>
@@ -54,30 +55,9 @@ static const struct scan_file *file_in(const struct scan_dir *d, const char *nam
 	return d && d->n ? bsearch(&want, d->files, d->n, sizeof(want), compare_files) : NULL;
 }
 
-bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d)
-{
-	if (!d || n != d->n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(a[i].name, d->files[i].name) != 0 || a[i].ino != d->files[i].ino ||
-			a[i].size != d->files[i].size || a[i].mtime != d->files[i].mtime)
-			return false;
-	return true;
-}
-
 int reading_file(struct reading *r, const struct scan_file *f)
 {
 	return APPEND(r->files, r->room, r->n, *f);
-}
-
-int reading_sub(struct reading *r, const char *name)
-{
-	char *own = strdup(name);
-	int done = own ? APPEND(r->subs, r->subs_room, r->n_subs, own) : -ENOMEM;
-
-	if (done < 0)
-		free(own);
-	return done;
 }
 
 void reading_give(struct reading *r, struct scan_dir *d)
@@ -88,14 +68,6 @@ void reading_give(struct reading *r, struct scan_dir *d)
 	d->n = r->n;
 	r->files = NULL;
 	r->n = r->room = 0;
-}
-
-void reading_release(struct reading *r)
-{
-	files_free(r->files, r->n);
-	for (size_t i = 0; i < r->n_subs; i++)
-		free(r->subs[i]);
-	free(r->subs);
 }
 
 /* ---- identification ----------------------------------------------------------------- */
@@ -155,6 +127,28 @@ static int add_inside(struct view *v, const char *path, struct buf *out)
 	}
 	buf_release(&in.b);
 	return r == -ENOMEM || r == -EIO ? r : r < 0 ? -ENOMSG : 0;
+}
+
+/* Of zip archives, only those that usually have symbol files: documents and Java programs are zip archives, too. */
+static bool is_zip_of_symbols(const char *name)
+{
+	static const char *const ends[] = {".zip", ".nupkg", ".snupkg", ".apk", ".aab"};
+	const char *end = strrchr(name, '.');
+
+	for (unsigned i = 0; end && i < ARRAY_SIZE(ends); i++)
+		if (strcasecmp(end, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the file is an archive that the scan looks into. */
+static bool archive_is(struct view *v, const char *name)
+{
+	enum archive_kind kind = ARCHIVE_NONE;
+
+	if (archive_kind_of(v, &kind) < 0 || kind == ARCHIVE_NONE)
+		return false;
+	return kind != ARCHIVE_ZIP || is_zip_of_symbols(name);
 }
 
 /* Sets out->keys to the keys of a file; NULL: it has no key. A broken file has the keys of its complete slices. An

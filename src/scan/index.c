@@ -114,8 +114,3 @@ void index_build(struct scan *s)
 	index_bury(s);
 	s->indexed_ms = clock_ms();
 }
-
-size_t index_from(const struct scan *s, uint64_t number)
-{
-	return search_first(i, 0, s->n_refs, s->refs[i].number < number);
-}

@@ -193,19 +193,3 @@ int scan_saved(const char *memory, char out[static 200])
 		snprintf(out + at, 200 - (size_t)at, " (%" PRIu64 " with faults)", n['b']);
 	return 0;
 }
-
-void memory_forget(struct scan *s)
-{
-	for (size_t i = 0; i < s->n_old; i++)
-		dir_release(&s->old[i]);
-	free(s->old);
-	s->old = NULL;
-	s->n_old = 0;
-}
-
-const struct scan_dir *memory_dir(const struct scan *s, const char *path)
-{
-	struct scan_dir want = {.path = (char *)path};
-
-	return s->n_old ? bsearch(&want, s->old, s->n_old, sizeof(want), compare_dirs) : NULL;
-}

@@ -111,16 +111,13 @@ void dir_release(struct scan_dir *d);
 void dir_free(struct scan_dir *d);
 int compare_files(const void *a, const void *b); /* orders by name */
 int compare_dirs(const void *a, const void *b);	 /* orders by path */
-bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d);
 
 int64_t mtime_of(const struct stat *st); /* nanoseconds */
 
 /* Append a file, or the name of a subdirectory. 0, -ENOMEM. */
 int reading_file(struct reading *r, const struct scan_file *f);
-int reading_sub(struct reading *r, const char *name);
 /* Moves the files to the directory, with no more memory than they need. */
 void reading_give(struct reading *r, struct scan_dir *d);
-void reading_release(struct reading *r);
 
 /* Fills `out` with the file as it is now. Does not read the file again if one of the two directory records has it
  * with the same inode, size and time. 0, -ENOMEM. */
@@ -130,8 +127,6 @@ int look_at(const struct scan *s, const struct scan_dir *before, const struct sc
 /* ---- index.c -------------------------------------------------------------------------- */
 
 void index_build(struct scan *s);
-/* the first reference with this number, or where it would be */
-size_t index_from(const struct scan *s, uint64_t number);
 void index_bury(struct scan *s); /* frees `dead`; no index may refer to these files any more */
 
 /* ---- walk.c --------------------------------------------------------------------------- */
@@ -142,8 +137,6 @@ void walk_dirty(struct scan *s); /* reads the directories that changed */
 
 /* ---- archive.c ------------------------------------------------------------------------ */
 
-/* Whether the file is an archive that the scan looks into. */
-bool archive_is(struct view *v, const char *name);
 /* Reads the keys of an archive's members. `shown` is the path for the log. 0: *keys (NULL: no keys) and *members are
  * set, and *kind to SCAN_ARCHIVE or, after a line in the log, to SCAN_ARCHIVE_FAULTY. -errno: trouble of this
  * machine, or the scan is to end; then the archive must be read again. *kind is SCAN_ARCHIVE_FAULTY if the log has
@@ -171,5 +164,3 @@ bool archives_read(struct scan *s);
 
 void memory_read(struct scan *s);  /* reads the memory file into `old` */
 void memory_write(struct scan *s); /* writes the memory file, if files changed */
-void memory_forget(struct scan *s); /* frees `old` */
-const struct scan_dir *memory_dir(const struct scan *s, const char *path); /* in `old`; NULL: not listed */

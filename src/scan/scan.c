@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "scan/private.h"
 
@@ -119,6 +120,16 @@ static void follow(struct scan *s)
 		else
 			walk_dirty(s);
 	}
+}
+
+/* frees `old` */
+static void memory_forget(struct scan *s)
+{
+	for (size_t i = 0; i < s->n_old; i++)
+		dir_release(&s->old[i]);
+	free(s->old);
+	s->old = NULL;
+	s->n_old = 0;
 }
 
 static void *run(void *ctx)
@@ -251,6 +262,12 @@ static size_t shared_part(const char *a, const char *b)
 	while (a[n] && a[n] == b[n])
 		n++;
 	return n;
+}
+
+/* The first reference with this number, or where it would be. */
+static size_t index_from(const struct scan *s, uint64_t number)
+{
+	return search_first(i, 0, s->n_refs, s->refs[i].number < number);
 }
 
 static int find_source(struct scan *s, const struct key *k, struct scan_found *out)

@@ -144,6 +144,24 @@ static bool is_skipped(const char *name)
 	return strchr(name, '\n') != NULL;
 }
 
+static int reading_sub(struct reading *r, const char *name)
+{
+	char *own = strdup(name);
+	int done = own ? APPEND(r->subs, r->subs_room, r->n_subs, own) : -ENOMEM;
+
+	if (done < 0)
+		free(own);
+	return done;
+}
+
+/* in `old`; NULL: not listed */
+static const struct scan_dir *memory_dir(const struct scan *s, const char *path)
+{
+	struct scan_dir want = {.path = (char *)path};
+
+	return s->n_old ? bsearch(&want, s->old, s->n_old, sizeof(want), compare_dirs) : NULL;
+}
+
 static int read_entry(struct scan *s, struct scan_dir *d, int fd, const char *name,
 	struct reading *out)
 {
@@ -228,6 +246,17 @@ static void dir_kill(struct scan *s, struct scan_dir *d)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d)
+{
+	if (!d || n != d->n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(a[i].name, d->files[i].name) != 0 || a[i].ino != d->files[i].ino ||
+			a[i].size != d->files[i].size || a[i].mtime != d->files[i].mtime)
+			return false;
+	return true;
+}
+
 /* Replaces the directory's files with those that were read. */
 static void dir_take(struct scan *s, struct scan_dir *d, struct reading *in)
 {
@@ -258,6 +287,14 @@ static void walk_sub(struct scan *s, int fd, const char *path, const char *name,
 		return;
 	walk(s, sub, below, depth + 1);
 	close(sub);
+}
+
+static void reading_release(struct reading *r)
+{
+	files_free(r->files, r->n);
+	for (size_t i = 0; i < r->n_subs; i++)
+		free(r->subs[i]);
+	free(r->subs);
 }
 
 /* Reads a directory and its subdirectories. In a known directory only changed files are read. */

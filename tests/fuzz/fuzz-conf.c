@@ -15,7 +15,7 @@ FUZZ_TARGET("conf", p, n)
 
 	if (conf_new(&c) < 0)
 		abort();
-	if (conf_read_text(c, "fuzz.conf", (const char *)p, n, &e) < 0) {
+	if (conf_read(c, "fuzz.conf", n ? (const char *)p : "", n, &e) < 0) {
 		if (!e.text[0])
 			abort(); /* every mistake has words */
 	} else if (sources_new(&so, c, &defaults, &e) == 0) {

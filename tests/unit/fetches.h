@@ -138,7 +138,7 @@ static inline struct sources *sources_of(const char *text)
 	struct err e = {0};
 
 	ck_assert_int_eq(conf_new(&c), 0);
-	ck_assert_msg(conf_read_text(c, "test", text, strlen(text), &e) == 0, "%s", e.text);
+	ck_assert_msg(conf_read(c, "test", text, strlen(text), &e) == 0, "%s", e.text);
 	ck_assert_msg(sources_new(&so, c, &defaults, &e) == 0, "%s", e.text);
 	conf_free(c);
 	return so;

@@ -32,7 +32,7 @@ static int fill(const char *text, struct opts *o, struct err *e)
 
 	ck_assert_int_eq(conf_defaults(fields, o), 0);
 	ck_assert_int_eq(conf_new(&c), 0);
-	r = conf_read_text(c, "x.conf", text, strlen(text), e);
+	r = conf_read(c, "x.conf", text, strlen(text), e);
 	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "symfs", s));)
 		r = conf_fill(s, fields, o, e);
 	conf_free(c);

@@ -150,7 +150,7 @@ END_TEST
 
 static void passes(struct helper *h, int fd, bool taken)
 {
-	int r = helper_pass(h, fd);
+	int r = helper_ask(h, HELPER_PASS, 0, fd);
 
 	/* Nobody serves this mount, so the kernel itself says no to what the helper lets through. */
 	ck_assert_msg(r < 0 && (r != -EBADF) == taken, "%d", r);
@@ -230,12 +230,12 @@ static void keeps_no_descriptor(struct helper *h)
 	unsigned before;
 
 	/* What came with a message is closed when the next one is answered. */
-	helper_pass_no_more(h, 0);
+	helper_ask(h, HELPER_PASS_END, 0, -1);
 	before = open_in_process(pid);
 	for (unsigned i = 0; i < 10; i++)
 		send_two(helper_fd(h), fd);
 	close(fd);
-	helper_pass_no_more(h, 0);
+	helper_ask(h, HELPER_PASS_END, 0, -1);
 	ck_assert_uint_eq(open_in_process(pid), before);
 }
 
@@ -248,7 +248,7 @@ START_TEST(helper)
 	struct err e;
 	int fuse, r;
 
-	if (getuid() != 0 || !caps_have_admin() || access("/dev/fuse", R_OK | W_OK) < 0)
+	if (getuid() != 0 || !caps_have(CAP_SYS_ADMIN) || access("/dev/fuse", R_OK | W_OK) < 0)
 		return;
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0); /* no mount of this test is seen outside */
 	r = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
@@ -264,27 +264,27 @@ START_TEST(helper)
 	r = helper_start(&h, &m, &keep, &e);
 	ck_assert_msg(r == 0, "%s", e.text);
 	passes(h, open("/dev/null", O_RDONLY), false);
-	ck_assert_int_eq(helper_unmount(h), -EINVAL);
-	ck_assert_int_eq(helper_clear(h), -EINVAL); /* nothing dead is there */
+	ck_assert_int_eq(helper_ask(h, HELPER_UNMOUNT, 0, -1), -EINVAL);
+	ck_assert_int_eq(helper_ask(h, HELPER_CLEAR, 0, -1), -EINVAL); /* nothing dead is there */
 	fuse = helper_mount(h);
 	ck_assert_int_ge(fuse, 0);
 	ck_assert_int_eq(helper_mount(h), -EALREADY);
 	passes_only_what_is_open(h, dir);
 	keeps_no_descriptor(h);
 	/* No process serves the mount: a helper that looked at it would wait. */
-	ck_assert_int_eq(helper_clear(h), -EINVAL);
+	ck_assert_int_eq(helper_ask(h, HELPER_CLEAR, 0, -1), -EINVAL);
 
 	/* What stands on top is not its own. */
 	ck_assert_int_eq(mount("none", point, "tmpfs", 0, NULL), 0);
-	ck_assert_int_eq(helper_unmount(h), -EINVAL);
+	ck_assert_int_eq(helper_ask(h, HELPER_UNMOUNT, 0, -1), -EINVAL);
 	ck_assert_int_eq(umount(point), 0);
-	ck_assert_int_eq(helper_unmount(h), 0);
+	ck_assert_int_eq(helper_ask(h, HELPER_UNMOUNT, 0, -1), 0);
 	close(fuse);
 
 	/* A message of another size: it ends. */
 	ck_assert_int_eq(helper_send(helper_fd(h), point, sizeof(struct helper_ask) + 1, -1),
 		sizeof(struct helper_ask) + 1);
-	ck_assert_int_eq(helper_unmount(h), -EPIPE);
+	ck_assert_int_eq(helper_ask(h, HELPER_UNMOUNT, 0, -1), -EPIPE);
 	helper_free(h);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	ck_assert_int_eq(system(command), 0);

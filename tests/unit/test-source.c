@@ -23,7 +23,7 @@ static int sources_of(const char *text, struct sources **out, struct err *e)
 	int r;
 
 	ck_assert_int_eq(conf_new(&c), 0);
-	r = conf_read_text(c, "t.conf", text, strlen(text), e);
+	r = conf_read(c, "t.conf", text, strlen(text), e);
 	if (r == 0)
 		r = sources_new(out, c, &defaults, e);
 	conf_free(c);
@@ -845,9 +845,9 @@ START_TEST(overriding)
 		struct err e;
 
 		ck_assert_int_eq(conf_new(&c), 0);
-		ck_assert_int_eq(conf_read_text(c, "t.conf", rows[i].text, strlen(rows[i].text), &e), 0);
+		ck_assert_int_eq(conf_read(c, "t.conf", rows[i].text, strlen(rows[i].text), &e), 0);
 		last = conf_last(c);
-		ck_assert_int_eq(conf_read_text(c, "p.conf", rows[i].presets, strlen(rows[i].presets), &e), 0);
+		ck_assert_int_eq(conf_read(c, "p.conf", rows[i].presets, strlen(rows[i].presets), &e), 0);
 		conf_mark_presets(c, last);
 		ck_assert_int_eq(sources_inherit(c), 0);
 		ck_assert_msg(sources_new(&so, c, &defaults, &e) == 0, "%u: %s", i, e.text);
@@ -874,8 +874,8 @@ START_TEST(inherited_mistake)
 	struct err e;
 
 	ck_assert_int_eq(conf_new(&c), 0);
-	ck_assert_int_eq(conf_read_text(c, "t.conf", text, strlen(text), &e), 0);
-	ck_assert_int_eq(conf_read_text(c, "p.conf", more, strlen(more), &e), 0);
+	ck_assert_int_eq(conf_read(c, "t.conf", text, strlen(text), &e), 0);
+	ck_assert_int_eq(conf_read(c, "p.conf", more, strlen(more), &e), 0);
 	ck_assert_int_eq(sources_inherit(c), 0);
 	ck_assert_int_eq(sources_new(&so, c, &defaults, &e), -EINVAL);
 	ck_assert_msg(strstr(e.text, "p.conf:3: ") != NULL, "%s", e.text);

@@ -66,13 +66,22 @@ int view_whole(struct view *v)
 	return view_want(v, v->have, v->size == VIEW_UNKNOWN ? 1 : v->size - v->have);
 }
 
-int view_read(struct view *v, uint64_t off, void *p, size_t n)
+int view_need(struct view *v, uint64_t off, uint64_t n)
 {
 	if (!view_holds(v, off, n))
 		return -ENODATA;
 	/* An empty read never waits. */
 	if (n && (off + n > v->have || (v->has && !v->has(v->ctx, v->base + off, n))))
 		return view_want(v, off, n);
+	return 0;
+}
+
+int view_read(struct view *v, uint64_t off, void *p, size_t n)
+{
+	int r = view_need(v, off, n);
+
+	if (r < 0)
+		return r;
 	if (v->fd >= 0)
 		return pread_all(v->fd, v->base + off, p, n);
 	if (n)

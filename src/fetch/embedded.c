@@ -1,7 +1,9 @@
-/* Files out of other files, of the store and of directories: sources out of Portable PDBs, and sections of ELF files.
- * Such a source is asked for by the id of its PDB, in the place of a build id. What is found becomes a file of the
- * store like any other. No link to a source on another server is followed: a file must not choose what is fetched. */
+/* Files out of other files (containers): sources out of Portable PDBs, and sections of ELF files. A container is in
+ * the store or in a directory, or its bytes are still arriving (phase-cut.c). Such a source is asked for by the id of
+ * its PDB, in the place of a build id. What is found becomes a file of the store like any other. No link to a source
+ * on another server is followed: a file must not choose what is fetched. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
@@ -20,16 +22,9 @@
 #define EMBEDDED "embedded"
 #define REMEMBER_SECONDS 86400
 
-/* A file that may have the requested file in it. */
-struct container {
-	struct artifact a;
-	struct key key;
-};
-#define CONTAINERS_MOST 2
-
 /* The order is that of debuginfod: a section comes from the debug file, if that has it. Returns the number of
  * containers. */
-static unsigned containers_of(const struct key *k, struct container c[static CONTAINERS_MOST])
+unsigned embedded_containers(const struct key *k, struct container c[static CONTAINERS_MOST])
 {
 	static const enum filetype elf[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, pdb[] = {FILETYPE_PORTABLEPDB};
 	bool section = k->type == FILETYPE_SECTION;
@@ -62,17 +57,24 @@ static int find_stored(struct fetch *f, const struct key *k, const struct contai
 
 static bool dir_may_have(const struct source *s, const struct artifact *a)
 {
-	struct source_ask ask = {0};
-	bool may = s->kind->local && (source_plan(s, NULL, a, 0, &ask) != -ENOENT || local_tells_ids(s, a));
+	return s->kind->local && (fetch_can_name_by(s, a) || local_tells_ids(s, a));
+}
 
-	source_ask_release(&ask);
-	return may;
+bool embedded_may_come(struct fetch *f, const struct source *s, const struct key *k)
+{
+	struct container c[CONTAINERS_MOST];
+	unsigned n = k->type == FILETYPE_SECTION && !s->kind->local && ranges_may_come(f, s)
+		? embedded_containers(k, c) : 0;
+
+	while (n && !fetch_can_name_by(s, &c[n - 1].a))
+		n--;
+	return n;
 }
 
 bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k)
 {
 	struct container c[CONTAINERS_MOST];
-	unsigned n = containers_of(k, c);
+	unsigned n = embedded_containers(k, c);
 	bool may = false;
 
 	for (unsigned i = 0; i < n && !may; i++) {
@@ -88,22 +90,13 @@ bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct 
 /* Reads the whole file, because a file of a directory could be cut short while it is mapped. */
 static int read_pdb(const struct blob *b, struct span *out)
 {
-	uint64_t size = blob_size(b);
-	uint8_t *p = size > PDB_MOST ? NULL : malloc((size_t)MAX(size, 1u));
+	struct view v = view_of_fd(blob_fd(b), blob_size(b));
+	_cleanup_free_ uint8_t *p = v.size > PDB_MOST ? NULL : malloc((size_t)MAX(v.size, 1u));
+	int r = p ? view_read(&v, 0, p, (size_t)v.size) : v.size > PDB_MOST ? -EFBIG : -ENOMEM;
 
-	if (!p)
-		return size > PDB_MOST ? -EFBIG : -ENOMEM;
-	for (uint64_t at = 0; at < size;) {
-		ssize_t n = pread(blob_fd(b), p + at, (size_t)(size - at), (off_t)at);
-
-		if (n <= 0) {
-			free(p);
-			return n < 0 ? -errno : -EIO;
-		}
-		at += (uint64_t)n;
-	}
-	*out = (struct span){p, (size_t)size};
-	return 0;
+	if (r == 0)
+		*out = (struct span){take(p), (size_t)v.size};
+	return r;
 }
 
 /* Unpacks the source. One thread at a time, because each needs memory for a whole PDB. */
@@ -121,24 +114,30 @@ static int cut_source(struct fetch *f, const struct blob *pdb, const char *path,
 	return r < 0 ? r : draft_write(d, 0, text, n);
 }
 
-static int cut_section(const struct blob *elf, const char *name, struct draft *d, struct err *e)
+static int cut_section(struct cutting *c, const char *name, struct draft *d, struct err *e)
 {
-	struct view v = view_of_fd(blob_fd(elf), blob_size(elf));
-	struct obj_span at;
-	int r = obj_section(&v, name, &at, e);
+	struct obj_slice slice;
+	int r;
+
+	/* A whole file was checked before it was stored, or by its directory. */
+	c->view = c->blob ? view_of_fd(blob_fd(c->blob), blob_size(c->blob)) : part_view(c->part);
+	r = c->blob ? 0 : obj_check(&c->view, &c->key, &slice, e);
+	if (r >= 0)
+		r = obj_section(&c->view, name, &c->at, e);
 
 	if (r == 0)
-		r = draft_copy(d, blob_fd(elf), at.off, at.n);
-	return r == 0 && blob_has_changed(elf) ? -ESTALE : r;
+		r = view_need(&c->view, c->at.off, c->at.n);
+	if (r == 0)
+		r = draft_copy(d, c->view.fd, c->at.off, c->at.n);
+	return r == 0 && c->blob && blob_has_changed(c->blob) ? -ESTALE : r;
 }
 
-/* Copies the file of `k` out of its container into the store. A missing source is remembered, because a PDB is read
- * slowly. */
-static int cut(struct fetch *f, const struct key *k, const struct blob *from, struct blob **out)
+/* A missing source is remembered, because a PDB is read slowly. */
+int embedded_cut(struct fetch *f, const struct key *k, struct cutting *c, struct blob **out)
 {
-	const char *digest = blob_sha256(from);
+	const char *digest = c->blob ? blob_sha256(c->blob) : "";
 	struct blob_facts facts = {.source = EMBEDDED, .verified = true, .fetched = time(NULL),
-		.modified = blob_facts(from)->modified};
+		.modified = c->blob ? blob_facts(c->blob)->modified : part_modified(c->part)};
 	bool section = k->type == FILETYPE_SECTION;
 	char room[KEY_TEXT];
 	struct err e = {0};
@@ -147,31 +146,49 @@ static int cut(struct fetch *f, const struct key *k, const struct blob *from, st
 
 	if (r < 0)
 		return r;
-	r = section ? cut_section(from, k->name, d, &e) : cut_source(f, from, k->name, d, &e);
+	r = section ? cut_section(c, k->name, d, &e) : cut_source(f, c->blob, k->name, d, &e);
 	if (!section && (r == -ENOENT || r == -EBADMSG || r == -EFBIG))
 		store_miss_add(f->store, k, digest, EMBEDDED, REMEMBER_SECONDS, e.text);
 	snprintf(facts.url, sizeof(facts.url), EMBEDDED "%s%s in %.1900s", *digest ? " of " : "", digest,
-		blob_facts(from)->url);
+		c->blob ? blob_facts(c->blob)->url : "a file of which parts were fetched");
 	if (r == 0)
 		r = store_publish(f->store, take(d), k, &facts, out, &e);
 	draft_discard(d);
-	if (r < 0 && r != -ENOENT)
+	if (r < 0 && r != -ENOENT && r != -EAGAIN)
 		log_debug(LOG_FETCH, "%s: not embedded: %s", key_text(k, room), e.text[0] ? e.text : err_text(r));
 	return r;
 }
 
-int embedded_find(struct fetch *f, const struct sources *so, const struct key *k, struct blob **out)
+static int cut(struct fetch *f, const struct key *k, struct blob *from, struct blob **out)
+{
+	struct cutting c = {.blob = from};
+
+	return embedded_cut(f, k, &c, out);
+}
+
+/* Whether a source may have the container `c`. A server counts until it is remembered not to have the section. */
+static bool may_have(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+	const struct container *c)
+{
+	char room[MISS_NAME];
+
+	return dir_may_have(s, &c->a) || (embedded_may_come(f, s, k) && fetch_can_name_by(s, &c->a) &&
+		store_miss_until(f->store, k, miss_name(s, a, room), s->memory) <= clock_wall());
+}
+
+int embedded_find(struct fetch *f, const struct sources *so, const struct artifact *a, const struct key *k,
+	struct blob **out)
 {
 	struct container c[CONTAINERS_MOST];
-	unsigned n = containers_of(k, c);
+	unsigned n = embedded_containers(k, c);
 
 	for (unsigned i = 0; i < n; i++) {
 		_cleanup_blob_ struct blob *b = NULL;
 		bool better = false;
 
-		/* A directory may have the container that comes before this one. */
+		/* Another source may have the container that comes before this one. */
 		for (unsigned j = 0; i && j < so->n && !better; j++)
-			better = dir_may_have(so->list[j], &c[i - 1].a);
+			better = may_have(f, so->list[j], a, k, &c[i - 1]);
 		if (better)
 			break;
 		if (find_stored(f, k, &c[i], &b) == 0 && cut(f, k, b, out) == 0)
@@ -205,7 +222,7 @@ static int find_in_dir(struct fetch *f, const struct source *s, const struct con
 int embedded_find_in(struct fetch *f, const struct sources *so, const struct key *k, bool walking, struct blob **out)
 {
 	struct container c[CONTAINERS_MOST];
-	unsigned n = containers_of(k, c);
+	unsigned n = embedded_containers(k, c);
 
 	for (unsigned i = 0; i < (walking ? MIN(n, 1u) : n); i++) {
 		_cleanup_blob_ struct blob *stored = NULL;

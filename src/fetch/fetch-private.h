@@ -87,7 +87,7 @@ struct was {
 #define NO_RANGES 64
 #define NO_RANGES_MS 600000
 struct no_ranges {
-	uint64_t until;		/* clock_ms() until which no ranges are requested */
+	atomic_uint_fast64_t until; /* (any thread) clock_ms() until which no ranges are requested */
 	uint64_t several_until; /* clock_ms() until which no request asks for several ranges */
 };
 
@@ -160,7 +160,8 @@ struct fetch {
 	struct flight *flights; /* a list, because there are few */
 	struct later *laters;	/* later.c: files that are asked for once more */
 	void (*later_note)(struct fetch *f, const struct artifact *what, const struct key *k, int64_t seconds);
-				/* later_note(), which makes tickets, and so is above flights */
+				/* later_note(), which makes tickets, and so is above flights; */
+	void (*cut_start)(struct flight *fl, bool fresh); /* cut_start() makes some, too */
 	struct workers *lookers; /* threads that look into directories; NULL until the first look */
 	unsigned looks;		 /* directory jobs for which flights wait */
 	struct kept kept[KEPT_MOST];
@@ -184,7 +185,8 @@ void miss_counts_flush(struct fetch *f); /* (workers) writes the counts to the s
 int64_t miss_counts_get(struct fetch *f, const struct key *k); /* the count since the last flush (any thread) */
 
 struct sources *fetch_sources(struct fetch *f); /* a reference to the set in use; any thread */
-/* Whether a source has a name for the artifact. (any thread) */
+/* Whether the source, or one of the sources, has a name for the artifact. (any thread) */
+bool fetch_can_name_by(const struct source *s, const struct artifact *a);
 bool fetch_can_name(const struct sources *so, const struct artifact *a);
 
 /* why.c: sends one request, and reads only the first bytes of the body, which show the type of the file. `via`
@@ -196,14 +198,42 @@ int why_begin(struct probe **out, struct fetch *f, const struct source *s, const
 	const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
+/* no-ranges.c: whether the source may answer byte ranges. (any thread) */
+bool ranges_may_come(struct fetch *f, const struct source *s);
+
 /* embedded.c: files out of other files, which it stores: a source of a Portable PDB, a section of an ELF file. Finds
- * the file in a stored one, unless a directory may have a file that comes before that. -ENOENT. (workers) */
-int embedded_find(struct fetch *f, const struct sources *so, const struct key *k, struct blob **out);
+ * the file in a stored one, unless a source may have a file that comes before that. -ENOENT. (workers) */
+int embedded_find(struct fetch *f, const struct sources *so, const struct artifact *a, const struct key *k,
+	struct blob **out);
 /* Finds the file in one of a directory source, or else in a stored one. `walking`: a tree is still being walked, so
  * only a file that comes before all others counts. -ENOENT. (lookers) */
 int embedded_find_in(struct fetch *f, const struct sources *so, const struct key *k, bool walking, struct blob **out);
 /* Whether such a file may be in a directory, or is stored and may have the source. (not on the net thread) */
 bool embedded_may_exist(struct fetch *f, const struct sources *so, const struct key *k);
+/* Whether the key is a section, and this server may send ranges of a file that has it. (any thread) */
+bool embedded_may_come(struct fetch *f, const struct source *s, const struct key *k);
+
+/* A file that may have the requested file in it. */
+struct container {
+	struct artifact a;
+	struct key key;
+};
+#define CONTAINERS_MOST 2
+/* The containers that the file of `k` can be in, best first. Returns their number. */
+unsigned embedded_containers(const struct key *k, struct container c[static CONTAINERS_MOST]);
+
+/* The container that a file is cut out of. */
+struct cutting {
+	struct blob *blob; /* NULL: only `part`; a section alone can be cut out of it */
+	struct part *part;
+	struct key key;	    /* of `part` */
+	struct view view;   /* after -EAGAIN: what is missing */
+	struct obj_span at; /* the section, as soon as it was found */
+};
+/* Copies the file of `k` out of its container into the store. 0. -ENOENT, -EBADMSG, -EFBIG: the container does not
+ * have it. -EAGAIN: `view` lacks bytes of the section, or of the tables that lead to it. Others: errors of this
+ * machine. (workers) */
+int embedded_cut(struct fetch *f, const struct key *k, struct cutting *c, struct blob **out);
 
 /* tree-sources.c: whether the debug file of the key's build names the key's source file. The store has the debug
  * file, or the source, a scanned tree, in which find() finds it. 0; -ENOENT: it does not, or there is no debug file;

@@ -92,6 +92,7 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
 	f->later_note = later_note;
+	f->cut_start = cut_start;
 	f->opts.agent = NULL;
 	if (o->agent)
 		snprintf(agent, sizeof(agent), PACKAGE_NAME "/" PACKAGE_VERSION " %.100s", o->agent);
@@ -202,17 +203,11 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 		char room[MISS_NAME];
 		int64_t until = s->kind->local ? 0 : store_miss_until(f->store, k, miss_name(s, a, room), s->memory);
 
-		if (until <= now) {
-			struct source_ask ask = {0};
-			int r = source_plan(s, NULL, a, 0, &ask);
-
-			source_ask_release(&ask);
-			if (r == -ENOENT && !local_tells_ids(s, a))
-				continue; /* it has no name for the file */
-			m->named = true;
-			return false;
-		}
+		if (until <= now && !fetch_can_name_by(s, a) && !local_tells_ids(s, a) && !embedded_may_come(f, s, k))
+			continue; /* it has no name for the file */
 		m->named = true;
+		if (until <= now)
+			return false;
 		m->seconds = MIN(m->seconds, until - now);
 	}
 	return true;

@@ -49,6 +49,7 @@ struct fetched {
 	struct blob *blob;  /* borrowed: blob_ref() to keep. Never NULL for FETCH_WHOLE and r == 0 */
 	struct part *part;  /* borrowed. For FETCH_OPEN and FETCH_STREAM, and r == 0, `blob` or `part`
 			       is not NULL. To keep it, call part_open() before `ready` returns */
+	bool ranges;	    /* with `part`: its source answers byte ranges */
 	uint64_t was;	    /* part_number() of the bytes of `blob` during their download; 0: unknown */
 	uint64_t size;	    /* bytes, or FETCH_SIZE_UNKNOWN */
 	unsigned miss_ms;   /* with -ENOENT: milliseconds for which the miss may be believed */

@@ -344,7 +344,7 @@ static void answer_lost(struct flight *fl)
 	struct fetched a = {
 		.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
 
-	a.unnamed = !fetch_can_name(fl->sources, &fl->what);
+	a.unnamed = !fetch_can_name(fl->sources, &fl->what) && !fl->cut.missed;
 	if (a.unnamed)
 		a.why = FETCH_UNNAMED;
 	if (fl->race.error)
@@ -357,6 +357,11 @@ static void answer_lost(struct flight *fl)
  * are not asked again meanwhile. */
 static void said_lost(struct flight *fl, bool fresh)
 {
+	if (fl->cut.may_come && fl->phase != FLIGHT_CUT) {
+		fl->phase = FLIGHT_CUT;
+		fl->f->cut_start(fl, fresh);
+		return;
+	}
 	if (fresh || fl->race.error) {
 		fl->phase = FLIGHT_MISS;
 		misses_write(fl);
@@ -507,6 +512,8 @@ static void flight_end(struct flight *fl, int error)
 	net_timer_stop(f->net, &fl->deadline);
 	check_stop(fl);
 	race_stop(fl);
+	if (fl->cut.stop)
+		fl->cut.stop(fl);
 	better_stop(fl);
 	park_stop(fl);
 	ranges_stop(fl);

@@ -166,6 +166,7 @@ enum flight_phase {
 	FLIGHT_BODY,   /* a source won, and its bytes arrive */
 	FLIGHT_PARKED, /* as FLIGHT_BODY, but no request needs the bytes yet */
 	FLIGHT_SEAL,   /* a worker checks and publishes the file */
+	FLIGHT_CUT,    /* no source has the section; servers are asked for a file to cut it out of */
 	FLIGHT_MISS,   /* a worker writes the misses to the store */
 	FLIGHT_DONE    /* all requests were answered; the flight is freed when its jobs have returned */
 };
@@ -190,6 +191,23 @@ struct race {
 	struct net_timer again; /* asks all sources again for bytes that readers lack */
 	int error;		/* if no source won the race: -errno; 0: no source has the file */
 	char text[200];		/* message of `error` */
+};
+
+/* phase-cut.c */
+struct cut {
+	bool may_come;		/* a server may have a container, as far as the store knows */
+	void (*stop)(struct flight *fl); /* NULL: the phase has not begun */
+	unsigned nth;		/* index of the container that is asked for, or read */
+	struct ticket *ticket;	/* the request for the container; NULL: it was answered */
+	struct cutting from;	/* the container */
+	struct part_wait *wait; /* for its bytes */
+	bool working;		/* a job reads the container */
+	struct blob *out;	/* its results */
+	int r;
+	bool fresh;		/* as in struct event */
+	bool again;		/* a container broke off, and was asked for once more */
+	bool trouble;		/* a container could not be read */
+	bool missed;		/* the servers have no container with the section */
 };
 
 /* A version of the file: the source that sent it, and the URL and validators by which the source knows it. */
@@ -251,6 +269,7 @@ struct ranges {
 	uint64_t want_off, want_len; /* bytes that the worker needs to identify the file; want_len 0: none */
 	bool fill;		   /* the whole file is wanted */
 	uint64_t fill_at;	   /* offset at which filling continues */
+	bool dense;		   /* readers like those of debuggers will read most of the file */
 	uint64_t touched;	   /* bytes requested so far, without the bytes requested because of `fill` */
 	unsigned waited;	   /* number of successive requests that readers waited for */
 	uint64_t beside;	   /* bytes that were requested while a stream filled the file */
@@ -323,6 +342,7 @@ struct flight {
 	struct check check;
 	struct lead lead;
 	struct race race;
+	struct cut cut;
 	struct better better;
 	struct park park;
 	struct body body;
@@ -447,7 +467,7 @@ void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end);
 unsigned part_reached(struct part *p); /* the bits set since the last call */
 void part_spare(struct part *p, bool sparing); /* allows or forbids part_refuses() to return true */
 void part_nudge(struct part *p); /* changed() runs soon */
-bool part_is_open(struct part *p);
+unsigned part_opens(struct part *p); /* the number of readers */
 
 /* ---- attempt.c: one source --------------------------------------------------------------------------------- */
 
@@ -705,6 +725,11 @@ bool park_begin(struct flight *fl); /* false: the flight cannot park, because it
 void park_end(struct flight *fl);   /* the bytes are needed again, or the download is over */
 void park_stop(struct flight *fl);  /* for a flight that ends: leaves the sparse file idle until it is closed */
 void park_for_others(struct flight *fl); /* continues while other processes request the file; then SAID_UNWANTED */
+
+/* ---- phase-cut.c ------------------------------------------------------------------------------------------- */
+
+/* Cuts the section out of a file that a server has. Ends with SAID_HERE, or with SAID_LOST once more. */
+void cut_start(struct flight *fl, bool fresh);
 
 /* ---- phase-seal.c, phase-miss.c ---------------------------------------------------------------------------- */
 

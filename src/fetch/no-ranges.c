@@ -91,16 +91,18 @@ bool flight_wants_all(const struct flight *fl)
 	return fl->streamed;
 }
 
+bool ranges_may_come(struct fetch *f, const struct source *s)
+{
+	return f->opts.ranges != RANGES_NEVER && source_sends_ranges(s) && no_ranges_of(f, s)->until < clock_ms();
+}
+
 bool ranges_wanted(const struct query *q)
 {
 	const struct attempt *at = q->attempt;
 	const struct flight *fl = at->flight;
-	const struct source *s = at->source;
 
-	return fl->f->opts.ranges != RANGES_NEVER && !fl->ranges.off && !at->plain && !q->ask.ptr &&
-		source_sends_ranges(s) &&
-		filetype_is(fl->own.type, TYPE_RANDOM) && !flight_wants_all(fl) &&
-		no_ranges_of(fl->f, s)->until < clock_ms();
+	return !fl->ranges.off && !at->plain && !q->ask.ptr && filetype_is(fl->own.type, TYPE_RANDOM) &&
+		!flight_wants_all(fl) && ranges_may_come(fl->f, at->source);
 }
 
 /* An open-ended transfer can pause until an OPEN comes. It must not occupy the source's only connection. */

@@ -225,11 +225,11 @@ void part_close(struct part *p)
 		post_change(p);
 }
 
-bool part_is_open(struct part *p)
+unsigned part_opens(struct part *p)
 {
 	LOCK_SCOPE(&p->lock);
 
-	return p->opens > 0;
+	return p->opens;
 }
 
 bool part_is_sealed(const struct part *p)
@@ -331,6 +331,20 @@ static bool part_touch(struct part *p)
 		was == TOUCHED;
 }
 
+/* The bytes may be replaced between is_here() and part_touch(), but not after part_touch(). So look again. */
+static bool keeps(const void *ctx, uint64_t off, uint64_t n)
+{
+	struct part *p = (struct part *)(uintptr_t)ctx;
+
+	return !atomic_load_explicit(&p->bad, memory_order_relaxed) && is_here(p, off, off + n) && part_touch(p) &&
+		is_here(p, off, off + n);
+}
+
+struct view part_view(struct part *p)
+{
+	return view_of_holes(p->fd, p->size, keeps, p);
+}
+
 static ssize_t read_bytes(struct part *p, uint64_t off, void *buf, uint64_t end)
 {
 	uint64_t at = off;
@@ -362,10 +376,8 @@ ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
 ssize_t part_read_once(struct part *p, uint64_t off, void *buf, size_t n)
 {
 	uint64_t end = end_of(p, off, n);
-	bool bad = atomic_load_explicit(&p->bad, memory_order_relaxed);
 
-	/* The bytes may be replaced between is_here() and part_touch(), but not after part_touch(). So look again. */
-	if (!bad && (!is_here(p, off, end) || !part_touch(p) || !is_here(p, off, end)))
+	if (!atomic_load_explicit(&p->bad, memory_order_relaxed) && !keeps(p, off, end - off))
 		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
 	return read_bytes(p, off, buf, end);
 }

@@ -7,6 +7,8 @@
  * end it calls part_close(). The download ends some time after the last part_close(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/view.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +38,7 @@ bool part_is_sealed(const struct part *p);
 /* Whether the bytes arrive by ranges, as readers want them, rather than from front to back. */
 bool part_is_sparse(const struct part *p);
 uint64_t part_present(const struct part *p); /* bytes */
+struct view part_view(struct part *p); /* valid as long as the part. part_wait() waits for what it lacks */
 
 /* Reads n bytes at `off`, and fewer only at the end of the file. Returns their number. -EAGAIN: some of the bytes
  * are not present yet. -EIO, -ENOSPC: they will never arrive (-ENOSPC: the disk is full). -EIO also if the whole

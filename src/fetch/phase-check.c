@@ -43,7 +43,7 @@ static void check_run(struct job *j)
 	c->r = learn_find(f, &fl->key, &c->blob, &c->here);
 	if (learn_complete(f, &c->what, &c->own) && !key_equal(&c->own, &fl->key) && !c->blob)
 		learn_find(f, &c->own, &c->blob, &c->here);
-	if (!c->blob && embedded_find(f, fl->sources, &c->own, &c->blob) == 0)
+	if (!c->blob && embedded_find(f, fl->sources, &c->what, &c->own, &c->blob) == 0)
 		c->here = c->own;
 	c->asked = c->blob && !better_may_exist(f, fl->sources, &c->own, c->blob);
 	c->final = c->asked && !local_may_improve(fl->sources, &c->what, c->blob);

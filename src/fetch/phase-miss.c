@@ -14,9 +14,9 @@ struct misses {
 
 /* Stores a miss for the key that was asked for, and for the name by which the source was asked. The list of misses
  * shows the layout's spelling of the name, if that spelling gives the same key. */
-static void miss_add(struct flight *fl, const struct attempt *at, bool first)
+static void miss_add(struct flight *fl, const struct source *s, bool first)
 {
-	const char *name = layout_name_of(at->source->layout, &fl->what);
+	const char *name = layout_name_of(s->layout, &fl->what);
 	struct key shown = fl->key;
 	char room[MISS_NAME];
 
@@ -26,8 +26,8 @@ static void miss_add(struct flight *fl, const struct attempt *at, bool first)
 		return;
 	if (!key_equal(&shown, &fl->key))
 		shown = fl->key;
-	store_miss_add(fl->f->store, &shown, miss_name(at->source, &fl->what, room), at->source->memory,
-		at->source->o.miss_seconds, first ? "not there" : STORE_MISS_UNLISTED);
+	store_miss_add(fl->f->store, &shown, miss_name(s, &fl->what, room), s->memory, s->o.miss_seconds,
+		first ? "not there" : STORE_MISS_UNLISTED);
 }
 
 static void misses_run(struct job *j)
@@ -40,8 +40,11 @@ static void misses_run(struct job *j)
 
 		/* The race is over, so attempts do not change while this runs. */
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
-			miss_add(fl, at, m->first);
+			miss_add(fl, at->source, m->first);
 	}
+	for (unsigned i = 0; fl->cut.missed && i < fl->sources->n; i++)
+		if (embedded_may_come(fl->f, fl->sources->list[i], &fl->own))
+			miss_add(fl, fl->sources->list[i], m->first);
 	if (fl->better.blob) {
 		better_remember(fl, fl->better.blob, better_seconds(fl));
 		m->blob = blob_ref(fl->better.blob);

@@ -24,6 +24,7 @@ void attempts_plan(struct flight *fl, const int64_t *until)
 		const struct source *s = fl->sources->list[i];
 		struct source_ask ask = {0};
 
+		fl->cut.may_come |= until[i] <= now && embedded_may_come(fl->f, s, &fl->own);
 		if (!s->kind->local && source_plan(s, NULL, &fl->what, 0, &ask) == 0)
 			fl->attempts[fl->n++] = (struct attempt){
 				.flight = fl, .source = s, .remembered = until[i] > now,

@@ -393,6 +393,16 @@ static bool ranges_waits(const struct flight *fl)
 	return fl->ranges.want_len || (fl->readers.part && part_wanted(fl->readers.part, 0, &off, &end));
 }
 
+/* Whether the only readers cut sections out of the file, so that the whole is not fetched for them. */
+static bool is_for_cuts(const struct flight *fl)
+{
+	unsigned n = 0;
+
+	for (const struct flight *o = fl->f->flights; fl->readers.part && o; o = o->next)
+		n += o->cut.from.part == fl->readers.part;
+	return n && n == part_opens(fl->readers.part) && !tickets_reader(fl);
+}
+
 void ranges_go(struct flight *fl)
 {
 	if (!fl->ranges.on || !flight_receives(fl) || fl->room.making || fl->ranges.later.due)
@@ -416,7 +426,8 @@ void ranges_go(struct flight *fl)
 	if (flight_wants_all(fl) || (fl->linger && flight_is_lonely(fl)) ||
 		fl->ranges.touched * 100 > fl->body.size * TOUCHED_PERCENT)
 		fl->ranges.fill = true;
-	if (!fl->ranges.fill && fl->phase != FLIGHT_PARKED && ranges_waits(fl) && ranges_cost_more(fl, false))
+	if (!fl->ranges.fill && fl->phase != FLIGHT_PARKED && !is_for_cuts(fl) &&
+		(fl->ranges.dense || (ranges_waits(fl) && ranges_cost_more(fl, false))))
 		fl->ranges.fill = true;
 	if (fl->readers.part)
 		part_spare(fl->readers.part, !fl->ranges.fill);
@@ -434,7 +445,7 @@ void ranges_begin(struct flight *fl)
 	struct ranges *rs = &fl->ranges;
 
 	rs->on = true;
-	rs->fill = false;
+	rs->fill = rs->dense = false;
 	rs->fill_at = rs->touched = rs->want_len = 0;
 	rs->errors = rs->waited = 0;
 	rs->had = rs->beside = 0;
@@ -510,7 +521,7 @@ static void learn_probed(struct flight *fl, const struct probed *p)
 		fl->ranges.want_off = p->want_off;
 		fl->ranges.want_len = MIN(p->want_len, fl->body.size - MIN(fl->body.size, p->want_off));
 	} else if (!p->sparse) {
-		fl->ranges.fill = true;
+		fl->ranges.dense = true;
 	}
 	/* No further range can identify the file; only the whole file can. */
 	if (!fl->ranges.want_len && !fl->body.sure)

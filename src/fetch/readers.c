@@ -81,7 +81,7 @@ static bool flight_is_read(const struct flight *fl)
 {
 	struct part *p = fl->readers.part ? fl->readers.part : fl->readers.untouched;
 
-	return p && part_is_open(p);
+	return p && part_opens(p);
 }
 
 bool flight_is_lonely(const struct flight *fl)
@@ -161,7 +161,8 @@ struct fetched readers_answer(const struct flight *fl)
 {
 	struct part *p = fl->readers.part;
 
-	return (struct fetched){.key = fl->own, .size = part_size(p), .part = p, .why = ""};
+	return (struct fetched){.key = fl->own, .size = part_size(p), .part = p, .why = "",
+		.ranges = fl->body.winner && ranges_may_come(fl->f, fl->body.winner->source)};
 }
 
 static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)

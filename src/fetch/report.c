@@ -28,6 +28,7 @@ static const char *const state_words[] = {
 	[FLIGHT_BODY] = "receiving",
 	[FLIGHT_PARKED] = "waiting for open",
 	[FLIGHT_SEAL] = "checking",
+	[FLIGHT_CUT] = "asking for its file",
 	[FLIGHT_MISS] = "missing",
 	[FLIGHT_DONE] = "done",
 };
@@ -114,7 +115,7 @@ static void flight_line(const struct flight *fl, struct buf *out)
 			(unsigned)(have * 100 / fl->body.size));
 	if (have && ms)
 		buf_addf(out, ", %" PRIu64 " kB/s", have / ms);
-	if (fl->readers.part && part_is_open(fl->readers.part))
+	if (fl->readers.part && part_opens(fl->readers.part))
 		buf_adds(out, ", read as it comes");
 	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence",
 		(unsigned)(ms / 1000), (unsigned)(ms % 1000 / 100), whole, exists);

@@ -12,17 +12,21 @@ struct sources *fetch_sources(struct fetch *f)
 	return sources_ref(f->sources);
 }
 
+bool fetch_can_name_by(const struct source *s, const struct artifact *a)
+{
+	struct source_ask ask = {0};
+	int r = source_plan(s, NULL, a, 0, &ask);
+
+	source_ask_release(&ask);
+	return r != -ENOENT;
+}
+
 bool fetch_can_name(const struct sources *so, const struct artifact *a)
 {
-	int r = -ENOENT;
-
-	for (unsigned i = 0; r == -ENOENT && i < so->n; i++) {
-		struct source_ask ask = {0};
-
-		r = source_plan(so->list[i], NULL, a, 0, &ask);
-		source_ask_release(&ask);
-	}
-	return r != -ENOENT;
+	for (unsigned i = 0; i < so->n; i++)
+		if (fetch_can_name_by(so->list[i], a))
+			return true;
+	return false;
 }
 
 const char *fetch_unnamed(struct fetch *f, const struct artifact *a)

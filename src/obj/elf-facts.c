@@ -172,6 +172,15 @@ int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
 	return 0;
 }
 
+static int read_name(struct elf *elf, const struct elf_range *names, uint32_t at, void *p, size_t n)
+{
+	int r = elf_read(elf, "the table of section names", names->off + at, p, n);
+
+	if (r == -EAGAIN) /* as in elf_table_at() */
+		view_want(elf->v, names->off, names->size);
+	return r;
+}
+
 int elf_section_name(struct elf *elf, struct elf_section *s)
 {
 	uint64_t left = s->name_at < elf->names.size ? elf->names.size - s->name_at : 0;
@@ -179,8 +188,7 @@ int elf_section_name(struct elf *elf, struct elf_section *s)
 
 	if (!left)
 		return 0;
-	r = elf_read(elf, "the table of section names", elf->names.off + s->name_at, s->name,
-		(size_t)MIN(left, sizeof(s->name)));
+	r = read_name(elf, &elf->names, s->name_at, s->name, (size_t)MIN(left, sizeof(s->name)));
 	/* A name that fills the buffer is longer than every name that is searched for. */
 	if (!memchr(s->name, '\0', sizeof(s->name)))
 		s->name[0] = '\0';
@@ -391,7 +399,7 @@ static int has_name(struct elf *elf, const struct elf_range *names, const struct
 
 	if (n > sizeof(is) || s->name_at >= names->size || names->size - s->name_at < n)
 		return 0;
-	r = elf_read(elf, "the table of section names", names->off + s->name_at, is, n);
+	r = read_name(elf, names, s->name_at, is, n);
 	return r < 0 ? r : memcmp(is, name, n) == 0;
 }
 

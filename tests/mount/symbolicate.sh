@@ -137,8 +137,8 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
     2>&1 ||
     fail "clang and lld-link: $(cat "$TMP/lld.out")"
   "$SYMFS" add --cache "$TMP/store-pe" --no-default-sources "$TMP/w.dll" >/dev/null || fail "add w.dll"
-  printf '{"memoryMap": [{"type": "pe", "code_file": "w.dll", "code_id": "%s", "debug_file": "w.pdb",
-    "debug_id": "%s"}], "stacks": [[[0, 4096], [0, 4097]]]}' \
+  printf '{"stacks": [[[0, 4096], [0, 4097]]],
+    "memoryMap": [{"type": "pe", "code_file": "w.dll", "code_id": "%s", "debug_file": "w.pdb", "debug_id": "%s"}]}' \
     "$("$SYMFS" id "$TMP/w.dll" | awk '/code id/ { print $3 }')" \
     "$("$SYMFS" id "$TMP/w.dll" | awk '/breakpad id/ { print $3 }')" >"$TMP/pe"
   "$SYMFS" symbolicate --text --offline --cache "$TMP/store-pe" --no-default-sources "$TMP/pe" >"$TMP/text" ||

@@ -155,7 +155,8 @@ done
 # ---- the count -----------------------------------------------------------------------------------------------------
 say "ran $(cat "$TMP"/lines/*/ran | wc -l) lines, and compared what $(cat "$TMP"/lines/*/compared |
   wc -l) of them print"
-say "marked as not run: $(awk '{ n += $1 } END { print n + 0 }' "$TMP"/lines/*/*.lines) lines"
+say "marked as not run: $(find "$TMP/lines" -name '*.lines' -exec awk 1 {} + |
+  awk '{ n += $1 } END { print n + 0 }') lines"
 for reason in "$TMP"/lines/*/*.reason; do
   [ -f "$reason" ] && echo "$(cat "${reason%.reason}.lines") $(cat "$reason")"
 done |

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -134,25 +133,13 @@ static int check_new(const struct token_list *l, const struct auth_token *t, con
 
 static int add_token(struct buf *out, const struct auth_token *t, const char *secret)
 {
-	char digest[65], rights[AUTH_RIGHTS_TEXT], until[24] = "-";
-	uint8_t bytes[32];
+	char digest[SHA256_TEXT], rights[AUTH_RIGHTS_TEXT], until[24] = "-";
 
-	sha256_of(secret, strlen(secret), bytes);
-	hex_print(bytes, sizeof(bytes), digest);
+	sha256_text(secret, strlen(secret), digest);
 	if (t->until)
 		clock_print(t->until, until);
 	return buf_addf(out, "%s %s %s %s %s\n", digest, t->name, auth_rights_text(t->rights, rights), until,
 		t->space);
-}
-
-static int new_secret(char out[static AUTH_SECRET])
-{
-	uint8_t bytes[32];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	hex_print(bytes, sizeof(bytes), out);
-	return 0;
 }
 
 int auth_add(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e)
@@ -167,7 +154,7 @@ int auth_add(const char *path, const struct auth_token *t, char secret[static AU
 		r = check_new(&ed.list, t, ed.path, e);
 	if (r < 0)
 		return r;
-	r = new_secret(fresh);
+	r = hex_random(32, fresh);
 	n = strlen(ed.text);
 	buf_addf(&text, "%s%s", ed.text, n && ed.text[n - 1] != '\n' ? "\n" : "");
 	if (r == 0)

@@ -2,43 +2,52 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"
+#include "base/view.h"
 
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 
 void sha256_of(const void *p, size_t n, uint8_t out[static 32])
 {
 	EVP_Digest(p, n, out, NULL, EVP_sha256(), NULL);
 }
 
-int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT])
+void sha256_text(const void *p, size_t n, char out[static SHA256_TEXT])
+{
+	uint8_t raw[32];
+
+	sha256_of(p, n, raw);
+	hex_print(raw, sizeof(raw), out);
+}
+
+int digest_of_fd(const char *name, int fd, uint64_t size, uint8_t out[static DIGEST_BYTES])
 {
 	const size_t room = 256 << 10;
 	_cleanup_free_ uint8_t *chunk = malloc(room);
-	struct digest *d = chunk ? digest_new("SHA256") : NULL;
-	uint8_t raw[DIGEST_BYTES];
-	uint64_t off = 0;
+	struct digest *d = chunk ? digest_new(name) : NULL;
+	int r = d ? 0 : -ENOMEM;
 
-	if (!d)
-		return -ENOMEM;
-	while (off < size) {
-		ssize_t n = pread(fd, chunk, (size_t)MIN(room, size - off), (off_t)off);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			int r = n < 0 ? -errno : -ENODATA;
-
-			digest_free(d);
-			return r;
-		}
-		digest_add(d, chunk, (size_t)n);
-		off += (uint64_t)n;
+	for (uint64_t off = 0; r == 0 && off < size; off += room) {
+		r = pread_all(fd, off, chunk, (size_t)MIN(room, size - off));
+		if (r == 0)
+			digest_add(d, chunk, (size_t)MIN(room, size - off));
 	}
-	hex_print(raw, digest_finish(d, raw), out);
-	return 0;
+	if (d)
+		digest_finish(d, out);
+	return r;
+}
+
+int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT])
+{
+	uint8_t raw[DIGEST_BYTES];
+	int r = digest_of_fd("SHA256", fd, size, raw);
+
+	if (r == 0)
+		hex_print(raw, 32, out);
+	return r;
 }
 
 struct digest {
@@ -146,6 +155,16 @@ void hash_set_release(struct hash_set *s)
 	*s = (struct hash_set){.n = 0};
 }
 
+uint64_t digest_number(const uint8_t digest[static 8])
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		n = n << 8 | digest[i];
+	n &= INT64_MAX;
+	return n > 1 ? n : 2;
+}
+
 void hex_print(const uint8_t *p, size_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -155,6 +174,16 @@ void hex_print(const uint8_t *p, size_t n, char *out)
 		out[2 * i + 1] = digits[p[i] & 15];
 	}
 	out[2 * n] = '\0';
+}
+
+int hex_random(size_t n, char *out)
+{
+	uint8_t bytes[32];
+
+	if (getrandom(bytes, n, 0) != (ssize_t)n)
+		return -EIO;
+	hex_print(bytes, n, out);
+	return 0;
 }
 
 int hex_value(char c)

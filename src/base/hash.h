@@ -9,13 +9,18 @@
 #define SHA256_TEXT 65 /* 64 hex digits and NUL */
 
 void sha256_of(const void *p, size_t n, uint8_t out[static 32]);
+void sha256_text(const void *p, size_t n, char out[static SHA256_TEXT]);
 
 /* The digest of `size` bytes of a file from its start. 0, -EIO, -ENODATA (the file is shorter), -ENOMEM. */
 int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT]);
+#define DIGEST_BYTES 64
+int digest_of_fd(const char *name, int fd, uint64_t size, uint8_t out[static DIGEST_BYTES]); /* by digest_new() */
+
+/* An inode number of the first bytes of a digest: 1, which is the root of a mount, and 0 become 2. */
+uint64_t digest_number(const uint8_t digest[static 8]);
 
 /* Begins a digest by an algorithm whose name a file contains: "SHA1", "SHA256", "SHA384" or "SHA512", in
  * any case. NULL: an unknown name, or out of memory (errno). */
-#define DIGEST_BYTES 64
 struct digest;
 struct digest *digest_new(const char *name);
 void digest_add(struct digest *d, const void *p, size_t n);
@@ -44,6 +49,7 @@ static inline char *digits_back(char *end, uint64_t v, unsigned base)
 }
 
 void hex_print(const uint8_t *p, size_t n, char *out); /* 2n digits, lower case, and NUL */
+int hex_random(size_t n, char *out); /* 2n digits of n random bytes, at most 32, and NUL: 0, -EIO */
 int hex_value(char c);				       /* 0..15; -1: not a digit */
 bool hex_only(const char *p, size_t n);		       /* whether all n characters are digits, in either case */
 /* Converts n hexadecimal digits, an even number, to bytes. 0; -EINVAL: other characters. */

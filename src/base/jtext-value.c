@@ -189,3 +189,23 @@ int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out)
 		r = buf_addf(out, "%08x", word[k]);
 	return r;
 }
+
+bool jtext_get_text(const struct jtext *j, uint32_t object, const char *name, char *out, size_t room)
+{
+	uint32_t at = jtext_member(j, object, name);
+	bool ok = at && j->token[at].kind == JTEXT_STRING && jtext_string(j, at, out, room) >= 0;
+
+	if (!ok)
+		out[0] = '\0';
+	return ok;
+}
+
+bool jtext_get_number(const struct jtext *j, uint32_t object, const char *name, uint64_t *out)
+{
+	uint32_t at = jtext_member(j, object, name);
+	bool minus, ok = at && j->token[at].kind == JTEXT_NUMBER && jtext_integer(j, at, &minus, out) == 0 && !minus;
+
+	if (!ok)
+		*out = 0;
+	return ok;
+}

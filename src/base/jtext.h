@@ -62,6 +62,11 @@ int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out);
  * number. */
 int jtext_integer(const struct jtext *j, uint32_t token, bool *minus, uint64_t *out);
 
+/* Read a member of an object: a string, or a whole number that is not negative. False: it has no such member, or one
+ * that does not fit; then *out is empty or 0. */
+bool jtext_get_text(const struct jtext *j, uint32_t object, const char *name, char *out, size_t room);
+bool jtext_get_number(const struct jtext *j, uint32_t object, const char *name, uint64_t *out);
+
 /* ---- writing ------------------------------------------------------------------------ */
 
 /* Adds a string with its quotes; a byte that is not UTF-8 becomes the text \xNN. 0, -ENOMEM, -EFBIG. */

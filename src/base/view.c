@@ -34,7 +34,7 @@ bool view_holds(const struct view *v, uint64_t off, uint64_t n)
 	return v->size == VIEW_UNKNOWN || off + n <= v->size;
 }
 
-static int pread_all(int fd, uint64_t off, void *p, size_t n)
+int pread_all(int fd, uint64_t off, void *p, size_t n)
 {
 	while (n) {
 		ssize_t r = pread(fd, p, n, (off_t)off);
@@ -44,7 +44,7 @@ static int pread_all(int fd, uint64_t off, void *p, size_t n)
 		if (r < 0)
 			return -errno;
 		if (r == 0)
-			return -ENODATA; /* the file is shorter than its announced size */
+			return -ENODATA;
 		p = (char *)p + r;
 		off += (size_t)r;
 		n -= (size_t)r;

@@ -40,6 +40,9 @@ int view_read(struct view *v, uint64_t off, void *p, size_t n);
 /* Whether n bytes at `off` are present. 0; -EAGAIN and -ENODATA as in view_read(). */
 int view_need(struct view *v, uint64_t off, uint64_t n);
 
+/* Reads n bytes of a file. 0; -ENODATA: the file is shorter; other -errno. */
+int pread_all(int fd, uint64_t off, void *p, size_t n);
+
 /* Returns the bytes in place, if the view is of memory and they are present; else NULL: call view_read(). */
 const uint8_t *view_at(const struct view *v, uint64_t off, size_t n);
 

@@ -82,7 +82,6 @@ static int call_request(const struct caller *c, struct call *call, struct net_re
 	_cleanup_buf_ struct buf url = BUF_UP_TO(16384);
 	char digest[SHA256_TEXT];
 	struct source_ask ask = {0};
-	uint8_t bytes[32];
 	int r = call_url(c, call, &url);
 
 	if (r == 0 && !(ask.where = buf_take(&url, NULL)))
@@ -97,10 +96,8 @@ static int call_request(const struct caller *c, struct call *call, struct net_re
 	if (call->wait_ms)
 		out->stall_ms = out->connect_ms = call->wait_ms;
 	out->most = call->answer ? call->answer->most : call->most;
-	if (call->text) {
-		sha256_of(call->text, call->size, bytes);
-		hex_print(bytes, sizeof(bytes), digest);
-	}
+	if (call->text)
+		sha256_text(call->text, call->size, digest);
 	if (call->text || call->digest) {
 		out->body = call->text ? read_text : read_file;
 		out->body_size = call->size;

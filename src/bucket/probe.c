@@ -7,17 +7,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 int probe_conditions(struct caller *c, struct err *e)
 {
 	char name[64] = PROBES;
-	uint8_t random[PROBE_DIGITS / 2];
 	int r, again;
 
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+	if (hex_random(PROBE_DIGITS / 2, name + strlen(PROBES)) < 0)
 		return err_set(e, -EIO, "no random numbers");
-	hex_print(random, sizeof(random), name + strlen(PROBES));
 	r = call_put_text(c, name, NULL, ONCE);
 	if (r < 0)
 		return err_set(e, r, "cannot be written: %s", call_text(r));

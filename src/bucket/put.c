@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "bucket/private.h"
 #include "source/bucket-key.h"
 #include "store/files/blob.h"
@@ -102,13 +103,9 @@ static bool is_readable(int fd, uint64_t size)
 {
 	char room[65536];
 
-	for (uint64_t at = 0; at < size;) {
-		ssize_t n = pread(fd, room, sizeof(room), (off_t)at);
-
-		if (n <= 0 && !(n < 0 && errno == EINTR))
+	for (uint64_t at = 0; at < size; at += sizeof(room))
+		if (pread_all(fd, at, room, (size_t)MIN(size - at, sizeof(room))) < 0)
 			return false;
-		at += (uint64_t)MAX(n, 0);
-	}
 	return true;
 }
 

@@ -117,22 +117,12 @@ static void removal_init(struct removal *m, struct caller *c, const struct outgo
 	char word[static SHA256_TEXT])
 {
 	char text[KEY_TEXT + 700];
-	uint8_t bytes[32];
 
 	*m = (struct removal){.c = c, .row = row, .text = BUF_UP_TO(BUCKET_KEY_MOST)};
 	snprintf(m->digest, sizeof(m->digest), "%.64s", digest);
 	snprintf(text, sizeof(text), "%s\n%s\n%lld\n%d", c->self, row->canon, (long long)row->ended, row->expired);
-	sha256_of(text, strlen(text), bytes);
-	hex_print(bytes, sizeof(bytes), word);
+	sha256_text(text, strlen(text), word);
 	bucket_mark_name(digest, word, m->mark);
-}
-
-static void digest_of_row(const struct outgone_row *row, char out[static SHA256_TEXT])
-{
-	uint8_t bytes[32];
-
-	sha256_of(row->canon, strlen(row->canon), bytes);
-	hex_print(bytes, sizeof(bytes), out);
 }
 
 static void removal_release(struct removal *m)
@@ -282,7 +272,7 @@ int put_end(struct caller *c, const struct outgone_row *row, int64_t *later, str
 	int r;
 
 	*later = 0;
-	digest_of_row(row, digest);
+	sha256_text(row->canon, strlen(row->canon), digest);
 	removal_init(&m, c, row, digest, word);
 	r = remove_key(&m, later, e);
 	if (r == 0 && m.removed)
@@ -469,7 +459,7 @@ int put_purge(struct caller *c, struct store *st, const struct outgone_row *row,
 	p->c = c;
 	p->store = st;
 	p->row = row;
-	digest_of_row(row, digest);
+	sha256_text(row->canon, strlen(row->canon), digest);
 	removal_init(&m, c, row, digest, p->word);
 	r = removal_get(&m, bucket_key_name(digest, name));
 	if (r == -ENOENT) {

@@ -170,26 +170,20 @@ static struct sha1 finish(struct digest *d)
 static int hash_chunk(int fd, uint64_t off, uint64_t n, uint8_t *room, struct digest *whole, struct sha1 *out)
 {
 	struct digest *d = digest_new("SHA1");
+	int r = d ? 0 : -ENOMEM;
 
-	if (!d)
-		return -ENOMEM;
-	for (uint64_t at = 0; at < n;) {
-		ssize_t got = pread(fd, room, (size_t)MIN(n - at, (uint64_t)READ_ROOM), (off_t)(off + at));
+	for (uint64_t at = 0; r == 0 && at < n; at += READ_ROOM) {
+		size_t some = (size_t)MIN(n - at, (uint64_t)READ_ROOM);
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			int r = got < 0 ? -errno : -ENODATA;
-
-			digest_free(d);
-			return r;
+		r = pread_all(fd, off + at, room, some);
+		if (r == 0) {
+			digest_add(d, room, some);
+			digest_add(whole, room, some);
 		}
-		digest_add(d, room, (size_t)got);
-		digest_add(whole, room, (size_t)got);
-		at += (uint64_t)got;
 	}
-	*out = finish(d);
-	return 0;
+	if (d)
+		*out = finish(d);
+	return r;
 }
 
 static int hash_file(struct push_file *f, uint64_t chunk, const atomic_bool *stop)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
 #include "auth/tokens.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/app.h"
@@ -231,7 +232,7 @@ static void namespaces_free(struct namespaces *all)
 
 void serving_prepare(struct serving *s, struct app_args *a)
 {
-	if (!s->listen || http_id(s->id) < 0)
+	if (!s->listen || hex_random(16, s->id) < 0)
 		return;
 	snprintf(s->agent, sizeof(s->agent), "serve/%s", s->id);
 	a->agent = s->agent;

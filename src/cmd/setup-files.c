@@ -107,14 +107,6 @@ static char *path_of(const struct setup *s, const struct place *p)
 
 /* ---- the record ---------------------------------------------------------------------- */
 
-static void sum_of(const char *text, char out[static 65])
-{
-	uint8_t sum[32];
-
-	sha256_of(text, strlen(text), sum);
-	hex_print(sum, sizeof(sum), out);
-}
-
 /* The beginning of the record's line for a path. NULL: there is none. */
 static char *find_record(const struct setup *s, const char *path)
 {
@@ -135,7 +127,7 @@ static bool has_sum(const char *line, const char *text)
 	const char *tab = line ? strchr(line, '\t') : NULL;
 	char sum[65];
 
-	sum_of(text, sum);
+	sha256_text(text, strlen(text), sum);
 	return tab && strncmp(tab + 1, sum, 64) == 0;
 }
 
@@ -159,7 +151,7 @@ static void record_file(struct setup *s, const char *path)
 
 	if (path_read(AT_FDCWD, path, FILE_MOST, &text, NULL) < 0)
 		return;
-	sum_of(text, sum);
+	sha256_text(text, strlen(text), sum);
 	setup_add_record(s, "file", sum, path);
 }
 
@@ -293,7 +285,7 @@ static void write_place(struct setup *s, const struct place *p)
 		: !old || (line && *line == 'n') ? "new block" : "block";
 	if (put(s, path, p->client, buf_text(&all)) < 0)
 		return;
-	sum_of(buf_text(&own), sum);
+	sha256_text(buf_text(&own), strlen(buf_text(&own)), sum);
 	if (had && p->how == VALUE)
 		had[strcspn(had, "\t\r\n")] = '\0';
 	setup_add_record(s, kind, p->how != VALUE ? sum : had ? had : "", path);

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "fetch/flight.h"
 #include "fetch/job.h"
 
@@ -95,22 +96,16 @@ void body_drop(struct flight *fl, bool forget)
 static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
 	int fd = fl->body.file ? sparse_fd(fl->body.file) : draft_fd(fl->body.draft);
-	const char *new = p;
 	char old[4096];
 
-	while (n) {
-		size_t step = MIN(n, sizeof(old));
-		ssize_t got = pread(fd, old, step, (off_t)off);
+	for (size_t at = 0; at < n; at += sizeof(old)) {
+		size_t step = MIN(n - at, sizeof(old));
+		int r = pread_all(fd, off + at, old, step);
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EIO;
-		if (memcmp(old, new, (size_t)got) != 0)
+		if (r < 0)
+			return r == -ENODATA ? -EIO : r;
+		if (memcmp(old, (const char *)p + at, step) != 0)
 			return -ESTALE;
-		off += (size_t)got;
-		new += got;
-		n -= (size_t)got;
 	}
 	return 0;
 }

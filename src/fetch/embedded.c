@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "fetch/fetch-private.h"
 #include "obj/ppdb.h"
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "fetch/flight.h"
 
 #include <fcntl.h>
@@ -347,20 +348,9 @@ struct view part_view(struct part *p)
 
 static ssize_t read_bytes(struct part *p, uint64_t off, void *buf, uint64_t end)
 {
-	uint64_t at = off;
+	bool bad = atomic_load_explicit(&p->bad, memory_order_relaxed);
 
-	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
-		return -EIO;
-	while (at < end) {
-		ssize_t got = pread(p->fd, (char *)buf + (at - off), (size_t)(end - at), (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return -EIO;
-		at += (uint64_t)got;
-	}
-	return (ssize_t)(end - off);
+	return bad || pread_all(p->fd, off, buf, (size_t)(end - off)) < 0 ? -EIO : (ssize_t)(end - off);
 }
 
 ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)

@@ -57,13 +57,9 @@ static const char *const kind_names[NODE_KINDS] = {
 static uint64_t number_of(const void *p, size_t n)
 {
 	uint8_t raw[32];
-	uint64_t v = 0;
 
 	sha256_of(p, n, raw);
-	for (unsigned i = 0; i < 8; i++)
-		v = v << 8 | raw[i];
-	v &= INT64_MAX;
-	return v > NODE_ROOT ? v : NODE_ROOT + 1;
+	return digest_number(raw);
 }
 
 uint64_t node_number(enum node_kind kind, const char *path)

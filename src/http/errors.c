@@ -68,12 +68,15 @@ static void note_missed(struct exchange *x)
 		workers_post(x->h->workers, save_missed, x->space->missed);
 }
 
+const char *exchange_missing_text(const struct exchange *x)
+{
+	return !x->route->tecken ? "Not Found\n"
+	       : x->route->ignored ? "Symbol Not Found (and ignored)" : "Symbol Not Found";
+}
+
 enum MHD_Result exchange_missing(struct exchange *x)
 {
-	const char *text = !x->route->tecken   ? "Not Found\n"
-			   : x->route->ignored ? "Symbol Not Found (and ignored)"
-					       : "Symbol Not Found";
-
+	const char *text = exchange_missing_text(x);
 	enum MHD_Result result;
 	char ended[400];
 

@@ -235,7 +235,6 @@ static bool fill(struct listener *l)
 	return l->text.n > 0;
 }
 
-/* Whether the token of the client must be checked again: true every few seconds. */
 bool listener_must_check(struct listener *l)
 {
 	uint64_t now = clock_ms();
@@ -247,7 +246,6 @@ bool listener_must_check(struct listener *l)
 	return true;
 }
 
-/* Copies text for the client. Returns the number of bytes; 0: no event waits now; -1: the stream has ended. */
 ssize_t listener_read(struct listener *l, char *out, size_t most)
 {
 	size_t n;
@@ -286,7 +284,6 @@ void listener_cancel(struct listener *l)
 		l->ev->resume(l->x);
 }
 
-/* The response has ended. */
 void listener_leave(struct listener *l)
 {
 	LOCK_SCOPE(&l->ev->lock);
@@ -329,7 +326,6 @@ static void greet(struct listener *l)
 	}
 }
 
-/* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
 struct listener *listener_new(struct exchange *x)
 {
 	struct events *ev = x->space->events;

@@ -131,7 +131,6 @@ void answer_release(struct answer *a)
 
 /* ---- its life ------------------------------------------------------------------------ */
 
-/* Called when libmicrohttpd has read the request line. */
 void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *info =

@@ -9,9 +9,9 @@
 
 static const struct http_class *find_class(const struct http *h, const char *name)
 {
-	for (unsigned i = 0; i < h->n_classes; i++)
-		if (strcmp(h->classes[i].name, name) == 0)
-			return &h->classes[i];
+	for (unsigned i = 0; i < h->opts.n_classes; i++)
+		if (strcmp(h->opts.classes[i].name, name) == 0)
+			return &h->opts.classes[i];
 	return NULL;
 }
 
@@ -36,7 +36,7 @@ static int read_labels(const char *query, struct store_hold *out, struct err *e)
 		size_t n = strcspn(p, "&");
 
 		if (strncmp(p, "label=", 6) == 0 &&
-			(route_decode(p + 6, n - 6, true, label, sizeof(label)) < 0 ||
+			(route_decode(p + 6, n - 6, ROUTE_IN_QUERY, label, sizeof(label)) < 0 ||
 				hold_label_add(out, label) < 0))
 			return err_set(e, 400, "label: expected name=value of letters, digits and ._:/@+-, "
 				"%d characters in all",
@@ -76,9 +76,9 @@ int exchange_hold(struct exchange *x, bool try, struct store_hold *out, struct e
 	if (!c) {
 		char names[160] = "";
 
-		for (unsigned i = 0; i < x->h->n_classes; i++)
+		for (unsigned i = 0; i < x->h->opts.n_classes; i++)
 			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "",
-				x->h->classes[i].name);
+				x->h->opts.classes[i].name);
 		return err_set(e, 400, "class: the server has no class %s; it has %s", class, names);
 	}
 	if (!regular && strcmp(class, "try") != 0)

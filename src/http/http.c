@@ -11,7 +11,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 
 /* ---- requests ----------------------------------------------------------------------- */
@@ -35,24 +34,15 @@ static enum MHD_Result options(struct exchange *x)
 
 static enum MHD_Result not_found(struct exchange *x)
 {
-	const char *text = !x->route->tecken   ? "Not Found\n"
-			   : x->route->ignored ? "Symbol Not Found (and ignored)"
-					       : "Symbol Not Found";
 	enum MHD_Result result;
 
-	if (page_not_found(x, &result))
-		return result;
-	return exchange_text(x, 404, PLAIN, HTTP_STRUCTURAL, text);
+	return page_not_found(x, &result) ? result
+		: exchange_text(x, 404, PLAIN, HTTP_STRUCTURAL, exchange_missing_text(x));
 }
 
-static enum MHD_Result bad_target(struct exchange *x)
+static enum MHD_Result bad(struct exchange *x)
 {
-	return exchange_refuse(x, x->route->what == ROUTE_LONG ? 414 : 400);
-}
-
-static enum MHD_Result bad_method(struct exchange *x)
-{
-	return exchange_refuse(x, 405);
+	return exchange_refuse(x, x->route->what == ROUTE_LONG ? 414 : x->route->what == ROUTE_METHOD ? 405 : 400);
 }
 
 static enum MHD_Result fixed_text(struct exchange *x)
@@ -68,9 +58,9 @@ static enum MHD_Result file_or_code_id(struct exchange *x)
 /* Each handler is called when the whole request has arrived, and again after each wait (enum step). */
 static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_NONE] = not_found,
-	[ROUTE_BAD] = bad_target,
-	[ROUTE_LONG] = bad_target,
-	[ROUTE_METHOD] = bad_method,
+	[ROUTE_BAD] = bad,
+	[ROUTE_LONG] = bad,
+	[ROUTE_METHOD] = bad,
 	[ROUTE_OPTIONS] = options,
 	[ROUTE_FILE] = file_or_code_id,
 	[ROUTE_MADE] = file_handle,
@@ -87,18 +77,6 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_MISSING] = page_list,
 	[ROUTE_MISSES] = page_list,
 	[ROUTE_METADATA] = page_list,
-	[ROUTE_PUT] = upload_handle,
-	[ROUTE_DELETE] = upload_handle,
-	[ROUTE_TECKEN] = upload_handle,
-	[ROUTE_SYM_CHECK] = upload_handle,
-	[ROUTE_SYM_CREATE] = upload_handle,
-	[ROUTE_SYM_BYTES] = upload_handle,
-	[ROUTE_SYM_COMPLETE] = upload_handle,
-	[ROUTE_SYM_FORM] = upload_handle,
-	[ROUTE_SENTRY_OPTIONS] = upload_handle,
-	[ROUTE_SENTRY_CHUNKS] = upload_handle,
-	[ROUTE_SENTRY_ASSEMBLE] = upload_handle,
-	[ROUTE_MINIDUMP] = upload_handle,
 };
 
 /* A method that this server knows is refused for a path that does not have it (405); any other for all paths. */
@@ -153,7 +131,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		conn_busy(x->conn, false); /* until the body has arrived */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
-		if (x->h->upload_most)
+		if (x->h->opts.upload_most)
 			route_upload(method, x->route);
 		x->refuse = route_is_upload(x->route) ? upload_begin(x) : 0;
 		if (!x->refuse)
@@ -183,7 +161,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	x->bytes = 0;
 	if (x->not_found)
 		return page_send_not_found(x);
-	return handlers[x->route->what](x);
+	return x->upload ? upload_handle(x) : handlers[x->route->what](x);
 }
 
 static void completed(void *ctx, struct MHD_Connection *c, void **req,
@@ -221,16 +199,6 @@ static unsigned bound_connections(unsigned wanted)
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / 3 < most)
 		most = (unsigned)(l.rlim_cur / 3);
 	return MAX(most, 8u * HTTP_THREADS);
-}
-
-int http_id(char out[static HTTP_ID_TEXT])
-{
-	uint8_t bytes[16];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	hex_print(bytes, sizeof(bytes), out);
-	return 0;
 }
 
 static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct err *e)
@@ -357,15 +325,9 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	h->idle_ms = o->idle_ms ? o->idle_ms : 60000;
 	h->body_most = o->limits && o->limits->bytes ? o->limits->bytes : symb_limits_default.bytes;
 	h->bodies_most = MAX(HTTP_BODIES_MOST, 4 * h->body_most);
-	h->upload_most = o->upload_most;
-	h->allow_unsandboxed = o->allow_unsandboxed;
+	h->opts = *o;
 	h->started = clock_wall();
 	h->epoll = h->wake = h->listener = -1;
-	h->open_space = o->open_space;
-	h->open_ctx = o->ctx;
-	h->limits = o->limits;
-	h->classes = o->classes;
-	h->n_classes = o->n_classes;
 	atomic_init(&h->log_fd, -1);
 	atomic_init(&h->audit_fd, -1);
 	pthread_mutex_init(&h->lock, NULL);

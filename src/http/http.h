@@ -19,10 +19,13 @@ struct http_class {
 	int64_t age; /* seconds without a use after which its files expire; 0: never */
 };
 
+#define HTTP_ID_TEXT 33 /* 32 hexadecimal digits and NUL */
+
 struct http_opts {
 	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
 	int socket;	    /* from http_listen(), taken by http_start(); 0: http_start() opens one */
-	const char *id;	    /* from http_id(), to detect the server's own requests; NULL: no detection */
+	const char *id;	    /* random digits, and in fetch_opts.agent "serve/ID": with it a server that is its own
+			     * source detects the loop; NULL: no detection */
 	const char *token_file; /* the tokens of clients (auth/tokens.h); NULL: clients need no token */
 	bool anyone;	    /* allows an address that other machines reach without a token */
 	char *const *names; /* further host names of this server: an array of lists, ended by NULL; NULL: none */
@@ -42,11 +45,6 @@ struct http_opts {
 	struct bucket *bucket; /* the caller's, which uploads files of the store; NULL: none */
 	unsigned idle_ms;     /* milliseconds within which the head of a request must arrive; 0: 60000 */
 };
-
-/* A new random id for http_opts and, as "serve/ID", for fetch_opts.agent, so that a server that is its
- * own source detects the loop. 0, -EIO. */
-#define HTTP_ID_TEXT 33
-int http_id(char out[static HTTP_ID_TEXT]);
 
 /* Opens the socket of http_opts.listen, before the process gives up its rights. 0, -EINVAL, -errno. */
 int http_listen(const char *listen, int *socket, struct err *e);

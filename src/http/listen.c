@@ -81,34 +81,29 @@ static void remove_dead(const struct sockaddr_un *un)
 		unlink(un->sun_path);
 }
 
+static int bind_socket(const struct sockaddr *a, socklen_t n, const char *word, int *out, struct err *e)
+{
+	_cleanup_close_ int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1;
+
+	if (fd >= 0 && a->sa_family != AF_UNIX)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (fd < 0 || bind(fd, a, n) < 0 || listen(fd, BACKLOG) < 0)
+		return err_set(e, -errno, "%s: %s", word, err_text(errno));
+	*out = take_fd(&fd);
+	return 0;
+}
+
 static int open_unix(const char *path, int *out, struct err *e)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	_cleanup_close_ int fd = -1;
 
 	if (!*path || strlen(path) >= sizeof(un.sun_path))
 		return err_set(e, -EINVAL, "unix:%s: expected a path of 1 to %zu bytes", path,
 			sizeof(un.sun_path) - 1);
 	memcpy(un.sun_path, path, strlen(path));
 	remove_dead(&un);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&un, sizeof(un)) < 0 || listen(fd, BACKLOG) < 0)
-		return err_set(e, -errno, "%s: %s", path, err_text(errno));
-	*out = take_fd(&fd);
-	return 0;
-}
-
-static int open_address(const struct addrinfo *a, const char *word, int *out, struct err *e)
-{
-	_cleanup_close_ int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int on = 1;
-
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
-		return err_set(e, -errno, "%s: %s", word, err_text(errno));
-	*out = take_fd(&fd);
-	return 0;
+	return bind_socket((struct sockaddr *)&un, sizeof(un), path, out, e);
 }
 
 /* Splits "ADDRESS:PORT"; drops the brackets of IPv6. */
@@ -152,7 +147,7 @@ static int open_tcp(const char *word, int *fd, struct err *e)
 	r = getaddrinfo(host, port, &hints, &found);
 	if (r != 0)
 		return err_set(e, -EINVAL, "%s: %s", word, gai_strerror(r));
-	r = open_address(found, word, fd, e);
+	r = bind_socket(found->ai_addr, found->ai_addrlen, word, fd, e);
 	freeaddrinfo(found);
 	return r;
 }

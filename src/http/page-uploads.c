@@ -33,7 +33,7 @@ static const struct way {
 /* Why this client cannot upload. NULL: it can. */
 static const char *why_not(struct page *p)
 {
-	if (!p->x->h->upload_most)
+	if (!p->x->h->opts.upload_most)
 		return "This server accepts no uploads. The option --upload of symfs serve turns them on.";
 	if (p->x->h->auth && !auth_allows(p->x->token.rights, AUTH_TRY))
 		return "Your token may not upload: it has no right \"upload\" or \"try\". The server's "
@@ -49,7 +49,7 @@ static void add_how(struct page *p)
 	buf_adds(out, "<section id=\"how\">\n<h2>How to upload</h2>\n");
 	if (why)
 		html_element(out, "p class=\"note\"", why);
-	if (!p->x->h->upload_most) {
+	if (!p->x->h->opts.upload_most) {
 		buf_adds(out, "</section>\n");
 		return;
 	}

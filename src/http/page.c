@@ -11,42 +11,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads the fields of a form that a browser posts. Unlike the query of a URL, a value may have line ends. */
-
-/* Decodes n bytes in place of `out`, which has n + 1. A broken escape stays as it is; a NUL becomes a blank. */
-static void decode(const char *text, size_t n, char *out)
+char *page_form_value(const char *form, const char *name)
 {
-	for (size_t i = 0; i < n; i++) {
-		int high = text[i] == '%' && i + 2 < n ? hex_value(text[i + 1]) : -1;
-		int low = high >= 0 ? hex_value(text[i + 2]) : -1;
-		char c = text[i] == '+' ? ' ' : text[i];
-
-		if (low >= 0) {
-			c = (char)(high << 4 | low);
-			i += 2;
-		}
-		*out++ = c ? c : ' ';
-	}
-	*out = '\0';
-}
-
-char *page_form_value(const char *form, size_t n, const char *name)
-{
-	const char *end = form + n;
 	size_t want = strlen(name);
 
-	while (form < end) {
-		const char *stop = memchr(form, '&', (size_t)(end - form));
-		size_t len = stop ? (size_t)(stop - form) : (size_t)(end - form);
-
-		if (len > want && form[want] == '=' && memcmp(form, name, want) == 0) {
-			char *out = malloc(len - want);
+	for (size_t n; *form; form += n + (form[n] == '&')) {
+		n = strcspn(form, "&");
+		if (n > want && form[want] == '=' && memcmp(form, name, want) == 0) {
+			char *out = malloc(n - want);
 
 			if (out)
-				decode(form + want + 1, len - want - 1, out);
+				route_decode(form + want + 1, n - want - 1, ROUTE_IN_FORM, out, n - want);
 			return out;
 		}
-		form += len + 1;
 	}
 	return NULL;
 }
@@ -173,13 +150,13 @@ static char *text_of(const struct exchange *x)
 		return text;
 	}
 	free(text);
-	text = x->body.n ? page_form_value(x->body.p, x->body.n, "path") : NULL;
+	text = x->body.n ? page_form_value(x->body.p, "path") : NULL;
 	return text ? text : strdup("");
 }
 
 static bool asks(const struct exchange *x)
 {
-	char *value = is_post(x) && x->body.n ? page_form_value(x->body.p, x->body.n, "ask") : NULL;
+	char *value = is_post(x) && x->body.n ? page_form_value(x->body.p, "ask") : NULL;
 	bool set = value && strcmp(value, "1") == 0;
 
 	free(value);
@@ -239,20 +216,13 @@ static enum MHD_Result redirect(struct exchange *x, const char *text)
 	return exchange_reply(x, 303, r);
 }
 
-static enum MHD_Result reply(struct exchange *x)
-{
-	if (x->answer.r < 0)
-		return exchange_plain(x, 500, "out of memory\n");
-	return exchange_buf(x, 200, HTML_TYPE, "no-store", &x->reply);
-}
-
 enum MHD_Result page_status(struct exchange *x)
 {
 	struct http *h = x->h;
 	bool ask = asks(x);
 
 	if (x->step == STEP_ANSWER)
-		return reply(x);
+		return page_reply(x, HTML_TYPE, x->answer.r, &x->reply);
 	if (is_post(x) && !ask) {
 		_cleanup_free_ char *text = text_of(x);
 

@@ -20,7 +20,7 @@ struct page {
 
 /* The decoded value of a field of a form (application/x-www-form-urlencoded), which may have line ends. The caller
  * frees it. NULL: no such field, or out of memory. */
-char *page_form_value(const char *form, size_t n, const char *name);
+char *page_form_value(const char *form, const char *name);
 
 /* ---- the parts ------------------------------------------------------------------------ */
 

@@ -15,7 +15,7 @@
 
 #define PAGE_MOST (64 << 20)
 
-static enum MHD_Result page(struct exchange *x, const char *type, int r, struct buf *text)
+enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text)
 {
 	return r < 0 ? exchange_plain(x, 500, "out of memory\n")
 		     : exchange_buf(x, 200, type, "no-store", text);
@@ -111,7 +111,8 @@ enum MHD_Result page_list(struct exchange *x)
 	struct http *h = x->h;
 
 	if (x->step == STEP_ANSWER)
-		return page(x, metadata ? "application/json" : "text/csv; charset=utf-8", x->answer.r, &x->reply);
+		return page_reply(x, metadata ? "application/json" : "text/csv; charset=utf-8", x->answer.r,
+			&x->reply);
 	if (metadata && !metadata_query(x, &s))
 		return exchange_plain(x, 400, "/metadata needs a key (glob, file or buildid) and a value\n");
 	if (!http_admit(&h->lists, HTTP_LISTS_MOST))
@@ -261,5 +262,5 @@ enum MHD_Result page_metrics(struct exchange *x)
 
 	numbers_each(x->h, x->space, metric_lines, &text);
 	r = add_latencies(x->space->fetch, &text);
-	return page(x, "text/plain; version=0.0.4; charset=utf-8", text.r < 0 ? text.r : r, &text);
+	return page_reply(x, "text/plain; version=0.0.4; charset=utf-8", text.r < 0 ? text.r : r, &text);
 }

@@ -249,7 +249,7 @@ bool pasted_path(const char *text, char *out, size_t room)
 	}
 	n = MIN(strcspn(scheme, "?#"), (size_t)(end - scheme));
 	text = scheme + MIN(strspn(scheme, "/"), n);
-	return route_decode(text, n - (size_t)(text - scheme), false, out, room) == 0;
+	return route_decode(text, n - (size_t)(text - scheme), ROUTE_IN_PATH, out, room) == 0;
 }
 
 bool pasted_is_long(const char *text)

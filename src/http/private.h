@@ -147,11 +147,7 @@ struct loop {
 struct http {
 	/* constant once started */
 	struct space *public; /* the first of the list of spaces; further ones are added under spaces_lock */
-	int (*open_space)(void *ctx, const char *name, struct fetch **out, struct bucket **bucket, struct err *e);
-	void *open_ctx;
-	const struct symb_limits *limits;
-	const struct http_class *classes;
-	unsigned n_classes;
+	struct http_opts opts; /* only: open_space, ctx, limits, classes, upload_most, allow_unsandboxed */
 	struct auth *auth; /* the tokens of clients; NULL: no token is needed */
 	struct workers *workers;
 	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
@@ -166,8 +162,6 @@ struct http {
 	uint64_t idle_ms;
 	uint64_t body_most, bodies_most; /* the limits: bytes of one POST, and of all POSTs */
 	struct uploads *uploads; /* upload.h; minidumps need it on each server */
-	uint64_t upload_most;	 /* the limit: bytes of one upload; 0: the server accepts no uploads */
-	bool allow_unsandboxed;	 /* as in http_opts */
 	int64_t started; /* wall clock */
 	pthread_t watcher;
 	int epoll, wake;
@@ -349,6 +343,7 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 
 /* ---- errors.c ------------------------------------------------------------------------ */
 
+const char *exchange_missing_text(const struct exchange *x); /* of a 404 */
 enum MHD_Result exchange_missing(struct exchange *x); /* replies 404, and notes the miss */
 enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* replies with the status of a->r */
 
@@ -521,6 +516,8 @@ enum MHD_Result page_send_not_found(struct exchange *x);
 
 /* ---- pages.c ------------------------------------------------------------------------ */
 
+/* Replies with a text; `r`: the result of writing it. */
+enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text);
 enum MHD_Result page_health(struct exchange *x);
 enum MHD_Result page_ready(struct exchange *x); /* drain.c */
 enum MHD_Result page_metrics(struct exchange *x);

@@ -22,22 +22,7 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
  * it, but never the pages about the server, nor the page of a 404, which names its sources. */
 static bool for_pages(const struct exchange *x)
 {
-	if (x->not_found)
-		return false;
-	switch (x->route->what) {
-	case ROUTE_HEALTH:
-	case ROUTE_READY:
-	case ROUTE_EVENTS:
-	case ROUTE_METRICS:
-	case ROUTE_STATUS:
-	case ROUTE_PAGE_FILE:
-	case ROUTE_MISSING:
-	case ROUTE_MISSES:
-	case ROUTE_METADATA:
-		return false;
-	default:
-		return true;
-	}
+	return !x->not_found && (x->route->what < ROUTE_HEALTH || x->route->what > ROUTE_METADATA);
 }
 
 /* `Vary` is also sent without Access-Control-Allow-Origin, because the absence of that field depends on

@@ -39,29 +39,27 @@ static const struct fixed {
 
 /* ---- text --------------------------------------------------------------------------- */
 
-int route_decode(const char *text, size_t n, bool plus, char *out, size_t room)
+int route_decode(const char *text, size_t n, enum route_text what, char *out, size_t room)
 {
 	size_t o = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		int c = (unsigned char)text[i];
+		int high = text[i] == '%' && i + 2 < n ? hex_value(text[i + 1]) : -1;
+		int low = high >= 0 ? hex_value(text[i + 2]) : -1, c = (unsigned char)text[i];
 
-		if (c == '%') {
-			int high = i + 2 < n ? hex_value(text[i + 1]) : -1;
-			int low = i + 2 < n ? hex_value(text[i + 2]) : -1;
-
-			if (high < 0 || low < 0)
-				return -EINVAL;
+		if (low >= 0) {
 			c = high << 4 | low;
 			i += 2;
-		} else if (plus && c == '+') {
+		} else if (c == '%' && what != ROUTE_IN_FORM) {
+			return -EINVAL;
+		} else if (c == '+' && what != ROUTE_IN_PATH) {
 			c = ' ';
 		}
-		if (c < 0x20 || c == 0x7f)
+		if ((c < 0x20 || c == 0x7f) && what != ROUTE_IN_FORM)
 			return -EINVAL;
 		if (o + 1 >= room)
 			return -ENAMETOOLONG;
-		out[o++] = (char)c;
+		out[o++] = c ? (char)c : ' ';
 	}
 	out[o] = '\0';
 	return 0;
@@ -76,7 +74,7 @@ bool route_query(const char *query, const char *name, char *out, size_t room)
 		const char *equals = memchr(query, '=', n);
 
 		if (equals && (size_t)(equals - query) == want && strncmp(query, name, want) == 0)
-			return route_decode(equals + 1, n - want - 1, true, out, room) == 0;
+			return route_decode(equals + 1, n - want - 1, ROUTE_IN_QUERY, out, room) == 0;
 		query += n + (query[n] == '&');
 	}
 	return false;
@@ -290,7 +288,7 @@ void route_find(const char *method, const char *target, struct route *out)
 		out->allow = "GET, HEAD, POST";
 		return;
 	}
-	r = path ? route_decode(path, n, false, out->path, sizeof(out->path)) : -EINVAL;
+	r = path ? route_decode(path, n, ROUTE_IN_PATH, out->path, sizeof(out->path)) : -EINVAL;
 	if (r < 0) {
 		out->path[0] = '\0';
 		out->what = r == -ENAMETOOLONG ? ROUTE_LONG : ROUTE_BAD;
@@ -363,20 +361,6 @@ static const struct {
 	{"upload/symbol_file", ROUTE_SYM_FORM, true},
 };
 
-static enum route_what of_step(enum sym_upload_step step)
-{
-	switch (step) {
-	case SYM_UPLOAD_CHECK:
-		return ROUTE_SYM_CHECK;
-	case SYM_UPLOAD_CREATE:
-		return ROUTE_SYM_CREATE;
-	case SYM_UPLOAD_BYTES:
-		return ROUTE_SYM_BYTES;
-	default:
-		return ROUTE_SYM_COMPLETE;
-	}
-}
-
 /* The path of the chunks has two methods: a GET asks for the limits. */
 static bool find_sentry(const char *method, struct route *out)
 {
@@ -409,7 +393,7 @@ void route_upload(const char *method, struct route *out)
 		return;
 	if (sym_upload_parse(out->path, &path)) {
 		out->key = true;
-		take_route(method, path.method, of_step(path.step), out);
+		take_route(method, path.method, ROUTE_SYM_CHECK + path.step - SYM_UPLOAD_CHECK, out);
 	} else if (is_file(out)) {
 		find_method(method, out);
 	}

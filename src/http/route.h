@@ -22,6 +22,7 @@ enum route_what {
 	ROUTE_DSYM_ZIP,	   /* the bundle of hit.files[0], as an archive */
 	ROUTE_TEXT,	   /* hit.text */
 	ROUTE_SYMBOLICATE, /* a request to symbolicate; `api` is the version of the API */
+	/* pages about the server, from here to ROUTE_METADATA */
 	ROUTE_HEALTH,
 	ROUTE_READY,
 	ROUTE_METRICS,
@@ -35,7 +36,7 @@ enum route_what {
 	ROUTE_PUT,	   /* a file to store, which is one of hit.files */
 	ROUTE_DELETE,	   /* remove hit.files from the store */
 	ROUTE_TECKEN,	   /* an archive for Mozilla's symbol server */
-	ROUTE_SYM_CHECK,   /* Breakpad's sym_upload: is the file here? */
+	ROUTE_SYM_CHECK,   /* Breakpad's sym_upload, in the order of enum sym_upload_step: is the file here? */
 	ROUTE_SYM_CREATE,  /* ... where to send it? */
 	ROUTE_SYM_BYTES,   /* ... its bytes */
 	ROUTE_SYM_COMPLETE, /* ... what it is */
@@ -72,9 +73,11 @@ bool route_query(const char *query, const char *name, char *out, size_t room);
 /* Whether a query has `name`, or `name=` with a value that is not 0. */
 bool route_has_flag(const char *query, const char *name);
 
-/* Percent-decodes n characters; `plus`: a `+` is a space. 0; -EINVAL: broken, or a NUL or another
- * control character; -ENAMETOOLONG. */
-int route_decode(const char *text, size_t n, bool plus, char *out, size_t room);
+/* Percent-decodes n characters of a path; of a query, where a `+` is a space; or of a form, whose values can have
+ * line ends. 0; -EINVAL: broken, or a NUL or another control character; -ENAMETOOLONG. In a form a broken escape
+ * stays as it is, and a NUL becomes a space. */
+enum route_text { ROUTE_IN_PATH, ROUTE_IN_QUERY, ROUTE_IN_FORM };
+int route_decode(const char *text, size_t n, enum route_text what, char *out, size_t room);
 
 /* Call it after route_find() on a server that accepts uploads: turns the route into that of an upload, if
  * the method and the path say so, and adds the methods of uploads to `allow`. */

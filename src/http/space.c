@@ -70,13 +70,13 @@ static int open_space(struct http *h, const char *name, struct space **out, stru
 
 	if (atomic_load(&h->stopping))
 		return err_set(e, -ESHUTDOWN, "%s: the server is stopping", name);
-	if (!h->open_space)
+	if (!h->opts.open_space)
 		return err_set(e, -ENOTSUP, "%s: this server has no namespaces", name);
 	if (h->n_spaces >= HTTP_SPACES_MOST)
 		return err_set(e, -E2BIG, "%s: a server has at most %d namespaces", name, HTTP_SPACES_MOST);
-	r = h->open_space(h->open_ctx, name, &f, &bucket, e);
+	r = h->opts.open_space(h->opts.ctx, name, &f, &bucket, e);
 	if (r == 0)
-		r = space_new(out, name, f, h->limits, e);
+		r = space_new(out, name, f, h->opts.limits, e);
 	if (r < 0)
 		return r;
 	(*out)->bucket = bucket;

@@ -70,8 +70,8 @@ void upload_forget_unknown(struct http *h, struct space *s)
 int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_item *it,
 	struct upload_outcome *out, intake_report_fn *each, void *ctx)
 {
-	struct intake_opts opts = {.store = x->space->store, .source = "upload", .max_file_size = x->h->upload_most,
-		.allow_unsandboxed = x->h->allow_unsandboxed, .stop = &x->h->stopping};
+	struct intake_opts opts = {.store = x->space->store, .source = "upload", .stop = &x->h->stopping,
+		.max_file_size = x->h->opts.upload_most, .allow_unsandboxed = x->h->opts.allow_unsandboxed};
 	struct watching w = {.x = x, .out = out, .each = each, .ctx = ctx,
 		.waits = x->space->bucket != NULL};
 	_cleanup_close_ int fd = fcntl(f->draft ? draft_fd(f->draft) : f->fd, F_DUPFD_CLOEXEC, 0);

@@ -43,8 +43,8 @@ static void on_end(void *ctx, const struct assembly_event *ev)
 /* Makes the assembly of a namespace, when it is first needed. 0, -errno. */
 static int open_assembly(struct http *h, struct space *s, struct err *e)
 {
-	struct assembly_opts o = {.store = s->store, .file_most = h->upload_most, .done = on_end, .ctx = s,
-		.allow_unsandboxed = h->allow_unsandboxed, .bucket = s->bucket};
+	struct assembly_opts o = {.store = s->store, .file_most = h->opts.upload_most, .done = on_end, .ctx = s,
+		.allow_unsandboxed = h->opts.allow_unsandboxed, .bucket = s->bucket};
 	LOCK_SCOPE(&h->uploads->lock);
 
 	s->http = h;
@@ -88,7 +88,7 @@ static int limits_done(struct exchange *x)
 	struct sentry_options o = {
 		.chunk = CHUNK_MOST,
 		.request = SENTRY_REQUEST_MOST,
-		.file = x->h->upload_most,
+		.file = x->h->opts.upload_most,
 		.chunks = SENTRY_PARTS_MOST,
 		.concurrency = CONCURRENCY,
 		.gzip = true,

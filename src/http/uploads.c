@@ -94,8 +94,9 @@ int upload_begin(struct exchange *x)
 	if (!u)
 		return 503;
 	u->ops = x->route->what == ROUTE_MINIDUMP && upload_is_form(x) ? &upload_minidump_form : ops[x->route->what];
-	u->file_most = u->ops->file_most ? u->ops->file_most : x->h->upload_most;
-	u->most = u->ops->body == UPLOAD_TEXT ? x->h->body_most : u->ops->most ? u->ops->most : x->h->upload_most;
+	u->file_most = u->ops->file_most ? u->ops->file_most : x->h->opts.upload_most;
+	u->most = u->ops->body == UPLOAD_TEXT ? x->h->body_most : u->ops->most;
+	u->most = u->most ? u->most : x->h->opts.upload_most;
 	x->upload = u;
 	x->upload_free = upload_free;
 	return 0;

@@ -343,13 +343,9 @@ uint64_t key_number(const struct key *k)
 	char room[KEY_TEXT];
 	const char *text = key_canon(k, room);
 	uint8_t raw[32];
-	uint64_t n = 0;
 
 	sha256_of(text, strlen(text), raw);
-	for (unsigned i = 0; i < 8; i++)
-		n = n << 8 | raw[i];
-	n &= INT64_MAX;
-	return n > 1 ? n : 2;
+	return digest_number(raw);
 }
 
 bool build_id_equal(const char *a, const char *b)

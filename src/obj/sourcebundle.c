@@ -23,14 +23,6 @@ struct manifest {
 
 /* ---- the manifest ------------------------------------------------------------------- */
 
-static void take_value(const struct jtext *j, const char *name, char out[static VALUE_MOST])
-{
-	uint32_t value = jtext_member(j, 0, name);
-
-	if (!value || j->token[value].kind != JTEXT_STRING || jtext_string(j, value, out, VALUE_MOST) < 0)
-		out[0] = '\0';
-}
-
 static int read_manifest(const char *p, size_t n, struct manifest *out, struct err *e)
 {
 	_cleanup_jtext_ struct jtext j;
@@ -41,10 +33,10 @@ static int read_manifest(const char *p, size_t n, struct manifest *out, struct e
 		return err_set(e, r, "cannot be read: %s", err_text(r));
 	if (r < 0 || j.token[0].kind != JTEXT_OBJECT)
 		return err_set(e, -EBADMSG, "is broken: its manifest is not a JSON object");
-	take_value(&j, "debug_id", out->debug_id);
-	take_value(&j, "code_id", out->code_id);
-	take_value(&j, "object_name", out->object_name);
-	take_value(&j, "arch", out->arch);
+	jtext_get_text(&j, 0, "debug_id", out->debug_id, VALUE_MOST);
+	jtext_get_text(&j, 0, "code_id", out->code_id, VALUE_MOST);
+	jtext_get_text(&j, 0, "object_name", out->object_name, VALUE_MOST);
+	jtext_get_text(&j, 0, "arch", out->arch, VALUE_MOST);
 	files = jtext_member(&j, 0, "files");
 	out->files = files && j.token[files].n;
 	return 0;

@@ -26,13 +26,11 @@ struct cursor document_word(const struct jtext *j, uint32_t object, const char *
 
 bool document_number(const struct jtext *j, uint32_t object, const char *name, uint64_t *out)
 {
-	uint32_t t = jtext_member(j, object, name);
 	struct cursor c = document_word(j, object, name);
-	bool minus;
 
 	if (cursor_left(&c))
 		return cursor_hex(&c, out) && !cursor_left(&c);
-	return t && j->token[t].kind == JTEXT_NUMBER && jtext_integer(j, t, &minus, out) == 0 && !minus;
+	return jtext_get_number(j, object, name, out);
 }
 
 static uint32_t member_of(const struct jtext *j, uint32_t object, const char *name, enum jkind kind)

@@ -18,25 +18,21 @@
 void bucket_key_digest(const struct key *k, char out[static SHA256_TEXT])
 {
 	char canon[KEY_TEXT];
-	uint8_t digest[32];
 
 	key_canon(k, canon);
-	sha256_of(canon, strlen(canon), digest);
-	hex_print(digest, sizeof(digest), out);
+	sha256_text(canon, strlen(canon), out);
 }
 
 int bucket_made_digest(const struct key *k, const char *url, char out[static SHA256_TEXT])
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(KEY_TEXT + 4096);
 	char canon[KEY_TEXT];
-	uint8_t digest[32];
 
 	if (!filetype_is(k->type, TYPE_MADE))
 		return -ENOENT;
 	if (buf_addf(&text, "%s\n%s", key_canon(k, canon), url) < 0)
 		return -ENOENT;
-	sha256_of(buf_text(&text), text.n, digest);
-	hex_print(digest, sizeof(digest), out);
+	sha256_text(buf_text(&text), text.n, out);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "stacks/stacks.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "dump/dump.h"
 #include "dump/state.h"
 #include "obj/obj.h"
@@ -218,20 +219,13 @@ static int put_task(const struct unwinding *w, struct buf *out)
 static int read_records(int out, struct unwinder_record **x, size_t *n, struct err *e)
 {
 	off_t size = lseek(out, 0, SEEK_END);
-	size_t have = 0;
 
 	*n = MIN(size > 0 ? (size_t)size / sizeof(**x) : 0, (size_t)UNWINDER_FRAMES_MOST * 2);
 	*x = calloc(*n + 1, sizeof(**x));
 	if (!*x)
 		return err_set(e, -ENOMEM, "out of memory");
-	while (have < *n * sizeof(**x)) {
-		ssize_t got = pread(out, (char *)*x + have, *n * sizeof(**x) - have, (off_t)have);
-
-		if (got <= 0)
-			return err_set(e, -EIO, "the unwound frames cannot be read");
-		have += (size_t)got;
-	}
-	return 0;
+	return pread_all(out, 0, *x, *n * sizeof(**x)) == 0 ? 0
+		: err_set(e, -EIO, "the unwound frames cannot be read");
 }
 
 /* Takes what the program wrote. `ended` is how it ended; if it ended early, `e` has the reason, and gets the place.

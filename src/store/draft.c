@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "base/view.h"
 #include "store/evict.h"
 #include "store/files/dir.h"
 
@@ -151,15 +152,12 @@ int draft_copy(struct draft *d, int from, uint64_t off, uint64_t n)
 	chunk = malloc(room);
 	if (!chunk)
 		return -ENOMEM;
-	for (uint64_t done = 0; done < n && r == 0;) {
-		ssize_t got = pread(from, chunk, (size_t)MIN(n - done, room), (off_t)(off + done));
+	for (uint64_t done = 0; done < n && r == 0; done += room) {
+		size_t some = (size_t)MIN(n - done, room);
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		r = draft_write(d, d->end, chunk, (size_t)got);
-		done += (uint64_t)got;
+		r = pread_all(from, off + done, chunk, some);
+		if (r == 0)
+			r = draft_write(d, d->end, chunk, some);
 	}
 	return r;
 }

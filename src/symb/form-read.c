@@ -67,11 +67,10 @@ static bool reading_hex(struct reading *r, uint32_t object, const char *name, ui
 {
 	uint32_t t = jtext_member(r->j, object, name);
 	char text[32];
-	bool minus;
 	int n;
 
-	if (t && kind_of(r, t) == JTEXT_NUMBER)
-		return jtext_integer(r->j, t, &minus, out) == 0 && !minus;
+	if (jtext_get_number(r->j, object, name, out))
+		return true;
 	if (!t || kind_of(r, t) != JTEXT_STRING)
 		return false;
 	n = jtext_string(r->j, t, text, sizeof(text));

@@ -133,7 +133,7 @@ const char *chunks_dir(const struct chunks *c)
 
 /* ---- arrival ------------------------------------------------------------------------- */
 
-static int chunk_free(struct chunk *k, bool keep)
+static void chunk_free(struct chunk *k, bool keep)
 {
 	int dir = k->fd >= 0 && !keep ? open_dir(k->c) : -1;
 
@@ -143,11 +143,9 @@ static int chunk_free(struct chunk *k, bool keep)
 	}
 	if (k->fd >= 0)
 		close(k->fd);
-	if (k->digest)
-		digest_free(k->digest);
+	digest_free(k->digest);
 	inflater_free(k->inflater);
 	free(k);
-	return 0;
 }
 
 void chunk_discard(struct chunk *k)
@@ -216,21 +214,14 @@ int chunk_begin(struct chunk **out, struct chunks *c, const struct sha1 *name, b
 
 static int chunk_keep(struct chunk *k, const uint8_t *p, size_t n)
 {
+	int r;
+
 	if (n > CHUNK_MOST - k->size)
 		return -EFBIG;
 	digest_add(k->digest, p, n);
 	k->size += n;
-	while (k->fd >= 0 && n) {
-		ssize_t w = write(k->fd, p, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w < 0)
-			return errno == EDQUOT ? -ENOSPC : -errno;
-		p += w;
-		n -= (size_t)w;
-	}
-	return 0;
+	r = k->fd >= 0 ? write_all(k->fd, p, n) : 0;
+	return r == -EDQUOT ? -ENOSPC : r;
 }
 
 int chunk_add(struct chunk *k, const void *p, size_t n)
@@ -368,20 +359,12 @@ static void chunk_remove(struct chunks *c, int dir, const char *rel, uint64_t si
 bool chunks_drop_damaged(struct chunks *c, const struct sha1 *name)
 {
 	_cleanup_close_ int dir = open_dir(c), fd = -1;
-	uint8_t made[DIGEST_BYTES], piece[PIECE];
-	struct digest *d = digest_new("SHA1");
+	uint8_t made[DIGEST_BYTES];
 	char rel[NAME_ROOM];
 	uint64_t size = 0;
-	ssize_t n = 0;
 
-	if (!d || dir < 0 || chunks_open_one(c, name, &fd, &size) < 0) {
-		digest_free(d);
-		return false;
-	}
-	while ((n = read(fd, piece, sizeof(piece))) > 0)
-		digest_add(d, piece, (size_t)n);
-	digest_finish(d, made);
-	if (n < 0 || memcmp(made, name->bytes, sizeof(name->bytes)) == 0)
+	if (dir < 0 || chunks_open_one(c, name, &fd, &size) < 0 || digest_of_fd("SHA1", fd, size, made) < 0 ||
+		memcmp(made, name->bytes, sizeof(name->bytes)) == 0)
 		return false;
 	chunk_rel(name, rel);
 	log_warn("%s/%s: damaged, removed", c->dir, rel);

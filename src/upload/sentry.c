@@ -66,25 +66,12 @@ static bool get_sha1(const struct jtext *j, uint32_t token, struct sha1 *out)
 	       sha1_read(text, out) == 0;
 }
 
-/* Reads a string member; "" if the object does not have it, or not as a string that fits. */
-static void get_text(const struct jtext *j, uint32_t object, const char *name, char *out, size_t room)
-{
-	uint32_t token = jtext_member(j, object, name);
-
-	out[0] = '\0';
-	if (is_kind(j, token, JTEXT_STRING) && jtext_string(j, token, out, room) < 0)
-		out[0] = '\0';
-}
-
 /* 0 if the object does not have the number. */
 static uint64_t get_number(const struct jtext *j, uint32_t object, const char *name)
 {
-	uint32_t token = jtext_member(j, object, name);
-	uint64_t n = 0;
-	bool minus;
+	uint64_t n;
 
-	if (!is_kind(j, token, JTEXT_NUMBER) || jtext_integer(j, token, &minus, &n) < 0 || minus)
-		return 0;
+	jtext_get_number(j, object, name, &n);
 	return n;
 }
 
@@ -118,7 +105,7 @@ static void get_name(const struct jtext *j, uint32_t object, char out[static SEN
 	char text[4096];
 	const char *base;
 
-	get_text(j, object, "name", text, sizeof(text));
+	jtext_get_text(j, object, "name", text, sizeof(text));
 	base = path_base(text);
 	snprintf(out, SENTRY_NAME_MAX, "%s", path_name_ok(base, strlen(base)) ? base : "");
 }
@@ -132,7 +119,7 @@ static int read_file(struct sentry_request *q, const struct jtext *j, uint32_t n
 	if (!get_sha1(j, name, &f->sha1) || j->token[value].kind != JTEXT_OBJECT)
 		return -EBADMSG;
 	get_name(j, value, f->name);
-	get_text(j, value, "debug_id", id, sizeof(id));
+	jtext_get_text(j, value, "debug_id", id, sizeof(id));
 	if (debug_id_parse(&f->debug_id, id, strlen(id)) < 0)
 		f->debug_id = (struct debug_id){0};
 	f->first = q->n_chunks;
@@ -259,14 +246,14 @@ static void read_dif(const struct jtext *j, uint32_t object, struct sentry_dif *
 {
 	uint32_t data = jtext_member(j, object, "data");
 
-	get_text(j, object, "objectName", out->name, sizeof(out->name));
-	get_text(j, object, "cpuName", out->arch, sizeof(out->arch));
-	get_text(j, object, "symbolType", out->format, sizeof(out->format));
-	get_text(j, object, "debugId", out->debug_id, sizeof(out->debug_id));
-	get_text(j, object, "codeId", out->code_id, sizeof(out->code_id));
-	get_text(j, object, "symfs", out->what, sizeof(out->what));
+	jtext_get_text(j, object, "objectName", out->name, sizeof(out->name));
+	jtext_get_text(j, object, "cpuName", out->arch, sizeof(out->arch));
+	jtext_get_text(j, object, "symbolType", out->format, sizeof(out->format));
+	jtext_get_text(j, object, "debugId", out->debug_id, sizeof(out->debug_id));
+	jtext_get_text(j, object, "codeId", out->code_id, sizeof(out->code_id));
+	jtext_get_text(j, object, "symfs", out->what, sizeof(out->what));
 	if (is_kind(j, data, JTEXT_OBJECT))
-		get_text(j, data, "type", out->kind, sizeof(out->kind));
+		jtext_get_text(j, data, "type", out->kind, sizeof(out->kind));
 	out->size = get_number(j, object, "size");
 }
 
@@ -280,13 +267,13 @@ static int read_answer(const struct jtext *j, uint32_t name, uint32_t value, str
 	*out = (struct sentry_answer){.state = SENTRY_STATES, .missing = missing};
 	if (!get_sha1(j, name, &out->sha1) || j->token[value].kind != JTEXT_OBJECT)
 		return -EBADMSG;
-	get_text(j, value, "state", state, sizeof(state));
+	jtext_get_text(j, value, "state", state, sizeof(state));
 	for (unsigned i = 0; i < SENTRY_STATES; i++)
 		if (strcmp(state, states[i]) == 0)
 			out->state = (enum sentry_state)i;
 	if (out->state == SENTRY_STATES)
 		return -EBADMSG;
-	get_text(j, value, "detail", out->detail, sizeof(out->detail));
+	jtext_get_text(j, value, "detail", out->detail, sizeof(out->detail));
 	list = jtext_member(j, value, "missingChunks");
 	if (out->state == SENTRY_NOT_FOUND)
 		r = get_sha1s(j, list, missing, &out->n_missing, SENTRY_CHUNKS_MOST);
@@ -361,8 +348,8 @@ int sentry_options_read(struct sentry_options *out, struct span body, struct err
 		return r;
 	if (j.token[0].kind != JTEXT_OBJECT)
 		return err_set(e, -EBADMSG, "is not an object");
-	get_text(&j, 0, "url", o.url, sizeof(o.url));
-	get_text(&j, 0, "hashAlgorithm", hash, sizeof(hash));
+	jtext_get_text(&j, 0, "url", o.url, sizeof(o.url));
+	jtext_get_text(&j, 0, "hashAlgorithm", hash, sizeof(hash));
 	o.chunk = get_number(&j, 0, "chunkSize");
 	o.request = get_number(&j, 0, "maxRequestSize");
 	o.file = get_number(&j, 0, "maxFileSize");
@@ -385,7 +372,7 @@ void sentry_refusal_read(struct span body, char out[static SENTRY_TEXT_MAX])
 	out[0] = '\0';
 	if (jtext_read(&j, body, 256, NULL) < 0 || j.token[0].kind != JTEXT_OBJECT)
 		return;
-	get_text(&j, 0, "error", out, SENTRY_TEXT_MAX);
+	jtext_get_text(&j, 0, "error", out, SENTRY_TEXT_MAX);
 	if (!out[0])
-		get_text(&j, 0, "detail", out, SENTRY_TEXT_MAX);
+		jtext_get_text(&j, 0, "detail", out, SENTRY_TEXT_MAX);
 }

@@ -42,7 +42,7 @@ FUZZ_TARGET("pasted", p, n)
 	pasted_is_long(text);
 	if (pasted_path(text, path, sizeof(path)))
 		must(strlen(path) < sizeof(path));
-	value = page_form_value(text, n, "path");
+	value = page_form_value(text, "path");
 	if (value)
 		check_ids(value);
 	free(value);

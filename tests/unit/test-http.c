@@ -25,6 +25,41 @@ static enum route_what at(const char *method, const char *target)
 	return route.what;
 }
 
+/* ---- percent-encoding ---------------------------------------------------------------- */
+
+static const struct {
+	const char *text, *path, *query, *form; /* the decoded text; NULL: refused */
+} encoded[] = {
+	{"a%20b+c%2B", "a b+c+", "a b c+", "a b c+"},
+	{"a%0Ab%09%7f", NULL, NULL, "a\nb\t\x7f"},
+	{"100%", NULL, NULL, "100%"},
+	{"%4", NULL, NULL, "%4"},
+	{"%4x%x4%%41", NULL, NULL, "%4x%x4%A"},
+	{"a%00b", NULL, NULL, "a b"},
+	{"%ff", "\xff", "\xff", "\xff"},
+	{"", "", "", ""},
+};
+
+START_TEST(test_decode)
+{
+	char out[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(encoded); i++) {
+		const char *const want[] = {[ROUTE_IN_PATH] = encoded[i].path, [ROUTE_IN_QUERY] = encoded[i].query,
+			[ROUTE_IN_FORM] = encoded[i].form};
+
+		for (unsigned what = 0; what < ARRAY_SIZE(want); what++) {
+			int r = route_decode(encoded[i].text, strlen(encoded[i].text), what, out, sizeof(out));
+
+			ck_assert_msg(r == (want[what] ? 0 : -EINVAL), "%s, %u: %d", encoded[i].text, what, r);
+			if (r == 0)
+				ck_assert_str_eq(out, want[what]);
+		}
+	}
+	ck_assert_int_eq(route_decode("0123456789abcdef", 16, ROUTE_IN_FORM, out, sizeof(out)), -ENAMETOOLONG);
+}
+END_TEST
+
 /* ---- pasted text -------------------------------------------------------------------- */
 
 static const struct {
@@ -453,6 +488,6 @@ START_TEST(test_bodies)
 }
 END_TEST
 
-UNIT_MAIN("http", test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
+UNIT_MAIN("http", test_decode, test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
 	test_ranges, test_validators, test_codings, test_tokens, test_via, test_hosts,
 	test_connection, test_bodies, test_pasted, test_pasted_path)

@@ -3,6 +3,7 @@
 #include "store/files/blob.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "base/view.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -42,16 +43,6 @@ void blob_unref(struct blob *b)
 		close(b->fd);
 	free(b->path);
 	free(b);
-}
-
-static uint64_t number_from(const uint8_t raw[static 8])
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		n = n << 8 | raw[i];
-	n &= INT64_MAX;
-	return n > 1 ? n : 2;
 }
 
 /* Takes over `fd`, also on error. */
@@ -99,7 +90,7 @@ int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_
 
 		sha256_of(words, sizeof(words), raw);
 	}
-	b->number = number_from(raw);
+	b->number = digest_number(raw);
 	*out = b;
 	return 0;
 }
@@ -118,7 +109,7 @@ int blob_of_store(struct blob **out, int fd, const char *path, const char *sha25
 	b->mtime = st->st_mtim;
 	snprintf(b->sha256, sizeof(b->sha256), "%s", sha256);
 	hex_read(sha256, 16, raw);
-	b->number = number_from(raw);
+	b->number = digest_number(raw);
 	*out = b;
 	return 0;
 }
@@ -194,7 +185,7 @@ static bool is_stale(struct blob *b)
 
 ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
 {
-	size_t done = 0;
+	int r;
 
 	if (off >= b->size)
 		return 0;
@@ -202,16 +193,8 @@ ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
 	n = MIN(n, (size_t)SSIZE_MAX);
 	if (is_stale(b))
 		return -ESTALE;
-	while (done < n) {
-		ssize_t got = pread(b->fd, (char *)p + done, n - done, (off_t)(off + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return blob_has_changed(b) ? -ESTALE : -EIO;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
+	r = pread_all(b->fd, off, p, n);
+	return r == 0 ? (ssize_t)n : blob_has_changed(b) ? -ESTALE : -EIO;
 }
 
 /* ---- files that another symfs made ------------------------------------------------------ */

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/vfs.h>
 
 #define REST 62 /* digits of the file name of a blob: the first two of 64 digits name its directory */
@@ -207,12 +206,10 @@ static int try_new(int dirfd, const char *folder, const char *head, int (*lock)(
 {
 	_cleanup_close_ int fd = -1;
 	char hex[17], rel[DIR_REL];
-	uint8_t raw[8];
 	struct stat st;
 
-	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
+	if (hex_random(8, hex) < 0)
 		return -EIO;
-	hex_print(raw, sizeof(raw), hex);
 	snprintf(name, room, "%s%s", head, hex);
 	snprintf(rel, sizeof(rel), "%s/%s", folder, name);
 	fd = openat(dirfd, rel, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

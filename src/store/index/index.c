@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 static int pragma_number(struct conn *c, const char *text, int64_t *out)
@@ -165,15 +164,11 @@ static int make_empty(const char *path)
 static int fill_new(struct conn *c, const char *id)
 {
 	char fresh[17];
-	uint8_t raw[8];
 	int r;
 
-	if (!id[0]) {
-		if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
-			return -EIO;
-		hex_print(raw, sizeof(raw), fresh);
-		id = fresh;
-	}
+	if (!id[0] && hex_random(8, fresh) < 0)
+		return -EIO;
+	id = id[0] ? id : fresh;
 	r = conn_run(c, Q_BEGIN, "");
 	if (r == 0)
 		r = conn_code(sqlite3_exec(c->db, index_schema, NULL, NULL, NULL));

@@ -60,7 +60,7 @@ static const EVP_MD *family(const char *name)
 		const char *name;
 		const EVP_MD *(*md)(void);
 	} families[] = {{"SHA1", EVP_sha1}, {"SHA256", EVP_sha256}, {"SHA384", EVP_sha384},
-		{"SHA512", EVP_sha512}};
+		{"SHA512", EVP_sha512}, {"MD5", EVP_md5}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
 		if (strcasecmp(families[i].name, name) == 0)
@@ -163,6 +163,11 @@ uint64_t digest_number(const uint8_t digest[static 8])
 		n = n << 8 | digest[i];
 	n &= INT64_MAX;
 	return n > 1 ? n : 2;
+}
+
+void base64_print(const uint8_t *p, size_t n, char *out)
+{
+	EVP_EncodeBlock((uint8_t *)out, p, (int)n);
 }
 
 void hex_print(const uint8_t *p, size_t n, char *out)

@@ -19,7 +19,7 @@ int digest_of_fd(const char *name, int fd, uint64_t size, uint8_t out[static DIG
 /* An inode number of the first bytes of a digest: 1, which is the root of a mount, and 0 become 2. */
 uint64_t digest_number(const uint8_t digest[static 8]);
 
-/* Begins a digest by an algorithm whose name a file contains: "SHA1", "SHA256", "SHA384" or "SHA512", in
+/* Begins a digest by an algorithm whose name a file contains: "SHA1", "SHA256", "SHA384" or "SHA512", or by "MD5", in
  * any case. NULL: an unknown name, or out of memory (errno). */
 struct digest;
 struct digest *digest_new(const char *name);
@@ -48,6 +48,7 @@ static inline char *digits_back(char *end, uint64_t v, unsigned base)
 	return end;
 }
 
+void base64_print(const uint8_t *p, size_t n, char *out); /* 4 bytes for each 3, and NUL */
 void hex_print(const uint8_t *p, size_t n, char *out); /* 2n digits, lower case, and NUL */
 int hex_random(size_t n, char *out); /* 2n digits of n random bytes, at most 32, and NUL: 0, -EIO */
 int hex_value(char c);				       /* 0..15; -1: not a digit */

@@ -144,6 +144,8 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *type, const char *cache,
 	struct MHD_Response *r, size_t n)
 {
+	char range[40];
+
 	if (!r)
 		return MHD_NO;
 	x->bytes = n;
@@ -151,6 +153,10 @@ static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *t
 	response_header(r, "Cache-Control", cache);
 	if (status == 502 || status == 503 || status == 504)
 		response_header(r, "Retry-After", HTTP_RETRY_SECONDS);
+	if (status == 308 && x->upload->here) {
+		snprintf(range, sizeof(range), "bytes=0-%" PRIu64, x->upload->here - 1);
+		response_header(r, "Range", range);
+	}
 	if (status == 401) /* a browser asks its user for a name, which does not matter, and a password: the token */
 		response_header(r, "WWW-Authenticate",
 			exchange_wants_page(x) ? "Basic realm=\"symfs: the token is the password\"" : HTTP_CHALLENGE);

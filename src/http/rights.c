@@ -74,7 +74,7 @@ int rights_judge(struct exchange *x)
 	struct space *space;
 	int status;
 
-	/* This request needs no token: sym_upload_admit() checks the random key in its URL. */
+	/* This request needs no token: begun_admit() checks the random key in its URL. */
 	if (x->h->auth && x->route->what == ROUTE_SYM_BYTES)
 		return 0;
 	if (!x->h->auth || x->route->what == ROUTE_HEALTH || x->route->what == ROUTE_READY ||

@@ -358,7 +358,9 @@ static const struct {
 } forms[] = {
 	{"upload", ROUTE_TECKEN, false},
 	{"upload/", ROUTE_TECKEN, false},
+	{"upload/auth_info/", ROUTE_TECKEN_AUTH, false},
 	{"upload/symbol_file", ROUTE_SYM_FORM, true},
+	{"upload/v2/", ROUTE_TECKEN_BEGIN, false},
 };
 
 /* The path of the chunks has two methods: a GET asks for the limits. */

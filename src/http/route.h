@@ -36,9 +36,11 @@ enum route_what {
 	ROUTE_PUT,	   /* a file to store, which is one of hit.files */
 	ROUTE_DELETE,	   /* remove hit.files from the store */
 	ROUTE_TECKEN,	   /* an archive for Mozilla's symbol server */
+	ROUTE_TECKEN_AUTH, /* ... what a client may upload, and by which version */
+	ROUTE_TECKEN_BEGIN, /* ... version 2: where to send which files */
 	ROUTE_SYM_CHECK,   /* Breakpad's sym_upload, in the order of enum sym_upload_step: is the file here? */
 	ROUTE_SYM_CREATE,  /* ... where to send it? */
-	ROUTE_SYM_BYTES,   /* ... its bytes */
+	ROUTE_SYM_BYTES,   /* ... its bytes, or those of a file by version 2 of Tecken's protocol */
 	ROUTE_SYM_COMPLETE, /* ... what it is */
 	ROUTE_SYM_FORM,	   /* ... all in one form */
 	ROUTE_SENTRY_OPTIONS,  /* Sentry's chunk upload: the limits of the server */

@@ -62,7 +62,6 @@ static void symbolicate_flags(struct exchange *x, struct symb_flags *out)
 
 /* ---- text ---------------------------------------------------------------------------- */
 
-
 static bool is_text(const struct exchange *x)
 {
 	return strcmp(x->route->api, "text") == 0;
@@ -170,15 +169,13 @@ static void job_release(void *ctx)
 
 int upload_minidump_admit(struct exchange *x)
 {
-	const char *coding = exchange_header(x, "Content-Encoding");
 	struct minidump_job *j;
 
-	if (coding && *coding && strcasecmp(coding, "identity") != 0)
+	if (is_packed(x))
 		return upload_refuse(x, 415, "send the minidump without Content-Encoding");
-	j = calloc(1, sizeof(*j));
+	j = upload_ctx(x, sizeof(*j));
 	if (!j)
-		return upload_refuse_errno(x, -ENOMEM, NULL);
-	x->upload->ctx = j;
+		return x->upload->status;
 	j->h = x->h;
 	if (atomic_fetch_add(&x->h->minidumps, 1) < HTTP_MINIDUMPS_MOST)
 		return 0;
@@ -250,19 +247,11 @@ static int minidump_done(struct exchange *x)
 	return r < 0 ? refuse_dump(x, r, e.text) : upload_answer(x, 200, json ? "application/json" : PLAIN);
 }
 
-const struct upload_ops upload_minidump_form = {.body = UPLOAD_FORM,
-	.most = MINIDUMP_MOST + FORM_MOST,
-	.file_most = MINIDUMP_MOST,
-	.answers = true,
-	.file = minidump_file,
-	.done = minidump_done,
+const struct upload_ops upload_minidump_form = {.body = UPLOAD_FORM, .most = MINIDUMP_MOST + FORM_MOST,
+	.file_most = MINIDUMP_MOST, .answers = true, .file = minidump_file, .done = minidump_done,
 	.release = job_release};
-const struct upload_ops upload_minidump = {.body = UPLOAD_FILE,
-	.most = MINIDUMP_MOST,
-	.file_most = MINIDUMP_MOST,
-	.answers = true,
-	.file = minidump_file,
-	.done = minidump_done,
+const struct upload_ops upload_minidump = {.body = UPLOAD_FILE, .most = MINIDUMP_MOST,
+	.file_most = MINIDUMP_MOST, .answers = true, .file = minidump_file, .done = minidump_done,
 	.release = job_release};
 
 bool upload_is_form(struct exchange *x)

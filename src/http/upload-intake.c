@@ -41,6 +41,11 @@ static void note(void *ctx, const struct intake_report *r)
 		w->each(w->ctx, r);
 }
 
+int upload_refuse_file(struct exchange *x, const struct upload_outcome *out, int status)
+{
+	return upload_refuse(x, out->error == -EFBIG || out->error == -E2BIG ? 413 : status, "%s", out->why);
+}
+
 unsigned upload_bucket_ms(unsigned ms)
 {
 	const char *test = getenv("SYMFS_TEST_BUCKET_WAIT");
@@ -83,8 +88,8 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	if (fd < 0)
 		return upload_refuse_errno(x, -errno, NULL);
 	/* Without the query, which can have a token, and without the key of an upload. */
-	snprintf(from, sizeof(from), "%s/%s", x->h->where,
-		x->route->what == ROUTE_SYM_COMPLETE ? "v1/uploads/-:complete" : x->route->path);
+	snprintf(from, sizeof(from), "%s/%s", x->h->where, x->route->what == ROUTE_SYM_BYTES ? "upload/v2/"
+		: x->route->what == ROUTE_SYM_COMPLETE ? "v1/uploads/-:complete" : x->route->path);
 	r = exchange_hold(x, x->upload->try, &it->hold, &e);
 	if (r)
 		return upload_refuse(x, r, "%s", e.text);
@@ -95,6 +100,10 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	r = intake_take(&opts, it, note, &w);
 	if (out->added)
 		upload_forget_unknown(x->h, x->space);
+	if (f->keep && !f->draft && f->fd < 0) {
+		f->fd = take_fd(&fd);
+		f->size = it->size;
+	}
 	if (r < 0)
 		r = upload_refuse_errno(x, r, out->why);
 	else if (w.waits)

@@ -20,6 +20,9 @@ struct upload_outcome {
 int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_item *it,
 	struct upload_outcome *out, intake_report_fn *each, void *ctx);
 
+/* Refuses the request with the first reason: 413 if a part is too large, else with `status`. */
+int upload_refuse_file(struct exchange *x, const struct upload_outcome *out, int status);
+
 /* How long a request waits for the team's bucket: `ms`, or what SYMFS_TEST_BUCKET_WAIT says, for the tests. */
 unsigned upload_bucket_ms(unsigned ms);
 

@@ -29,12 +29,6 @@ static void list_part(void *ctx, const struct intake_report *r)
 		buf_addf(&x->reply, "%s %s\n", what_text(r->what), key_text(&r->key, room));
 }
 
-/* The status of a refusal: 413 if a part is too large, else 422. */
-static int refused_status(int error)
-{
-	return error == -EFBIG || error == -E2BIG ? 413 : 422;
-}
-
 static int put_file(struct exchange *x, struct upload_file *f)
 {
 	const char *slash = strrchr(x->route->path, '/'), *name = slash ? slash + 1 : x->route->path;
@@ -50,7 +44,7 @@ static int put_file(struct exchange *x, struct upload_file *f)
 	if (r)
 		return r;
 	if (out.refused)
-		return upload_refuse(x, refused_status(out.error), "%s", out.why);
+		return upload_refuse_file(x, &out, 422);
 	if (!out.added && out.differs)
 		return upload_refuse(x, 409, "%s: another file is stored under this key, and this file is not better",
 			name);

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JSON "application/json"
 #define CONCURRENCY 8 /* connections that a client should use at the same time */
 #define ANSWER_MOST (64u << 20)
 
@@ -51,8 +50,7 @@ static int open_assembly(struct http *h, struct space *s, struct err *e)
 	return s->assembly ? 0 : assembly_new(&s->assembly, &o, e);
 }
 
-/* The assembly of the request's namespace. NULL: the result of upload_refuse() is in the request. */
-static struct assembly *assembly_of(struct exchange *x)
+struct assembly *upload_assembly(struct exchange *x)
 {
 	struct err e = {0};
 	int r = open_assembly(x->h, x->space, &e);
@@ -98,9 +96,7 @@ static int limits_done(struct exchange *x)
 	exchange_address(x, address);
 	snprintf(o.url, sizeof(o.url), "%s/%.500s", address, x->route->path);
 	x->reply = BUF_UP_TO(8192);
-	if (sentry_options_write(&x->reply, &o) < 0)
-		return upload_refuse_errno(x, -ENOMEM, NULL);
-	return upload_answer(x, 200, JSON);
+	return upload_answer_json(x, 200, sentry_options_write(&x->reply, &o));
 }
 
 const struct upload_ops upload_sentry_limits = {.body = UPLOAD_TEXT, .json = true, .done = limits_done};
@@ -124,7 +120,7 @@ static int begin_chunk(struct exchange *x)
 {
 	struct upload *u = x->upload;
 	bool gzip = strcmp(u->file.name, "file_gzip") == 0;
-	struct assembly *a = assembly_of(x);
+	struct assembly *a = upload_assembly(x);
 	struct chunk *k = NULL;
 	struct sha1 name;
 	int r;
@@ -166,7 +162,7 @@ static int chunk_file(struct exchange *x, struct upload_file *f)
 
 static int chunks_done(struct exchange *x)
 {
-	return upload_answer(x, 200, JSON);
+	return upload_answer_json(x, 200, 0);
 }
 
 static void chunks_release(void *ctx)
@@ -183,11 +179,6 @@ const struct upload_ops upload_sentry_chunks = {.body = UPLOAD_FORM,
 	.release = chunks_release};
 
 /* ---- files ------------------------------------------------------------------------------ */
-
-static bool is_full(int r)
-{
-	return r == -ENOSPC || r == -EDQUOT;
-}
 
 static int answer_files(struct exchange *x, struct assembly *a, const struct sentry_request *q)
 {
@@ -220,14 +211,14 @@ static int answer_files(struct exchange *x, struct assembly *a, const struct sen
 	/* A state "error" is final for clients; they repeat a request that was answered 503 or 507. */
 	if (r == 0 && trouble) {
 		buf_clear(&x->reply);
-		return upload_refuse(x, is_full(trouble) ? 507 : 503, "%s", e.text);
+		return upload_refuse(x, trouble == -ENOSPC || trouble == -EDQUOT ? 507 : 503, "%s", e.text);
 	}
-	return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_answer(x, 200, JSON);
+	return upload_answer_json(x, 200, r);
 }
 
 static int assemble_done(struct exchange *x)
 {
-	struct assembly *a = assembly_of(x);
+	struct assembly *a = upload_assembly(x);
 	struct sentry_request q;
 	struct err e = {0};
 	int r;

@@ -21,15 +21,13 @@ struct tecken {
 
 static struct tecken *tecken_of(struct exchange *x)
 {
-	struct upload *u = x->upload;
-	struct tecken *t = u->ctx ? NULL : calloc(1, sizeof(*t));
+	struct tecken *t = upload_ctx(x, sizeof(*t));
 
-	if (t) {
+	if (t && !t->began) {
 		t->began = clock_wall();
 		t->skipped = t->refused = BUF_UP_TO(NAMES_MOST);
-		u->ctx = t;
 	}
-	return u->ctx;
+	return t;
 }
 
 static void tecken_release(void *ctx)
@@ -49,7 +47,7 @@ static int tecken_field(struct exchange *x, const char *name, const char *value)
 	struct tecken *t = tecken_of(x);
 
 	if (!t)
-		return upload_refuse_errno(x, -ENOMEM, NULL);
+		return x->upload->status;
 	t->try |= strcmp(name, "try") == 0 && *value;
 	t->url |= strcmp(name, "url") == 0;
 	return 0;
@@ -61,7 +59,7 @@ static int tecken_file(struct exchange *x, struct upload_file *f)
 	struct tecken *t = tecken_of(x);
 
 	if (!t)
-		return upload_refuse_errno(x, -ENOMEM, NULL);
+		return x->upload->status;
 	if (t->file.draft)
 		return upload_refuse(x, 400, "An upload has one archive; this form has several files");
 	t->file = *f;
@@ -112,11 +110,9 @@ static int answer(struct exchange *x, struct tecken *t, uint64_t size)
 		.skipped = &t->skipped,
 		.refused = &t->refused,
 	};
-	int r;
 
 	x->reply = BUF_UP_TO(2 * NAMES_MOST);
-	r = tecken_answer(&facts, &x->reply);
-	return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_answer(x, 201, "application/json");
+	return upload_answer_json(x, 201, tecken_answer(&facts, &x->reply));
 }
 
 static int judge(struct exchange *x, struct tecken *t)
@@ -151,14 +147,9 @@ static int tecken_done(struct exchange *x)
 	if (r)
 		return r;
 	if (out.refused && !out.added && !out.present)
-		return upload_refuse(x, out.error == -EFBIG || out.error == -E2BIG ? 413 : 400, "%s", out.why);
+		return upload_refuse_file(x, &out, 400);
 	return answer(x, t, size);
 }
 
-const struct upload_ops upload_tecken = {.body = UPLOAD_FORM,
-	.json = true,
-	.tecken = true,
-	.file = tecken_file,
-	.field = tecken_field,
-	.done = tecken_done,
-	.release = tecken_release};
+const struct upload_ops upload_tecken = {.body = UPLOAD_FORM, .json = true, .tecken = true,
+	.file = tecken_file, .field = tecken_field, .done = tecken_done, .release = tecken_release};

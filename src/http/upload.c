@@ -126,6 +126,18 @@ int upload_answer(struct exchange *x, int status, const char *type)
 	return 0;
 }
 
+int upload_answer_json(struct exchange *x, int status, int r)
+{
+	return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_answer(x, status, "application/json");
+}
+
+void *upload_ctx(struct exchange *x, size_t n)
+{
+	if (!x->upload->ctx && !(x->upload->ctx = calloc(1, n)))
+		upload_refuse_errno(x, -ENOMEM, NULL);
+	return x->upload->ctx;
+}
+
 bool upload_is_regular(struct exchange *x)
 {
 	return !x->upload->try && exchange_may(x, AUTH_UPLOAD) == 0;

@@ -27,7 +27,8 @@ struct uploads {
 	struct workers *writers, *judges;
 	pthread_mutex_t slots_lock;
 	struct upload_slot slots[UPLOADS_MOST]; /* under slots_lock */
-	struct sym_uploads *sym; /* upload-sym.c */
+	pthread_mutex_t begun_lock;
+	struct begun *begun; /* under begun_lock (upload-begun.c) */
 	pthread_mutex_t lock;	 /* for space->assembly, while it is made */
 	atomic_bool sweeping;	 /* a job of chunks_job() is posted */
 	uint64_t swept;		 /* clock_ms() of the last one; of the watching thread */
@@ -48,6 +49,7 @@ struct upload_file {
 	struct draft *draft;	     /* the callback may take it */
 	int fd; /* without a draft, and for upload_store_file() only: reads the `size` bytes of the file */
 	uint64_t size;
+	bool keep; /* if the store takes the draft, upload_store_file() opens `fd`, which was -1 */
 };
 
 /* What a route does with a body. The callbacks run on a worker while the connection is suspended, one at a
@@ -60,6 +62,7 @@ struct upload_ops {
 	bool answers;
 	bool json; /* errors are {"error": TEXT}, as Tecken and Sentry send them; else plain text */
 	bool tecken; /* without a valid token the answer is a 403 with Tecken's text */
+	bool ranges; /* a body can be a part of a file: Content-Range */
 	bool quick; /* done() does not judge files, so it need not wait for requests that do */
 	/* Takes the next bytes of a file. NULL: they go to a draft. */
 	int (*bytes)(struct exchange *x, const void *p, size_t n);
@@ -99,6 +102,7 @@ struct upload {
 
 	/* the answer */
 	int status;	  /* 0: not known yet */
+	uint64_t here;	  /* of a 308: the bytes of the file that came, for its field Range; 0: none */
 	const char *type; /* of x->reply */
 	struct err e;	  /* the reason of a refusal */
 };
@@ -144,8 +148,12 @@ int upload_refuse_slot(struct exchange *x, int r);
 bool upload_is_regular(struct exchange *x);
 /* Answers the request with x->reply. Returns 0. */
 int upload_answer(struct exchange *x, int status, const char *type);
+/* The same with JSON, unless `r`, the result of writing it, is an error. 0, or the status of a refusal. */
+int upload_answer_json(struct exchange *x, int status, int r);
+/* The context of the route, n bytes, zeroed when it is first needed. NULL: out of memory, and refused. */
+void *upload_ctx(struct exchange *x, size_t n);
 
-/* ---- upload-put.c, upload-tecken.c, upload-sym.c, upload-sentry.c ------------------------------------------- */
+/* ---- upload-put.c, upload-tecken.c, upload-tecken2.c, upload-sym.c, upload-sentry.c --------------------------- */
 
 /* A minidump (symbolicate.c): refuses a coded body, and takes a place of the server. 0, or the status of a
  * refusal. */
@@ -154,17 +162,17 @@ int upload_minidump_admit(struct exchange *x);
 bool upload_is_form(struct exchange *x); /* whether the body is multipart/form-data */
 extern const struct upload_ops upload_minidump, upload_minidump_form;
 
-extern const struct upload_ops upload_put, upload_delete, upload_tecken, upload_sym_check, upload_sym_create,
-	upload_sym_bytes, upload_sym_complete, upload_sym_form, upload_sentry_limits, upload_sentry_chunks,
-	upload_sentry_assemble;
+extern const struct upload_ops upload_put, upload_delete, upload_tecken, upload_tecken_auth, upload_tecken_begin,
+	upload_tecken_bytes, upload_sym_check, upload_sym_create, upload_sym_bytes, upload_sym_complete,
+	upload_sym_form, upload_sentry_limits, upload_sentry_chunks, upload_sentry_assemble;
 
-int sym_uploads_new(struct sym_uploads **out); /* 0, -ENOMEM */
-void sym_uploads_free(struct sym_uploads *s);  /* NULL is fine */
+int begun_new(struct uploads *u); /* 0, -ENOMEM */
+void begun_free(struct uploads *u);
 /* Ends uploads that were begun an hour ago and are not complete. Whether any is left. */
+bool begun_sweep(struct uploads *u);
 /* Removes the chunks of all namespaces that no request has mentioned for a day: hourly, or with `now` at once. (waits
  * for the disk) */
 void upload_sweep_chunks(struct http *h, bool now);
-bool sym_uploads_sweep(struct sym_uploads *s);
-/* Judges the head of a PUT to an upload URL. The random key in the URL takes the place of a token: the request gets
- * the token and the space of the request that created the URL. 0, or the status of a refusal. */
-int sym_upload_admit(struct exchange *x);
+/* What keeps the record of the files that Sentry's and Tecken's clients sent to the request's namespace. NULL: the
+ * request is refused. */
+struct assembly *upload_assembly(struct exchange *x);

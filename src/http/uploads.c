@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "conf/conf.h"
-#include "http/upload.h"
+#include "http/upload-begun.h"
 #include "upload/assemble.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static bool sweep(struct uploads *u, struct http *h)
 		if (workers_post(u->judges, chunks_job, h) < 0)
 			atomic_store(&u->sweeping, false);
 	}
-	return sym_uploads_sweep(u->sym) || test;
+	return begun_sweep(u) || test;
 }
 
 int uploads_new(struct uploads **out)
@@ -43,11 +43,12 @@ int uploads_new(struct uploads **out)
 	if (u) {
 		pthread_mutex_init(&u->lock, NULL);
 		pthread_mutex_init(&u->slots_lock, NULL);
+		pthread_mutex_init(&u->begun_lock, NULL);
 	}
 	if (r == 0)
 		r = workers_new(&u->judges, UPLOAD_JUDGES);
 	if (r == 0)
-		r = sym_uploads_new(&u->sym);
+		r = begun_new(u);
 	if (r < 0) {
 		uploads_free(u);
 		return r;
@@ -65,9 +66,10 @@ void uploads_free(struct uploads *u)
 		workers_free(u->writers);
 	if (u->judges)
 		workers_free(u->judges);
-	sym_uploads_free(u->sym);
+	begun_free(u);
 	pthread_mutex_destroy(&u->lock);
 	pthread_mutex_destroy(&u->slots_lock);
+	pthread_mutex_destroy(&u->begun_lock);
 	free(u);
 }
 
@@ -79,6 +81,8 @@ int upload_begin(struct exchange *x)
 		[ROUTE_PUT] = &upload_put,
 		[ROUTE_DELETE] = &upload_delete,
 		[ROUTE_TECKEN] = &upload_tecken,
+		[ROUTE_TECKEN_AUTH] = &upload_tecken_auth,
+		[ROUTE_TECKEN_BEGIN] = &upload_tecken_begin,
 		[ROUTE_SYM_CHECK] = &upload_sym_check,
 		[ROUTE_SYM_CREATE] = &upload_sym_create,
 		[ROUTE_SYM_BYTES] = &upload_sym_bytes,
@@ -108,10 +112,12 @@ int upload_judge(struct exchange *x)
 	struct upload *u = x->upload;
 	struct store_hold hold;
 	struct err e = {0};
-	int status = x->route->what == ROUTE_SYM_BYTES ? sym_upload_admit(x) : 0;
+	bool tecken = false;
+	int status = x->route->what == ROUTE_SYM_BYTES ? begun_admit(x, &tecken) : 0;
 
 	if (status)
 		return status;
+	u->ops = tecken ? &upload_tecken_bytes : u->ops;
 	status = u->ops->answers ? 0 : exchange_hold(x, false, &hold, &e);
 	if (status)
 		return upload_refuse(x, status, "%s", e.text);
@@ -119,7 +125,7 @@ int upload_judge(struct exchange *x)
 	if (status)
 		return upload_refuse(x, status, "Precondition Failed: this server has another version, or none");
 	/* A part of a file would be stored as the whole file (RFC 9110, 14.4). */
-	if (exchange_header(x, "Content-Range"))
+	if (exchange_header(x, "Content-Range") && !u->ops->ranges)
 		return upload_refuse(x, 400, "a file must be uploaded as a whole, without Content-Range");
 	if (length && strtoull(length, NULL, 10) > u->most)
 		return upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",

@@ -69,8 +69,7 @@ static unsigned parse(const char *layout, const char *path, struct artifact *cla
 	return n;
 }
 
-/* Finds what a member claims to be: a path of a symbol store. Returns the number of claims, 0 for other names. */
-static unsigned names_claims(const char *name, struct artifact claims[static INTAKE_CLAIMS_MOST])
+unsigned intake_claims(const char *name, struct artifact claims[static INTAKE_CLAIMS_MOST])
 {
 	char path[LAYOUT_PATH_MAX], last[MODULE_NAME_MAX];
 	const char *slash = strrchr(name, '/');
@@ -283,7 +282,7 @@ static int try_member(struct unpacking *u)
 	p.it.hold = archive->it.hold;
 	p.it.time = u->m.time;
 	p.it.claims = u->claims;
-	p.it.n_claims = archive->it.strict ? names_claims(u->m.name, u->claims) : 0;
+	p.it.n_claims = archive->it.strict ? intake_claims(u->m.name, u->claims) : 0;
 	r = take_member(u, &p, &done, &e);
 	return r < 0 ? taking_refuse(u->t, &p, r, &e) : done;
 }

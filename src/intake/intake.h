@@ -82,6 +82,10 @@ struct intake_report {
 	bool differs; /* INTAKE_PRESENT, with `compare`: the stored file has other bytes */
 };
 
+/* Finds what a member of an archive, or another file with a name like "xul.pdb/ID/xul.sym", claims to be: a path of a
+ * symbol store. Returns the number of claims, 0 for other names. */
+unsigned intake_claims(const char *name, struct artifact claims[static INTAKE_CLAIMS_MOST]);
+
 typedef void intake_report_fn(void *ctx, const struct intake_report *r);
 
 /* Takes a file, and reports each part of it, on this thread. 0: every part was reported, also if it was refused.

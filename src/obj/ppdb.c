@@ -396,7 +396,8 @@ int ppdb_checksum(struct view *v, const char *checksum, struct err *e)
 	size_t n;
 	int r;
 
-	if (split_checksum(checksum, family, want, &n) < 0 || v->size == VIEW_UNKNOWN)
+	if (split_checksum(checksum, family, want, &n) < 0 || v->size == VIEW_UNKNOWN ||
+		strcasecmp(family, "MD5") == 0) /* no compiler writes it */
 		return 0;
 	r = view_read(v, 0, got, obj_ppdb.magic_len);
 	if (r == 0 && memcmp(got, obj_ppdb.magic, obj_ppdb.magic_len) != 0)

@@ -178,21 +178,18 @@ static int judge_sizes(const struct job *j, uint64_t *sum)
 
 static int append_chunk(struct filling *f, int fd, uint64_t size)
 {
-	for (uint64_t at = 0; at < size;) {
-		ssize_t n = pread(fd, f->room, (size_t)MIN(size - at, (uint64_t)COPY_ROOM), (off_t)at);
-		int r;
+	int r = 0;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOENT;
-		digest_add(f->digest, f->room, (size_t)n);
-		r = f->draft ? draft_write(f->draft, draft_size(f->draft), f->room, (size_t)n) : 0;
+	for (uint64_t at = 0; r == 0 && at < size; at += COPY_ROOM) {
+		size_t n = (size_t)MIN(size - at, (uint64_t)COPY_ROOM);
+
+		r = pread_all(fd, at, f->room, n);
 		if (r < 0)
-			return r;
-		at += (uint64_t)n;
+			return r == -ENODATA ? -ENOENT : r;
+		digest_add(f->digest, f->room, n);
+		r = f->draft ? draft_write(f->draft, draft_size(f->draft), f->room, n) : 0;
 	}
-	return 0;
+	return r;
 }
 
 /* Reads the chunks, and copies them into the draft. 0; -ENOENT: a chunk is gone, or has another size than before;
@@ -372,8 +369,9 @@ static bool find_sha256(struct assembly *a, const struct key *k, char out[static
 	return found;
 }
 
-/* Keeps the keys that find a file: by them and its digests a later request sees whether it is still stored. */
-static void keep_found(struct assembly *a, struct filed *f)
+/* Keeps the keys that find a file: by them and its digests a later request sees whether it is still stored. The file
+ * may have been removed meanwhile. */
+int assembly_record(struct assembly *a, const struct sha1 *name, struct filed *f)
 {
 	unsigned n = 0;
 
@@ -381,21 +379,21 @@ static void keep_found(struct assembly *a, struct filed *f)
 		if (find_sha256(a, &f->keys[i], f->sha256[n]))
 			f->keys[n++] = f->keys[i];
 	f->n = n;
+	f->dif.stored = clock_wall();
+	return n ? filed_write(chunks_dir(a->chunks), name, f) : 0;
 }
 
-/* Writes the record of a stored file, unless the file was removed meanwhile. False: it cannot be written. */
+/* False: the record cannot be written. */
 static bool record(struct job *j)
 {
 	struct filed *f = &j->filed;
 	int r;
 
-	f->dif.stored = clock_wall();
 	snprintf(f->dif.name, sizeof(f->dif.name), "%s", j->file.name);
 	if (j->refused)
 		snprintf(f->detail, sizeof(f->detail), "%u parts were refused; %.340s", j->refused, j->why);
 	chunks_used(j->a->chunks, j->chunks, j->file.n);
-	keep_found(j->a, f);
-	r = f->n ? filed_write(chunks_dir(j->a->chunks), &j->file.sha1, f) : 0;
+	r = assembly_record(j->a, &j->file.sha1, f);
 	if (r < 0) /* the file is stored all the same; its client sends it again another time */
 		log_warn("%s/files: cannot be written: %s", chunks_dir(j->a->chunks), err_text(r));
 	return r == 0;
@@ -557,41 +555,48 @@ static bool is_queued(struct assembly *a, const struct filed *f)
 
 /* Another server may have purged the file from the bucket, so it is queued once more. A client that asks until the
  * bucket has it does not queue it again. */
-static void queue_again(struct assembly *a, const struct sentry_file *f, struct filed *was)
+static void queue_again(struct assembly *a, const struct sha1 *name, struct filed *was)
 {
 	int64_t now = clock_wall(), age = now - was->dif.stored;
 
 	if (!a->opts.bucket || (age >= 0 && age < AGAIN_SECONDS) || is_queued(a, was))
 		return;
 	was->dif.stored = now;
-	if (filed_write(chunks_dir(a->chunks), &f->sha1, was) < 0)
+	if (filed_write(chunks_dir(a->chunks), name, was) < 0)
 		return; /* without the new time, each request would queue it */
 	for (unsigned i = 0; i < was->n; i++)
 		store_outbox_add(a->opts.store, &was->keys[i]);
 }
 
 /* Whether the file is stored, by its record. */
-static bool is_filed(struct assembly *a, const struct sentry_file *f, const struct assembly_for *by,
+static bool is_filed(struct assembly *a, const struct sha1 *name, const struct store_hold *hold,
 	struct sentry_answer *out)
 {
 	_cleanup_free_ struct filed *was = malloc(sizeof(*was));
 	char sha256[SHA256_TEXT];
 
-	if (!was || filed_read(chunks_dir(a->chunks), &f->sha1, was) < 0)
+	if (!was || filed_read(chunks_dir(a->chunks), name, was) < 0)
 		return false;
 	for (unsigned i = 0; i < was->n; i++)
 		if (!find_sha256(a, &was->keys[i], sha256) || strcmp(sha256, was->sha256[i]) != 0) {
-			filed_remove(chunks_dir(a->chunks), &f->sha1); /* evicted, removed or replaced since */
+			filed_remove(chunks_dir(a->chunks), name); /* evicted, removed or replaced since */
 			return false;
 		}
-	for (unsigned i = 0; by->hold.class[0] && i < was->n; i++)
-		store_hold(a->opts.store, &was->keys[i], &by->hold);
-	queue_again(a, f, was);
+	for (unsigned i = 0; hold->class[0] && i < was->n; i++)
+		store_hold(a->opts.store, &was->keys[i], hold);
+	queue_again(a, name, was);
 	/* The hold may be longer now: the client gets OK only after the bucket has the new hold. */
 	out->state = is_queued(a, was) ? SENTRY_ASSEMBLING : SENTRY_OK;
 	out->dif = was->dif;
 	snprintf(out->detail, sizeof(out->detail), "%s", was->detail);
 	return true;
+}
+
+bool assembly_has(struct assembly *a, const struct sha1 *name, const struct store_hold *hold)
+{
+	struct sentry_answer out = {.state = SENTRY_ERROR};
+
+	return is_filed(a, name, hold, &out) && out.state == SENTRY_OK;
 }
 
 static struct job *job_new(struct assembly *a, const struct sentry_file *f, const struct sha1 *chunks,
@@ -708,7 +713,7 @@ void assembly_ask(struct assembly *a, const struct sentry_file *f, const struct 
 	const struct assembly_for *by, struct sha1 *missing, struct sentry_answer *out)
 {
 	*out = (struct sentry_answer){.sha1 = f->sha1, .state = SENTRY_CREATED, .missing = missing};
-	if (is_known(a, f, chunks, out) || is_filed(a, f, by, out))
+	if (is_known(a, f, chunks, out) || is_filed(a, &f->sha1, &by->hold, out))
 		return;
 	if (!f->n) {
 		out->state = SENTRY_ERROR;

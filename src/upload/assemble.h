@@ -44,6 +44,13 @@ struct assembly_for {
 	struct store_hold hold; /* how long the files stay; a file that is stored already is held, too */
 };
 
+/* Keeps the record of a stored file under `name`: the SHA-1 of its bytes, or a digest of what else names it. `f` has
+ * its keys; the digests are filled in. 0, -errno. (waits for the disk) */
+struct filed;
+int assembly_record(struct assembly *a, const struct sha1 *name, struct filed *f);
+/* Whether the file with this record is stored, and in the bucket. It is held as `hold` says. (waits for the disk) */
+bool assembly_has(struct assembly *a, const struct sha1 *name, const struct store_hold *hold);
+
 /* Answers for one file of a request: begins to assemble it if all its chunks are there. `chunks` are those of the
  * request. `missing` has room for f->n chunks, and out->missing points to it. An earlier refusal counts only for the
  * same chunks, name and debug id. (waits for the disk) */

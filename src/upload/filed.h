@@ -1,6 +1,7 @@
-/* What became of the files that clients uploaded by Sentry's protocol: a small file for each, named by the SHA-1
- * of the uploaded file. The store names files by another digest. So this record is how a server knows, before
- * any byte is sent, that it has a file already. Any thread; all calls wait for the disk. */
+/* What became of the files that clients uploaded by Sentry's protocol, or by version 2 of Tecken's: a small file for
+ * each, named by the SHA-1 of the uploaded file, or by a digest of its name, size and MD5. The store names files by
+ * another digest. So this record is how a server knows, before any byte is sent, that it has a file already. Any
+ * thread; all calls wait for the disk. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"

@@ -62,8 +62,6 @@ static int judge_name(const char *name, struct err *e)
 {
 	const char *one = strchr(name, '/'), *two = one ? strchr(one + 1, '/') : NULL;
 
-	if (tecken_ignores(name))
-		return 0;
 	if (!two || strchr(two + 1, '/'))
 		return unrecognized(name, e);
 	if (has_bad_characters(name, (size_t)(one - name)) || has_bad_characters(two + 1, strlen(two + 1)))
@@ -126,7 +124,7 @@ static int judge_members(struct view *v, struct zip *z, struct err *e)
 		if (n == TECKEN_MEMBERS_MOST)
 			return err_set(e, -EINVAL, "The archive has more than %u files", TECKEN_MEMBERS_MOST);
 		list[n++] = (struct member){hash_mix(entry.name, strlen(entry.name)), entry.size};
-		r = judge_name(entry.name, e);
+		r = tecken_ignores(entry.name) ? 0 : judge_name(entry.name, e);
 	}
 	return r == -ENOENT ? judge_doubles(v, list, n, e) : r;
 }
@@ -202,4 +200,105 @@ int tecken_answer(const struct tecken_upload *u, struct buf *out)
 	add_names(out, "skipped_keys", u->skipped);
 	add_refused(out, u->refused);
 	return buf_adds(out, "}}");
+}
+
+/* ---- version 2 ------------------------------------------------------------------------------------ */
+
+/* In Tecken's answers each token has an end. */
+#define NEVER 253402300799ll /* 9999-12-31T23:59:59Z */
+
+static int read_file(const struct jtext *j, uint32_t object, struct tecken_file *f)
+{
+	char md5[TECKEN_NAME];
+	struct err e = {0};
+
+	if (j->token[object].kind != JTEXT_OBJECT || jtext_members(j, object, 4) != 3 ||
+		!jtext_get_number(j, object, "size", &f->size) ||
+		!jtext_get_text(j, object, "key", f->name, sizeof(f->name)) ||
+		!jtext_get_text(j, object, "md5_hash", md5, sizeof(md5)))
+		return -EBADMSG;
+	f->packed = ends_with(f->name, ".sym");
+	if (judge_name(f->name, &e) < 0)
+		f->error = "invalid key";
+	else if (strlen(md5) != 2 * sizeof(f->md5) || md5[strspn(md5, "0123456789abcdef")])
+		f->error = "invalid MD5 hex digest";
+	else
+		hex_read(md5, strlen(md5), f->md5);
+	return 0;
+}
+
+int tecken_files_read(struct span body, struct tecken_file **out, unsigned *n)
+{
+	_cleanup_jtext_ struct jtext j = {0};
+	_cleanup_free_ struct tecken_file *files = NULL;
+	struct err e = {0};
+	uint32_t at = 0;
+	int r = jtext_read(&j, body, 8 * TECKEN_FILES_MOST + 64, &e);
+
+	if (r == 0 && j.token[0].kind == JTEXT_OBJECT)
+		at = jtext_member(&j, 0, "files");
+	if (r == 0 && (!at || j.token[at].kind != JTEXT_ARRAY))
+		r = -EBADMSG;
+	*n = r < 0 ? 0 : j.token[at++].n;
+	if (r < 0 || *n > TECKEN_FILES_MOST)
+		return r < 0 ? r : -E2BIG;
+	files = calloc(*n + 1, sizeof(*files));
+	r = files ? 0 : -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < *n; i++, at = j.token[at].next)
+		r = read_file(&j, at, &files[i]);
+	*out = r < 0 ? NULL : take(files);
+	return r;
+}
+
+static void add_file(struct buf *out, const struct tecken_file *f, const char *address, const char *query)
+{
+	_cleanup_buf_ struct buf url = BUF_UP_TO(64 << 10);
+
+	buf_addf(out, "{\"action\": {\"type\": \"%s\"", f->error ? "error" : f->here ? "skip" : "upload");
+	buf_addf(&url, "%s/v1/uploads/%s%s%s", address, f->upload, *query ? "?" : "", query);
+	if (f->error)
+		add_text(out, "msg", f->error);
+	else if (!f->here)
+		add_text(out, "url", buf_text(&url));
+	if (!f->error && !f->here && f->packed)
+		add_text(out, "content_encoding", "gzip");
+	buf_adds(out, "}");
+	add_text(out, "key", f->name);
+	buf_adds(out, "}");
+}
+
+int tecken_begin_answer(const struct tecken_upload *u, const struct tecken_file *files, unsigned n,
+	const char *address, const char *query, struct buf *out)
+{
+	buf_addf(out, "{\"id\": %" PRIu64 ", \"created_at\": %" PRId64 ", \"try_symbols\": %s", u->id, u->began,
+		u->try ? "true" : "false");
+	add_text(out, "user", u->user);
+	add_text(out, "upload_protocol", "gcs-resumable");
+	buf_adds(out, ", \"files\": [");
+	for (unsigned i = 0; i < n; i++) {
+		buf_adds(out, i ? ", " : "");
+		add_file(out, &files[i], address, query);
+	}
+	return buf_adds(out, "]}");
+}
+
+int tecken_auth_answer(const char *user, bool try, int64_t until, struct buf *out)
+{
+	buf_addf(out, "{\"token_expires_at\": %" PRId64 ", \"try_symbols\": %s, \"upload_api_version\": 2",
+		until ? until : (int64_t)NEVER, try ? "true" : "false");
+	add_text(out, "email", user);
+	return buf_adds(out, "}");
+}
+
+int tecken_object_answer(const char *bucket, const struct tecken_file *f, uint64_t size, const uint8_t md5[static 16],
+	struct buf *out)
+{
+	char text[32];
+
+	buf_addf(out, "{\"kind\": \"storage#object\", \"size\": \"%" PRIu64 "\"", size);
+	base64_print(md5, 16, text);
+	add_text(out, "md5Hash", text);
+	add_text(out, "bucket", bucket);
+	add_text(out, "name", f->name);
+	return buf_adds(out, "}");
 }

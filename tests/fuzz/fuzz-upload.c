@@ -1,5 +1,6 @@
 /* Fuzzes what uploads parse beside files: a line with a path of sym_upload, a line with the body of its
- * :complete, and an archive by Tecken's rules. Results are within their bounds. */
+ * :complete, an archive by Tecken's rules, and a list of files by version 2 of its protocol. Results are within their
+ * bounds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"
@@ -52,6 +53,17 @@ static void check_claim(const char *text)
 	free(a);
 }
 
+static void check_files(const uint8_t *data, size_t size)
+{
+	struct tecken_file *files = NULL;
+	unsigned n = 0;
+
+	if (tecken_files_read((struct span){data, size}, &files, &n) == 0)
+		for (unsigned i = 0; i < n; i++)
+			must(strlen(files[i].name) < TECKEN_NAME && (files[i].error || strchr(files[i].name, '/')));
+	free(files);
+}
+
 FUZZ_TARGET("upload", data, size)
 {
 	char *text = malloc(size + 1), *rest = text;
@@ -60,6 +72,7 @@ FUZZ_TARGET("upload", data, size)
 	int r = tecken_judge(&v, "a.zip", &e);
 
 	must(r == 0 || e.text[0]);
+	check_files(data, size);
 	must(text != NULL);
 	memcpy(text, data, size);
 	text[size] = '\0';

@@ -126,6 +126,25 @@ wait_for drained_e || fail "the queue of the server e does not drain"
 # The file is queued once more, so on a loaded machine the bucket may need longer than half a second again.
 wait_for completes 200 || complete 200
 complete 404
+
+# Likewise the last part of a file by version 2 of Tecken's protocol.
+printf 'MODULE windows x86 %s b.pdb\nFUNC 1 2 0 g\n1 2 3 0\n' $sym_id >"$TMP/b.sym"
+size=$(wc -c <"$TMP/b.sym")
+[ "$(code -d "{\"files\": [{\"key\": \"b.pdb/$sym_id/b.sym\", \"size\": $size, \"md5_hash\":
+  \"$(md5sum <"$TMP/b.sym" | cut -d' ' -f1)\"}]}" "$URL_e/upload/v2/")" = 201 ] || fail "upload/v2: $(cat "$TMP/got")"
+part_url=$(sed -n 's/.*"url": "\([^"]*\)".*/\1/p' "$TMP/got")
+sends() { # STATUS
+  got=$(code -X PUT -H "Content-Range: bytes 0-$((size - 1))/$size" --data-binary "@$TMP/b.sym" "$part_url")
+  [ "$got" = "$1" ]
+}
+send() { sends "$1" || fail "a part: $got, not $1: $(cat "$TMP/got")"; }
+kill -STOP $s3_pid
+send 503
+send 503
+kill -CONT $s3_pid
+wait_for drained_e || fail "the queue of the server e does not drain after a part"
+wait_for sends 200 || send 200
+send 404
 symfs_unserve e
 
 # ---- credentials that may write but not delete: uploads go on ------------------------------------------------------

@@ -109,6 +109,8 @@ routes "$URL_two" <<EOF
 /buildid/$NO/executable|GET=404 HEAD=404 PUT=422 DELETE=404
 /upload|POST=400
 /upload/|POST=400
+/upload/auth_info/|POST=200
+/upload/v2/|POST=400
 /upload/symbol_file|POST=400
 /api/0/organizations/o/chunk-upload/|GET=200 POST=200
 /api/0/projects/o/p/files/difs/assemble/|POST=400

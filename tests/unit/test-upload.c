@@ -51,6 +51,9 @@ static const struct {
 	{"PUT", "/a%00b", ROUTE_BAD, 0},
 	{"POST", "/upload/", ROUTE_TECKEN, AUTH_TRY},
 	{"POST", "/upload", ROUTE_TECKEN, AUTH_TRY},
+	{"POST", "/upload/auth_info/", ROUTE_TECKEN_AUTH, AUTH_TRY},
+	{"POST", "/upload/v2/", ROUTE_TECKEN_BEGIN, AUTH_TRY},
+	{"GET", "/upload/v2/", ROUTE_METHOD, 0},
 	{"GET", "/upload/", ROUTE_METHOD, 0},
 	{"OPTIONS", "/upload/", ROUTE_OPTIONS, 0},
 	{"POST", "/upload/symbol_file?key=x", ROUTE_SYM_FORM, AUTH_TRY},
@@ -194,6 +197,80 @@ START_TEST(test_answer)
 }
 END_TEST
 
+#define MD5 "d41d8cd98f00b204e9800998ecf8427e"
+#define ONE(key, size, md5) "{\"files\": [{\"key\": " key ", \"size\": " size ", \"md5_hash\": " md5 "}]}"
+
+static const struct {
+	const char *body;
+	int r;
+	const char *error; /* of the first file; NULL: none */
+} asked[] = {
+	{ONE("\"a/0/a.sym\"", "5", "\"" MD5 "\""), 0, NULL},
+	{ONE("\"a/0/a.sym\"", "18446744073709551615", "\"" MD5 "\""), 0, NULL},
+	{ONE("\"a/0/xul-symbols.txt\"", "5", "\"" MD5 "\""), 0, NULL},
+	{ONE("\"xul-symbols.txt\"", "5", "\"" MD5 "\""), 0, "invalid key"},
+	{ONE("\"a/g/a.sym\"", "5", "\"" MD5 "\""), 0, "invalid key"},
+	{ONE("\"a/0/\\u0010\"", "5", "\"" MD5 "\""), 0, "invalid key"},
+	{ONE("\"a/0/a\"", "5", "\"\""), 0, "invalid MD5 hex digest"},
+	{ONE("\"a/0/a\"", "5", "\"D" MD5 "\""), 0, "invalid MD5 hex digest"},
+	{ONE("\"a/0/a\"", "5", "\"D41D8CD98F00B204E9800998ECF8427E\""), 0, "invalid MD5 hex digest"},
+	{ONE("\"a/0/\\u0000\"", "5", "\"" MD5 "\""), -EBADMSG, NULL},
+	{ONE("\"a/0/a\"", "18446744073709551616", "\"" MD5 "\""), -EBADMSG, NULL},
+	{ONE("\"a/0/a\"", "5.0", "\"" MD5 "\""), -EBADMSG, NULL},
+	{ONE("\"a/0/a\"", "\"5\"", "\"" MD5 "\""), -EBADMSG, NULL},
+	{ONE("\"a/0/a\"", "5", "5"), -EBADMSG, NULL},
+	{ONE("null", "5", "\"" MD5 "\""), -EBADMSG, NULL},
+	{"{\"files\": {}}", -EBADMSG, NULL},
+	{"", -EBADMSG, NULL},
+};
+
+START_TEST(test_files)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		struct span body = {(const uint8_t *)asked[i].body, strlen(asked[i].body)};
+		struct tecken_file *files = NULL;
+		unsigned n = 0;
+		int r = tecken_files_read(body, &files, &n);
+
+		ck_assert_msg(r == asked[i].r, "%s: %d", asked[i].body, r);
+		if (r == 0)
+			ck_assert_pstr_eq(files[n - 1].error, asked[i].error);
+		free(files);
+	}
+}
+END_TEST
+
+START_TEST(test_begin)
+{
+	struct tecken_upload u = {.id = 7, .user = "ci", .try = true, .began = 60};
+	struct tecken_file f[] = {{.name = "a/0/a.sym", .packed = true, .upload = KEY},
+		{.name = "a/0/a.dll", .upload = KEY}, {.name = "b/1/b", .here = true},
+		{.name = "\x10\"", .error = "invalid key"}};
+	struct buf out = BUF_UP_TO(4096);
+
+	ck_assert_int_eq(tecken_begin_answer(&u, f, ARRAY_SIZE(f), "http://h:1", "class=try", &out), 0);
+	ck_assert_str_eq(buf_text(&out),
+		"{\"id\": 7, \"created_at\": 60, \"try_symbols\": true, \"user\": \"ci\", "
+		"\"upload_protocol\": \"gcs-resumable\", \"files\": ["
+		"{\"action\": {\"type\": \"upload\", \"url\": \"http://h:1/v1/uploads/" KEY "?class=try\", "
+		"\"content_encoding\": \"gzip\"}, \"key\": \"a/0/a.sym\"}, "
+		"{\"action\": {\"type\": \"upload\", \"url\": \"http://h:1/v1/uploads/" KEY "?class=try\"}, "
+		"\"key\": \"a/0/a.dll\"}, "
+		"{\"action\": {\"type\": \"skip\"}, \"key\": \"b/1/b\"}, "
+		"{\"action\": {\"type\": \"error\", \"msg\": \"invalid key\"}, "
+		"\"key\": \"\\u0010\\\"\"}]}");
+	buf_clear(&out);
+	ck_assert_int_eq(tecken_auth_answer("ci", false, 0, &out), 0);
+	ck_assert_str_eq(buf_text(&out), "{\"token_expires_at\": 253402300799, \"try_symbols\": false, "
+		"\"upload_api_version\": 2, \"email\": \"ci\"}");
+	buf_clear(&out);
+	ck_assert_int_eq(tecken_object_answer("public", &f[0], 3, (const uint8_t *)"0123456789abcdef", &out), 0);
+	ck_assert_str_eq(buf_text(&out), "{\"kind\": \"storage#object\", \"size\": \"3\", \"md5Hash\": "
+		"\"MDEyMzQ1Njc4OWFiY2RlZg==\", \"bucket\": \"public\", \"name\": \"a/0/a.sym\"}");
+	buf_release(&out);
+}
+END_TEST
+
 /* ---- sym_upload --------------------------------------------------------------------- */
 
 START_TEST(test_paths)
@@ -298,5 +375,5 @@ START_TEST(test_replies)
 }
 END_TEST
 
-UNIT_MAIN("upload", test_routes, test_members, test_archives, test_answer, test_paths, test_claims, test_artifacts,
-	test_replies)
+UNIT_MAIN("upload", test_routes, test_members, test_archives, test_answer, test_files, test_begin, test_paths,
+	test_claims, test_artifacts, test_replies)

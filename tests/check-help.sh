@@ -22,7 +22,8 @@ for o in --config --source --cache --cache-dir --offline --no-default-sources --
   grep -q -- "$o" "$tmp/help-options" || complain "symfs help options does not name $o"
 done
 "$symfs" help | cmp -s - "$tmp/help" || complain "symfs help is not symfs --help"
-"$symfs" help --all | sed -n '/^Others$/,$p' | grep -q '^  parse ' || complain "symfs help --all lists no other commands"
+"$symfs" help --all | sed -n '/^Others$/,$p' | grep -q '^  parse ' ||
+	complain "symfs help --all lists no other commands"
 [ "$("$symfs" version)" = "$("$symfs" --version)" ] || complain "symfs version is not symfs --version"
 options=0
 

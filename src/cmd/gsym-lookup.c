@@ -7,8 +7,8 @@
 #include "cmd/gsym-command.h"
 #include "cmd/gsym-text.h"
 #include "convert/make.h"
+#include "convert/partial.h"
 #include "gsym/writer.h"
-#include "pdb/find.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,15 +24,11 @@ struct gsym_pdb {
 	struct span file;
 	bool plain;
 	unsigned n; /* the number of addresses that were looked up in the PDB */
-	struct msf_io io;
-	struct pdb pdb;
-	struct pdb_namer names;
-	struct pdb_found found;
-	/* set by the conversion, after FEW addresses */
-	struct buf bytes;
-	bool converted;
+	struct partial_pdb *partial; /* NULL: the PDB was converted, after FEW addresses */
 	int failed; /* the error of the conversion; 0: no error */
 	struct err e;
+	/* GSYM of the PDB, or of the last address */
+	struct buf bytes;
 	struct gsym g;
 };
 
@@ -43,7 +39,6 @@ static int gsym_pdb_open(struct gsym_pdb **out, struct span file, bool plain, bo
 {
 	struct gsym_pdb *p = *out = calloc(1, sizeof(*p));
 	struct view v = view_of_mem(file.p, file.n);
-	int r;
 
 	if (!p)
 		return err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
@@ -51,106 +46,59 @@ static int gsym_pdb_open(struct gsym_pdb **out, struct span file, bool plain, bo
 	p->plain = plain;
 	p->n = many ? FEW : 0;
 	p->bytes = BUF_UP_TO(UINT32_MAX);
-	msf_io_init(&p->io, &v);
-	r = pdb_open(&p->pdb, &p->io, e);
-	pdb_namer_init(&p->names, &p->pdb, &p->io, plain);
-	return r < 0 ? r : pdb_has_symbols(&p->pdb, e);
-}
-
-static void close_pdb(struct gsym_pdb *p)
-{
-	pdb_found_release(&p->found);
-	pdb_namer_release(&p->names);
-	pdb_release(&p->pdb);
-	msf_io_release(&p->io);
+	return partial_open(&p->partial, &v, plain, NULL, NULL, e);
 }
 
 static void gsym_pdb_free(struct gsym_pdb *p)
 {
 	if (!p)
 		return;
-	if (!p->converted)
-		close_pdb(p);
-	else
-		gsym_release(&p->g);
+	partial_free(p->partial);
+	gsym_release(&p->g);
 	buf_release(&p->bytes);
 	free(p);
 }
 
-/* ---- after many addresses ------------------------------------------------------------ */
-
-static int make_gsym(struct gsym_pdb *p, struct err *e)
+/* Makes GSYM of one address, or of the whole PDB. */
+static int make_gsym(struct gsym_pdb *p, const uint32_t *addr, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	struct gsym_make_opts o = {.plain_names = p->plain};
-	struct gsym_made made;
+	struct gsym_made made = {0};
 	int r = gsym_writer_new(&w);
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
 	gsym_set_last(w);
-	r = gsym_make(w, p->file, &o, &made, e);
-	return r < 0 ? r : gsym_write(w, GSYM_V1, made.big, NULL, &p->bytes, NULL, e);
+	r = addr ? partial_write(p->partial, w, addr, 1, e) : gsym_make(w, p->file, &o, &made, e);
+	if (r == 0)
+		r = gsym_write(w, GSYM_V1, made.big, NULL, &p->bytes, NULL, e);
+	return r < 0 ? r : gsym_open(&p->g, (struct span){(const uint8_t *)p->bytes.p, p->bytes.n}, e);
 }
 
 /* Runs once. First frees the index of the PDB, because the conversion makes its own index. */
 static void convert(struct gsym_pdb *p)
 {
-	close_pdb(p);
-	p->converted = true;
-	p->failed = make_gsym(p, &p->e);
-	if (p->failed == 0)
-		p->failed = gsym_open(&p->g, (struct span){(const uint8_t *)p->bytes.p, p->bytes.n}, &p->e);
+	partial_free(take(p->partial));
+	p->failed = make_gsym(p, NULL, &p->e);
 	if (p->failed == 0)
 		p->failed = gsym_prepare(&p->g, &p->e);
-}
-
-/* ---- look-ups ------------------------------------------------------------------------ */
-
-/* Splits the path in place into directory and name, so that it is printed like a path of a GSYM file. */
-static void split_path(char *path, struct gsym_frame *out)
-{
-	size_t len;
-	const char *base = gsym_path_base(path, strlen(path), &len);
-
-	out->base = base;
-	if (!len || (size_t)(base - path) == len) { /* the path has no directory, or its directory is a root */
-		out->base = path;
-		out->dir = "";
-		return;
-	}
-	path[len] = '\0';
-	out->dir = path;
-}
-
-static int find(struct gsym_pdb *p, uint32_t addr, struct gsym_hit *out, struct err *e)
-{
-	int r;
-
-	pdb_found_release(&p->found);
-	r = pdb_find(&p->pdb, &p->names, addr, &p->found, e);
-	out->n = r == 0 ? p->found.n : 0;
-	for (unsigned i = 0; i < out->n; i++) {
-		struct pdb_frame *f = &p->found.frame[i];
-
-		out->frame[i] = (struct gsym_frame){.name = f->name, .line = f->line, .offset = f->offset};
-		split_path(f->file, &out->frame[i]);
-	}
-	return r;
 }
 
 /* Looks up an address. 0; -ENOENT: no function contains the address; -EBADMSG, -ENOMEM with the reason in `e`.
  * The texts of `out` stay valid until the next call. */
 static int gsym_pdb_find(struct gsym_pdb *p, uint64_t addr, struct gsym_hit *out, struct err *e)
 {
-	if (!p->converted && p->n++ >= FEW)
+	uint32_t offset = (uint32_t)addr;
+	int r = 0;
+
+	if (p->partial && p->n++ >= FEW)
 		convert(p);
 	if (p->failed)
 		return err_set(e, p->failed, "%s", p->e.text);
-	if (p->converted)
-		return gsym_lookup(&p->g, addr, out, e);
-	return addr > UINT32_MAX ? err_set(e, -ENOENT, "no function has the address")
-		: find(p, (uint32_t)addr, out, e);
+	if (p->partial)
+		r = addr > UINT32_MAX ? err_set(e, -ENOENT, "no function has the address") : make_gsym(p, &offset, e);
+	return r < 0 ? r : gsym_lookup(&p->g, addr, out, e);
 }
 
 /* With this many addresses, it is faster to index all functions first. */

@@ -8,9 +8,9 @@
 #include "cmd/gsym-command.h"
 #include "cmd/json.h"
 #include "cmd/what.h"
-#include "convert/from-pdb.h"
 #include "derive/derive.h"
 #include "obj/obj.h"
+#include "pdb/msf.h"
 #include "symb/wait.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int open_as_is(struct gsym_file *o, const char *path, struct err *e)
 {
 	int r = map_file(&o->file, path, e);
 
-	o->is_pdb = r == 0 && pdb_file_is(o->file);
+	o->is_pdb = r == 0 && msf_is(o->file.p, o->file.n);
 	if (r == 0 && !o->is_pdb)
 		r = gsym_open(&o->g, o->file, e);
 	if (r == -ENOMSG)

@@ -1,5 +1,4 @@
-/* The nesting of inlined calls, the lists of functions, places and marks, and how marks become functions of GSYM,
- * which never overlap. */
+/* The nesting of inlined calls, and how marks become functions of GSYM, which never overlap. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/grow.h"
@@ -128,27 +127,6 @@ int nest_calls(struct nest_queue *q, struct nest_list *out)
 		r = turns ? nest_one(&t, nest_pop(q)) : -EFBIG;
 	q->n = 0;
 	return r;
-}
-
-/* ---- lists ----------------------------------------------------------------------------- */
-
-int eliot_add_function(struct eliot *x, uint64_t entry, uint32_t name, uint32_t *out)
-{
-	*out = (uint32_t)x->functions.n;
-	return *out == NONE ? -EFBIG : ADD(&x->functions, (struct function){entry, name});
-}
-
-int eliot_add_place(struct eliot *x, struct place p, uint32_t *out)
-{
-	*out = (uint32_t)x->places.n;
-	return *out == NONE ? -EFBIG : ADD(&x->places, p);
-}
-
-int eliot_add_mark(struct eliot *x, uint64_t addr, uint32_t place, enum how how)
-{
-	struct mark m = {addr, place, how, (uint32_t)x->marks.n};
-
-	return x->marks.n == MARKS_MOST ? -EFBIG : ADD(&x->marks, m);
 }
 
 /* ---- a few known addresses --------------------------------------------------------------- */

@@ -108,10 +108,25 @@ static inline uint64_t end_of(uint64_t addr, uint64_t size)
 	return addr + size < addr ? UINT64_MAX : addr + size;
 }
 
-/* (eliot-functions.c) Each appends to its list. 0, -ENOMEM, -EFBIG. */
-int eliot_add_function(struct eliot *x, uint64_t entry, uint32_t name, uint32_t *out);
-int eliot_add_place(struct eliot *x, struct place p, uint32_t *out);
-int eliot_add_mark(struct eliot *x, uint64_t addr, uint32_t place, enum how how);
+/* Each appends to its list. 0, -ENOMEM, -EFBIG. */
+static inline int eliot_add_function(struct eliot *x, uint64_t entry, uint32_t name, uint32_t *out)
+{
+	*out = (uint32_t)x->functions.n;
+	return *out == NONE ? -EFBIG : ADD(&x->functions, (struct function){entry, name});
+}
+
+static inline int eliot_add_place(struct eliot *x, struct place p, uint32_t *out)
+{
+	*out = (uint32_t)x->places.n;
+	return *out == NONE ? -EFBIG : ADD(&x->places, p);
+}
+
+static inline int eliot_add_mark(struct eliot *x, uint64_t addr, uint32_t place, enum how how)
+{
+	struct mark m = {addr, place, how, (uint32_t)x->marks.n};
+
+	return x->marks.n == MARKS_MOST ? -EFBIG : ADD(&x->marks, m);
+}
 
 /* (eliot-functions.c) Passes all marks to the writer, as functions. 0, -ENOMEM, -EFBIG. */
 int eliot_tell(struct eliot *x);

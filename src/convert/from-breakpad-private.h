@@ -47,15 +47,14 @@ struct breakpad {
 	bool module_sought, no_line_end;
 };
 
-/* The record readers take the text after the first word, and accept what symbolic accepts. 0; -EBADMSG: the text
- * does not fit the first word; -ENOMEM, -EFBIG. */
-int breakpad_read_file(struct breakpad *b, struct text t);
-int breakpad_read_origin(struct breakpad *b, struct text t);
-int breakpad_read_func(struct breakpad *b, struct text t);
+enum breakpad_record {
+	RECORD_FILE, RECORD_ORIGIN, RECORD_FUNC, RECORD_INLINE, RECORD_PUBLIC, RECORD_MODULE, RECORD_INFO
+};
+
+/* Each takes the text after the first word, and accepts what symbolic accepts. 0; -EBADMSG: the text does not fit the
+ * first word; -ENOMEM, -EFBIG. */
+int breakpad_read(struct breakpad *b, enum breakpad_record kind, struct text t);
 int breakpad_read_line(struct breakpad *b, struct text t);
-int breakpad_read_inline(struct breakpad *b, struct text t);
+
 /* Passes the name of the FUNC to the writer, unless it was passed already. */
 void breakpad_name_func(struct breakpad *b);
-int breakpad_read_public(struct breakpad *b, struct text t);
-int breakpad_read_module(struct breakpad *b, struct text t);
-int breakpad_read_info(struct breakpad *b, struct text t);

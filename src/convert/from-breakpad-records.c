@@ -183,7 +183,7 @@ static uint32_t rest_as_text(struct breakpad *b, struct text t)
 
 /* Reads a FILE. Writes the path in the form in which Mozilla's service shows it (eliot.h). With `marks`, directory
  * and name stay together, so that look-ups return the path unchanged. */
-int breakpad_read_file(struct breakpad *b, struct text t)
+static int read_file(struct breakpad *b, struct text t)
 {
 	_cleanup_free_ char *path = NULL;
 	uint64_t number;
@@ -210,7 +210,7 @@ static struct text without_old_file(struct text t)
 	return take_line_number(&at, &file) && at.p < at.end ? at : t;
 }
 
-int breakpad_read_origin(struct breakpad *b, struct text t)
+static int read_origin(struct breakpad *b, struct text t)
 {
 	uint64_t number;
 	uint32_t name;
@@ -221,7 +221,7 @@ int breakpad_read_origin(struct breakpad *b, struct text t)
 	return numbers_put(&b->origins, number, name, rest_as_text(b, without_old_file(t)));
 }
 
-int breakpad_read_func(struct breakpad *b, struct text t)
+static int read_func(struct breakpad *b, struct text t)
 {
 	uint64_t params;
 
@@ -289,7 +289,7 @@ static int keep_calls(struct breakpad *b, struct nest_call c, struct text ranges
 
 /* Reads an INLINE. `old`: the line has the syntax of 2020, without the number of the call site's file. A
  * strict reader rejects such lines, and negative line numbers. */
-int breakpad_read_inline(struct breakpad *b, struct text t)
+static int read_inline(struct breakpad *b, struct text t)
 {
 	bool old = !b->strict && count_words(t) % 2, minus = false;
 	uint64_t depth, file = UINT64_MAX, origin, start, size;
@@ -314,7 +314,7 @@ int breakpad_read_inline(struct breakpad *b, struct text t)
 	return b->place == IN_FUNC ? keep_calls(b, c, ranges) : 0;
 }
 
-int breakpad_read_public(struct breakpad *b, struct text t)
+static int read_public(struct breakpad *b, struct text t)
 {
 	uint64_t addr, params;
 
@@ -380,7 +380,7 @@ static bool is_module_id(struct text t)
 
 /* The id in the GSYM header is the UUID of a Mach-O file, or the build id of an ELF file, which a later INFO
  * CODE_ID line has. For a PE file GSYM has no id. */
-int breakpad_read_module(struct breakpad *b, struct text t)
+static int read_module(struct breakpad *b, struct text t)
 {
 	struct text system, machine;
 
@@ -397,9 +397,19 @@ int breakpad_read_module(struct breakpad *b, struct text t)
 	return 0;
 }
 
-int breakpad_read_info(struct breakpad *b, struct text t)
+static int read_info(struct breakpad *b, struct text t)
 {
 	if (b->id_from_code && TAKE_WORD(&t, "CODE_ID"))
 		set_id(b, t, GSYM_ID_MOST);
 	return 0;
+}
+
+int breakpad_read(struct breakpad *b, enum breakpad_record kind, struct text t)
+{
+	static int (*const readers[])(struct breakpad *b, struct text t) = {
+		[RECORD_FILE] = read_file, [RECORD_ORIGIN] = read_origin, [RECORD_FUNC] = read_func,
+		[RECORD_INLINE] = read_inline, [RECORD_PUBLIC] = read_public, [RECORD_MODULE] = read_module,
+		[RECORD_INFO] = read_info};
+
+	return readers[kind](b, t);
 }

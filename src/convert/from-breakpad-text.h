@@ -1,16 +1,17 @@
-/* Words and numbers of a line of a Breakpad file. */
+/* Words and numbers of a line of a Breakpad file, as symbolic takes them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A line, or what remains of it; not ended by a NUL. */
 struct text {
 	const char *p, *end;
 };
 
-static bool is_space(char c)
+static inline bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
@@ -21,18 +22,26 @@ static inline void skip_space(struct text *t)
 		t->p++;
 }
 
-/* Removes the white space (of Unicode) at both ends. */
-struct text text_trimmed(struct text t);
-/* Whether the text is valid UTF-8. `cut`: an incomplete character at the end is valid, too. */
-bool text_is_utf8(struct text t, bool cut);
-
 /* Whether the text begins with this word. Then the word and the white space after it are removed from
  * *t. */
-bool text_take_word(struct text *t, const char *word, size_t n);
+static inline bool text_take_word(struct text *t, const char *word, size_t n)
+{
+	if ((size_t)(t->end - t->p) < n || memcmp(t->p, word, n) != 0)
+		return false;
+	if (t->p + n < t->end && !is_space(t->p[n]))
+		return false;
+	t->p += n;
+	skip_space(t);
+	return true;
+}
 #define TAKE_WORD(t, word) text_take_word((t), (word), sizeof(word) - 1)
 
 /* The value of a hexadecimal digit, plus 1; 0 for any other byte. */
-extern const uint8_t breakpad_digits[256];
+static const uint8_t breakpad_digits[256] = {
+	['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+	['A'] = 11, 12, 13, 14, 15, 16,
+	['a'] = 11, 12, 13, 14, 15, 16,
+};
 
 /* Each takes a number and the white space behind it. False: the text does not begin with such a number, and
  * nothing is taken. */

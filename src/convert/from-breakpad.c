@@ -1,10 +1,107 @@
 /* Reads Breakpad symbol files, line by line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-breakpad.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "convert/from-breakpad-private.h"
 
 #include <string.h>
+
+/* ---- texts --------------------------------------------------------------------------- */
+
+/* The characters of Unicode with the property White_Space that have several bytes in UTF-8. */
+static const char *const wide_spaces[] = {"\xc2\x85", "\xc2\xa0", "\xe1\x9a\x80", "\xe2\x80\x80",
+	"\xe2\x80\x81", "\xe2\x80\x82", "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
+	"\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
+	"\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
+
+static size_t wide_space(const char *p, size_t room)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wide_spaces); i++) {
+		size_t n = strlen(wide_spaces[i]);
+
+		if (n <= room && memcmp(p, wide_spaces[i], n) == 0)
+			return n;
+	}
+	return 0;
+}
+
+static bool is_plain_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The bytes of the space character at the start of the text, or (space_behind) at its end; 0: another character
+ * is there. */
+static size_t space_before(struct text t)
+{
+	if (t.p == t.end)
+		return 0;
+	return is_plain_space(*t.p) ? 1 : (uint8_t)*t.p < 0x80 ? 0 : wide_space(t.p, (size_t)(t.end - t.p));
+}
+
+static size_t space_behind(struct text t)
+{
+	size_t n = 0;
+
+	if (t.p == t.end)
+		return 0;
+	if ((uint8_t)t.end[-1] < 0x80)
+		return is_plain_space(t.end[-1]);
+	for (size_t len = 2; !n && len <= 3 && (size_t)(t.end - t.p) >= len; len++)
+		n = wide_space(t.end - len, len) == len ? len : 0;
+	return n;
+}
+
+/* Removes the white space (of Unicode) at both ends. */
+static struct text text_trimmed(struct text t)
+{
+	size_t n;
+
+	while ((n = space_before(t)))
+		t.p += n;
+	while ((n = space_behind(t)))
+		t.end -= n;
+	return t;
+}
+
+/* Whether the text, of up to three bytes, is the beginning of a longer UTF-8 character. */
+static bool is_part_of_character(struct text t)
+{
+	size_t n = (size_t)(t.end - t.p);
+	bool is = false;
+
+	for (unsigned pad = 0x80; n < 4 && !is && pad <= 0xa0; pad += 0x10) {
+		unsigned char c[5] = {0};
+
+		memset(c, (int)pad, 4);
+		memcpy(c, t.p, n);
+		is = utf8_length(c) > n;
+	}
+	return is;
+}
+
+/* Whether the text is valid UTF-8. `cut`: an incomplete character at the end is valid, too. */
+static bool text_is_utf8(struct text t, bool cut)
+{
+	while (t.p < t.end) {
+		unsigned char c[5] = {0};
+		unsigned n;
+
+		if ((uint8_t)*t.p < 0x80) {
+			t.p++;
+			continue;
+		}
+		memcpy(c, t.p, (size_t)MIN(t.end - t.p, 4));
+		n = utf8_length(c);
+		if (!n)
+			return cut && is_part_of_character(t);
+		t.p += n;
+	}
+	return true;
+}
+
+/* ---- functions ----------------------------------------------------------------------- */
 
 static bool in_block(const struct breakpad *b)
 {
@@ -43,11 +140,9 @@ static bool is_record(struct text *t, const char *word, size_t n)
 }
 #define IS_RECORD(t, word) is_record((t), (word " "), sizeof(word))
 
-typedef int read_fn(struct breakpad *b, struct text t);
-
-static int read_rest(struct breakpad *b, struct text t, read_fn *read)
+static int read_rest(struct breakpad *b, struct text t, enum breakpad_record kind)
 {
-	return text_is_utf8(t, false) ? read(b, text_trimmed(t)) : -EBADMSG;
+	return text_is_utf8(t, false) ? breakpad_read(b, kind, text_trimmed(t)) : -EBADMSG;
 }
 
 /* MODULE and INFO lines may come between FILE lines. Any other line ends the head of the file. */
@@ -61,8 +156,8 @@ static bool is_head(struct text t)
 static int read_head(struct breakpad *b, struct text t)
 {
 	if (IS_RECORD(&t, "FILE"))
-		return read_rest(b, t, breakpad_read_file);
-	return IS_RECORD(&t, "INFO") ? breakpad_read_info(b, text_trimmed(t)) : 0;
+		return read_rest(b, t, RECORD_FILE);
+	return IS_RECORD(&t, "INFO") ? breakpad_read(b, RECORD_INFO, text_trimmed(t)) : 0;
 }
 
 /* Ends the FUNC: its lines and calls reach to the next FUNC, PUBLIC or STACK. STACK records come last,
@@ -86,19 +181,21 @@ static int read_record(struct breakpad *b, struct text t)
 		return read_head(b, t);
 	if (IS_RECORD(&t, "FUNC")) {
 		r = begin_record(b, AFTER_BAD_FUNC);
-		return r < 0 ? r : read_rest(b, t, breakpad_read_func);
+		return r < 0 ? r : read_rest(b, t, RECORD_FUNC);
 	}
 	if (IS_RECORD(&t, "PUBLIC")) {
 		r = begin_record(b, OUTSIDE);
-		return r < 0 ? r : read_rest(b, t, breakpad_read_public);
+		return r < 0 ? r : read_rest(b, t, RECORD_PUBLIC);
 	}
 	if (IS_RECORD(&t, "STACK"))
 		return begin_record(b, AT_END);
 	if (IS_RECORD(&t, "INLINE_ORIGIN"))
-		return read_rest(b, t, breakpad_read_origin);
+		return read_rest(b, t, RECORD_ORIGIN);
 	if (!in_block(b) || t.p == t.end)
 		return 0;
-	return IS_RECORD(&t, "INLINE") ? read_rest(b, t, breakpad_read_inline) : read_rest(b, t, breakpad_read_line);
+	if (IS_RECORD(&t, "INLINE"))
+		return read_rest(b, t, RECORD_INLINE);
+	return text_is_utf8(t, false) ? breakpad_read_line(b, text_trimmed(t)) : -EBADMSG;
 }
 
 /* Whether a bad line makes the whole file fail. A bad PUBLIC line never does, nor does a bad FILE line
@@ -154,7 +251,7 @@ static int read_first(struct breakpad *b, struct text t)
 	b->in_head = true;
 	if (!IS_RECORD(&t, "MODULE"))
 		return -ENOMSG;
-	return text_is_utf8(t, cut) || !b->strict ? breakpad_read_module(b, text_trimmed(t)) : -EBADMSG;
+	return text_is_utf8(t, cut) || !b->strict ? breakpad_read(b, RECORD_MODULE, text_trimmed(t)) : -EBADMSG;
 }
 
 /* Reads a line, which is given without its end. */

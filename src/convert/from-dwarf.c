@@ -45,13 +45,6 @@ struct job {
 	int failed;
 };
 
-void strays_release(struct strays *s)
-{
-	free(s->all);
-	free(s->rows);
-	memset(s, 0, sizeof(*s));
-}
-
 /* ---- from a batch to the writer -------------------------------------------------------- */
 
 static int numbers_room(uint32_t **numbers, size_t *room, size_t n)

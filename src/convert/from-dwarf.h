@@ -24,8 +24,6 @@ struct strays {
 	size_t n_rows, rows_room;
 };
 
-void strays_release(struct strays *s);
-
 struct gsym_make_opts;
 
 struct dwarf_told {

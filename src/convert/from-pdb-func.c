@@ -10,7 +10,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_MOST (64u << 10) /* the longest name */
+
+/* Bounds for files whose records refer to the same bytes again and again. Good PDBs are far below them. A module has
+ * pieces in proportion to its bytes, and a file names in proportion to its size. */
+#define PIECES_LEAST (64u << 10)
+#define PIECES_EACH 16u
+#define TEXTS_LEAST (32u << 20)
+
+int pdb_part_init(struct part *p, struct job *j, struct gsym_writer *w, const struct view *v)
+{
+	*p = (struct part){.job = j, .w = w, .text = BUF_UP_TO(TEXT_MOST),
+		.texts_left = TEXTS_LEAST + PDB_TEXTS_EACH * v->size};
+	msf_io_init(&p->io, v);
+	pdb_namer_init(&p->names, &j->pdb, &p->io, j->o->plain_names);
+	p->files = calloc(KNOWN_SLOTS, sizeof(*p->files));
+	p->inlinees = calloc(KNOWN_SLOTS, sizeof(*p->inlinees));
+	return p->files && p->inlinees ? 0 : -ENOMEM;
+}
+
+void pdb_part_release(struct part *p)
+{
+	pdb_namer_release(&p->names);
+	msf_io_release(&p->io);
+	buf_release(&p->text);
+	free(p->files);
+	free(p->inlinees);
+	free(p->nodes);
+	free(p->spans);
+	free(p->last_of_site);
+	free(p->targets);
+	free(p->jumps);
+}
+
+void pdb_part_begin(struct part *p, const struct pdb_code *c)
+{
+	p->pieces_left = PIECES_LEAST + PIECES_EACH * (uint64_t)(c->symbols.n + c->lines.n);
+	gsym_set_order(p->w, c->module);
+}
+
 /* ---- texts -------------------------------------------------------------------------------- */
+
+/* Records -EAGAIN but continues, so that one call finds as many missing bytes as possible. */
+static int note_missing(struct part *j, int r)
+{
+	j->again |= r == -EAGAIN;
+	return r == -EAGAIN ? 0 : r;
+}
 
 /* Bounds the names of a thread: types that refer to each other can make very long names from few bytes. */
 static int spend_text(struct part *j)
@@ -26,9 +72,9 @@ static struct known *known_at(struct known *all, uint64_t key)
 	return &all[key * 0x9e3779b97f4a7c15u >> 51];
 }
 
-static int file_of(struct part *j, const struct pdb_code *c, uint32_t file, uint32_t *out)
+/* The writer's number of a file, from the number of its name; 0: it has no name. */
+static int file_of(struct part *j, uint32_t number, uint32_t *out)
 {
-	uint32_t number = pdb_file_name(c, file);
 	struct known *k = known_at(j->files, number);
 	int r;
 
@@ -38,10 +84,8 @@ static int file_of(struct part *j, const struct pdb_code *c, uint32_t file, uint
 	if (k->key != number) {
 		buf_clear(&j->text);
 		r = pdb_name(&j->job->pdb, &j->io, number, &j->text, NULL);
-		if (r == -EBADMSG || r == -EFBIG)
-			return 0;
 		if (r < 0)
-			return r;
+			return r == -EBADMSG || r == -EFBIG ? 0 : note_missing(j, r);
 		*k = (struct known){number, gsym_add_path(j->w, buf_text(&j->text), j->text.n)};
 	}
 	*out = k->number;
@@ -55,13 +99,14 @@ static int inlinee_of(struct part *j, const struct pdb_code *c, uint32_t id, uin
 	struct known *k = known_at(j->inlinees, key);
 	int r = 0;
 
+	*out = 0;
 	if (k->key != key || !key) {
 		buf_clear(&j->text);
 		r = pdb_inlinee_name(&j->names, c, id, &j->text);
 		if (r == 0)
 			r = spend_text(j);
 		if (r < 0)
-			return r;
+			return note_missing(j, r);
 		*k = (struct known){key, gsym_name(j->w, buf_text(&j->text), j->text.n)};
 	}
 	*out = k->number;
@@ -70,17 +115,24 @@ static int inlinee_of(struct part *j, const struct pdb_code *c, uint32_t id, uin
 
 /* ---- inlined calls: from pieces to a tree --------------------------------------------------- */
 
-static int new_node(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, int site, int parent,
-	uint32_t call_file, uint32_t call_line, int *out)
+/* Marks the pieces without a wanted address. */
+static void mark_unwanted(const struct part *j, uint64_t section, struct pdb_pieces_of *cut)
 {
-	struct node n = {.call_file = call_file, .call_line = call_line, .site = site, .parent = parent,
-		.first = -1, .last = -1, .next = -1, .first_span = -1, .last_span = -1};
-	int r = inlinee_of(j, c, cut->sites.at[site].inlinee, &n.name);
+	for (size_t i = 0; j->wanted && i < cut->n; i++) {
+		struct pdb_piece *p = &cut->at[i];
+		size_t k = search_first(n, 0, j->n_wanted, j->wanted[n] < (section << 32 | p->from));
 
-	if (r == 0)
-		r = APPEND(j->nodes, j->nodes_room, j->n_nodes, n);
-	if (r < 0)
-		return r;
+		p->unwanted = k == j->n_wanted || j->wanted[k] >= (section << 32 | p->to);
+	}
+}
+
+static int new_node(struct part *j, int site, int parent, uint32_t file, uint32_t line, int *out)
+{
+	struct node n = {.file = file, .line = line, .site = site, .parent = parent, .first = -1, .last = -1,
+		.next = -1, .first_span = -1, .last_span = -1};
+
+	if (APPEND(j->nodes, j->nodes_room, j->n_nodes, n) < 0)
+		return -ENOMEM;
 	*out = (int)j->n_nodes - 1;
 	*(j->nodes[parent].last >= 0 ? &j->nodes[j->nodes[parent].last].next : &j->nodes[parent].first) = *out;
 	j->nodes[parent].last = *out;
@@ -116,17 +168,15 @@ static int add_calls(struct part *j, const struct pdb_code *c, const struct pdb_
 	while (r == 0 && n-- > 0) {
 		const struct pdb_cell *cell = &cut->cells[chain[n]];
 		int node = j->last_of_site[cell->site];
-		uint32_t call_file = 0;
+		uint32_t number = line ? pdb_file_name(c, file) : 0;
 
-		if (line)
-			r = file_of(j, c, file, &call_file);
-		if (r == 0 && !call_file)
-			call_file = gsym_add_unnamed_file(j->w);
-		if (r == 0 && (node < 0 || j->nodes[node].parent != at || j->nodes[node].call_line != line ||
-				      j->nodes[node].call_file != call_file))
-			r = new_node(j, c, cut, cell->site, at, call_file, line, &node);
+		if (node < 0 || j->nodes[node].parent != at || j->nodes[node].line != line ||
+			j->nodes[node].file != number)
+			r = new_node(j, cell->site, at, number, line, &node);
 		if (r == 0)
 			r = add_span(j, node, p->from, p->to);
+		if (r == 0)
+			j->nodes[node].wanted |= !p->unwanted;
 		at = node;
 		file = cell->file;
 		line = cell->line;
@@ -255,35 +305,47 @@ static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb
 		uint32_t file = p->cell >= 0 ? cut->cells[p->cell].file : p->file;
 		uint32_t line = p->cell >= 0 ? cut->cells[p->cell].line : p->line, number = 0;
 
+		if (p->unwanted)
+			continue;
 		if (line)
-			r = file_of(j, c, file, &number);
+			r = file_of(j, pdb_file_name(c, file), &number);
 		gsym_add_row(j->w, at->addr + (from - at->from), number, line);
 	}
 	return r;
 }
 
-static void write_node(struct part *j, int node, unsigned depth, const struct place *at)
+static int write_node(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, int node,
+	unsigned depth, const struct place *at)
 {
 	const struct node *n = &j->nodes[node];
+	uint32_t name, file = 0;
+	int r = inlinee_of(j, c, cut->sites.at[n->site].inlinee, &name);
 
-	gsym_add_inline(j->w, depth, n->name, n->call_file, n->call_line);
+	if (r == 0)
+		r = file_of(j, n->file, &file);
+	if (r < 0)
+		return r;
+	gsym_add_inline(j->w, depth, name, file ? file : gsym_add_unnamed_file(j->w), n->line);
 	for (int i = n->first_span; i >= 0; i = j->spans[i].next) {
 		uint32_t from = MAX(j->spans[i].from, at->from), to = MIN(j->spans[i].to, at->to);
 
 		if (from < to)
 			gsym_add_range(j->w, at->addr + (from - at->from), to - from);
 	}
+	return 0;
 }
 
 /* Writes the tree of calls; a caller precedes the calls inside it. */
-static void write_tree(struct part *j, const struct place *at)
+static int write_tree(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut,
+	const struct place *at)
 {
-	int node = j->n_nodes ? j->nodes[0].first : -1;
+	int node = j->n_nodes ? j->nodes[0].first : -1, r = 0;
 	unsigned depth = 1;
 
-	while (node >= 0) {
-		write_node(j, node, depth, at);
-		if (j->nodes[node].first >= 0) {
+	while (r == 0 && node >= 0) {
+		if (j->nodes[node].wanted)
+			r = write_node(j, c, cut, node, depth, at);
+		if (j->nodes[node].wanted && j->nodes[node].first >= 0) {
 			node = j->nodes[node].first;
 			depth++;
 			continue;
@@ -294,6 +356,7 @@ static void write_tree(struct part *j, const struct place *at)
 		}
 		node = node >= 0 ? j->nodes[node].next : -1;
 	}
+	return r;
 }
 
 static int write_place(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, uint32_t name,
@@ -303,11 +366,11 @@ static int write_place(struct part *j, const struct pdb_code *c, const struct pd
 
 	gsym_begin(j->w, at->addr, at->to - at->from, name, rank);
 	r = write_rows(j, c, cut, at);
-	if (r < 0)
-		return r;
-	write_tree(j, at);
-	gsym_end(j->w);
-	return gsym_error(j->w);
+	if (r == 0)
+		r = write_tree(j, c, cut, at);
+	if (r == 0 && !j->again)
+		gsym_end(j->w);
+	return r < 0 ? r : gsym_error(j->w);
 }
 
 /* A piece counts as this many inlined calls in it. In a good PDB each piece and each call has bytes of its own, but a
@@ -331,7 +394,8 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 	if (!pdb_source_of(&j->job->pdb, f->section, f->off, &source))
 		return 0;
 	buf_clear(&j->text);
-	r = pdb_func_name(&j->names, c, f->name ? f->name : "", f->type, &j->text);
+	j->again = false;
+	r = note_missing(j, pdb_func_name(&j->names, c, f->name ? f->name : "", f->type, &j->text));
 	named = j->text.n;
 	if (r == 0)
 		r = spend_text(j);
@@ -344,6 +408,7 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 	if (r < 0)
 		return r;
 	spend_pieces(j, PIECE_COST * cut.n + cut.n_cells);
+	mark_unwanted(j, f->section, &cut);
 	r = make_tree(j, c, &cut);
 	pdb_moves(&it, &j->job->pdb, source, f->size);
 	while (r == 0 && (first || j->pieces_left) && pdb_moves_next(&it, &m)) {
@@ -353,9 +418,9 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 			spend_pieces(j, PIECE_COST + j->n_nodes + j->n_spans);
 		first = false;
 		r = write_place(j, c, &cut, name, rank, &(struct place){from, from + m.size, m.target});
-		if (r == 0 && named && j->job->pdb.incremental)
+		if (r == 0 && !j->again && named && j->job->pdb.incremental)
 			r = keep_target(j, m.target, m.size, name, c->module);
 	}
 	pdb_cut_release(&cut);
-	return r;
+	return r == 0 && j->again ? -EAGAIN : r;
 }

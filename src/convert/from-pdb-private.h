@@ -1,5 +1,5 @@
-/* The state of a conversion of a PDB, for the files from-pdb*.c: the part that its threads share, and each thread's
- * own part. */
+/* The state of a conversion of a PDB, for the files from-pdb*.c and partial.c: the part that its threads share, and
+ * each thread's own part. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/make.h"
@@ -18,9 +18,10 @@ struct known {
 
 /* A node of the tree of inlined calls. Its ranges are a list in `spans`. */
 struct node {
-	uint32_t name, call_file, call_line;
+	uint32_t file, line; /* of the call: the number of the file's name; 0: unknown */
 	int site, parent, first, last, next; /* indices of nodes; -1: there is no such node */
 	int first_span, last_span;
+	bool wanted; /* the call is written, because one of its pieces is wanted */
 };
 
 struct node_span {
@@ -56,6 +57,10 @@ struct part {
 	struct gsym_writer *w; /* of this thread alone */
 	struct msf_io io;
 	struct pdb_namer names;
+	const uint64_t *wanted; /* sorted addresses, section << 32 | offset: other pieces need no names; NULL: all
+				   pieces are wanted */
+	size_t n_wanted;
+	bool again; /* bytes are missing, so the function that is being written is dropped */
 	struct known *files, *inlinees;
 	struct buf text; /* for one name at a time */
 	uint64_t texts_left; /* bytes of names that this thread may still make */
@@ -75,9 +80,17 @@ struct part {
 	size_t n_jumps, jumps_room;
 };
 
-/* Writes a function. A function that OMAP tables moved to several places becomes several functions. 0; -ENOMEM;
- * -EFBIG; -E2BIG: the names of this thread take more than `texts_left`. */
+/* `p` is all zeros. 0; -ENOMEM. Call pdb_part_release() in every case. */
+int pdb_part_init(struct part *p, struct job *j, struct gsym_writer *w, const struct view *v);
+void pdb_part_release(struct part *p);
+/* Call it before the first function of a module, or of a writer. */
+void pdb_part_begin(struct part *p, const struct pdb_code *c);
+
+/* Writes a function. A function that OMAP tables moved to several places becomes several functions. 0; -EAGAIN: it
+ * was not written, because bytes are missing, which p->io lists; -ENOMEM; -EFBIG; -E2BIG: the names of this thread
+ * take more than `texts_left`. */
 int pdb_part_write(struct part *p, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank);
+#define PDB_TEXTS_EACH 32u /* the most bytes of names for each byte of the file */
 
 /* Keeps a trampoline for pdb_parts_write_jumps(). 0; -ENOMEM. */
 int pdb_part_keep_jump(struct part *p, const struct pdb_func *f);

@@ -10,15 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MOST (64u << 10) /* the longest name */
 #define MODULES_EACH 4 /* fewer threads are started if each would have fewer modules */
-
-/* Bounds for files whose records refer to the same bytes again and again. Good PDBs are far below them. A module has
- * pieces in proportion to its bytes, and a file names in proportion to its size. */
-#define PIECES_LEAST (64u << 10)
-#define PIECES_EACH 16u
-#define TEXTS_LEAST (32u << 20)
-#define TEXTS_EACH 32u
 
 /* Whether the function is to be written. When a linker folds identical functions, the symbols of the dropped
  * functions stay. They then lie in code of another module. Of several functions of a module at one address,
@@ -148,8 +140,7 @@ static int write_module(struct part *p, unsigned module, size_t contrib, struct 
 		c = (struct pdb_code){.p = &j->pdb, .module = module};
 		r = 0;
 	}
-	p->pieces_left = PIECES_LEAST + PIECES_EACH * (uint64_t)(c.symbols.n + c.lines.n);
-	gsym_set_order(p->w, module);
+	pdb_part_begin(p, &c);
 	for (size_t i = 0; r == 0 && i < c.n_funcs; i++)
 		if (is_wanted(j, &c, &c.funcs[i]))
 			r = c.funcs[i].kind != PDB_TRAMPOLINE ? pdb_part_write(p, &c, &c.funcs[i], GSYM_DEBUG)
@@ -164,19 +155,19 @@ static int write_module(struct part *p, unsigned module, size_t contrib, struct 
 			r = write_rest(p, &c, k->section, k->off, k->off + k->size);
 	}
 	pdb_code_release(&c);
-	return r == -E2BIG ? err_set(e, -EBADMSG, "is broken: its names take more than %u times its size", TEXTS_EACH)
-		: r;
+	return r == -E2BIG ? err_set(e, -EBADMSG, "is broken: its names take more than %u times its size",
+				    PDB_TEXTS_EACH)
+			  : r;
 }
 
 /* Writes the public symbols of a PDB without section contributions: each reaches up to the next one. */
 static int write_other_publics(struct part *p)
 {
 	const struct job *j = p->job;
-	struct pdb_code none = {.p = &j->pdb};
+	struct pdb_code none = {.p = &j->pdb, .module = j->pdb.n_modules};
 	int r = 0;
 
-	p->pieces_left = PIECES_LEAST;
-	gsym_set_order(p->w, j->pdb.n_modules);
+	pdb_part_begin(p, &none);
 	for (size_t i = 0; r == 0 && !j->pdb.n_contribs && i < j->publics.n; i++) {
 		const struct pdb_public *pub = &j->publics.at[i];
 		bool more = i + 1 < j->publics.n && pub[1].section == pub->section;
@@ -229,44 +220,19 @@ static void *write_on_thread(void *part)
 	return NULL;
 }
 
-static int part_init(struct part *p, struct job *j, struct gsym_writer *w, const struct view *v)
-{
-	*p = (struct part){.job = j, .w = w, .text = BUF_UP_TO(TEXT_MOST),
-		.texts_left = TEXTS_LEAST + TEXTS_EACH * v->size};
-	msf_io_init(&p->io, v);
-	pdb_namer_init(&p->names, &j->pdb, &p->io, j->o->plain_names);
-	p->files = calloc(KNOWN_SLOTS, sizeof(*p->files));
-	p->inlinees = calloc(KNOWN_SLOTS, sizeof(*p->inlinees));
-	return p->files && p->inlinees ? 0 : -ENOMEM;
-}
-
-static void part_release(struct part *p)
-{
-	pdb_namer_release(&p->names);
-	msf_io_release(&p->io);
-	buf_release(&p->text);
-	free(p->files);
-	free(p->inlinees);
-	free(p->nodes);
-	free(p->spans);
-	free(p->last_of_site);
-	free(p->targets);
-	free(p->jumps);
-}
-
 /* The caller is the first of the threads. It is the only one if no other can be started. */
 static int write_all(struct job *j, struct part *parts, const struct view *v)
 {
 	unsigned n = gsym_threads(j->o, j->pdb.n_modules / MODULES_EACH + 1), made = 1, started = 1;
 	pthread_t threads[GSYM_THREADS_MOST];
-	int r = part_init(&parts[0], j, j->w, v);
+	int r = pdb_part_init(&parts[0], j, j->w, v);
 
 	for (; r == 0 && made < n; made++) {
 		struct gsym_writer *w;
 
 		r = gsym_split(j->w, &w);
 		if (r == 0)
-			r = part_init(&parts[made], j, w, v);
+			r = pdb_part_init(&parts[made], j, w, v);
 	}
 	while (r == 0 && started < n &&
 		pthread_create(&threads[started], NULL, write_on_thread, &parts[started]) == 0)
@@ -306,11 +272,6 @@ static int prepare(struct job *j, struct msf_io *io, struct err *e)
 	return 0;
 }
 
-bool pdb_file_is(struct span file)
-{
-	return msf_is(file.p, file.n);
-}
-
 static int convert(struct job *j, const struct view *v, struct err *e)
 {
 	struct part *parts = calloc(GSYM_THREADS_MOST, sizeof(*parts));
@@ -334,7 +295,7 @@ static int convert(struct job *j, const struct view *v, struct err *e)
 			*e = j->e;
 	}
 	for (unsigned i = 0; i < GSYM_THREADS_MOST; i++)
-		part_release(&parts[i]);
+		pdb_part_release(&parts[i]);
 	free(parts);
 	return r;
 }

@@ -1,15 +1,11 @@
 /* Reads PDBs into a GSYM writer: functions with lines and inlined calls, and public symbols where there are
- * no functions. Addresses are relative to the image. For each address the result is that of pdb_find(). */
+ * no functions. Addresses are relative to the image. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
 #include "base/span.h"
 #include "convert/make.h"
 #include "gsym/writer.h"
-
-#include <stdbool.h>
-
-bool pdb_file_is(struct span file); /* by its first bytes */
 
 /* Reads `plain_names`, `threads` and `progress` of `o`. 0; -ENODATA: the PDB has no symbols, only types; -EBADMSG,
  * -ENOTSUP, -ENOMEM; `e` has the reason. */

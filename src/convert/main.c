@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* A .dwo file. The parent process puts all .dwo files into one input file (struct gsym_work_unit). */
 struct unit {
@@ -208,22 +209,127 @@ static void open_other(struct other *o, int fd)
 		map_fd(&o->bytes, fd, &e);
 }
 
-/* Converts only some functions of a PDB. The socket supplies the addresses of the functions, and the bytes of
- * the PDB. */
-static int convert_part(struct err *e)
-{
-	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
-	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
-	int r = gsym_writer_new(&w);
+/* ---- some addresses of a PDB: asks the parent process for bytes ---------------------------- */
 
-	r = r < 0 ? err_set(e, r, "%s", err_text(r)) : partial_work(w, WORKER_IN, e);
-	if (r == 0)
-		r = gsym_write(w, GSYM_V1, false, NULL, &bytes, NULL, e);
+#define PAGE 4096u
+
+/* The PDB in the worker's memory. Pages are present once their bytes have come. */
+struct pages {
+	int socket;
+	uint64_t size;
+	uint8_t *bytes;
+	uint8_t *present; /* a byte for each page */
+};
+
+static bool has_pages(const void *ctx, uint64_t off, uint64_t n)
+{
+	const struct pages *p = ctx;
+
+	for (uint64_t i = off / PAGE; i * PAGE < off + n; i++)
+		if (!p->present[i])
+			return false;
+	return true;
+}
+
+/* Turns the missing ranges into ranges of whole missing pages, ascending; a range ends where a page is present or
+ * not needed. */
+static unsigned list_pages(const struct pages *p, const struct msf_lack *lacks, unsigned n, uint8_t *wanted,
+	struct msf_lack out[static MSF_LACKS_MOST])
+{
+	uint64_t pages = (p->size + PAGE - 1) / PAGE;
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		for (uint64_t at = lacks[i].off / PAGE; at < pages && at * PAGE < lacks[i].off + lacks[i].n; at++)
+			wanted[at] = !p->present[at];
+	for (uint64_t at = 0; at < pages; at++) {
+		uint64_t off = at * PAGE;
+
+		if (!wanted[at])
+			continue;
+		if (k && out[k - 1].off + out[k - 1].n == off)
+			out[k - 1].n += MIN(PAGE, p->size - off);
+		else if (k < MSF_LACKS_MOST)
+			out[k++] = (struct msf_lack){off, MIN(PAGE, p->size - off)};
+	}
+	return k;
+}
+
+static int read_range(struct pages *p, const struct msf_lack *range)
+{
+	for (uint64_t at = range->off; at < range->off + range->n;) {
+		ssize_t n = read(p->socket, p->bytes + at, (size_t)MIN(PARTIAL_PACKET, range->off + range->n - at));
+
+		if (n <= 0)
+			return -EIO;
+		at += (uint64_t)n;
+	}
+	memset(p->present + range->off / PAGE, 1, (size_t)((range->n + PAGE - 1) / PAGE));
+	return 0;
+}
+
+static int ask(void *ctx, const struct msf_lack *lacks, unsigned n)
+{
+	struct pages *p = ctx;
+	_cleanup_free_ struct msf_lack *ranges = malloc(MSF_LACKS_MOST * sizeof(*ranges));
+	_cleanup_free_ uint8_t *wanted = calloc((size_t)(p->size / PAGE + 1), 1);
+	int r = ranges && wanted ? 0 : -ENOMEM;
+
 	if (r < 0)
 		return r;
-	r = write_all(WORKER_OUT, bytes.p, bytes.n);
-	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+	n = list_pages(p, lacks, n, wanted, ranges);
+	if (!n || write(p->socket, ranges, n * sizeof(*ranges)) != (ssize_t)(n * sizeof(*ranges)))
+		return -EIO;
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = read_range(p, &ranges[i]);
+	return r;
 }
+
+static int write_addresses(const struct work *o, struct pages *p, const uint32_t *addrs, uint32_t n, struct err *e)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	struct gsym_made made = {0};
+	struct partial_pdb *pdb;
+	struct view v = view_of_mem(p->bytes, (size_t)p->size);
+	int r;
+
+	v.has = has_pages;
+	v.ctx = p;
+	r = partial_open(&pdb, &v, false, ask, p, e);
+	if (r == 0 && gsym_writer_new(&w) < 0)
+		r = err_set(e, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = partial_write(pdb, w, addrs, n, e);
+	partial_free(pdb);
+	return r < 0 ? r : write_made(o, w, &made, (struct span){0}, e);
+}
+
+/* Converts only some functions of a PDB. The socket supplies the addresses of the functions, and the bytes of
+ * the PDB. */
+static int convert_part(const struct work *o, struct err *e)
+{
+	const size_t most = sizeof(struct partial_ask) + PARTIAL_ADDRESSES_MOST * sizeof(uint32_t);
+	_cleanup_free_ uint8_t *packet = malloc(most), *present = NULL;
+	struct pages p = {.socket = WORKER_IN};
+	struct partial_ask q = {0};
+	ssize_t n = packet ? read(WORKER_IN, packet, most) : -1;
+
+	if (n >= (ssize_t)sizeof(q))
+		memcpy(&q, packet, sizeof(q));
+	if (n < (ssize_t)sizeof(q) || (size_t)n != sizeof(q) + q.n * sizeof(uint32_t) || !q.size ||
+		q.size > SIZE_MAX / 2)
+		return err_set(e, -EIO, "cannot be read: no addresses");
+	p.size = q.size;
+	/* Memory that is never touched takes no space, whatever the size of the file. */
+	p.bytes = mmap(NULL, (size_t)p.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		0);
+	p.present = present = calloc((size_t)(p.size / PAGE + 1), 1);
+	if (p.bytes == MAP_FAILED || !p.present)
+		return err_set(e, -ENOMEM, "out of memory");
+	return write_addresses(o, &p, (const uint32_t *)(packet + sizeof(q)), q.n, e);
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
 
 static int work(struct work *w, char **argv, struct err *e)
 {
@@ -243,7 +349,7 @@ static int work(struct work *w, char **argv, struct err *e)
 	if (r < 0)
 		return r;
 	if (partial)
-		return convert_part(e);
+		return convert_part(w, e);
 	if (w->form == GSYM_WORK_SOURCES)
 		return list_sources(w, file, e);
 	r = open_units(w);

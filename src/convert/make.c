@@ -10,6 +10,7 @@
 #include "convert/from-symbols.h"
 #include "image/image.h"
 #include "image/relocate.h"
+#include "pdb/msf.h"
 
 #define PIECE (1u << 20)
 #define NOTHING "is not a file that GSYM can be made from"
@@ -99,7 +100,8 @@ static int make_from_image(struct gsym_writer *w, const struct image *m,
 	out->no_alt = told.no_alt;
 	if (r == 0)
 		r = gsym_from_symbols(w, m, &strays, e);
-	strays_release(&strays);
+	free(strays.all);
+	free(strays.rows);
 	return r;
 }
 
@@ -187,7 +189,7 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 		out->from = "portablepdb";
 		return gsym_from_ppdb(w, file, e);
 	}
-	if (pdb_file_is(file)) {
+	if (msf_is(file.p, file.n)) {
 		out->from = "pdb";
 		return gsym_from_pdb(w, file, o, e);
 	}

@@ -3,222 +3,318 @@
 #include "convert/partial.h"
 #include "base/grow.h"
 #include "base/util.h"
-#include "pdb/find.h"
+#include "convert/from-pdb-private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROUNDS_MOST 256 /* each round requests further bytes; names of nested types take the most rounds */
 
-/* An address, and its frames, the innermost first. */
-struct spot {
-	uint32_t addr, start; /* `start`: first address of the function */
-	bool done;
-	unsigned n; /* 0: no function has the address */
-	struct pdb_frame *frames;
-};
-
-struct job {
-	struct gsym_writer *w;
-	struct pdb pdb;
-	struct msf_io io;
-	struct pdb_namer names;
-	struct pdb_found found;
-	struct spot *spots;
-	size_t n;
+struct partial_pdb {
+	struct gsym_make_opts o;
+	struct job job;
+	struct part part;
 	partial_fill *fill;
 	void *ctx;
 	unsigned rounds;
+	struct pdb_code code; /* the module of the last look-up, if has_code */
+	bool has_code;
+	/* of this round: the last function of `code`, and the last range of code without one (size 0: none), with
+	 * what pdb_part_write() returned */
+	const struct pdb_func *func;
+	struct pdb_func unnamed;
+	int func_r, unnamed_r;
+};
+
+/* An address, in its section. */
+struct spot {
+	unsigned section;
+	uint32_t off;
+	bool target; /* a jump leads here; a second jump is not followed */
 };
 
 /* Requests the bytes that the calls of this round lacked. */
-static int next_round(struct job *j, struct err *e)
+static int next_round(struct partial_pdb *p, struct err *e)
 {
+	struct msf_io *io = &p->part.io;
 	int r;
 
-	if (!j->io.n_lacks || ++j->rounds > ROUNDS_MOST)
+	if (!io->n_lacks || !p->fill || ++p->rounds > ROUNDS_MOST)
 		return err_set(e, -EBADMSG, "is broken: its names need more bytes each time");
-	r = j->fill(j->ctx, j->io.lacks, j->io.n_lacks);
-	j->io.n_lacks = 0;
+	r = p->fill(p->ctx, io->lacks, io->n_lacks);
+	io->n_lacks = 0;
 	return r < 0 ? err_set(e, r, "cannot be read: %s", err_text(r)) : 0;
 }
 
-static int open_pdb(struct job *j, struct err *e)
-{
-	for (;;) {
-		int r = pdb_open(&j->pdb, &j->io, e);
+/* ---- the function of an address ------------------------------------------------------------- */
 
-		if (r != -EAGAIN)
-			return r < 0 ? r : pdb_has_symbols(&j->pdb, e);
-		pdb_release(&j->pdb);
-		r = next_round(j, e);
-		if (r < 0)
+/* The function at an address. NULL: the address is in no function, or in a trampoline, whose frames come rather from
+ * a public symbol or from lines. */
+static const struct pdb_func *func_of(const struct pdb_code *c, unsigned section, uint32_t off)
+{
+	const struct pdb_func *f = pdb_func_at(c, section, off);
+
+	return f && f->kind != PDB_TRAMPOLINE ? f : NULL;
+}
+
+/* Writes a function, with the frames of all wanted addresses in it. */
+static int write_func(struct partial_pdb *p, const struct pdb_func *f)
+{
+	if (f == p->func)
+		return p->func_r;
+	p->func = f;
+	pdb_part_begin(&p->part, &p->code);
+	return p->func_r = pdb_part_write(&p->part, &p->code, f, GSYM_DEBUG);
+}
+
+/* The start of the unnamed code at an address: the end of the function before the address, or else the start of
+ * the contribution. */
+static uint32_t unnamed_start(const struct pdb_code *c, const struct spot *at)
+{
+	const struct pdb_contrib *k = pdb_contrib_of(c->p, at->section, at->off);
+	uint32_t start = k ? k->off : at->off;
+
+	for (uint32_t off = start; off < at->off;) {
+		const struct pdb_func *f = func_of(c, at->section, off);
+
+		if (f) {
+			start = off = f->off + f->size;
+			continue;
+		}
+		f = pdb_func_from(c, at->section, off + 1, at->off);
+		off = f ? f->off : at->off;
+	}
+	return MIN(start, at->off);
+}
+
+/* Writes the public symbol of an address, up to the address. Such a symbol extends to the next one, or to the next
+ * function if the function begins earlier. If the symbol's own address lies in a function, the symbol begins at the
+ * end of that function. Lines come from the module: assemblers write lines without functions. Code that has only
+ * lines gets an empty name. `c` NULL: no module has the address. */
+static int write_public(struct partial_pdb *p, const struct pdb_code *c, const struct spot *at, struct err *e)
+{
+	const struct pdb *pdb = &p->job.pdb;
+	struct pdb_code empty = {.p = pdb};
+	struct pdb_func f = {.section = (uint16_t)at->section, .off = at->off};
+	const struct pdb_func *over;
+	struct pdb_public pub;
+	int r;
+
+	/* Addresses come in descending order, so the range that was written last has all bytes up to its end. */
+	if (p->unnamed.section == at->section && at->off - p->unnamed.off < p->unnamed.size)
+		return p->unnamed_r;
+	r = pdb_public_before(pdb, &p->part.io, at->section, at->off, &pub, e);
+	if (r == 0 && pdb_contrib_of(pdb, at->section, pub.off) != pdb_contrib_of(pdb, at->section, at->off))
+		r = -ENOENT;
+	if (r == 0 && c && pdb_func_from(c, at->section, pub.off, at->off + 1))
+		r = -ENOENT;
+	f.name = r == 0 ? pub.name : "";
+	if (r == 0) {
+		over = c ? func_of(c, at->section, pub.off) : NULL;
+		f.off = over ? MIN(over->off + over->size, at->off) : pub.off;
+	} else if (r == -ENOENT && c && pdb_has_lines(c, at->section, at->off, 1)) {
+		f.off = unnamed_start(c, at);
+		r = 0;
+	}
+	f.size = at->off + 1 - f.off;
+	if (r == 0) {
+		pdb_part_begin(&p->part, c ? c : &empty);
+		r = p->unnamed_r = pdb_part_write(&p->part, c ? c : &empty, &f, GSYM_DEBUG);
+		p->unnamed = f;
+	}
+	pdb_public_release(&pub);
+	return r;
+}
+
+/* Opens a module, unless it is open already. Returns as pdb_code_open(). */
+static int open_code(struct partial_pdb *p, unsigned module, struct err *e)
+{
+	int r;
+
+	if (p->has_code && p->code.module == module)
+		return 0;
+	p->func = NULL;
+	pdb_code_release(&p->code);
+	r = pdb_code_open(&p->code, &p->job.pdb, &p->part.io, module, e);
+	p->has_code = r == 0;
+	if (r < 0)
+		pdb_code_release(&p->code);
+	return r;
+}
+
+static int write_in_module(struct partial_pdb *p, int module, const struct spot *at, struct err *e);
+
+/* Names a jump of incremental links after the function that it leads to, which is written, too. The jump itself has
+ * no lines. */
+static int write_jump(struct partial_pdb *p, struct pdb_func f, struct err *e)
+{
+	struct spot to = {.section = f.target_section, .off = f.target, .target = true};
+	const struct pdb_contrib *c = pdb_contrib_of(&p->job.pdb, to.section, to.off);
+	int r = c ? write_in_module(p, c->module, &to, e) : -ENOENT;
+
+	return r < 0 ? r : pdb_part_keep_jump(&p->part, &f);
+}
+
+/* Writes the function of an address. `module` -1: no module has the address. */
+static int write_in_module(struct partial_pdb *p, int module, const struct spot *at, struct err *e)
+{
+	const struct pdb_func *f = NULL;
+	int r = module >= 0 ? open_code(p, (unsigned)module, e) : -ENOENT;
+
+	if (r == 0)
+		f = pdb_func_at(&p->code, at->section, at->off);
+	if (f && f->kind != PDB_TRAMPOLINE)
+		return write_func(p, f);
+	if (r == 0 || r == -ENOENT)
+		r = write_public(p, r == 0 ? &p->code : NULL, at, e);
+	if (r == -ENOENT && f && p->job.pdb.incremental && !at->target)
+		r = write_jump(p, *f, e);
+	return r;
+}
+
+/* Searches every module for the address, for a PDB without contributions. */
+static int write_anywhere(struct partial_pdb *p, const struct spot *at, struct err *e)
+{
+	int r = 0;
+
+	for (unsigned i = 0; (r == 0 || r == -ENOENT) && i < p->job.pdb.n_modules; i++) {
+		const struct pdb_func *f;
+
+		r = open_code(p, i, e);
+		f = r == 0 ? func_of(&p->code, at->section, at->off) : NULL;
+		if (f)
+			return write_func(p, f);
+	}
+	return r == 0 || r == -ENOENT ? write_in_module(p, -1, at, e) : r;
+}
+
+/* ---- all addresses -------------------------------------------------------------------------- */
+
+static int write_at(struct partial_pdb *p, uint64_t addr, struct err *e)
+{
+	const struct spot at = {.section = (unsigned)(addr >> 32), .off = (uint32_t)addr};
+	const struct pdb_contrib *c = pdb_contrib_of(&p->job.pdb, at.section, at.off);
+
+	return p->job.pdb.n_contribs ? write_in_module(p, c ? c->module : -1, &at, e) : write_anywhere(p, &at, e);
+}
+
+/* Writes what is not done yet, in descending order of address, because each look-up leaves its module open for the
+ * next. -EAGAIN: bytes are missing. */
+static int write_round(struct partial_pdb *p, bool *done, struct err *e)
+{
+	bool again = false;
+
+	p->func = NULL;
+	p->unnamed.size = 0;
+	for (size_t i = p->part.n_wanted; i-- > 0;) {
+		int r = done[i] ? 0 : write_at(p, p->part.wanted[i], e);
+
+		done[i] = r == 0 || r == -ENOENT;
+		again |= r == -EAGAIN;
+		if (!done[i] && r != -EAGAIN)
 			return r;
 	}
+	return again ? -EAGAIN : 0;
 }
 
-/* ---- frames --------------------------------------------------------------------------------- */
-
-/* Keeps the frames that were found. */
-static int take_frames(struct job *j, struct spot *s)
-{
-	struct pdb_found *f = &j->found;
-
-	s->frames = calloc(f->n + 1, sizeof(*s->frames));
-	if (!s->frames)
-		return -ENOMEM;
-	memcpy(s->frames, f->frame, f->n * sizeof(*s->frames));
-	s->n = f->n;
-	f->n = 0;
-	s->start = s->n ? s->addr - s->frames[s->n - 1].offset : s->addr;
-	return 0;
-}
-
-static int find_all(struct job *j, struct err *e)
-{
-	bool again;
-
-	do {
-		again = false;
-		for (size_t i = 0; i < j->n; i++) {
-			struct spot *s = &j->spots[i];
-			int r = s->done ? 0 : pdb_find(&j->pdb, &j->names, s->addr, &j->found, e);
-
-			s->done |= r == 0 || r == -ENOENT;
-			again |= r == -EAGAIN;
-			if (r == 0 && j->found.n)
-				r = take_frames(j, s);
-			pdb_found_release(&j->found);
-			if (r < 0 && r != -EAGAIN && r != -ENOENT)
-				return r;
-		}
-		if (again) {
-			int r = next_round(j, e);
-
-			if (r < 0)
-				return r;
-		}
-	} while (again);
-	return 0;
-}
-
-/* ---- functions of GSYM ---------------------------------------------------------------------- */
-
-static int compare_spots(const void *a, const void *b)
-{
-	const struct spot *x = a, *y = b;
-
-	return COMPARE(x->start, y->start) ?: COMPARE(x->addr, y->addr);
-}
-
-/* A frame without a line has no file either, as in the GSYM of the whole PDB. */
-static uint32_t file_of(struct job *j, const struct pdb_frame *f)
-{
-	return f->line && f->file[0] ? gsym_add_path(j->w, f->file, strlen(f->file)) : 0;
-}
-
-/* Writes the inlined calls at one address, the outermost first. The range of each is this address only. */
-static void write_calls(struct job *j, const struct spot *s)
-{
-	for (unsigned depth = 1; depth < s->n; depth++) {
-		const struct pdb_frame *caller = &s->frames[s->n - depth], *f = caller - 1;
-		uint32_t file = file_of(j, caller) ?: gsym_add_unnamed_file(j->w);
-
-		gsym_add_inline(j->w, depth, gsym_name(j->w, f->name, strlen(f->name)), file, caller->line);
-		gsym_add_range(j->w, s->addr, 1);
-	}
-}
-
-/* Writes a function with the addresses from `i` up to `end` of the list. */
-static void write_func(struct job *j, size_t i, size_t end)
-{
-	const struct spot *first = &j->spots[i], *last = &j->spots[end - 1];
-	const char *text = first->frames[first->n - 1].name;
-	uint32_t name = text[0] ? gsym_name(j->w, text, strlen(text)) : gsym_no_name(j->w);
-
-	gsym_begin(j->w, first->start, (uint64_t)last->addr - first->start + 1, name, GSYM_DEBUG);
-	for (size_t k = i; k < end; k++)
-		gsym_add_row(j->w, j->spots[k].addr, file_of(j, &j->spots[k].frames[0]),
-			j->spots[k].frames[0].line);
-	for (size_t k = i; k < end; k++)
-		write_calls(j, &j->spots[k]);
-	gsym_end(j->w);
-}
-
-/* Writes a function at an address that was not asked for. GSYM must have a function, and none was found. */
-static void write_none(struct job *j)
+/* Writes a function at an address that was not asked for. */
+static void write_none(struct gsym_writer *w, const uint32_t *addrs, size_t n)
 {
 	uint32_t addr = UINT32_MAX;
 
-	for (size_t i = 0; i < j->n;)
-		if (j->spots[i++].addr == addr) {
+	for (size_t i = 0; i < n;)
+		if (addrs[i++] == addr) {
 			addr--;
 			i = 0;
 		}
-	gsym_begin(j->w, addr, 1, gsym_no_name(j->w), GSYM_DEBUG);
-	gsym_end(j->w);
+	gsym_begin(w, addr, 1, gsym_no_name(w), GSYM_DEBUG);
+	gsym_end(w);
 }
 
-static int write_all(struct job *j)
+/* The sorted source addresses, for part.wanted. Returns their number. */
+static size_t list_wanted(const struct pdb *pdb, const uint32_t *addrs, size_t n, uint64_t *wanted)
 {
-	bool any = false;
+	size_t n_wanted = 0;
 
-	qsort(j->spots, j->n, sizeof(*j->spots), compare_spots);
-	for (size_t i = 0, end; i < j->n; i = end) {
-		for (end = i + 1; end < j->n && j->spots[i].n && j->spots[end].n &&
-			j->spots[end].start == j->spots[i].start;)
-			end++;
-		any |= j->spots[i].n;
-		if (j->spots[i].n)
-			write_func(j, i, end);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t source, off;
+		unsigned section;
+
+		if (pdb_source(pdb, addrs[i], &source) && pdb_section_of(pdb, source, &section, &off))
+			wanted[n_wanted++] = (uint64_t)section << 32 | off;
 	}
-	if (!any)
-		write_none(j);
-	return gsym_error(j->w);
+	sort_array(wanted, n_wanted, sizeof(*wanted), compare_u64);
+	return n_wanted;
 }
 
-/* ---- the interface -------------------------------------------------------------------------- */
-
-static void job_free(struct job *j)
+/* Forgets what belongs to the last writer. */
+static void begin(struct partial_pdb *p, struct gsym_writer *w)
 {
-	for (size_t i = 0; j->spots && i < j->n; i++) {
-		for (unsigned k = 0; k < j->spots[i].n; k++) {
-			free(j->spots[i].frames[k].name);
-			free(j->spots[i].frames[k].file);
-		}
-		free(j->spots[i].frames);
+	struct part *part = &p->part;
+
+	memset(part->files, 0, KNOWN_SLOTS * sizeof(*part->files));
+	memset(part->inlinees, 0, KNOWN_SLOTS * sizeof(*part->inlinees));
+	part->w = w;
+	part->n_targets = part->n_jumps = 0;
+	p->rounds = 0;
+	gsym_set_base(w, 0);
+	gsym_set_id(w, p->job.pdb.guid, sizeof(p->job.pdb.guid));
+}
+
+int partial_write(struct partial_pdb *p, struct gsym_writer *w, const uint32_t *addrs, size_t n, struct err *e)
+{
+	_cleanup_free_ uint64_t *wanted = malloc((n + 1) * sizeof(*wanted));
+	_cleanup_free_ bool *done = calloc(n + 1, sizeof(*done));
+	uint64_t most = p->part.texts_left;
+	int r = wanted && done ? 0 : -ENOMEM;
+
+	if (r == 0) {
+		begin(p, w);
+		p->part.wanted = wanted;
+		p->part.n_wanted = list_wanted(&p->job.pdb, addrs, n, wanted);
+		while ((r = write_round(p, done, e)) == -EAGAIN && (r = next_round(p, e)) == 0)
+			p->part.texts_left = most;
 	}
-	free(j->spots);
-	pdb_namer_release(&j->names);
-	pdb_release(&j->pdb);
-	msf_io_release(&j->io);
-	free(j);
+	p->part.texts_left = most;
+	if (r == 0)
+		r = pdb_parts_write_jumps(&p->part, 1);
+	if (r == 0 && !gsym_functions(w))
+		write_none(w, addrs, n);
+	r = r < 0 ? r : gsym_error(w);
+	return r == -ENOMEM ? err_set(e, r, "out of memory")
+		: r == -E2BIG ? err_set(e, -EBADMSG, "is broken: its names take more than %u times its size",
+					PDB_TEXTS_EACH)
+			      : r;
 }
 
-int gsym_partial(struct gsym_writer *w, const struct view *v, const uint32_t *addrs, size_t n, partial_fill *fill,
-	void *ctx, struct err *e)
+int partial_open(struct partial_pdb **out, const struct view *v, bool plain, partial_fill *fill, void *ctx,
+	struct err *e)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct partial_pdb *p = *out = calloc(1, sizeof(*p));
 	int r;
 
-	if (!j)
+	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
-	*j = (struct job){.w = w, .fill = fill, .ctx = ctx};
-	msf_io_init(&j->io, v);
-	pdb_namer_init(&j->names, &j->pdb, &j->io, false);
-	j->spots = calloc(n + 1, sizeof(*j->spots));
-	for (size_t i = 0; j->spots && i < n; i++)
-		j->spots[j->n++].addr = addrs[i];
-	r = j->spots ? open_pdb(j, e) : -ENOMEM;
-	if (r == 0) {
-		/* in order of address, because each look-up leaves its module open for the next */
-		qsort(j->spots, j->n, sizeof(*j->spots), compare_spots);
-		gsym_set_base(w, 0);
-		gsym_set_id(w, j->pdb.guid, sizeof(j->pdb.guid));
-		r = find_all(j, e);
+	p->o.plain_names = plain;
+	p->job.o = &p->o;
+	p->fill = fill;
+	p->ctx = ctx;
+	r = pdb_part_init(&p->part, &p->job, NULL, v);
+	while (r == 0 && (r = pdb_open(&p->job.pdb, &p->part.io, e)) == -EAGAIN) {
+		pdb_release(&p->job.pdb);
+		r = next_round(p, e);
 	}
 	if (r == 0)
-		r = write_all(j);
-	job_free(j);
+		r = pdb_has_symbols(&p->job.pdb, e);
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
+}
+
+void partial_free(struct partial_pdb *p)
+{
+	if (!p)
+		return;
+	pdb_code_release(&p->code);
+	pdb_part_release(&p->part);
+	pdb_release(&p->job.pdb);
+	free(p);
 }

@@ -257,8 +257,9 @@ static int put_all(struct sym *s)
 	struct gsym_pieces all;
 	int r = gsym_pieces_new(&all, s->w);
 
-	s->file_at = calloc(gsym_file_count(s->w), sizeof(*s->file_at));
-	s->origin_at = calloc(gsym_text_count(s->w), sizeof(*s->origin_at));
+	s->base = all.base;
+	s->file_at = calloc(all.n_files, sizeof(*s->file_at));
+	s->origin_at = calloc(all.n_texts, sizeof(*s->origin_at));
 	if (!s->file_at || !s->origin_at)
 		r = -ENOMEM;
 	if (r == 0)
@@ -287,7 +288,7 @@ static void put_head(struct sym *s, const struct sym_head *h)
 
 int sym_write(const struct sym_head *h, const struct gsym_writer *w, int fd, struct sym_counts *counts)
 {
-	struct sym s = {.w = w, .base = w ? gsym_base_of(w) : 0, .fd = fd, .out = BUF_UP_TO(2 * OUT_ROOM),
+	struct sym s = {.w = w, .fd = fd, .out = BUF_UP_TO(2 * OUT_ROOM),
 		.text = BUF_UP_TO(NAME_MOST)};
 	int r;
 

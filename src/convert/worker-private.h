@@ -28,9 +28,5 @@ struct partial_ask {
 };
 #define PARTIAL_PACKET 65536u
 
-/* (worker) Reads a struct partial_ask from the socket, and adds the functions at its addresses to `w`. Returns as
- * gsym_partial(), or -EIO. */
-int partial_work(struct gsym_writer *w, int socket, struct err *e);
-
 /* Behind the struct worker_word: a struct gsym_work_lack, and the ids of missing units. */
 #define WORKER_UNITS_AT (sizeof(struct worker_word) + sizeof(struct gsym_work_lack))

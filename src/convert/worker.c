@@ -1,14 +1,21 @@
 /* Converts a file in a worker process, and reads unwind tables in another. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/worker.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "convert/worker-private.h"
 #include "priv/worker.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+
+#define ROUND_MOST (1ull << 30) /* the most bytes that a worker may request in a round */
+#define STUCK_MS 10000		/* a worker that reads nothing for this long is ended */
+#define LOOK_MS 200		/* milliseconds between two checks of `stop` */
 
 static const char *word_for(const struct gsym_work *o, const struct gsym_work_file *f)
 {
@@ -56,7 +63,86 @@ static unsigned threads_of(const struct gsym_work *o)
 	return o->threads ? o->threads : (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
 }
 
-int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
+/* ---- the bytes that a worker of GSYM_WORK_PARTIAL asks for ---------------------------------- */
+
+struct served {
+	const struct partial_file *file;
+	const atomic_bool *stop;
+	int socket;
+	uint64_t sent;
+	uint64_t end; /* clock_ms() at which the worker's time ends */
+};
+
+/* Sends a packet. Waits for a slow worker, but not beyond its time. */
+static int send_packet(struct served *s, const void *p, size_t n)
+{
+	uint64_t end = MIN(s->end, clock_ms() + STUCK_MS);
+	struct pollfd socket = {.fd = s->socket, .events = POLLOUT};
+
+	while (send(s->socket, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)n) {
+		if (errno != EAGAIN && errno != EINTR)
+			return -EIO;
+		if (s->stop && atomic_load(s->stop))
+			return -EINTR;
+		if (clock_ms() >= end)
+			return -ETIME;
+		poll(&socket, 1, LOOK_MS);
+	}
+	return 0;
+}
+
+static int send_range(struct served *s, const struct msf_lack *range)
+{
+	_cleanup_free_ uint8_t *packet = malloc(PARTIAL_PACKET);
+	int r = packet ? 0 : -ENOMEM;
+
+	for (uint64_t at = range->off; r == 0 && at < range->off + range->n;) {
+		size_t n = (size_t)MIN(PARTIAL_PACKET, range->off + range->n - at);
+
+		r = s->file->read(s->file->ctx, at, packet, n);
+		if (r == 0)
+			r = send_packet(s, packet, n);
+		at += n;
+	}
+	return r;
+}
+
+/* Whether the ranges lie in the file, and their sum is possible: a worker requests each byte only once. */
+static bool are_sound(const struct served *s, const struct msf_lack *ranges, unsigned n)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!ranges[i].n || ranges[i].off > s->file->size || ranges[i].n > s->file->size - ranges[i].off)
+			return false;
+		sum += ranges[i].n;
+	}
+	return n && sum <= ROUND_MOST && sum <= s->file->size - s->sent;
+}
+
+/* Answers one message of the worker. */
+static int serve(void *ctx)
+{
+	struct served *s = ctx;
+	_cleanup_free_ struct msf_lack *ranges = malloc(MSF_LACKS_MOST * sizeof(*ranges));
+	ssize_t got = ranges ? recv(s->socket, ranges, MSF_LACKS_MOST * sizeof(*ranges), MSG_DONTWAIT) : -1;
+	unsigned n = got > 0 ? (unsigned)((size_t)got / sizeof(*ranges)) : 0;
+	int r;
+
+	if (!ranges)
+		return -ENOMEM;
+	if (got <= 0 || (size_t)got % sizeof(*ranges) || !are_sound(s, ranges, n))
+		return -EBADMSG;
+	r = s->file->await(s->file->ctx, ranges, n);
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		r = send_range(s, &ranges[i]);
+		s->sent += ranges[i].n;
+	}
+	return r;
+}
+
+/* `s`: answers the worker, which asks for bytes; NULL: the worker has all files. */
+static int run(const struct gsym_work *o, int in, struct served *s, int *out, struct err *e)
 {
 	_cleanup_close_ int made = memfd_create("gsym", MFD_CLOEXEC);
 	_cleanup_worker_end_ struct worker_end end = {.word = -1};
@@ -65,7 +151,7 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	struct worker_run run = {.name = "convert", .program = o->program, .done = "converted", .verb = "convert",
 		.unstarted = "was not converted", .seconds = o->seconds, .threads = threads_of(o),
 		.memory = o->memory, .unsandboxed = o->unsandboxed, .stop = o->stop,
-		.serve = o->serve, .ctx = o->ctx, .socket = o->socket,
+		.serve = s ? serve : NULL, .ctx = s, .socket = s ? s->socket : -1,
 		.words = {threads, form, word_for(o, &o->alt), word_for(o, &o->package),
 			word_for(o, &o->units), sym, o->name ? o->name : "", o->code_id ? o->code_id : "",
 			o->code_file ? o->code_file : ""},
@@ -85,6 +171,42 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 		r = explain(o, r, end.word, e);
 	if (r == 0)
 		*out = take_fd(&made);
+	return r;
+}
+
+int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
+{
+	return run(o, in, NULL, out, e);
+}
+
+static int send_question(struct served *s, const uint32_t *addrs, size_t n)
+{
+	struct partial_ask q = {.size = s->file->size, .n = (uint32_t)n};
+	_cleanup_buf_ struct buf packet = BUF_UP_TO(1u << 20);
+
+	if (n > PARTIAL_ADDRESSES_MOST)
+		return -E2BIG;
+	buf_add(&packet, &q, sizeof(q));
+	buf_add(&packet, addrs, n * sizeof(*addrs));
+	return packet.r < 0 ? packet.r : send_packet(s, packet.p, packet.n);
+}
+
+int gsym_work_partial(const struct gsym_work *o, const struct partial_file *file, const uint32_t *addrs, size_t n,
+	int *out, struct err *e)
+{
+	uint64_t seconds = o->seconds ? o->seconds : WORKER_SECONDS;
+	struct served s = {.file = file, .stop = o->stop, .end = clock_ms() + seconds * 1000};
+	struct gsym_work w = *o;
+	int ends[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	s.socket = ends[0];
+	w.form = GSYM_WORK_PARTIAL;
+	r = send_question(&s, addrs, n);
+	r = r < 0 ? err_set(e, r, "%s", err_text(r)) : run(&w, ends[1], &s, out, e);
+	close(ends[0]);
+	close(ends[1]);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include "base/err.h"
 #include "convert/make.h"
+#include "pdb/msf.h"
 #include "unwind/text.h"
 
 #include <stdatomic.h>
@@ -43,7 +44,7 @@ enum gsym_work_form {
 	GSYM_WORK_SYM, /* not GSYM, but a Breakpad file without STACK records (to-breakpad.h) */
 	GSYM_WORK_ASKED, /* as GSYM_WORK_ELIOT, for a few addresses of a Breakpad file: `asked` */
 	GSYM_WORK_SOURCES, /* not GSYM, but hash_mix() of each path of dwarf_sources(), at most WORK_SOURCES_MOST */
-	GSYM_WORK_PARTIAL  /* a few addresses of a PDB: partial-work.h */
+	GSYM_WORK_PARTIAL  /* a few addresses of a PDB: gsym_work_partial() */
 };
 
 #define WORK_SOURCES_MOST (1u << 20)
@@ -68,12 +69,6 @@ struct gsym_work {
 	const char *code_id, *code_file;
 	int asked; /* GSYM_WORK_ASKED: a file of addresses, uint32_t, sorted */
 	struct gsym_work_lack *lack;	    /* the missing file, set with -EAGAIN; NULL: no other files exist */
-	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. `serve` is
-	 * called when the worker has sent a message; an error ends the worker, and gsym_work() returns the
-	 * error. */
-	int socket;
-	int (*serve)(void *ctx);
-	void *ctx;
 };
 
 /* Converts the file `in` and waits for the worker. The caller owns *out, a descriptor of the output.
@@ -85,6 +80,22 @@ struct gsym_work {
  * -EPERM: no system-call filter can be set. Other errors come from this process. The text in `e` lacks its
  * subject, the name of the input. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
+
+/* A file that may have holes. Both functions are called on the thread of gsym_work_partial(). */
+struct partial_file {
+	uint64_t size;
+	/* Waits until the ranges are present. 0; -EINTR; -EIO: they will not come. */
+	int (*await)(void *ctx, const struct msf_lack *ranges, unsigned n);
+	/* Reads bytes of a range that was awaited. 0; -EIO. */
+	int (*read)(void *ctx, uint64_t off, void *p, size_t n);
+	void *ctx;
+};
+
+/* Makes GSYM of at most PARTIAL_ADDRESSES_MOST addresses of a PDB (partial.h) in a worker, which asks for bytes of
+ * the PDB. This process never parses them. The caller owns *out, a descriptor of the GSYM. Waits for the worker and
+ * for `file`. Returns as gsym_work(), or an error of `file`. */
+int gsym_work_partial(const struct gsym_work *o, const struct partial_file *file, const uint32_t *addrs, size_t n,
+	int *out, struct err *e);
 
 /* ---- unwind tables --------------------------------------------------------------------------- */
 

@@ -5,8 +5,11 @@
 #include "derive/derive.h"
 #include "fetch/follow.h"
 #include "base/hash.h"
+#include "base/util.h"
+#include "base/workers.h"
 #include "id/key.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -15,7 +18,6 @@ struct conversion;
 struct draft;
 struct store;
 struct ticket;
-struct workers;
 
 /* ---- kinds of derived files ----------------------------------------------------------------- */
 
@@ -202,12 +204,31 @@ bool derive_join(struct derive *d, struct making *m, struct conversion *fresh);
  * -EINTR: no caller waits. */
 int derive_ask(struct conversion *c, const struct artifact *a, unsigned n, enum derive_wants wants,
 	void (*got)(struct conversion *c, const struct fetched *f));
-void derive_go_on(struct conversion *c); /* posts run() to a worker */
 void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the callers back; frees `c` */
 
+/* Posts run() to a worker. */
+static inline void derive_go_on(struct conversion *c)
+{
+	if (workers_post(c->d->workers, c->run, c) < 0)
+		derive_finish(c, -ENOMEM, NULL);
+}
+
 /* A ticket's callback calls this as its last act. derive_free() waits for the call. */
-void derive_asked(struct derive *d);
-void partial_stop(struct partial *p); /* under lock */
+static inline void derive_asked(struct derive *d)
+{
+	LOCK_SCOPE(&d->lock);
+
+	d->asking--;
+	pthread_cond_broadcast(&d->answered);
+}
+
+/* Under lock. */
+static inline void partial_stop(struct partial *p)
+{
+	atomic_store(&p->stop, true);
+	if (p->ticket)
+		ticket_cancel(p->ticket);
+}
 
 /* ---- asked.c: a few addresses of a Breakpad file -------------------------------------- */
 

@@ -98,13 +98,6 @@ static void conversion_give_up(struct conversion *c)
 		ticket_cancel(c->ticket);
 }
 
-void partial_stop(struct partial *p)
-{
-	atomic_store(&p->stop, true);
-	if (p->ticket)
-		ticket_cancel(p->ticket);
-}
-
 void derive_stop(struct derive *d)
 {
 	if (!d)
@@ -268,26 +261,12 @@ void derive_finish(struct conversion *c, int r, struct blob *b)
 
 /* ---- asking for files ---------------------------------------------------------------- */
 
-void derive_go_on(struct conversion *c)
-{
-	if (workers_post(c->d->workers, c->run, c) < 0)
-		derive_finish(c, -ENOMEM, NULL);
-}
-
 /* Releases the ticket in its callback, before derive_go_on(), because derive_go_on() can free the conversion. */
 static void ticket_ran(struct conversion *c)
 {
 	LOCK_SCOPE(&c->d->lock);
 
 	ticket_unref(take(c->ticket));
-}
-
-void derive_asked(struct derive *d)
-{
-	LOCK_SCOPE(&d->lock);
-
-	d->asking--;
-	pthread_cond_broadcast(&d->answered);
 }
 
 static void conversion_ready(void *ctx, const struct fetched *f)

@@ -1,12 +1,7 @@
 /* Reads build ids of ELF files in the memory of a program, and joins mappings of one file to a module. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/path.h"
-#include "base/hash.h"
 #include "base/util.h"
 #include "dump/private.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define SEGMENTS_MOST 256u
 #define NOTES_MOST (64u << 10) /* bytes */
@@ -28,21 +23,6 @@ uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t typ
 			return load_number(p + word, word, big);
 	}
 	return 0;
-}
-
-void dump_name_module(struct dump_module *d)
-{
-	const char *base = path_base(d->path);
-
-	snprintf(d->m.code_file, sizeof(d->m.code_file), "%.255s", base);
-	snprintf(d->m.debug_file, sizeof(d->m.debug_file), "%.255s", base);
-}
-
-void dump_take_build_id(struct module *m, const uint8_t *id, size_t n, bool big)
-{
-	m->object = OBJECT_ELF;
-	hex_print(id, n, m->code_id);
-	debug_id_from_build_id(&m->debug_id, id, n, big);
 }
 
 /* ---- an ELF file in memory ---------------------------------------------------------- */
@@ -220,13 +200,6 @@ int joining_flush(struct joining *j)
 	if (++j->n > DUMP_MODULES)
 		return -E2BIG;
 	return j->each(j->ctx, &j->now);
-}
-
-bool dump_is_deleted(const char *path)
-{
-	size_t n = strlen(path), mark = strlen(DUMP_DELETED);
-
-	return n > mark && strcmp(path + n - mark, DUMP_DELETED) == 0;
 }
 
 int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, const char *path)

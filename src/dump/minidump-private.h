@@ -3,6 +3,8 @@
 #pragma once
 #include "dump/private.h"
 
+#include <errno.h>
+
 enum { PLATFORM_WINDOWS = 2, PLATFORM_UNIX = 0x8000, PLATFORM_MAC = 0x8101, PLATFORM_IOS = 0x8102,
 	PLATFORM_LINUX = 0x8201, PLATFORM_ANDROID = 0x8203 };
 #define MINIDUMP_MODULE_SIZE 108
@@ -23,8 +25,18 @@ struct minidump_file {
 };
 
 /* Each returns 0 or -errno, and sets d->e: -EBADMSG for a dump that is broken or cut short. */
-int minidump_broken(struct minidump_file *d, const char *what);
-int minidump_bytes(struct minidump_file *d, const char *what, uint64_t off, void *p, size_t n);
+static inline int minidump_broken(struct minidump_file *d, const char *what)
+{
+	return err_set(d->e, -EBADMSG, "the minidump is broken or cut short: %s", what);
+}
+
+static inline int minidump_bytes(struct minidump_file *d, const char *what, uint64_t off, void *p, size_t n)
+{
+	int r = view_read(d->v, off, p, n);
+
+	return r == 0 ? 0 : r == -ENODATA ? minidump_broken(d, what) : err_set(d->e, r, "%s: %s", what, err_text(r));
+}
+
 int minidump_begin(struct minidump_file *d); /* reads the directory and the platform */
 int minidump_name(struct minidump_file *d, uint32_t at, char *out, size_t room); /* a text in UTF-16, as UTF-8 */
 /* Where the records of a list begin: some writers pad to eight bytes before the first. */

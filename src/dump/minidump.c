@@ -15,18 +15,6 @@
 #define NAME_MOST 4096u /* UTF-16 units */
 #define RECORD_MOST 4096u
 
-int minidump_broken(struct minidump_file *d, const char *what)
-{
-	return err_set(d->e, -EBADMSG, "the minidump is broken or cut short: %s", what);
-}
-
-int minidump_bytes(struct minidump_file *d, const char *what, uint64_t off, void *p, size_t n)
-{
-	int r = view_read(d->v, off, p, n);
-
-	return r == 0 ? 0 : r == -ENODATA ? minidump_broken(d, what) : err_set(d->e, r, "%s: %s", what, err_text(r));
-}
-
 /* The streams that symfs reads; the first of each type counts. */
 static const uint32_t types[MINIDUMP_STREAMS] = {
 	[STREAM_THREADS] = 3, [STREAM_MODULES] = 4, [STREAM_MEMORY] = 5, [STREAM_EXCEPTION] = 6, [STREAM_SYSTEM] = 7,

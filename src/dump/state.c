@@ -66,29 +66,6 @@ unsigned state_machine(size_t bytes)
 	return 0;
 }
 
-uint64_t state_stack(const struct dump_state *s, const struct dump_thread *t)
-{
-	return t->reg[s->machine == DUMP_AMD64 ? 7 : s->machine == DUMP_ARM64 ? 31 : 4];
-}
-
-int state_thread(struct dump_state *s, const struct dump_thread *t)
-{
-	if (s->n_threads == DUMP_THREADS)
-		return -E2BIG;
-	if (grow(&s->thread, &s->room_threads, s->n_threads, sizeof(*s->thread)) < 0)
-		return -ENOMEM;
-	s->thread[s->n_threads++] = *t;
-	return 0;
-}
-
-int state_part(struct dump_state *s, uint64_t address, uint64_t offset, uint64_t size)
-{
-	if (grow(&s->part, &s->room_parts, s->n_parts, sizeof(*s->part)) < 0)
-		return -ENOMEM;
-	s->part[s->n_parts++] = (struct dump_part){address, offset, size};
-	return 0;
-}
-
 /* ---- notes -------------------------------------------------------------------------- */
 
 static int take_status(struct dump_state *s, const uint8_t *p, size_t n)

@@ -268,6 +268,12 @@ static uint64_t interrupted(const struct stopping *x, uint64_t at)
 	return 0;
 }
 
+/* The stack pointer. */
+static uint64_t stack_of(const struct dump_state *s, const struct dump_thread *t)
+{
+	return t->reg[s->machine == DUMP_AMD64 ? 7 : s->machine == DUMP_ARM64 ? 31 : 4];
+}
+
 static int copy_stacks(struct stopping *x)
 {
 	uint64_t vdso;
@@ -275,7 +281,7 @@ static int copy_stacks(struct stopping *x)
 	int r = read_maps(x);
 
 	for (size_t i = 0; r == 0 && i < x->s->n_threads; i++) {
-		uint64_t at = x->s->thread[i].n ? state_stack(x->s, &x->s->thread[i]) : 0, before;
+		uint64_t at = x->s->thread[i].n ? stack_of(x->s, &x->s->thread[i]) : 0, before;
 
 		r = at ? copy_stack(x, at) : 0;
 		before = r == 0 && at ? interrupted(x, at) : 0;

@@ -91,8 +91,6 @@ void dwarf_walker_release(struct dwarf_walker *w);
  * dwarf_die_ranges(). */
 int dwarf_walk(struct dwarf_walker *w, const struct dwarf_unit *u, struct batch *out);
 
-/* Finds the scopes of a unit, for names. 0, -ENOMEM. */
-int dwarf_scan(const struct dwarf_unit *u, struct dwarf_scopes *out);
 /* Looks up all names of the batch. 0, -ENOMEM. */
 int dwarf_find_names(struct dwarf_walker *w);
 

@@ -52,9 +52,6 @@ void dwarf_close(struct dwarf_file *f);
 /* Finds the units in f->s, and sets the budget, as dwarf_open() does. 0, -ENOMEM. */
 int dwarf_find_units(struct dwarf_file *f);
 
-/* The unit that contains this offset; NULL: no unit does. */
-const struct dwarf_head *dwarf_unit_at(const struct dwarf_file *f, uint64_t off);
-
 /* Whether no entry can refer to another unit of the file. */
 bool dwarf_units_are_apart(const struct dwarf_file *f);
 /* Gives back the memory of .debug_info up to `end`, if it was compressed: the units there are not read again. One
@@ -203,15 +200,9 @@ bool dwarf_read_die(const struct dwarf_unit *u, uint64_t at, const struct dwarf_
 	const uint8_t *p, struct dwarf_die *out);
 /* The entry at an offset; false: the entry is broken, or no entry begins there. */
 bool dwarf_die_at(const struct dwarf_unit *u, uint64_t at, struct dwarf_die *out);
-/* Moves *p behind the values of an entry. False: a value is broken. */
-bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
-	const uint8_t **p, const uint8_t *end);
 
 /* The text of a value. NULL: the value is not a text, or its text lies outside of the sections. */
 const char *dwarf_text(const struct dwarf_unit *u, const struct dwarf_value *v);
-bool dwarf_address(const struct dwarf_unit *u, const struct dwarf_value *v, uint64_t *out);
-/* Address number `i` of .debug_addr; false: there is no such number. */
-bool dwarf_address_by_index(const struct dwarf_unit *u, uint64_t i, uint64_t *out);
 bool dwarf_number(const struct dwarf_value *v, uint64_t *out);
 /* The offset of the entry that a value refers to; `*f` is the file that contains it. */
 bool dwarf_reference(const struct dwarf_unit *u, const struct dwarf_value *v,

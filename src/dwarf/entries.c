@@ -4,16 +4,31 @@
 #include "base/util.h"
 #include "dwarf/walk.h"
 
+/* Moves *p behind the values of an entry. False: a value is broken. */
+static bool skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
+	const uint8_t **p, const uint8_t *end)
+{
+	struct dwarf_sizes s = sizes_of(u->head);
+	const struct dwarf_step *step;
+
+	for (step = &u->abbrevs->steps[a->steps];; step++) {
+		if ((size_t)(end - *p) < step->bytes)
+			return false;
+		*p += step->bytes;
+		if (!step->form)
+			return true;
+		if (!skip_form(step->form, s, u->file->swap, p, end))
+			return false;
+	}
+}
+
 static int add_scope(struct walk *k, uint64_t at, unsigned tag, uint32_t *out)
 {
 	struct dwarf_scopes *s = k->scopes;
 
-	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
-		return -ENOMEM;
 	*out = (uint32_t)s->n;
-	s->all[s->n++] = (struct dwarf_scope){at, UINT64_MAX, k->levels[k->n - 1].scope,
-		(uint16_t)tag};
-	return 0;
+	return APPEND(s->all, s->room, s->n,
+		(struct dwarf_scope){at, UINT64_MAX, k->levels[k->n - 1].scope, (uint16_t)tag});
 }
 
 /* Skips the children of an entry. The caller has skipped the values of the entry itself. */
@@ -32,7 +47,7 @@ static int skip_children(struct walk *k)
 			continue;
 		}
 		a = dwarf_abbrev_of(k->u->abbrevs, code);
-		if (!a || !dwarf_skip_values(k->u, a, &k->p, k->end))
+		if (!a || !skip_values(k->u, a, &k->p, k->end))
 			return -EBADMSG;
 		deep += a->children;
 	}
@@ -46,7 +61,7 @@ static int skip_entry(struct walk *k, uint64_t at, const struct dwarf_abbrev *a)
 	uint64_t next;
 
 	if (!a->children)
-		return dwarf_skip_values(k->u, a, &k->p, k->end) ? 0 : -EBADMSG;
+		return skip_values(k->u, a, &k->p, k->end) ? 0 : -EBADMSG;
 	if (a->sibling) {
 		if (!dwarf_read_die(k->u, at, a, k->p, &d))
 			return -EBADMSG;
@@ -58,7 +73,7 @@ static int skip_entry(struct walk *k, uint64_t at, const struct dwarf_abbrev *a)
 		}
 		return skip_children(k);
 	}
-	return dwarf_skip_values(k->u, a, &k->p, k->end) ? skip_children(k) : -EBADMSG;
+	return skip_values(k->u, a, &k->p, k->end) ? skip_children(k) : -EBADMSG;
 }
 
 static int enter_level(struct walk *k, const struct level *l)
@@ -111,7 +126,7 @@ static int one_entry(struct walk *k, uint64_t at, const struct dwarf_abbrev *a)
 		next.owner = BATCH_NONE;
 		break;
 	}
-	if (!dwarf_skip_values(k->u, a, &k->p, k->end))
+	if (!skip_values(k->u, a, &k->p, k->end))
 		return -EBADMSG;
 	if (!a->children)
 		return 0;
@@ -173,15 +188,4 @@ struct walk *walk_new(const struct dwarf_unit *u, struct dwarf_scopes *scopes)
 	k->n = 0;
 	scopes->n = 0;
 	return k;
-}
-
-int dwarf_scan(const struct dwarf_unit *u, struct dwarf_scopes *out)
-{
-	_cleanup_free_ struct walk *k = walk_new(u, out);
-	int r;
-
-	if (!k)
-		return -ENOMEM;
-	r = u->children ? walk_entries(k) : 0;
-	return r == -EBADMSG ? 0 : r;
 }

@@ -214,13 +214,6 @@ int dwarf_find_units(struct dwarf_file *f)
 	return 0;
 }
 
-const struct dwarf_head *dwarf_unit_at(const struct dwarf_file *f, uint64_t off)
-{
-	size_t from = search_first(i, 0, f->n_units, f->units[i].end <= off);
-
-	return from < f->n_units && f->units[from].at <= off ? &f->units[from] : NULL;
-}
-
 int dwarf_open(struct dwarf_file *f, const struct image *m, bool dwo, struct err *e)
 {
 	int r = 0;
@@ -285,10 +278,8 @@ static int pass_tables(struct span all, struct starts *s)
 	int r = 1;
 
 	while (r > 0 && p < end) {
-		if (begins && grow(&s->at, &s->room, s->n, sizeof(*s->at)) < 0)
+		if (begins && APPEND(s->at, s->room, s->n, (uint64_t)(p - all.p)) < 0)
 			return -ENOMEM;
-		if (begins)
-			s->at[s->n++] = (uint64_t)(p - all.p);
 		if (!take_uleb(&p, end, &v))
 			return -EBADMSG;
 		begins = !v;

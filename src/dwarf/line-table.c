@@ -24,29 +24,6 @@ static int add_dir(struct dwarf_lines *l, const char *name)
 	return APPEND(l->dirs, l->dirs_room, l->n_dirs, name);
 }
 
-int line_table_add(struct dwarf_lines *l, const char *name, uint64_t dir)
-{
-	return APPEND(l->files, l->files_room, l->n_files, (struct dwarf_line_file){name, dir, UINT32_MAX});
-}
-
-const char *take_line_text(const uint8_t **p, const uint8_t *end)
-{
-	const uint8_t *nul = memchr(*p, 0, (size_t)(end - *p));
-	const char *s = (const char *)*p;
-
-	if (nul)
-		*p = nul + 1;
-	return nul ? s : NULL;
-}
-
-bool take_line_file(const uint8_t **p, const uint8_t *end, uint64_t *dir)
-{
-	uint64_t skipped;
-
-	return take_uleb(p, end, dir) && take_uleb(p, end, &skipped) &&
-	       take_uleb(p, end, &skipped);
-}
-
 /* Directories and files count from 1: directory 0 is the unit's directory, and file 0 does not exist. */
 static int old_tables(struct head *h)
 {

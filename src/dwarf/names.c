@@ -3,6 +3,7 @@
 #include "base/search.h"
 #include "base/util.h"
 #include "dwarf/batch.h"
+#include "dwarf/walk.h"
 
 /* The longest chain of references. Usually it has at most three steps: from an inlined call to its origin and
  * its declaration. */
@@ -45,6 +46,14 @@ static struct dwarf_foreign *open_foreign(
 	return x->unit.head ? x : NULL;
 }
 
+/* The unit that contains this offset; NULL: no unit does. */
+static const struct dwarf_head *unit_at(const struct dwarf_file *f, uint64_t off)
+{
+	size_t from = search_first(i, 0, f->n_units, f->units[i].end <= off);
+
+	return from < f->n_units && f->units[from].at <= off ? &f->units[from] : NULL;
+}
+
 static bool look(struct dwarf_walker *w, struct place p, struct spot *out)
 {
 	const struct dwarf_head *own = w->unit->head, *h;
@@ -52,7 +61,7 @@ static bool look(struct dwarf_walker *w, struct place p, struct spot *out)
 	out->foreign = NULL;
 	out->unit = w->unit;
 	if (p.file != w->unit->file || p.at < own->at || p.at >= own->end) {
-		h = dwarf_unit_at(p.file, p.at);
+		h = unit_at(p.file, p.at);
 		out->foreign = h ? open_foreign(w, p.file, h) : NULL;
 		out->unit = out->foreign ? &out->foreign->unit : NULL;
 	}
@@ -96,6 +105,18 @@ static bool is_context(unsigned tag)
 	       tag == DW_TAG_union_type || tag == DW_TAG_class_type || tag == DW_TAG_subprogram;
 }
 
+/* Finds the scopes of a unit. 0, -ENOMEM. */
+static int find_scopes(const struct dwarf_unit *u, struct dwarf_scopes *out)
+{
+	_cleanup_free_ struct walk *k = walk_new(u, out);
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	r = u->children ? walk_entries(k) : 0;
+	return r == -EBADMSG ? 0 : r;
+}
+
 static const struct dwarf_scopes *scopes_of(struct dwarf_walker *w, const struct spot *s)
 {
 	struct dwarf_foreign *x = s->foreign;
@@ -104,7 +125,7 @@ static const struct dwarf_scopes *scopes_of(struct dwarf_walker *w, const struct
 		return &w->scopes;
 	if (!x->scanned) {
 		x->scanned = true;
-		if (dwarf_scan(&x->unit, &x->scopes) < 0)
+		if (find_scopes(&x->unit, &x->scopes) < 0)
 			x->scopes.n = 0;
 	}
 	return &x->scopes;

@@ -92,13 +92,6 @@ static const abi_methods methods = {.NAMED(om_, get_section_info) = section_info
 	.NAMED(om_, get_section_count) = section_count,
 	.NAMED(om_, load_section) = load};
 
-int rows_failed(struct rows *r, Dwarf_Error e)
-{
-	if (e)
-		dwarf_dealloc_error(r->dbg, e);
-	return -EBADMSG;
-}
-
 int abi_open(struct rows *r)
 {
 	abi_interface *a = malloc(sizeof(*a));

@@ -5,12 +5,16 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "frames/frames.h"
-#include "frames/wire.h"
 #include "priv/worker.h"
 
 #include <libdwarf.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The program's descriptors, besides WORKER_WORD, in which a struct unwind_counts follows. */
+enum { FRAMES_IN = 3, FRAMES_OUT = 4 };
+
+#define FRAMES_TEXT_MOST (1u << 30) /* bytes of text */
 
 static int pass(void *ctx, const char *p, size_t n)
 {

@@ -3,6 +3,7 @@
 #pragma once
 #include "frames/private.h"
 
+#include <errno.h>
 #include <libdwarf.h>
 
 struct rows {
@@ -17,7 +18,12 @@ struct rows {
 };
 
 /* Frees the error of a failed call. Returns -EBADMSG. */
-int rows_failed(struct rows *r, Dwarf_Error e);
+static inline int rows_failed(struct rows *r, Dwarf_Error e)
+{
+	if (e)
+		dwarf_dealloc_error(r->dbg, e);
+	return -EBADMSG;
+}
 
 /* What each interface has: opens r->dbg. 0, -ENOMEM, -EBADMSG. */
 int abi_open(struct rows *r);

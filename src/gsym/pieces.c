@@ -4,20 +4,6 @@
 #include "base/grow.h"
 #include "gsym/write-private.h"
 
-void gsym_pieces_release(struct gsym_pieces *p)
-{
-	free(p->at);
-	*p = (struct gsym_pieces){0};
-}
-
-void gsym_parts_release(struct gsym_parts *p)
-{
-	free(p->rows);
-	free(p->calls);
-	free(p->ranges);
-	*p = (struct gsym_parts){0};
-}
-
 /* ---- which function has an address ------------------------------------------------------ */
 
 /* A function that has begun. The top of the stack has the addresses; the functions below it may have those behind its
@@ -97,7 +83,8 @@ int gsym_pieces_new(struct gsym_pieces *out, const struct gsym_writer *w)
 	size_t n, to;
 	int r;
 
-	*out = (struct gsym_pieces){.w = w};
+	*out = (struct gsym_pieces){.w = w, .base = w->main->base, .n_files = (uint32_t)w->main->files.n + 1,
+		.n_texts = (uint32_t)w->main->texts.n + 1};
 	r = write_sort_all(w, &all, &n);
 	if (r < 0)
 		return r;
@@ -182,27 +169,10 @@ int gsym_piece_parts(const struct gsym_piece *p, struct gsym_parts *out)
 	return r < 0 ? r : cut_calls(p, out);
 }
 
-/* ---- properties of a writer ------------------------------------------------------------- */
-
 void gsym_file_parts(const struct gsym_writer *w, uint32_t file, const char **dir, const char **base)
 {
 	struct pair p = file < w->main->files.n ? texts_pair(&w->main->files, file) : (struct pair){0};
 
 	*dir = texts_at(&w->main->texts, p.dir);
 	*base = texts_at(&w->main->texts, p.base);
-}
-
-uint32_t gsym_file_count(const struct gsym_writer *w)
-{
-	return (uint32_t)w->main->files.n + 1;
-}
-
-uint32_t gsym_text_count(const struct gsym_writer *w)
-{
-	return (uint32_t)w->main->texts.n + 1;
-}
-
-uint64_t gsym_base_of(const struct gsym_writer *w)
-{
-	return w->main->base;
 }

@@ -6,6 +6,7 @@
 #include "gsym/writer.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 struct entry;
 
@@ -20,6 +21,8 @@ struct gsym_piece {
 
 struct gsym_pieces {
 	const struct gsym_writer *w;
+	uint64_t base; /* the address at which the file would be loaded if it is not moved; 0: unknown */
+	uint32_t n_files, n_texts; /* one more than the highest number of a file, and of a text */
 	struct gsym_piece *at;
 	size_t n, room;
 };
@@ -27,7 +30,11 @@ struct gsym_pieces {
 /* Lists the pieces of all functions. Functions without a name are left out. 0, -ENOMEM. The caller releases `out` in
  * either case. */
 int gsym_pieces_new(struct gsym_pieces *out, const struct gsym_writer *w);
-void gsym_pieces_release(struct gsym_pieces *p);
+static inline void gsym_pieces_release(struct gsym_pieces *p)
+{
+	free(p->at);
+	*p = (struct gsym_pieces){0};
+}
 
 struct gsym_piece_row {
 	uint64_t addr;
@@ -58,12 +65,13 @@ struct gsym_parts {
 
 /* Replaces the contents of `out`, which is zeroed before its first use. 0, -ENOMEM. */
 int gsym_piece_parts(const struct gsym_piece *p, struct gsym_parts *out);
-void gsym_parts_release(struct gsym_parts *p);
+static inline void gsym_parts_release(struct gsym_parts *p)
+{
+	free(p->rows);
+	free(p->calls);
+	free(p->ranges);
+	*p = (struct gsym_parts){0};
+}
 
 /* The directory and the name of a file by its number; "" where it has none. */
 void gsym_file_parts(const struct gsym_writer *w, uint32_t file, const char **dir, const char **base);
-/* One more than the highest number of a file, and of a text. */
-uint32_t gsym_file_count(const struct gsym_writer *w);
-uint32_t gsym_text_count(const struct gsym_writer *w);
-/* The address at which the file would be loaded if it is not moved; 0: unknown. */
-uint64_t gsym_base_of(const struct gsym_writer *w);

@@ -6,31 +6,6 @@
 
 #include <string.h>
 
-/* Hashes eight bytes in each step: files have millions of names, many of them long. */
-uint64_t texts_hash(const void *data, size_t n)
-{
-	const uint8_t *p = data;
-	uint64_t h = 0x9e3779b97f4a7c15 ^ n, w;
-
-	for (; n >= 8; n -= 8, p += 8) {
-		memcpy(&w, p, 8);
-		h = (h ^ w) * 0xff51afd7ed558ccd;
-		h ^= h >> 32;
-	}
-	w = 0;
-	memcpy(&w, p, n);
-	h = (h ^ w) * 0xc4ceb9fe1a85ec53;
-	return h ^ h >> 29;
-}
-
-/* Each text ends where the next one begins. */
-size_t texts_length(const struct texts *t, uint32_t i)
-{
-	if (!i)
-		return 0;
-	return (i + 1 < t->n ? t->at[i + 1] : t->n_bytes) - t->at[i] - 1;
-}
-
 /* Grows the table, so that at most five of eight slots are used. */
 static int slots_room(struct slots *s)
 {
@@ -58,11 +33,6 @@ static int slots_room(struct slots *s)
 }
 
 /* ---- texts --------------------------------------------------------------------------- */
-
-const char *texts_at(const struct texts *t, uint32_t i)
-{
-	return i ? t->bytes + t->at[i] : "";
-}
 
 static int texts_append(struct texts *t, const void *p, size_t n)
 {
@@ -132,7 +102,3 @@ void texts_release(struct texts *t)
 	memset(t, 0, sizeof(*t));
 }
 
-void texts_close(struct texts *t)
-{
-	free(take(t->slots.slot));
-}

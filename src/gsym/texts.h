@@ -3,6 +3,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A hash table of numbers from 1; its owner knows the texts or pairs with these numbers. */
@@ -29,18 +30,31 @@ struct pair {
 	uint32_t dir, base;
 };
 
-/* The hash of a text, for texts_add(). Callers compute it before they take their lock. */
-uint64_t texts_hash(const void *p, size_t n);
-/* Numbers a text of `n` bytes; "" has number 0. `hash`: its texts_hash(). 0, -ENOMEM, -EFBIG. */
+/* Numbers a text of `n` bytes; "" has number 0. `hash`: of its bytes. 0, -ENOMEM, -EFBIG. */
 int texts_add(struct texts *t, const void *p, size_t n, uint64_t hash, uint32_t *out);
 /* Adds an empty text with a number of its own, which is not 0. 0, -ENOMEM, -EFBIG. */
 int texts_add_empty(struct texts *t, uint32_t *out);
-const char *texts_at(const struct texts *t, uint32_t i);
-size_t texts_length(const struct texts *t, uint32_t i);
 void texts_release(struct texts *t);
 
 /* Frees the memory that only texts_add() needs. Do not call that afterwards. */
-void texts_close(struct texts *t);
+static inline void texts_close(struct texts *t)
+{
+	free(t->slots.slot);
+	t->slots.slot = NULL;
+}
+
+static inline const char *texts_at(const struct texts *t, uint32_t i)
+{
+	return i ? t->bytes + t->at[i] : "";
+}
+
+/* Each text ends where the next one begins. */
+static inline size_t texts_length(const struct texts *t, uint32_t i)
+{
+	if (!i)
+		return 0;
+	return (i + 1 < t->n ? t->at[i + 1] : t->n_bytes) - t->at[i] - 1;
+}
 
 static inline struct pair texts_pair(const struct texts *files, uint32_t i)
 {

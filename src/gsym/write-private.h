@@ -140,7 +140,5 @@ static inline void align_to(struct output *o, unsigned n)
  * that another function replaces: they come directly after it. The caller frees *out. 0, -ENOMEM, or the first error
  * of a writer. */
 int write_sort_all(const struct gsym_writer *w, const struct entry ***out, size_t *n);
-/* Sorts the functions into o->all, without those that another function replaces. Returns as write_sort_all(). */
-int write_sort(struct output *o);
 /* Appends one function to o->main. */
 void write_function(struct output *o, const struct entry *x);

@@ -24,9 +24,6 @@ void pdb_namer_release(struct pdb_namer *n)
 	free(take(n->exports));
 	free(take(n->by_name));
 	pdb_definitions_free(take(n->definitions));
-	pdb_kept_release(&n->kept);
-	pdb_code_release(&n->code);
-	n->has_code = false;
 }
 
 /* Reads entry `nth` of the imports: the name of a module, and ids of that module. */

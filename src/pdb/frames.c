@@ -119,6 +119,19 @@ static int run_program(struct program *g)
 	return r == -ENODATA ? 0 : r;
 }
 
+/* Finds the file and the line at which the body of an inlined function begins. False: the function is not
+ * listed. */
+static bool inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint32_t *line)
+{
+	size_t from = search_first(i, 0, c->n_inlinees, c->inlinees[i].id < id);
+
+	if (from == c->n_inlinees || c->inlinees[from].id != id)
+		return false;
+	*file = c->inlinees[from].file;
+	*line = c->inlinees[from].line;
+	return true;
+}
+
 static int read_site(const struct pdb_code *c, const struct pdb_func *f, const struct pdb_symbol *s, int parent,
 	struct pdb_sites *out)
 {
@@ -133,7 +146,7 @@ static int read_site(const struct pdb_code *c, const struct pdb_func *f, const s
 	if (s->record.n >= skip) {
 		site->inlinee = le32(s->record.p + 12);
 		g.in = (struct span){s->record.p + skip, s->record.n - skip};
-		if (pdb_inlinee_of(c, site->inlinee, &g.file, &g.line))
+		if (inlinee_of(c, site->inlinee, &g.file, &g.line))
 			r = run_program(&g);
 	}
 	site->row_end = site->all_end = out->rows.n;
@@ -357,13 +370,6 @@ int pdb_cut(const struct pdb_code *c, const struct pdb_func *f, struct pdb_piece
 	if (r < 0)
 		pdb_cut_release(out);
 	return r;
-}
-
-void pdb_kept_release(struct pdb_kept *k)
-{
-	pdb_cut_release(&k->cut);
-	free(take(k->starts));
-	k->func = NULL;
 }
 
 void pdb_cut_release(struct pdb_pieces_of *p)

@@ -1,5 +1,5 @@
 /* Cuts a function of a PDB into pieces. All addresses of a piece have the same frames: function, inlined
- * calls, files and lines. Look-ups and GSYM use the same pieces, so they give the same answers. */
+ * calls, files and lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/module.h"
@@ -18,6 +18,7 @@ struct pdb_piece {
 	uint32_t from, to;
 	uint32_t file, line; /* those of the function's own frame; line 0: unknown */
 	int cell;	     /* index of the innermost call's cell; -1: the piece is in no call */
+	bool unwanted;	     /* false; for the caller: it does not need the names of this piece */
 };
 
 struct pdb_pieces_of {
@@ -32,13 +33,3 @@ struct pdb_pieces_of {
  * if they would take too many steps for the number of their rows. 0; -ENOMEM. */
 int pdb_cut(const struct pdb_code *c, const struct pdb_func *f, struct pdb_pieces_of *out);
 void pdb_cut_release(struct pdb_pieces_of *p);
-
-/* The pieces of one function, kept for further look-ups in it. All zeros: it is empty. */
-struct pdb_kept {
-	const struct pdb_func *func;
-	struct pdb_pieces_of cut;
-	/* of each cell: offset of the first byte of its call at or after `from`; NULL: not found yet */
-	uint32_t *starts;
-	uint32_t from;
-};
-void pdb_kept_release(struct pdb_kept *k);

@@ -1,4 +1,5 @@
-/* Reads the line tables of a module (the format C13), and the files and lines of inlined functions. */
+/* Reads the line tables of a module (the format C13), and the files and lines of inlined functions; sorts and
+ * searches ranges of addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/little.h"
@@ -14,6 +15,74 @@ enum { PART_IGNORE = 0x80000000, PART_LINES = 0xf2, PART_CHECKSUMS = 0xf4, PART_
 enum { LINES_HEADER = 12, BLOCK_HEADER = 12, LINE_SIZE = 8, COLUMN_SIZE = 4, CHECKSUM_HEADER = 6 };
 enum { HIDDEN_1 = 0xfeefee, HIDDEN_2 = 0xf00f00, LINE_MASK = 0xffffff };
 
+/* ---- ranges ------------------------------------------------------------------------------- */
+
+/* The sorted ranges can overlap each other. Because a broken file can have many ranges at one address, a search does
+ * not visit all of them. */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct pdb_range *x = a, *y = b;
+
+	return COMPARE(x->section, y->section) ?: COMPARE(x->from, y->from) ?: COMPARE(x->which, y->which);
+}
+
+/* The ranges are a binary tree: the root of [a, b) is the range in the middle. */
+static uint64_t set_reach(struct pdb_range *all, size_t a, size_t b)
+{
+	size_t mid = a + (b - a) / 2;
+	uint64_t left, right;
+
+	if (a >= b)
+		return 0;
+	left = set_reach(all, a, mid);
+	right = set_reach(all, mid + 1, b);
+	all[mid].reach = MAX(all[mid].to, MAX(left, right));
+	return all[mid].reach;
+}
+
+void pdb_ranges_sort(struct pdb_range *all, size_t n)
+{
+	sort_array(all, n, sizeof(*all), compare_ranges);
+	set_reach(all, 0, n);
+}
+
+size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, uint64_t to)
+{
+	return search_first(i, 0, n,
+		all[i].section < section || (all[i].section == section && all[i].from < to));
+}
+
+/* The last range of the tree [a, b) that is in [low, high) of the list, and extends past `from`. SIZE_MAX: there is
+ * no such range. */
+static size_t last_past(const struct pdb_range *all, size_t a, size_t b, size_t low, size_t high, uint64_t from)
+{
+	size_t mid = a + (b - a) / 2, found;
+
+	if (a >= b || b <= low || a >= high || all[mid].reach <= from)
+		return SIZE_MAX;
+	found = last_past(all, mid + 1, b, low, high, from);
+	if (found != SIZE_MAX)
+		return found;
+	if (mid >= low && mid < high && all[mid].to > from)
+		return mid;
+	return last_past(all, a, mid, low, high, from);
+}
+
+/* Moves *i back to the nearest earlier range of the section that extends past `from`. False: there is no
+ * such range. */
+static bool ranges_back(const struct pdb_range *all, size_t n, size_t *i, unsigned section, uint64_t from)
+{
+	size_t found = last_past(all, 0, n, pdb_ranges_end(all, n, section, 0), *i, from);
+
+	if (found == SIZE_MAX)
+		return false;
+	*i = found;
+	return true;
+}
+
+/* ---- the parts ------------------------------------------------------------------------------ */
+
 static int index_fragments(struct pdb_code *c)
 {
 	c->by_fragment = calloc(c->n_fragments + 1, sizeof(*c->by_fragment));
@@ -26,8 +95,6 @@ static int index_fragments(struct pdb_code *c)
 	pdb_ranges_sort(c->by_fragment, c->n_fragments);
 	return 0;
 }
-
-/* ---- the parts ------------------------------------------------------------------------------ */
 
 static int add_fragment(struct pdb_code *c, struct span part)
 {
@@ -98,23 +165,6 @@ uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file)
 	const uint8_t *h = span_at(c->checksums, file, CHECKSUM_HEADER);
 
 	return h ? le32(h) : 0;
-}
-
-bool pdb_inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint32_t *line)
-{
-	size_t from = search_first(i, 0, c->n_inlinees, c->inlinees[i].id < id);
-
-	if (from == c->n_inlinees || c->inlinees[from].id != id)
-		return false;
-	*file = c->inlinees[from].file;
-	*line = c->inlinees[from].line;
-	return true;
-}
-
-void pdb_rows_release(struct pdb_rows *rows)
-{
-	free(take(rows->at));
-	rows->n = rows->room = 0;
 }
 
 /* ---- lines of a fragment -------------------------------------------------------------------- */
@@ -263,7 +313,7 @@ static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_
 	size_t i = pdb_ranges_end(c->by_fragment, c->n_fragments, section, to);
 	unsigned n = 0;
 
-	while (n < FRAGMENTS_MOST && pdb_ranges_back(c->by_fragment, c->n_fragments, &i, section, from))
+	while (n < FRAGMENTS_MOST && ranges_back(c->by_fragment, c->n_fragments, &i, section, from))
 		out[n++] = c->by_fragment[i].which;
 	sort_array(out, n, sizeof(*out), compare_u32);
 	return n;

@@ -56,14 +56,7 @@ static inline bool pdb_symbol_closes(uint16_t kind)
 /* A step of pdb_code_open(), after it has loaded the bytes of the module. 0; -ENOMEM. */
 int pdb_read_lines(struct pdb_code *c);
 
-/* Finds the file and the line at which the body of an inlined function begins. False: the function is not
- * listed. */
-bool pdb_inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint32_t *line);
-
 /* Sorts ranges by section and address, and sets their `reach`. */
 void pdb_ranges_sort(struct pdb_range *all, size_t n);
 /* The index of the first range that begins at or after `to` in the section, or in a later section. */
 size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, uint64_t to);
-/* Moves *i back to the nearest earlier range of the section that extends past `from`. False: there is no
- * such range. */
-bool pdb_ranges_back(const struct pdb_range *all, size_t n, size_t *i, unsigned section, uint64_t from);

@@ -34,7 +34,7 @@ struct pdb_fragment {
 
 /* The range [from, to) of a section that a function or fragment covers; `which` is its index in the list of
  * functions or of fragments. Ranges are in order of section and `from`. `reach` is the highest `to` of this
- * range and of those below it in the tree that ranges.c makes of the list. */
+ * range and of those below it in the tree that lines.c makes of the list. */
 struct pdb_range {
 	uint32_t section, which;
 	uint64_t from, to, reach;
@@ -93,7 +93,11 @@ struct pdb_rows {
 	struct pdb_row *at;
 	size_t n, room;
 };
-void pdb_rows_release(struct pdb_rows *rows);
+static inline void pdb_rows_release(struct pdb_rows *rows)
+{
+	free(rows->at);
+	*rows = (struct pdb_rows){0};
+}
 
 /* Reads the lines of [off, off + size), ascending and without overlap. 0; -ENOMEM. Call pdb_rows_release()
  * in every case. */

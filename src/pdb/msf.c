@@ -25,14 +25,6 @@ static uint64_t blocks_of(const struct msf *m, uint64_t n)
 	return (n + m->block_size - 1) >> m->block_bits;
 }
 
-int msf_block(const struct msf *m, uint32_t block, uint64_t *off, const char *what, struct err *e)
-{
-	if (!block || block >= m->n_blocks)
-		return err_set(e, -EBADMSG, "is broken: %s is in block %u of %u", what, block, m->n_blocks);
-	*off = (uint64_t)block << m->block_bits;
-	return 0;
-}
-
 /* Counts the blocks from entry `i` of `list` that are contiguous in the file, up to `most` blocks. */
 static uint64_t run_of_blocks(const uint8_t *list, uint64_t i, uint64_t most)
 {

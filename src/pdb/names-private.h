@@ -1,4 +1,4 @@
-/* Declarations that foreign.c, names.c and types.c share. */
+/* Declarations that foreign.c, names.c, types.c and udt.c share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/names.h"
@@ -34,3 +34,21 @@ int pdb_add_text(struct span body, size_t at, struct buf *out);
 int pdb_add_type(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, unsigned depth, struct buf *out);
 int pdb_add_parameters(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, unsigned depth,
 	struct buf *out);
+
+/* ---- udt.c: records of classes, structures and unions, and numbers in records -------------- */
+
+enum { LF_CLASS = 0x1504, LF_STRUCTURE = 0x1505, LF_UNION = 0x1506, LF_INTERFACE = 0x1519 };
+enum { UDT_DECLARED = 0x80, UDT_UNIQUE = 0x200 };
+
+struct pdb_udt {
+	uint64_t size;
+	bool declared; /* the definition is another record */
+	const char *name, *unique; /* pointers into the record; `unique` may be NULL */
+};
+
+/* Reads a record. False: the record is not of a class, structure or union, or is broken. */
+bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out);
+
+/* Reads the number at offset `at` of a record, and writes the offset of its end to `*end`. False: the number is
+ * cut short. */
+bool pdb_number(struct span body, size_t at, uint64_t *out, size_t *end);

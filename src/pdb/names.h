@@ -2,7 +2,7 @@
  * their class or namespace. Only one thread may use a struct pdb_namer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "pdb/frames.h"
+#include "pdb/module.h"
 
 /* An id of a module, and the PDB's id of that record. */
 struct pdb_export {
@@ -24,9 +24,6 @@ struct pdb_namer {
 	struct pdb_definitions *definitions; /* NULL: not indexed yet */
 	struct pdb_exports *exports; /* of each module; NULL: none was read yet */
 	uint32_t *by_name; /* numbers of all modules, sorted by name without regard to case; NULL: not sorted yet */
-	struct pdb_code code;  /* the module of the last look-up (find.h), if has_code */
-	bool has_code;
-	struct pdb_kept kept; /* a function of `code`: that of the last look-up */
 };
 
 void pdb_namer_init(struct pdb_namer *n, const struct pdb *p, struct msf_io *io, bool plain);

@@ -46,11 +46,6 @@ static bool read_public(const struct pdb *p, const struct pdb_symbol *s, struct 
 	return in_code(p, out->section) && !is_data(out->name);
 }
 
-void pdb_public_release(struct pdb_public *s)
-{
-	free(take(s->name));
-}
-
 /* ---- all symbols ---------------------------------------------------------------------------- */
 
 static int compare_publics(const void *a, const void *b)

@@ -10,7 +10,11 @@ struct pdb_public {
 	uint32_t off;
 	char *name;
 };
-void pdb_public_release(struct pdb_public *s);
+static inline void pdb_public_release(struct pdb_public *s)
+{
+	free(s->name);
+	s->name = NULL;
+}
 
 /* Finds the symbol at an address in code, or else the nearest symbol before the address. 0; -ENOENT: the
  * section has no symbol at or before the address; -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. Call

@@ -4,7 +4,6 @@
 #include "base/little.h"
 #include "base/util.h"
 #include "pdb/names-private.h"
-#include "pdb/udt.h"
 
 #define DEPTH_MOST 64
 #define SEARCHES_MOST 8 /* the most definitions of classes to search for one name */

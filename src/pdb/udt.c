@@ -4,7 +4,6 @@
 #include "base/little.h"
 #include "base/util.h"
 #include "pdb/names-private.h"
-#include "pdb/udt.h"
 
 #include <stdlib.h>
 #include <string.h>

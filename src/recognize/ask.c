@@ -46,6 +46,25 @@ static void ask_program(struct fetch *f, const struct symb_flags *flags, struct 
 		ask_file(f, flags, s, FILETYPE_ELF_DEBUG);
 }
 
+/* Converts an offset in the file, or an address of .text's beginning. False: no segment has it. */
+static bool segments_of_offset(const struct segments *p, uint64_t offset, uint64_t *address)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (offset >= p->load[i].offset && offset - p->load[i].offset < p->load[i].file_size) {
+			*address = p->load[i].address + (offset - p->load[i].offset);
+			return true;
+		}
+	return false;
+}
+
+static bool segments_has(const struct segments *p, uint64_t address)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (address >= p->load[i].address && address - p->load[i].address < p->load[i].size)
+			return true;
+	return false;
+}
+
 /* The segments of a module, from a file that the caller found, or from fetch/. Their sizes in a debug file may be 0.
  */
 static const struct segments *segments_of(struct recognized *r, struct fetch *f, const struct symb_flags *flags,

@@ -33,21 +33,11 @@ bool document_number(const struct jtext *j, uint32_t object, const char *name, u
 	return jtext_get_number(j, object, name, out);
 }
 
-static uint32_t member_of(const struct jtext *j, uint32_t object, const char *name, enum jkind kind)
+uint32_t document_member(const struct jtext *j, uint32_t object, const char *name, enum jkind kind)
 {
 	uint32_t t = j->token[object].kind == JTEXT_OBJECT ? jtext_member(j, object, name) : 0;
 
 	return t && j->token[t].kind == kind ? t : 0;
-}
-
-uint32_t document_list(const struct jtext *j, uint32_t object, const char *name)
-{
-	return member_of(j, object, name, JTEXT_ARRAY);
-}
-
-uint32_t document_object(const struct jtext *j, uint32_t object, const char *name)
-{
-	return member_of(j, object, name, JTEXT_OBJECT);
 }
 
 static int by_place(const void *a, const void *b)

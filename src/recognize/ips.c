@@ -65,11 +65,11 @@ static void read_stack(struct report *p, uint32_t frames)
 
 static void read_threads(struct report *p)
 {
-	uint32_t threads = document_list(p->j, 0, "threads"), t = threads + 1;
+	uint32_t threads = document_member(p->j, 0, "threads", JTEXT_ARRAY), t = threads + 1;
 
 	for (uint32_t i = 0; threads && i < p->j->token[threads].n; i++, t = p->j->token[t].next)
-		read_stack(p, document_list(p->j, t, "frames"));
-	read_stack(p, document_list(p->j, 0, "lastExceptionBacktrace"));
+		read_stack(p, document_member(p->j, t, "frames", JTEXT_ARRAY));
+	read_stack(p, document_member(p->j, 0, "lastExceptionBacktrace", JTEXT_ARRAY));
 }
 
 static bool ips_document(struct recognized *r)
@@ -84,7 +84,7 @@ static bool ips_document(struct recognized *r)
 	p.at = (size_t)(end - r->text.p) + 1;
 	if (!document_read(&head, r, 0, p.at - 1) || !document_read(&body, r, p.at, r->text.n - p.at))
 		return false;
-	images = document_list(&body, 0, "usedImages");
+	images = document_member(&body, 0, "usedImages", JTEXT_ARRAY);
 	if (!images || !read_images(&p, images))
 		return false;
 	read_threads(&p);

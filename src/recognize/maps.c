@@ -20,6 +20,19 @@ static bool read_word(struct cursor *c, struct cursor *word)
 	return cursor_left(word) > 0;
 }
 
+/* A mapping, as /proc/PID/maps lists them. */
+static void take_mapping(struct recognized *r, uint32_t module, uint64_t from, uint64_t to, uint64_t offset)
+{
+	struct based *last = r->n_based ? &r->based[r->n_based - 1] : NULL;
+
+	if (module == NO_SEEN || to <= from)
+		return;
+	if (offset && last && last->module == module && last->kind == BASE_IMAGE && from >= last->to)
+		last->to = to;
+	else
+		note_base(r, module, offset ? BASE_FILE : BASE_IMAGE, from, to, offset);
+}
+
 /* "55d0-55d1 r-xp 00001000 fd:01 13   /tmp/prog", also in the journal's field of systemd-coredump. */
 static bool read_kernel(struct recognized *r, struct cursor c)
 {
@@ -31,7 +44,7 @@ static bool read_kernel(struct recognized *r, struct cursor c)
 	if (!cursor_hex(&c, &from) || !cursor_text(&c, "-") || !cursor_hex(&c, &to) || !read_word(&c, &word) ||
 		!is_rights(&word) || !cursor_hex(&c, &offset) || !read_word(&c, &word) || !read_word(&c, &word))
 		return false;
-	note_mapping(r, note_module(r, c, (struct cursor){0}, OBJECT_ELF), from, to, offset);
+	take_mapping(r, note_module(r, c, (struct cursor){0}, OBJECT_ELF), from, to, offset);
 	return true;
 }
 
@@ -48,7 +61,7 @@ static bool read_gdb(struct recognized *r, struct cursor c)
 	rest = c;
 	if (read_word(&rest, &word) && is_rights(&word))
 		c = rest;
-	note_mapping(r, note_module(r, c, (struct cursor){0}, OBJECT_ELF), from, to, offset);
+	take_mapping(r, note_module(r, c, (struct cursor){0}, OBJECT_ELF), from, to, offset);
 	return true;
 }
 

@@ -83,18 +83,18 @@ static bool minidump_document(struct recognized *r)
 	bool is = false;
 
 	if (r->text.n && r->text.p[0] == '{' && document_read(&d.j, r, 0, r->text.n)) {
-		modules = document_list(&d.j, 0, "modules");
-		threads = document_list(&d.j, 0, "threads");
+		modules = document_member(&d.j, 0, "modules", JTEXT_ARRAY);
+		threads = document_member(&d.j, 0, "threads", JTEXT_ARRAY);
 		is = modules && threads;
 	}
 	if (is) {
 		t = threads + 1;
 		read_modules(&d, modules);
 		for (uint32_t i = 0; i < d.j.token[threads].n; i++, t = d.j.token[t].next)
-			read_frames(&d, document_list(&d.j, t, "frames"));
-		t = document_object(&d.j, 0, "crashing_thread");
+			read_frames(&d, document_member(&d.j, t, "frames", JTEXT_ARRAY));
+		t = document_member(&d.j, 0, "crashing_thread", JTEXT_OBJECT);
 		if (t)
-			read_frames(&d, document_list(&d.j, t, "frames"));
+			read_frames(&d, document_member(&d.j, t, "frames", JTEXT_ARRAY));
 		document_sort(r);
 	}
 	jtext_release(&d.j);

@@ -160,8 +160,6 @@ static inline struct cursor line_cursor(const struct line *l)
 uint32_t note_module(struct recognized *r, struct cursor path, struct cursor id, enum object_type object);
 void note_base(struct recognized *r, uint32_t module, enum base_kind kind, uint64_t from, uint64_t to,
 	uint64_t offset);
-/* A mapping, as /proc/PID/maps lists them. */
-void note_mapping(struct recognized *r, uint32_t module, uint64_t from, uint64_t to, uint64_t offset);
 void note_program(struct recognized *r, struct cursor path);
 /* Adds a frame of a line; `f` has all but the line and `at`, which are taken from `place` and `n` (what the name
  * replaces). Returns it, or NULL: too many. */
@@ -173,9 +171,6 @@ bool note_signal(struct recognized *r, struct cursor name);
 
 struct view;
 int segments_read(struct segments *p, struct view *v);
-/* Converts an offset in the file, or an address of .text's beginning. False: no segment has it. */
-bool segments_of_offset(const struct segments *p, uint64_t offset, uint64_t *address);
-bool segments_has(const struct segments *p, uint64_t address);
 
 /* ---- the recognizers ---------------------------------------------------------------------------- */
 
@@ -200,8 +195,7 @@ bool document_read(struct jtext *j, const struct recognized *r, size_t at, size_
 struct cursor document_word(const struct jtext *j, uint32_t object, const char *name);
 /* A number, or a string such as "0x1f". False: no such member. */
 bool document_number(const struct jtext *j, uint32_t object, const char *name, uint64_t *out);
-/* The token of a member that is a list or an object; 0: no such member. */
-uint32_t document_list(const struct jtext *j, uint32_t object, const char *name);
-uint32_t document_object(const struct jtext *j, uint32_t object, const char *name);
+/* The token of a member of that kind; 0: no such member. */
+uint32_t document_member(const struct jtext *j, uint32_t object, const char *name, enum jkind kind);
 /* Puts the frames in the order of the text, which recognize_write() needs. */
 void document_sort(struct recognized *r);

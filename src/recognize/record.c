@@ -143,24 +143,8 @@ void note_base(struct recognized *r, uint32_t module, enum base_kind kind, uint6
 {
 	if (module == NO_SEEN || r->n_based == BASES_MOST)
 		return;
-	if (grow(&r->based, &r->based_room, r->n_based, sizeof(*r->based)) < 0) {
-		take_error(r, -ENOMEM);
-		return;
-	}
-	r->based[r->n_based++] = (struct based){.kind = kind, .module = module, .from = from, .to = to,
-		.offset = offset};
-}
-
-void note_mapping(struct recognized *r, uint32_t module, uint64_t from, uint64_t to, uint64_t offset)
-{
-	struct based *last = r->n_based ? &r->based[r->n_based - 1] : NULL;
-
-	if (module == NO_SEEN || to <= from)
-		return;
-	if (offset && last && last->module == module && last->kind == BASE_IMAGE && from >= last->to)
-		last->to = to;
-	else
-		note_base(r, module, offset ? BASE_FILE : BASE_IMAGE, from, to, offset);
+	take_error(r, APPEND(r->based, r->based_room, r->n_based, (struct based){.kind = kind, .module = module,
+		.from = from, .to = to, .offset = offset}));
 }
 
 void note_program(struct recognized *r, struct cursor path)

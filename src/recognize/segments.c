@@ -72,21 +72,3 @@ int segments_read(struct segments *p, struct view *v)
 	p->known = true;
 	return 0;
 }
-
-bool segments_of_offset(const struct segments *p, uint64_t offset, uint64_t *address)
-{
-	for (unsigned i = 0; i < p->n; i++)
-		if (offset >= p->load[i].offset && offset - p->load[i].offset < p->load[i].file_size) {
-			*address = p->load[i].address + (offset - p->load[i].offset);
-			return true;
-		}
-	return false;
-}
-
-bool segments_has(const struct segments *p, uint64_t address)
-{
-	for (unsigned i = 0; i < p->n; i++)
-		if (address >= p->load[i].address && address - p->load[i].address < p->load[i].size)
-			return true;
-	return false;
-}

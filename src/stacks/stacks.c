@@ -95,13 +95,6 @@ uint32_t stacks_module_at(struct stacks *s, uint64_t address)
 	return low && address < s->module[s->order[low - 1]].end ? s->order[low - 1] : STACKS_NO_MODULE;
 }
 
-const char *stack_module_name(const struct stack_module *m)
-{
-	if (m->path && path_base(m->path)[0])
-		return path_base(m->path);
-	return m->m.code_file[0] ? m->m.code_file : m->m.debug_file[0] ? m->m.debug_file : "<unknown>";
-}
-
 void stacks_release(struct stacks *s)
 {
 	for (size_t i = 0; i < s->n_modules; i++)

@@ -5,6 +5,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/path.h"
 #include "id/module.h"
 
 #include <stdatomic.h>
@@ -94,7 +95,12 @@ uint32_t stacks_module_at(struct stacks *s, uint64_t address);
 
 /* The name of a module for people: the base name of its path, else of its files; "<unknown>". Not safe for a
  * terminal. */
-const char *stack_module_name(const struct stack_module *m);
+static inline const char *stack_module_name(const struct stack_module *m)
+{
+	if (m->path && path_base(m->path)[0])
+		return path_base(m->path);
+	return m->m.code_file[0] ? m->m.code_file : m->m.debug_file[0] ? m->m.debug_file : "<unknown>";
+}
 
 /* Asks symb/ for the names, and writes the stacks. As text: for people, the crashed thread first, safe for a
  * terminal. As `json`: {"reason", "address", "threads": whose frames say how each was found, and have its module,

@@ -3,29 +3,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "symb/private.h"
+#include "symb/writing-private.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-const struct wanted *writing_wanted(const struct symb_request *q, const struct asked_frame *f)
-{
-	return f->module == SYMB_NO_MODULE ? NULL : &q->wanted[f->module];
-}
-
-const char *writing_module(const struct wanted *w)
-{
-	if (w && w->file && w->file->name[0])
-		return w->file->name;
-	return w && w->name[0] ? w->name : "<unknown>";
-}
-
-const char *writing_offset(const struct symb_request *q, const struct asked_frame *f, char room[static HEX_ROOM])
-{
-	return f->big ? q->bigs.p + f->big - 1 : hex_text(f->minus, f->offset, room);
-}
 
 void writing_line(struct symb_request *q, size_t frame, struct buf *out)
 {
@@ -38,19 +20,27 @@ void writing_line(struct symb_request *q, size_t frame, struct buf *out)
 		writing_module(writing_wanted(q, f)));
 }
 
+/* Writes a text in quotes, and takes over its error. */
+static void put_quoted(struct writing *w, const struct buf *text)
+{
+	if (w->out->r == 0)
+		w->out->r = text->r;
+	jtext_add(w->out, buf_text(text));
+}
+
 static void put_place(struct writing *w, const struct symb_name *n)
 {
 	if (!n->file)
 		return;
 	reply_put(w, ", \"file\": ");
-	reply_string(w, n->file);
+	jtext_add(w->out, n->file);
 	if (n->line) {
 		reply_put(w, ", \"line\": ");
 		reply_number(w, n->line);
 	}
 	if (n->language) {
 		reply_put(w, ", \"language\": ");
-		reply_string(w, n->language);
+		jtext_add(w->out, n->language);
 	}
 }
 
@@ -63,7 +53,7 @@ static void put_inlines(struct writing *w, unsigned n)
 		const struct symb_name *name = symb_name(w->q, i);
 
 		reply_put(w, i ? ", {\"function\": " : "{\"function\": ");
-		reply_string(w, name->function);
+		jtext_add(w->out, name->function);
 		put_place(w, name);
 		reply_put(w, "}");
 	}
@@ -75,7 +65,7 @@ static void put_function(struct writing *w, const struct asked_frame *f, const s
 	if (!n->function)
 		return;
 	reply_put(w, ", \"function\": ");
-	reply_string(w, n->function);
+	jtext_add(w->out, n->function);
 	if (f->method)
 		return;
 	reply_put(w, ", \"function_offset\": ");
@@ -96,9 +86,9 @@ static void put_frame_v5(struct writing *w, uint32_t number, size_t frame)
 	reply_put(w, "{\"frame\": ");
 	reply_number(w, number);
 	reply_put(w, ", \"module\": ");
-	reply_string(w, writing_module(writing_wanted(w->q, f)));
+	jtext_add(w->out, writing_module(writing_wanted(w->q, f)));
 	reply_put(w, ", \"module_offset\": ");
-	reply_string(w, writing_offset(w->q, f, room));
+	jtext_add(w->out, writing_offset(w->q, f, room));
 	if (f->method) {
 		reply_put(w, ", \"function_id\": ");
 		reply_hex(w, false, f->method);
@@ -117,7 +107,7 @@ static void put_frame_v4(struct writing *w, size_t frame)
 	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
 
 	writing_line(w->q, frame, &text);
-	reply_quoted(w, &text);
+	put_quoted(w, &text);
 }
 
 /* Makes a list of frames for each module, in the order of the request. */
@@ -221,9 +211,12 @@ static const char *found_word(const struct wanted *w)
 /* Begins the member of a module in an object. `some`: whether the object has members already. */
 static void put_member(struct writing *w, bool *some, const struct wanted *m)
 {
+	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
+
 	reply_put(w, *some ? ", " : "");
 	*some = true;
-	reply_key(w, m);
+	buf_addf(&text, "%s/%s", m->name, m->id);
+	put_quoted(w, &text);
 }
 
 /* Writes the modules of a job, each once. `errors`: only the modules that were not found, with the reason. */
@@ -241,11 +234,11 @@ static void put_modules(struct writing *w, const struct asked_job *job, bool err
 		m->job = mark;
 		put_member(w, &some, m);
 		if (errors) {
-			reply_putf(w, ": [{\"name\": \"%s\", \"message\": ", m->unsure ? "Unknown" : "NotFound");
-			reply_string(w, m->why);
+			buf_addf(w->out, ": [{\"name\": \"%s\", \"message\": ", m->unsure ? "Unknown" : "NotFound");
+			jtext_add(w->out, m->why);
 			reply_put(w, "}]");
 		} else {
-			reply_putf(w, ": %s", found_word(m));
+			buf_addf(w->out, ": %s", found_word(m));
 		}
 	}
 	reply_put(w, "}");
@@ -255,7 +248,7 @@ static void put_known(struct writing *w, const struct asked_job *job)
 {
 	reply_put(w, "[");
 	for (size_t i = 0; i < job->n_modules; i++)
-		reply_putf(w, "%s%s", i ? ", " : "", found_word(&w->q->wanted[w->q->refs[job->modules + i]]));
+		buf_addf(w->out, "%s%s", i ? ", " : "", found_word(&w->q->wanted[w->q->refs[job->modules + i]]));
 	reply_put(w, "]");
 }
 
@@ -268,7 +261,7 @@ static double put_times(struct writing *w, const char *name, double (*of)(const 
 	double sum = 0;
 	bool some = false;
 
-	reply_putf(w, "\"%s\": {", name);
+	buf_addf(w->out, "\"%s\": {", name);
 	for (size_t i = 0; i < w->q->n_wanted; i++) {
 		bool has = false;
 		double v = of(&w->q->wanted[i], &has);
@@ -276,7 +269,7 @@ static double put_times(struct writing *w, const char *name, double (*of)(const 
 		if (!has)
 			continue;
 		put_member(w, &some, &w->q->wanted[i]);
-		reply_putf(w, ": %.9f", v);
+		buf_addf(w->out, ": %.9f", v);
 		sum += v;
 	}
 	reply_put(w, "}, ");
@@ -339,12 +332,12 @@ static void put_downloads(struct writing *w)
 		if (!m->fetched || !m->size)
 			continue;
 		put_member(w, &some, m);
-		reply_putf(w, ": %" PRIu64, m->size);
+		buf_addf(w->out, ": %" PRIu64, m->size);
 		bytes += m->size;
 	}
-	reply_putf(w, "}, \"count\": %u, \"size\": %" PRIu64 ", ", count, bytes);
+	buf_addf(w->out, "}, \"count\": %u, \"size\": %" PRIu64 ", ", count, bytes);
 	put_failures(w, fetch_fail_time);
-	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
+	buf_addf(w->out, "\"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
 }
 
 /* The file that each module's names come from, for modules that this request converted. */
@@ -360,9 +353,9 @@ static void put_files(struct writing *w)
 		if (!m->file || m->used == FILETYPE_NONE)
 			continue;
 		put_member(w, &some, m);
-		reply_putf(w, ": {\"type\": \"%s\", \"source\": ", filetype_name(m->used));
-		reply_string(w, m->used_source);
-		reply_putf(w, ", \"worth\": \"%s\"}", worth_text(&m->used_worth, worth));
+		buf_addf(w->out, ": {\"type\": \"%s\", \"source\": ", filetype_name(m->used));
+		jtext_add(w->out, m->used_source);
+		buf_addf(w->out, ", \"worth\": \"%s\"}", worth_text(&m->used_worth, worth));
 	}
 	reply_put(w, "}, ");
 }
@@ -379,21 +372,21 @@ static void reply_debug(struct writing *w)
 		looked += w->q->wanted[i].look_seconds;
 		uses += w->q->wanted[i].asked ? w->q->wanted[i].jobs : 0;
 	}
-	reply_putf(w, ", \"debug\": {\"time\": %.9f, ", w->q->took);
-	reply_putf(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, looked);
+	buf_addf(w->out, ", \"debug\": {\"time\": %.9f, ", w->q->took);
+	buf_addf(w->out, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, looked);
 	put_downloads(w);
 	put_files(w);
 	reply_put(w, "\"parse_sym\": {");
 	put_failures(w, make_fail_time);
-	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", make_time));
+	buf_addf(w->out, "\"time\": %.9f}, ", put_times(w, "time_per_module", make_time));
 	reply_put(w, "\"save_symcache\": {");
-	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", save_time));
-	reply_putf(w, "\"modules\": {\"count\": %u, \"stacks_per_module\": {", uses);
+	buf_addf(w->out, "\"time\": %.9f}, ", put_times(w, "time_per_module", save_time));
+	buf_addf(w->out, "\"modules\": {\"count\": %u, \"stacks_per_module\": {", uses);
 	for (size_t i = 0; i < w->q->n_wanted; i++) {
 		if (!w->q->wanted[i].asked)
 			continue;
 		put_member(w, &some, &w->q->wanted[i]);
-		reply_putf(w, ": %u", w->q->wanted[i].jobs);
+		buf_addf(w->out, ": %u", w->q->wanted[i].jobs);
 	}
 	reply_put(w, "}}}");
 }

@@ -3,7 +3,7 @@
 #include "symb/form.h"
 #include "base/utf8.h"
 #include "base/util.h"
-#include "symb/private.h"
+#include "symb/writing-private.h"
 
 #include <inttypes.h>
 #include <string.h>

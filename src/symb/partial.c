@@ -6,12 +6,6 @@
 #include "symb/private.h"
 #include "symb/wait.h"
 
-bool request_offset(const struct wanted *w, const struct asked_frame *f, uint64_t *out)
-{
-	*out = f->offset - (f->linked ? w->base : 0);
-	return !f->minus && !f->big && (!f->linked || (w->has_base && f->offset >= w->base));
-}
-
 /* Lists the addresses of the request's frames in the module. Returns their number; 0: a part of the PDB cannot
  * answer all of these frames. */
 static size_t addresses_of(const struct symb_request *q, const struct wanted *w, uint32_t *out, size_t most)

@@ -11,7 +11,9 @@
 #include "obj/plt.h"
 #include "symb/symb.h"
 
+#include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum symb_count {
@@ -125,14 +127,27 @@ struct symb_request {
 
 /* Begins a job. symb_request_new() has begun the first. */
 void request_job(struct symb_request *q);
+
 /* -E2BIG in q->r, with the reason, if the request has `n` of `most` already. */
-int request_room(struct symb_request *q, const char *what, size_t n, unsigned most);
+static inline int request_room(struct symb_request *q, const char *what, size_t n, unsigned most)
+{
+	if (n >= most && q->r == 0)
+		q->r = err_set(&q->e, -E2BIG, "please limit number of %s in a single request to <= %u", what, most);
+	return q->r;
+}
+
 /* Adds a module. `name` and `id`: as the answer repeats them; NULL: out of memory; their memory is taken over.
  * Returns the module, or NULL. */
 struct wanted *request_module(struct symb_request *q, char *name, char *id, const struct module *m);
+
 /* Keeps the spelling of the debug id, because many servers compare bytes. An id with dashes is not kept: no server
  * has it. */
-void request_given(struct module *m, const char *id);
+static inline void request_given(struct module *m, const char *id)
+{
+	if (id[strspn(id, "0123456789abcdefABCDEF")] == '\0')
+		snprintf(m->path, sizeof(m->path), "%s", id);
+}
+
 /* Adds a module that the client described. A missing debug id is derived from the code id. `id` and `code`: the debug
  * id and the code id as the client spelled them; "": it has none. `linked_at` as for symb_add_module(). */
 void request_described(struct symb_request *q, struct module *m, const char *id, const char *code,
@@ -142,7 +157,11 @@ void request_frame(struct symb_request *q, const struct asked_frame *f);
 int request_load(struct symb_request *q, bool now);
 /* *out: the offset of a frame of the module from the module's beginning. False: the offset does not fit, or the frame
  * has an address in the file, and the request lacks the address at which the module was linked. */
-bool request_offset(const struct wanted *w, const struct asked_frame *f, uint64_t *out);
+static inline bool request_offset(const struct wanted *w, const struct asked_frame *f, uint64_t *out)
+{
+	*out = f->offset - (f->linked ? w->base : 0);
+	return !f->minus && !f->big && (!f->linked || (w->has_base && f->offset >= w->base));
+}
 
 /* ---- loaded.c ----------------------------------------------------------------------- */
 
@@ -228,56 +247,3 @@ int form_write(struct symb_request *q, const struct symb_api *api, uint64_t most
 int form_text(struct symb_request *q, const struct symb_api *api, struct buf *out); /* likewise, as text for people */
 /* Writes the answer to a request that is refused. */
 int form_refuse(const char *title, struct buf *out);
-
-/* ---- what the files that write an answer share ---------------------------------------------------- */
-
-/* The answer to one frame: its place in writing.parts, and the frame's place in the list of its module. */
-struct part {
-	uint32_t number; /* index of the frame in its stack */
-	uint32_t next;	 /* the next frame of the same module; NO_PART: this is the last */
-	uint32_t n;
-	size_t at;	 /* the answer is bytes [at, at + n) of writing.parts */
-};
-#define NO_PART UINT32_MAX
-#define PART_BETWEEN ", " /* follows each answer in writing.parts */
-
-struct writing {
-	struct symb_request *q;
-	struct buf *out, parts; /* out->r: the first error, also -EAGAIN; later calls do nothing */
-	struct part *part; /* one for each frame of the request, in the same order */
-	uint64_t until; /* clock_own() after which the look-ups end with -EAGAIN; 0: never */
-};
-
-/* Each adds to w->out. */
-static inline void reply_put(struct writing *w, const char *text)
-{
-	struct buf *b = w->out;
-	size_t n = strlen(text);
-
-	if (!buf_fits(b, n)) {
-		buf_add(b, text, n);
-		return;
-	}
-	memcpy(b->p + b->n, text, n); /* n is a constant for most callers */
-	b->n += n;
-	b->p[b->n] = '\0';
-}
-void reply_hex(struct writing *w, bool minus, uint64_t v); /* "-0x1f" in quotes */
-void reply_number(struct writing *w, uint32_t v);
-void reply_string(struct writing *w, const char *text); /* in quotes */
-void reply_quoted(struct writing *w, const struct buf *text); /* the same; takes over the error of `text` */
-void reply_putf(struct writing *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void reply_key(struct writing *w, const struct wanted *m); /* "FILE/ID" of a module */
-
-/* Writes v in hexadecimal, as Python prints it: the sign comes before the 0x. Returns the text, which is in
- * `room`. */
-#define HEX_ROOM 24
-const char *hex_text(bool minus, uint64_t v, char room[static HEX_ROOM]);
-
-/* The module of a frame, or NULL; the name of a module for people; the offset of a frame, as Python prints it, in
- * `room` or in the request. */
-const struct wanted *writing_wanted(const struct symb_request *q, const struct asked_frame *f);
-const char *writing_module(const struct wanted *w);
-const char *writing_offset(const struct symb_request *q, const struct asked_frame *f, char room[static HEX_ROOM]);
-/* Looks a frame up, and writes it as v4 does: "function (in module)". */
-void writing_line(struct symb_request *q, size_t frame, struct buf *out);

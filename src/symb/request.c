@@ -31,13 +31,6 @@ static void fail(struct symb_request *q, int r)
 		q->r = err_set(&q->e, r, "%s", r == -EINTR ? "the service is stopping" : err_text(r));
 }
 
-int request_room(struct symb_request *q, const char *what, size_t n, unsigned most)
-{
-	if (n >= most && q->r == 0)
-		q->r = err_set(&q->e, -E2BIG, "please limit number of %s in a single request to <= %u", what, most);
-	return q->r;
-}
-
 void request_job(struct symb_request *q)
 {
 	if (APPEND(q->jobs, q->jobs_room, q->n_jobs, (struct asked_job){q->n_refs, 0, q->n_stacks, 0}) < 0)
@@ -119,12 +112,6 @@ static void derive_debug_id(struct module *m)
 	if (of.object == OBJECT_UNKNOWN)
 		of.object = OBJECT_MACHO;
 	module_debug_id(&of, false, &m->debug_id);
-}
-
-void request_given(struct module *m, const char *id)
-{
-	if (id[strspn(id, "0123456789abcdefABCDEF")] == '\0')
-		snprintf(m->path, sizeof(m->path), "%s", id);
 }
 
 void request_described(struct symb_request *q, struct module *m, const char *id, const char *code,

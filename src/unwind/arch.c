@@ -87,8 +87,3 @@ const char *unwind_name(const struct unwind_arch *a, unsigned reg)
 	return reg < a->n ? a->names[reg] : NULL;
 }
 
-bool unwind_same(const struct unwind_rule *a, const struct unwind_rule *b)
-{
-	return a->kind == b->kind && a->off == b->off && a->reg == b->reg && a->expr_len == b->expr_len &&
-		(a->expr == b->expr || memcmp(a->expr, b->expr, a->expr_len) == 0);
-}

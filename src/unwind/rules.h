@@ -53,5 +53,3 @@ const struct unwind_arch *unwind_arch_pe(unsigned machine);
 
 /* The name of a register, or NULL. */
 const char *unwind_name(const struct unwind_arch *a, unsigned reg);
-
-bool unwind_same(const struct unwind_rule *a, const struct unwind_rule *b);

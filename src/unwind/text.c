@@ -7,6 +7,7 @@
 #include "unwind/expr.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define OUT_ROOM (256u << 10)
 /* A row has at most one rule of each register, its CFA and its return address. */
@@ -141,13 +142,19 @@ static char *put_rule(const struct unwind_text *t, char *at, const struct unwind
 	return NULL;
 }
 
+static bool is_same(const struct unwind_rule *a, const struct unwind_rule *b)
+{
+	return a->kind == b->kind && a->off == b->off && a->reg == b->reg && a->expr_len == b->expr_len &&
+		(a->expr == b->expr || memcmp(a->expr, b->expr, a->expr_len) == 0);
+}
+
 /* The CFA: a register and a number, even if that is 0, or an expression. */
 static bool say_cfa(struct unwind_text *t, const struct unwind_row *row)
 {
 	const char *name = unwind_name(t->o.arch, row->cfa.reg);
 	char text[UNWIND_TEXT_MOST], *end = t->cfa;
 
-	if (t->open && unwind_same(&t->force.cfa, &row->cfa))
+	if (t->open && is_same(&t->force.cfa, &row->cfa))
 		return true;
 	if (row->cfa.kind == UNWIND_REGISTER && name)
 		end = put(put_number(put(put(put(end, ".cfa: "), name), " "), row->cfa.off), " +");
@@ -163,7 +170,7 @@ static bool say_ra(struct unwind_text *t, const struct unwind_row *row)
 	const char *own = t->o.arch->link ? unwind_name(t->o.arch, row->ra_column) : NULL;
 	char *end;
 
-	if (t->open && unwind_same(&t->force.ra, &row->ra) && t->force.ra_column == row->ra_column)
+	if (t->open && is_same(&t->force.ra, &row->ra) && t->force.ra_column == row->ra_column)
 		return true;
 	/* Both walkers end the stack at a return address below 4096. Breakpad's takes 0 for a rule that failed, and
 	 * then searches the stack. */
@@ -244,7 +251,7 @@ static char *put_registers(struct unwind_text *t, char *at, const struct unwind_
 		const char *name = t->o.arch->names[i];
 		char *end;
 
-		if (!name || i == row->ra_column || unwind_same(old, new) ||
+		if (!name || i == row->ra_column || is_same(old, new) ||
 			(new->kind == UNWIND_NONE && old->kind == UNWIND_SAME))
 			continue;
 		*old = *new;

@@ -8,12 +8,49 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Whether a word can be a return address: a module has code before it, and if its functions are known, one of them.
+ */
+static int seems_valid(struct walk *w, uint64_t ip)
+{
+	struct sym *sym;
+	uint64_t rva;
+	int r;
+
+	if (ip == 0 || !walk_module_at(w, ip - 1))
+		return 0;
+	r = walk_sym_at(w, ip - 1, &sym, &rva);
+	return r <= 0 ? (r == 0 ? 1 : r) : sym_names(sym, rva);
+}
+
+/* Searches the stack for a return address, in `words` words and the one after them. 1, 0, -EAGAIN. */
+#define SCAN_WORDS 40
+static int scan(struct walker *t, uint64_t from, unsigned words, uint64_t *at, uint64_t *ip)
+{
+	unsigned word = t->w->cpu->word;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i <= words; i++) {
+		*at = from + (uint64_t)i * word;
+		if (!walker_read(t, *at, ip))
+			return 0;
+		*ip = walk_strip(t->w, *ip);
+		r = seems_valid(t->w, *ip);
+	}
+	return r;
+}
+
+/* The number of words to search for the caller of t->now: more for the first frame. */
+static unsigned scan_words(const struct walker *t)
+{
+	return t->now.found == STACK_CONTEXT ? 4 * SCAN_WORDS : SCAN_WORDS;
+}
+
 /* Searches the stack for the return address. */
 static int by_scan(struct walker *t, unsigned words, struct walk_frame *out)
 {
 	const struct walk_cpu *cpu = t->w->cpu;
 	uint64_t at, ip;
-	int r = walker_scan(t, t->now.reg[cpu->sp], words, &at, &ip);
+	int r = scan(t, t->now.reg[cpu->sp], words, &at, &ip);
 
 	if (r <= 0)
 		return r;
@@ -83,7 +120,7 @@ static int amd64_step(struct walker *t, struct walk_frame *out)
 		r = amd64_by_pointer(t, out);
 	if (r != 0)
 		return r;
-	r = by_scan(t, walker_scan_words(t), out);
+	r = by_scan(t, scan_words(t), out);
 	if (r > 0)
 		amd64_guess_pointer(t, out->reg[REG_SP] - 8, out);
 	return r;
@@ -138,7 +175,7 @@ static int arm64_step(struct walker *t, struct walk_frame *out)
 		out->reg[REG_ARM64_PC] = walk_strip(t->w, out->reg[REG_ARM64_PC]);
 	if (r == 0)
 		r = arm64_by_pointer(t, out);
-	return r ? r : by_scan(t, walker_scan_words(t), out);
+	return r ? r : by_scan(t, scan_words(t), out);
 }
 
 /* ---- x86 ------------------------------------------------------------------------- */
@@ -173,11 +210,11 @@ static int find_search(struct win *w)
 	struct walker *t = w->t;
 	uint32_t begin = (uint32_t)(t->now.reg[REG_SP] + w->callee_params + w->info->locals + w->info->saved);
 	uint64_t at, ip;
-	int r = walker_scan(t, begin, 3, &at, &ip);
+	int r = scan(t, begin, 3, &at, &ip);
 
 	w->search = r > 0 ? (uint32_t)at : begin;
 	if (r > 0 && t->now.found == STACK_CONTEXT && w->info->fpo && at == begin && ip == t->now.reg[REG_X86_IP]) {
-		r = walker_scan(t, (uint32_t)(begin + 4), 3, &at, &ip);
+		r = scan(t, (uint32_t)(begin + 4), 3, &at, &ip);
 		w->search = r > 0 ? (uint32_t)at : begin + 4;
 	}
 	return MIN(r, 0);
@@ -237,7 +274,7 @@ static int run_program(struct win *w)
 	if (eval_program(&w->v, w->program, strlen(w->program)) && eval_assigned(&w->v, "$eip") &&
 		eval_assigned(&w->v, "$esp"))
 		return 1;
-	r = walker_scan(t, t->now.reg[REG_SP], walker_scan_words(t), &at, &ip);
+	r = scan(t, t->now.reg[REG_SP], scan_words(t), &at, &ip);
 	if (r > 0)
 		take_scan(w, at, ip);
 	return r;
@@ -253,7 +290,7 @@ static int correct_ip(struct win *w)
 
 	if (walk_module_at(t->w, get(w, "$eip")))
 		return 0;
-	r = walker_scan(t, begin, walker_scan_words(t), &at, &ip);
+	r = scan(t, begin, scan_words(t), &at, &ip);
 	if (r > 0) {
 		take_scan(w, at, ip);
 		w->skipped = (uint32_t)at - begin;
@@ -339,7 +376,7 @@ static int by_pointer(struct walker *t, struct walk_frame *out)
 		out->found = STACK_POINTER;
 		return 1;
 	}
-	r = by_scan(t, walker_scan_words(t), out);
+	r = by_scan(t, scan_words(t), out);
 	if (r <= 0)
 		return r;
 	out->known |= KNOWN(REG_BP);

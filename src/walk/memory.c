@@ -59,40 +59,6 @@ int walk_sym_at(struct walk *w, uint64_t address, struct sym **sym, uint64_t *rv
 	return -EAGAIN;
 }
 
-/* Whether a word can be a return address: a module has code before it, and if its functions are known, one of them.
- */
-static int seems_valid(struct walk *w, uint64_t ip)
-{
-	struct sym *sym;
-	uint64_t rva;
-	int r;
-
-	if (ip == 0 || !walk_module_at(w, ip - 1))
-		return 0;
-	r = walk_sym_at(w, ip - 1, &sym, &rva);
-	return r <= 0 ? (r == 0 ? 1 : r) : sym_names(sym, rva);
-}
-
-int walker_scan(struct walker *t, uint64_t from, unsigned words, uint64_t *at, uint64_t *ip)
-{
-	unsigned word = t->w->cpu->word;
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i <= words; i++) {
-		*at = from + (uint64_t)i * word;
-		if (!walker_read(t, *at, ip))
-			return 0;
-		*ip = walk_strip(t->w, *ip);
-		r = seems_valid(t->w, *ip);
-	}
-	return r;
-}
-
-unsigned walker_scan_words(const struct walker *t)
-{
-	return t->now.found == STACK_CONTEXT ? 4 * SCAN_WORDS : SCAN_WORDS;
-}
-
 uint64_t walker_look(const struct walker *t)
 {
 	uint64_t ip = t->now.reg[t->w->cpu->ip];

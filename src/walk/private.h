@@ -79,11 +79,6 @@ struct walk_module *walk_module_at(struct walk *w, uint64_t address);
 /* The Breakpad file of the module that an address is in, and the address in it. 1; 0: no module has the address,
  * or no source the file; -EAGAIN: the file is wanted now. */
 int walk_sym_at(struct walk *w, uint64_t address, struct sym **sym, uint64_t *rva);
-/* Searches the stack for a return address, in `words` words and the one after them. 1, 0, -EAGAIN. */
-#define SCAN_WORDS 40
-int walker_scan(struct walker *t, uint64_t from, unsigned words, uint64_t *at, uint64_t *ip);
-/* The number of words to search for the caller of t->now: more for the first frame. */
-unsigned walker_scan_words(const struct walker *t);
 /* The address of t->now that is looked up: of its call instruction. */
 uint64_t walker_look(const struct walker *t);
 /* An address without the bits of pointer authentication. */

@@ -10,14 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static inline void fuzz_must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz: %s\n", what);
-	abort();
-}
-
 /* The first `have` bytes, in memory that ends there. */
 static inline int fuzz_ask(const uint8_t *p, size_t have, uint64_t size, const struct key *k,
 	unsigned index, struct obj_slice *s)

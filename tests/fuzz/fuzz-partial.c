@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "convert/partial-work.h"
+#include "convert/worker.h"
 #include "convert/worker-private.h"
 #include "fuzz/fuzz.h"
 

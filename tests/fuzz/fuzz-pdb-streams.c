@@ -6,9 +6,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/make.h"
-#include "fuzz/fuzz.h"
+#include "fuzz/fuzz-pdb.h"
 #include "gsym/writer.h"
-#include "pdb/find.h"
 #include "pdb/publics.h"
 
 #include <stdio.h>
@@ -432,14 +431,6 @@ static void make_msfz(const struct bytes *all, struct bytes *out)
 
 /* ---- what is done with the file ------------------------------------------------------------ */
 
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz: %s\n", what);
-	abort();
-}
-
 static unsigned convert(struct span file)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
@@ -453,57 +444,24 @@ static unsigned convert(struct span file)
 
 	if (r == 0)
 		r = gsym_make(w, file, &o, &made, &e);
-	must(r == 0 || e.text[0], "an error without words");
+	fuzz_must(r == 0 || e.text[0], "an error without words");
 	if (r == 0 && gsym_write(w, GSYM_V1, false, "", &out, NULL, &e) == 0) {
-		must(gsym_open(&g, (struct span){(uint8_t *)out.p, out.n}, &e) == 0, e.text);
-		must(gsym_check(&g, &e) == 0, e.text);
+		fuzz_must(gsym_open(&g, (struct span){(uint8_t *)out.p, out.n}, &e) == 0, e.text);
+		fuzz_must(gsym_check(&g, &e) == 0, e.text);
 		n = g.count;
 	}
 	buf_release(&out);
 	return n;
 }
 
-static bool has_front(const void *ctx, uint64_t off, uint64_t n)
-{
-	return off + n <= *(const uint64_t *)ctx;
-}
-
 /* Returns how many addresses have frames. */
 static unsigned ask(struct span file, uint64_t here)
 {
-	struct view v = view_of_mem(file.p, file.n);
-	struct msf_io *io = malloc(sizeof(*io));
-	struct pdb_found *found = calloc(1, sizeof(*found));
-	struct pdb_namer names;
-	struct err e = {0};
-	unsigned n = 0;
-	struct pdb p;
-	int r;
+	uint32_t addrs[0xd0 / 4];
 
-	if (!io || !found)
-		abort();
-	v.has = has_front;
-	v.ctx = &here;
-	msf_io_init(io, &v);
-	r = pdb_open(&p, io, &e);
-	must(r != -EAGAIN || io->n_lacks, "missing bytes that are not listed");
-	must(r == 0 || r == -EAGAIN || e.text[0], "an error without words");
-	pdb_namer_init(&names, &p, io, false);
-	for (uint32_t off = 0; r == 0 && off < 0xd0; off += 4) {
-		int q;
-
-		io->n_lacks = 0;
-		q = pdb_find(&p, &names, 0x1000 + off, found, &e);
-		must(q != -EAGAIN || io->n_lacks, "missing bytes of a look-up that are not listed");
-		n += q == 0;
-		pdb_found_release(found);
-	}
-	pdb_namer_release(&names);
-	pdb_release(&p);
-	msf_io_release(io);
-	free(io);
-	free(found);
-	return n;
+	for (uint32_t i = 0; i < ARRAY_SIZE(addrs); i++)
+		addrs[i] = 0x1000 + 4 * i;
+	return fuzz_pdb_ask(file, here, addrs, ARRAY_SIZE(addrs));
 }
 
 /* Changes the bytes of a good stream. */
@@ -555,7 +513,7 @@ FUZZ_TARGET("pdb-streams", p, n)
 	exact = (struct span){copy, file->n};
 	/* Without a patch all of it works. */
 	if (n <= 1)
-		must(convert(exact) >= 5 && ask(exact, exact.n) > 20, "the good streams are not read");
+		fuzz_must(convert(exact) >= 5 && ask(exact, exact.n) > 20, "the good streams are not read");
 	convert(exact);
 	ask(exact, exact.n);
 	ask(exact, exact.n / 2);

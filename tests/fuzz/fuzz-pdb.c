@@ -1,20 +1,13 @@
 /* Fuzzes the PDB readers: any bytes are identified, converted to GSYM and asked for addresses. All
- * of this terminates, the GSYM file is whole, and missing bytes are listed. */
+ * of this terminates, the GSYM files are whole, and missing bytes are listed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/make.h"
 #include "fuzz/fuzz-obj.h"
-#include "pdb/find.h"
+#include "fuzz/fuzz-pdb.h"
+#include "pdb/msf.h"
 #include "unit/gsyms.h"
 
 #include <stdlib.h>
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz: %s\n", what);
-	abort();
-}
 
 static void convert(struct span file)
 {
@@ -28,54 +21,22 @@ static void convert(struct span file)
 
 	if (r == 0)
 		r = gsym_make(w, file, &o, &made, &e);
-	must(r == 0 || e.text[0], "an error without words");
+	fuzz_must(r == 0 || e.text[0], "an error without words");
 	if (r == 0 && gsym_write(w, GSYM_V1, false, "", &out, NULL, &e) == 0) {
-		must(gsym_open(&g, (struct span){(uint8_t *)out.p, out.n}, &e) == 0, e.text);
-		must(gsym_check(&g, &e) == 0, e.text);
+		fuzz_must(gsym_open(&g, (struct span){(uint8_t *)out.p, out.n}, &e) == 0, e.text);
+		fuzz_must(gsym_check(&g, &e) == 0, e.text);
 	}
 	buf_release(&out);
-}
-
-static bool has_front(const void *ctx, uint64_t off, uint64_t n)
-{
-	return off + n <= *(const uint64_t *)ctx;
 }
 
 /* With `here` bytes at the front. */
 static void ask(struct span file, uint64_t here)
 {
-	struct view v = view_of_mem(file.p, file.n);
-	struct msf_io *io = malloc(sizeof(*io));
-	struct pdb_found *found = calloc(1, sizeof(*found));
-	struct pdb_namer names;
-	struct err e = {0};
-	struct pdb p;
-	int r;
+	uint32_t addrs[16];
 
-	if (!io || !found)
-		abort();
-	v.has = has_front;
-	v.ctx = &here;
-	msf_io_init(io, &v);
-	r = pdb_open(&p, io, &e);
-	must(r != -EAGAIN || io->n_lacks, "what is missing is not listed");
-	must(r == 0 || r == -EAGAIN || e.text[0], "an error without words");
-	pdb_namer_init(&names, &p, io, false);
-	for (uint32_t i = 0; r == 0 && i < 8; i++) {
-		uint32_t source;
-
-		if (!pdb_source_of(&p, 1, i * 0x35, &source))
-			break;
-		io->n_lacks = 0;
-		must(pdb_find(&p, &names, source, found, &e) != -EAGAIN || io->n_lacks,
-			"what a look-up misses is not listed");
-		pdb_found_release(found);
-	}
-	pdb_namer_release(&names);
-	pdb_release(&p);
-	msf_io_release(io);
-	free(io);
-	free(found);
+	for (uint32_t i = 0; i < ARRAY_SIZE(addrs); i++)
+		addrs[i] = 0x1000 * (1 + i / 8) + i % 8 * 0x35;
+	fuzz_pdb_ask(file, here, addrs, ARRAY_SIZE(addrs));
 }
 
 FUZZ_TARGET("pdb", p, n)

@@ -3,8 +3,19 @@
  * calls the target of the program's name with the bytes of files (replay.c). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline void fuzz_must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
 
 #ifdef FUZZERS
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);

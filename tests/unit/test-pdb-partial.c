@@ -4,7 +4,8 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "convert/make.h"
-#include "convert/partial-work.h"
+#include "convert/partial.h"
+#include "convert/worker.h"
 #include "gsym/gsym.h"
 #include "unit.h"
 
@@ -96,6 +97,18 @@ static uint32_t next_random(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;
 	return *state >> 8;
+}
+
+static int gsym_partial(struct gsym_writer *w, const struct view *v, const uint32_t *addrs, size_t n,
+	partial_fill *fetch, void *ctx, struct err *e)
+{
+	struct partial_pdb *p;
+	int r = partial_open(&p, v, false, fetch, ctx, e);
+
+	if (r == 0)
+		r = partial_write(p, w, addrs, n, e);
+	partial_free(p);
+	return r;
 }
 
 struct totals {

@@ -1,12 +1,13 @@
 /* Tests the PDB reader on shared PDBs of MSVC, clang and rustc: the frames of each address that
- * independent readers agree on, read from the PDB itself and from the GSYM made of it, and the
+ * independent readers agree on, from GSYM of this address alone and from the GSYM of the whole PDB, and the
  * names of functions with their parameters. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "convert/make.h"
-#include "pdb/find.h"
+#include "convert/partial.h"
+#include "pdb/module.h"
 #include "unit/row.h"
 
 #include <fcntl.h>
@@ -29,10 +30,9 @@ struct opened {
 	struct span file;
 	struct pdb pdb;
 	struct msf_io io;
-	struct pdb_namer plain, full;
-	struct pdb_found found;
-	struct buf gsym;
-	struct gsym g;
+	struct partial_pdb *plain, *full;
+	struct buf partial_gsym, gsym;
+	struct gsym partial, g;
 	struct gsym_hit hit;
 };
 
@@ -74,17 +74,20 @@ static int open_fixture(struct opened *o, const char *path, struct err *e)
 	v = view_of_mem(o->file.p, o->file.n);
 	msf_io_init(&o->io, &v);
 	r = pdb_open(&o->pdb, &o->io, e);
-	pdb_namer_init(&o->plain, &o->pdb, &o->io, true);
-	pdb_namer_init(&o->full, &o->pdb, &o->io, false);
+	if (r == 0)
+		r = partial_open(&o->plain, &v, true, NULL, NULL, e);
+	if (r == 0)
+		r = partial_open(&o->full, &v, false, NULL, NULL, e);
 	return r < 0 ? r : make_gsym(o, e);
 }
 
 static void close_fixture(struct opened *o)
 {
-	pdb_namer_release(&o->plain);
-	pdb_namer_release(&o->full);
+	partial_free(o->plain);
+	partial_free(o->full);
 	pdb_release(&o->pdb);
 	msf_io_release(&o->io);
+	buf_release(&o->partial_gsym);
 	buf_release(&o->gsym);
 	map_release(&o->file);
 	free(o);
@@ -96,63 +99,58 @@ static void add_frame(struct buf *out, const char *name, const char *file, unsig
 	buf_addf(out, "%s%s\t%s\t%u", out->n ? "\t" : "", name[0] ? name : "?", file[0] ? file : "?", line);
 }
 
-static void frames_of_pdb(struct opened *o, uint32_t rva, struct buf *out)
-{
-	int r = pdb_find(&o->pdb, &o->plain, rva, &o->found, NULL);
-
-	buf_clear(out);
-	for (unsigned i = r == 0 ? o->found.n : 0; i-- > 0;)
-		add_frame(out, o->found.frame[i].name, o->found.frame[i].file, o->found.frame[i].line);
-	if (!out->n)
-		buf_adds(out, "-");
-	pdb_found_release(&o->found);
-}
-
-static void frames_of_gsym(struct opened *o, uint32_t rva, struct buf *out)
+static void add_frames(struct opened *o, int r, bool offsets, struct buf *out)
 {
 	char path[4096];
-	int r = gsym_lookup(&o->g, rva, &o->hit, NULL);
 
 	buf_clear(out);
 	for (unsigned i = r == 0 ? o->hit.n : 0; i-- > 0;) {
 		const struct gsym_frame *f = &o->hit.frame[i];
 
 		add_frame(out, f->name, gsym_path_text(f->dir, f->base, path, sizeof(path)), f->line);
+		if (offsets)
+			buf_addf(out, "+%llx", (unsigned long long)f->offset);
 	}
 	if (!out->n)
 		buf_adds(out, "-");
+}
+
+/* Looks up an address in the GSYM of that address alone. */
+static int find_partial(struct opened *o, struct partial_pdb *p, uint32_t rva)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	int r = gsym_writer_new(&w);
+
+	if (r == 0)
+		r = partial_write(p, w, &rva, 1, NULL);
+	o->partial_gsym.most = 16u << 20;
+	if (r == 0)
+		r = gsym_write(w, GSYM_V1, false, "", &o->partial_gsym, NULL, NULL);
+	if (r == 0)
+		r = gsym_open(&o->partial,
+			(struct span){(const uint8_t *)o->partial_gsym.p, o->partial_gsym.n}, NULL);
+	return r < 0 ? r : gsym_lookup(&o->partial, rva, &o->hit, NULL);
+}
+
+static void frames_of_pdb(struct opened *o, uint32_t rva, bool offsets, struct buf *out)
+{
+	add_frames(o, find_partial(o, o->plain, rva), offsets, out);
+}
+
+static void frames_of_gsym(struct opened *o, uint32_t rva, bool offsets, struct buf *out)
+{
+	add_frames(o, gsym_lookup(&o->g, rva, &o->hit, NULL), offsets, out);
 }
 
 /* ---- both ways ---------------------------------------------------------------------------- */
 
 #define RANDOM_EACH 500 /* addresses of a fixture: more than 10,000 together */
 
-static void add_offset(struct buf *out, const char *name, const char *file, unsigned line, uint64_t offset)
-{
-	add_frame(out, name, file, line);
-	buf_addf(out, "+%llx", (unsigned long long)offset);
-}
-
 /* The same frames with offsets, of a PDB that was not converted and of one that was. */
 static bool answers_alike(struct opened *o, uint32_t rva, struct buf *a, struct buf *b)
 {
-	char path[4096];
-	int r = pdb_find(&o->pdb, &o->plain, rva, &o->found, NULL);
-
-	buf_clear(a);
-	buf_clear(b);
-	for (unsigned i = 0; r == 0 && i < o->found.n; i++) {
-		const struct pdb_frame *f = &o->found.frame[i];
-
-		add_offset(a, f->name, f->file, f->line, f->offset);
-	}
-	pdb_found_release(&o->found);
-	r = gsym_lookup(&o->g, rva, &o->hit, NULL);
-	for (unsigned i = 0; r == 0 && i < o->hit.n; i++) {
-		const struct gsym_frame *f = &o->hit.frame[i];
-
-		add_offset(b, f->name, gsym_path_text(f->dir, f->base, path, sizeof(path)), f->line, f->offset);
-	}
+	frames_of_pdb(o, rva, true, a);
+	frames_of_gsym(o, rva, true, b);
 	return strcmp(buf_text(a), buf_text(b)) == 0;
 }
 
@@ -243,8 +241,8 @@ static bool is_named_jump(struct counted *c, uint32_t rva)
 	if (k && pdb_code_open(&code, &c->o->pdb, &c->o->io, k->module, NULL) == 0)
 		f = pdb_func_at(&code, section, off);
 	if (f && f->kind == PDB_TRAMPOLINE && pdb_address(&c->o->pdb, f->target_section, f->target, &to)) {
-		frames_of_pdb(c->o, to, &target);
-		frames_of_pdb(c->o, rva, &own);
+		frames_of_pdb(c->o, to, false, &target);
+		frames_of_pdb(c->o, rva, false, &own);
 		same = strcmp(strchrnul(buf_text(&own), '\t'), "\t?\t0") == 0 &&
 			strncmp(buf_text(&own), buf_text(&target), own.n - 4) == 0;
 	}
@@ -264,12 +262,12 @@ static void compare_frames(void *ctx, uint32_t rva, char *rest)
 		return;
 	}
 	c->all++;
-	frames_of_pdb(c->o, rva, &c->text);
+	frames_of_pdb(c->o, rva, false, &c->text);
 	if (strcmp(buf_text(&c->text), rest) == 0)
 		c->from_pdb++;
 	else
 		show(c, "PDB", rva, rest);
-	frames_of_gsym(c->o, rva, &c->text);
+	frames_of_gsym(c->o, rva, false, &c->text);
 	if (strcmp(buf_text(&c->text), rest) == 0)
 		c->from_gsym++;
 	else
@@ -280,19 +278,18 @@ static void compare_name(void *ctx, uint32_t rva, char *rest)
 {
 	struct counted *c = ctx;
 	const char *wanted;
-	int r = pdb_find(&c->o->pdb, &c->o->full, rva, &c->o->found, NULL);
+	int r = find_partial(c->o, c->o->full, rva);
 
 	strsep(&rest, "\t"); /* the name as the record has it */
 	wanted = strsep(&rest, "\t");
 	c->all++;
 	buf_clear(&c->text);
 	if (r == 0)
-		buf_adds(&c->text, c->o->found.frame[c->o->found.n - 1].name);
+		buf_adds(&c->text, c->o->hit.frame[c->o->hit.n - 1].name);
 	if (wanted && strcmp(buf_text(&c->text), wanted) == 0)
 		c->from_pdb++;
 	else
 		show(c, "name", rva, wanted ? wanted : "");
-	pdb_found_release(&c->o->found);
 }
 
 /* ---- fixtures ----------------------------------------------------------------------------- */

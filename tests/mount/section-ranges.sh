@@ -194,8 +194,11 @@ section .tail
 requests=$(upstream_count "$URL_plain" requests)
 [ "$requests" = 1 ] || fail "$requests requests without ranges"
 section .debug_info
-[ "$status" = 404 ] && [ "$(upstream_count "$URL_plain" requests)" = 1 ] ||
-  fail "a server without ranges is asked again"
+requests=$(upstream_count "$URL_plain" requests)
+[ "$requests" = 1 ] || fail "$requests requests for the second section without ranges"
+# On a fast connection the whole file may have come before the download was ended: then it is stored.
+[ "$status" = 404 ] || { [ "$status" = 200 ] && [ "$(upstream_count "$URL_plain" bytes)" -ge "$size" ]; } ||
+  fail "a second section without ranges: $status"
 # What a client wants whole has its sections.
 fetch_url -o "$TMP/body" "$U/buildid/$ID/debuginfo" && same_file "$TMP/body" "$TMP/version-A"
 section .tail

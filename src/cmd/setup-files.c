@@ -293,7 +293,7 @@ static void write_place(struct setup *s, const struct place *p)
 
 /* ---- the configuration --------------------------------------------------------------- */
 
-/* Writes a first configuration if there is none. The daemon of all users reads it as the group symfs. */
+/* Writes a first configuration, unless one exists. The daemon of all users reads it as the group symfs. */
 static void write_conf(struct setup *s)
 {
 	_cleanup_free_ char *own = NULL, *dir = NULL;

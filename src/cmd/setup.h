@@ -15,12 +15,12 @@ struct setup {
 	struct buf written; /* the record: lines "KIND\tSUM\tPATH", or "KIND\tTEXT\tPATH" */
 };
 
-/* Writes a first configuration if there is none, and the files with which clients ask the mount. Adds them to the
+/* Writes a first configuration, unless one exists, and the files with which clients ask the mount. Adds them to the
  * record. What exists is kept and printed. */
 void setup_write_files(struct setup *s);
 /* Takes back what the record has, and keeps what was changed since, which is printed. */
 void setup_undo_files(struct setup *s);
-/* Reads the record. 0, also if there is none; -errno. */
+/* Reads the record. 0, also if no record exists; -errno. */
 int setup_read_record(struct setup *s);
 /* Adds a line to the record. `sum` is a checksum, an old text, or "". */
 void setup_add_record(struct setup *s, const char *kind, const char *sum, const char *path);

@@ -238,9 +238,11 @@ say "preconditions of PUT and DELETE: 21 requests, 0 wrong"
 
 # ---- lines that other servers read differently -------------------------------------------------
 [ "$(put_sym)" = 201 ] || fail "PUT: $(cat "$TMP/body")"
-python3 - "${URL_two#http://}" "/$SYM" "$tag" "$BEFORE" <<'END' || fail "the head of a request"
+# RFC 9112, 5.2: a continued line is refused, or joined to one value, as libmicrohttpd 1.0 does.
+pkg-config --atleast-version=1 libmicrohttpd && continued=412 || continued=400
+python3 - "${URL_two#http://}" "/$SYM" "$tag" "$BEFORE" $continued <<'END' || fail "the head of a request"
 import socket, sys
-where, path, tag, before = sys.argv[1:]
+where, path, tag, before, continued = sys.argv[1:]
 host, port = where.rsplit(':', 1)
 wrong = 0
 def ask(want, target, *fields, method='GET', has=b''):
@@ -249,12 +251,11 @@ def ask(want, target, *fields, method='GET', has=b''):
         s.sendall('\r\n'.join(('%s %s HTTP/1.1' % (method, target), 'Host: ' + where, 'Connection: close') + fields +
                               ('', '')).encode())
         got = b''.join(iter(lambda: s.recv(65536), b''))
-    if int(got[9:12] or b'0') not in (want if isinstance(want, tuple) else (want,)) or has not in got:
+    if int(got[9:12] or b'0') != want or has not in got:
         wrong += 1
-        print('%s %s %r: %r, wanted %r %r' % (method, target, fields, got[:200], want, has))
+        print('%s %s %r: %r, wanted %d %r' % (method, target, fields, got[:200], want, has))
 for method in 'DELETE', 'GET':
-    # RFC 9112, 5.2: refused, or joined to "x" y, as libmicrohttpd 1.0 does. Nothing is deleted.
-    ask((400, 412), path, 'If-Match: "x"', ' y', method=method)
+    ask(int(continued), path, 'If-Match: "x"', ' y', method=method)
     ask(400, path, 'If-Match: "x"', 'If-Match: ' + tag, method=method)
     ask(400, path, 'If-Unmodified-Since: ' + before, 'If-Unmodified-Since: ' + before, method=method)
     ask(412, path, 'If-Unmodified-Since: %s \t' % before, method=method)

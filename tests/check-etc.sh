@@ -53,7 +53,7 @@ for file in "$top"/src/source/source*.c; do
   # The kind "bucket" has the keys of "s3", and shows its own two.
   case $file in */source-s3.c) sed -n '/^static void bucket_show(/,/^}/p' "${file%s3.c}bucket.c" \
     >>"$tmp/shows" ;; esac
-  case $file in */source.c) cp "$top/src/cmd/mount-daemon.c" "$tmp/shows" ;; esac
+  case $file in */source.c) cp "$top/src/cmd/mount/mount-daemon.c" "$tmp/shows" ;; esac
   for key in $(keys_of "$file" | sed 's/^#//; s/ =.*//' | grep -vxE 'kind|headers|types|enabled|url|path'); do
     shown=$((shown + 1))
     grep -qE "(\(|, )\"$key\"[,)]|[\"n ]$key =|# ([a-z-]+, )*$key[,:]" "$tmp/shows" ||
@@ -63,7 +63,7 @@ done
 [ $shown -ge 35 ] || complain "only $shown keys in .symfs/config"
 
 # A source takes each file type of the program, but for the three that no request names.
-sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" |
+sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/names/id/filetype.c" |
   grep -vxE 'none|gsym|sym|elf_dwo' >"$tmp/types"
 [ "$(wc -l <"$tmp/types")" -ge 18 ] || complain "only $(wc -l <"$tmp/types") types"
 printf '[source "x"]\nurl = http://127.0.0.1:1/\nfiletypes = %s\n' "$(tr '\n' ' ' <"$tmp/types")" >"$tmp/types.conf"

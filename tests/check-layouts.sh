@@ -38,7 +38,7 @@ while read -r folder rest; do
     complain "$folder/$rest is not printed"
 done <"$tmp/examples"
 [ $seen -ge 35 ] || complain "only $seen examples"
-for folder in $(sed -n 's/^	{"[a-z_0-9]*", "\([a-z_0-9]*\)", .*/\1/p' "$top/src/layout/layouts.c"); do
+for folder in $(sed -n 's/^	{"[a-z_0-9]*", "\([a-z_0-9]*\)", .*/\1/p' "$top/src/names/layout/layouts.c"); do
   grep -q "^$folder " "$tmp/examples" || complain "symfs-layouts(7) has no example of a path in $folder/"
 done
 
@@ -74,11 +74,11 @@ done
 # check-man.sh and check-completions.sh ask for each type; here, that they see all of them.
 . "$top/tests/tables.sh"
 types=$(($(filetypes_named | wc -l) + 1)) # and none
-want=$(sed -n '/^enum filetype {/,/^}/s/^	FILETYPE_[A-Z0-9_]*,.*/x/p' "$top/src/id/filetype.h" | wc -l)
+want=$(sed -n '/^enum filetype {/,/^}/s/^	FILETYPE_[A-Z0-9_]*,.*/x/p' "$top/src/names/id/filetype.h" | wc -l)
 [ "$types" = "$want" ] || complain "$types of $want file types have a row that this test reads"
 # Each format has a unit test, and a fuzzer, but for three that are a few words of text.
 formats=0
-for format in $(sed -n 's/^	&obj_\([a-z0-9]*\),$/\1/p' "$top/src/obj/formats.c"); do
+for format in $(sed -n 's/^	&obj_\([a-z0-9]*\),$/\1/p' "$top/src/formats/obj/formats.c"); do
   formats=$((formats + 1))
   grep -qF "\"$format\"" "$top"/tests/unit/test-*.c || complain "no unit test names the format $format"
   case $format in bcsymbolmap | perfmap | uuidmap) continue ;; esac

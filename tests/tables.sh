@@ -20,14 +20,15 @@ options_named() # COMMAND
 	help_text "$1" | sed -n '/--config/q; /--help/q; s/^  [-a-z, ]\{4\}\(--[a-zA-Z-]*\).*/\1/p'
 }
 
-layouts_named() { sed -n 's/^	{"\([a-z_0-9]*\)", "[a-z_0-9]*", .*/\1/p' "$top/src/layout/layouts.c"; }
+layouts_named() { sed -n 's/^	{"\([a-z_0-9]*\)", "[a-z_0-9]*", .*/\1/p' "$top/src/names/layout/layouts.c"; }
 
 # As a path begins with them below a mount.
-layout_folders_named() { sed -n 's/^	{"[a-z_0-9]*", "\([a-z_0-9]*\)", .*/\1/p' "$top/src/layout/layouts.c"; }
+layout_folders_named() { sed -n 's/^	{"[a-z_0-9]*", "\([a-z_0-9]*\)", .*/\1/p' "$top/src/names/layout/layouts.c"; }
 
 filetypes_named()
 {
-	sed -n 's/^	\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" | grep -vx none
+	sed -n 's/^	\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/names/id/filetype.c" |
+		grep -vx none
 }
 
 # The error of the program for a kind that it does not have lists those that it has.

@@ -1,5 +1,5 @@
 /* Reads a file that may be incomplete: a whole file, a download that still grows, a sparse file. Readers of
- * formats (obj/) get every byte through view_read(), so a hole never reads as zeros and no read is out of
+ * formats (formats/obj/) get every byte through view_read(), so a hole never reads as zeros and no read is out of
  * bounds. Not shared between threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

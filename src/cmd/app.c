@@ -11,7 +11,7 @@
 #include "cmd/places.h"
 #include "cmd/secrets.h"
 #include "fetch/fetch.h"
-#include "id/filetype.h"
+#include "names/id/filetype.h"
 #include "priv/hide.h"
 #include "store/store.h"
 

@@ -1,7 +1,7 @@
 /* symfs addr2line: converts addresses in any program or debug file to functions, files and lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
-#include "cmd/gsym-command.h"
+#include "cmd/gsym/gsym-command.h"
 #include "cmd/what.h"
 
 static int run_addr2line(int argc, char **argv)

@@ -10,8 +10,8 @@
 #include "cmd/no-source.h"
 #include "cmd/what.h"
 #include "fetch/bundle.h"
-#include "layout/layout.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
+#include "names/layout/layout.h"
 #include "store/search.h"
 
 #include <ctype.h>

@@ -8,9 +8,9 @@
 #include "base/util.h"
 #include "cmd/bundle.h"
 #include "cmd/json.h"
-#include "dump/dump.h"
-#include "obj/obj.h"
-#include "obj/ppdb.h"
+#include "stacks/dump/dump.h"
+#include "formats/obj/obj.h"
+#include "formats/obj/ppdb.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -155,7 +155,7 @@ static void report_failure(struct run *run, const char *path, unsigned index, in
 		cmd_say(0, "%s: %s", path, why);
 }
 
-/* Computes the checksum of a Portable PDB from its bytes. For a program, obj/ has read the checksum of its
+/* Computes the checksum of a Portable PDB from its bytes. For a program, formats/obj/ has read the checksum of its
  * PDB. */
 static int take_checksum(struct obj_slice *s, struct view *v, struct err *e)
 {

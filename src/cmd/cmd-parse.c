@@ -4,7 +4,7 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
-#include "layout/layout.h"
+#include "names/layout/layout.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "cmd/cmd.h"
 #include "cmd/bundle.h"
 #include "cmd/json.h"
-#include "layout/layout.h"
-#include "obj/obj.h"
+#include "names/layout/layout.h"
+#include "formats/obj/obj.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,12 +4,12 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
-#include "cmd/gsym-text.h"
+#include "cmd/gsym/gsym-text.h"
 #include "cmd/json.h"
-#include "obj/obj.h"
-#include "pdb/frames.h"
-#include "pdb/names.h"
-#include "pdb/publics.h"
+#include "formats/obj/obj.h"
+#include "formats/pdb/frames.h"
+#include "formats/pdb/names.h"
+#include "formats/pdb/publics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

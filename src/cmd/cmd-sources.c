@@ -10,8 +10,8 @@
 #include "cmd/json.h"
 #include "cmd/no-source.h"
 #include "fetch/fetch.h"
-#include "id/filetype.h"
-#include "id/key.h"
+#include "names/id/filetype.h"
+#include "names/id/key.h"
 #include "net/net.h"
 #include "source/sources.h"
 

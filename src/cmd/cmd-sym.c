@@ -7,13 +7,13 @@
 #include "cmd/app.h"
 #include "cmd/bundle.h"
 #include "cmd/cmd.h"
-#include "cmd/gsym-command.h"
+#include "cmd/gsym/gsym-command.h"
 #include "cmd/json.h"
-#include "convert/worker.h"
-#include "convert/to-breakpad.h"
-#include "layout/layout.h"
-#include "layout/layouts.h"
-#include "obj/obj.h"
+#include "derive/convert/worker.h"
+#include "derive/convert/to-breakpad.h"
+#include "names/layout/layout.h"
+#include "names/layout/layouts.h"
+#include "formats/obj/obj.h"
 
 #include <fcntl.h>
 #include <stdio.h>

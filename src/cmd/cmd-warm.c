@@ -10,11 +10,11 @@
 #include "cmd/downloads.h"
 #include "cmd/json.h"
 #include "cmd/no-source.h"
-#include "cmd/symbolicate.h"
+#include "cmd/stacks/symbolicate.h"
 #include "cmd/what.h"
 #include "derive/derive.h"
-#include "dump/dump.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
+#include "stacks/dump/dump.h"
 
 #include <dirent.h>
 #include <stdio.h>

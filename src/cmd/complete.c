@@ -4,8 +4,8 @@
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/places.h"
-#include "id/filetype.h"
-#include "layout/layout.h"
+#include "names/id/filetype.h"
+#include "names/layout/layout.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "layout/layout.h"
+#include "names/layout/layout.h"
 #include "source/kinds.h"
 #include "source/sources.h"
 

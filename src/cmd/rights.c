@@ -1,7 +1,7 @@
 /* Decides which user, capabilities, files and system calls the daemon of a mount keeps, and gives up the
  * rest. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cmd/mounting.h"
+#include "cmd/mount/mounting.h"
 #include "base/log.h"
 #include "base/mounts.h"
 #include "base/path.h"

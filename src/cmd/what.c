@@ -5,9 +5,9 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
-#include "dump/dump.h"
-#include "layout/layout.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
+#include "names/layout/layout.h"
+#include "stacks/dump/dump.h"
 #include "store/search.h"
 #include "store/store.h"
 
@@ -177,7 +177,7 @@ static int named_key(const struct what_opts *o, const struct key *k, what_each *
 
 /* ---- files --------------------------------------------------------------------------- */
 
-/* The bits of the architecture, 64 or 32, from its name in obj/; 0: unknown. */
+/* The bits of the architecture, 64 or 32, from its name in formats/obj/; 0: unknown. */
 static unsigned bits_of(const struct obj_slice *s)
 {
 	return strstr(s->arch, "64") ? 64 : strcmp(s->arch, "x86") == 0 ? 32 : 0;

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
-#include "layout/tree.h"
+#include "names/layout/tree.h"
 
 #include <stdbool.h>
 

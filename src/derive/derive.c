@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "derive/private.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "store/files/blob.h"
 
 #include <stdio.h>

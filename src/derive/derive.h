@@ -1,5 +1,5 @@
 /* Derived files: GSYM and Breakpad files that symfs makes of debug files, in worker processes that may crash
- * (convert/worker.h). Each file is made once, however many callers and processes ask, and stored under the
+ * (derive/convert/worker.h). Each file is made once, however many callers and processes ask, and stored under the
  * identity of its input. A conversion that failed is remembered with the reason. Any thread. A call waits
  * only if its comment says so. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -21,8 +21,9 @@ void derive_free(struct derive *d);
  * made of such files, or `input` lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
-/* derive_artifact() for the form of convert/eliot.h, which only symfs reads; also for Portable PDBs
- * (convert/from-ppdb.h). `lenient`, only for Breakpad files: a bad line is left out, and the rest is converted. */
+/* derive_artifact() for the form of derive/convert/eliot.h, which only symfs reads; also for Portable PDBs
+ * (derive/convert/from-ppdb.h). `lenient`, only for Breakpad files: a bad line is left out, and the rest is
+ * converted. */
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 
 /* *out: the Breakpad file that would be made if no source has the file `sym`. 0. -ENOENT: none is made, because `sym`
@@ -69,7 +70,7 @@ void making_unref(struct making *m); /* NULL is fine */
  * server calls this; a command ends after its answer. */
 void derive_convert_idle(struct derive *d);
 
-/* Makes GSYM of a few addresses of the PDB `a`, and reads only the bytes that they need (convert/partial.h).
+/* Makes GSYM of a few addresses of the PDB `a`, and reads only the bytes that they need (derive/convert/partial.h).
  * `whole`: the stored PDB; NULL: the bytes are fetched. `ready` runs as with derive_open(). The GSYM in f->blob is
  * not stored.
  * f->r is an error of fetch_open(), or -EALREADY: use derive_open() instead, because the file is small or damaged, or

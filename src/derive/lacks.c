@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "base/view.h"
 #include "derive/private.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 
 #include <stdio.h>
 #include <string.h>

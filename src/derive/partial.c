@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "base/workers.h"
-#include "convert/worker.h"
+#include "derive/convert/worker.h"
 #include "derive/private.h"
 
 #include <time.h>

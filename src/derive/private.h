@@ -1,13 +1,13 @@
 /* Internals of derive/, for its own files only: struct conversion, and the table of conversions under way. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "convert/worker.h"
+#include "derive/convert/worker.h"
 #include "derive/derive.h"
 #include "fetch/follow.h"
 #include "base/hash.h"
 #include "base/util.h"
 #include "base/workers.h"
-#include "id/key.h"
+#include "names/id/key.h"
 
 #include <errno.h>
 #include <pthread.h>

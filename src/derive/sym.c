@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "convert/worker.h"
+#include "derive/convert/worker.h"
 #include "derive/private.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/flight.h"
+#include "fetch/flight/flight.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "base/util.h"
 #include "base/view.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 
 #include <stdio.h>
 #include <string.h>

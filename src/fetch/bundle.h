@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "fetch/fetch.h"
-#include "layout/tree.h"
+#include "names/layout/tree.h"
 
 /* Appends to `text` the link or file about `found`, and to `path` its canonical path in the mount. `asked` is
  * the candidate that was found. 0. -ENOENT: it is the .meta of a file that is not stored yet. -ENOMEM,

@@ -8,7 +8,7 @@
 #include "base/util.h"
 #include "base/view.h"
 #include "fetch/fetch-private.h"
-#include "obj/ppdb.h"
+#include "formats/obj/ppdb.h"
 
 #include <stdio.h>
 #include <stdlib.h>

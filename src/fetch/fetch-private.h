@@ -10,14 +10,14 @@
 #include "fetch/fetch.h"
 #include "fetch/symstore.h"
 #include "fetch/taught.h"
+#include "formats/obj/obj.h"
 #include "net/net.h"
-#include "obj/obj.h"
-#include "scan/scan.h"
+#include "pack/unpack/unpack.h"
 #include "source/breaker.h"
+#include "source/scan/scan.h"
 #include "source/sources.h"
 #include "store/flights.h"
 #include "store/sparse.h"
-#include "unpack/unpack.h"
 
 #define HEAD_MOST 4096	/* bytes of a packed file that are unpacked to see what is inside */
 #define PARK_BYTES (1u << 20)	/* a parked flight pauses its transfer after this many bytes */

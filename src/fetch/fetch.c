@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/flight.h"
-#include "fetch/folded.h"
+#include "fetch/flight/flight.h"
+#include "fetch/local/folded.h"
 #include "config.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "fetch/part.h"
-#include "id/key.h"
+#include "names/id/key.h"
 #include "store/store.h"
 
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/flight.h"
+#include "fetch/flight/flight.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "base/view.h"
-#include "fetch/flight.h"
+#include "fetch/flight/flight.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "fetch/flight.h"
+#include "fetch/flight/flight.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "fs/private.h"
-#include "layout/tree.h"
+#include "names/layout/tree.h"
 #include "store/browse.h"
 
 #include <limits.h>

@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "fetch/bundle.h"
 #include "fs/private.h"
-#include "layout/tree.h"
+#include "names/layout/tree.h"
 
 #include <limits.h>
 #include <stdio.h>

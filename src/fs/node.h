@@ -2,7 +2,7 @@
  * uses it (a reference). So the table is as large as the caches of the kernel. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "id/key.h"
+#include "names/id/key.h"
 #include "store/files/blob.h"
 
 #include <stdbool.h>

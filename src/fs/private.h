@@ -7,7 +7,7 @@
 #include "fetch/fetch.h"
 #include "fs/fs.h"
 #include "fs/node.h"
-#include "layout/tree.h"
+#include "names/layout/tree.h"
 
 #include <fuse_lowlevel.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "fs/private.h"
-#include "layout/tree.h"
+#include "names/layout/tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "base/view.h"
+#include "formats/obj/obj.h"
 #include "fs/private.h"
-#include "obj/obj.h"
 #include "store/files/blob.h"
 
 #include <stdio.h>

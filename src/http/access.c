@@ -6,7 +6,7 @@
 #include "base/jtext.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "http/upload.h"
+#include "http/upload/upload.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

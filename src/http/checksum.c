@@ -4,8 +4,8 @@
  * wrong. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
+#include "formats/obj/ppdb.h"
 #include "http/private.h"
-#include "obj/ppdb.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "base/view.h"
+#include "formats/obj/obj.h"
 #include "http/private.h"
-#include "obj/obj.h"
 #include "source/url.h"
 
 #include <stdio.h>

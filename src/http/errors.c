@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "http/upload.h"
+#include "http/upload/upload.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "http/upload.h"
-#include "layout/name.h"
+#include "http/upload/upload.h"
+#include "names/layout/name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/util.h"
 #include "conf/conf.h"
 #include "config.h"
-#include "http/upload.h"
+#include "http/upload/upload.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/util.h"
 #include "bucket/bucket.h"
 #include "http/private.h"
-#include "scan/scan.h"
+#include "source/scan/scan.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "http/fields.h"
 #include "http/http.h"
 #include "http/listen.h"
-#include "http/pasted.h"
+#include "http/page/pasted.h"
 #include "http/route.h"
 #include "symb/form.h"
 

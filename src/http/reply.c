@@ -4,7 +4,7 @@
 #include "base/jtext.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "http/upload.h"
+#include "http/upload/upload.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "layout/name.h"
-#include "upload/sentry.h"
-#include "upload/sym-upload.h"
+#include "intake/upload/sentry.h"
+#include "intake/upload/sym-upload.h"
+#include "names/layout/name.h"
 
 #include <stdio.h>
 #include <string.h>

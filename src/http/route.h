@@ -2,7 +2,7 @@
  * means, so mount and server cannot differ. Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "layout/tree.h"
+#include "names/layout/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "http/private.h"
-#include "upload/assemble.h"
+#include "intake/upload/assemble.h"
 
 #include <stdio.h>
 #include <string.h>

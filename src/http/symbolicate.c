@@ -4,11 +4,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "http/upload.h"
-#include "layout/name.h"
-#include "recognize/recognize.h"
+#include "http/upload/upload.h"
+#include "names/layout/name.h"
+#include "stacks/recognize/recognize.h"
 #include "stacks/stacks.h"
-#include "walk/walk.h"
+#include "stacks/walk/walk.h"
 
 #include <string.h>
 #include <strings.h>

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "http/upload.h"
+#include "http/upload/upload.h"
 
 #include <stdio.h>
 #include <string.h>

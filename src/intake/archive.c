@@ -5,10 +5,10 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "intake/private.h"
-#include "layout/layout.h"
-#include "unarchive/kind.h"
-#include "unarchive/unarchive.h"
-#include "unpack/unpack.h"
+#include "names/layout/layout.h"
+#include "pack/unarchive/kind.h"
+#include "pack/unarchive/unarchive.h"
+#include "pack/unpack/unpack.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "intake/private.h"
-#include "unarchive/unarchive.h"
-#include "unpack/unpack.h"
+#include "pack/unarchive/unarchive.h"
+#include "pack/unpack/unpack.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 /* The text for an error of obj_identify() or of another function. */
 static const char *taking_why(int r, const struct err *e)
 {
-	/* The text of obj/ names the format of the file (HTML, text), and not the reason for the refusal. */
+	/* The text of formats/obj/ names the format of the file (HTML, text), and not the reason for the refusal. */
 	if (r == -ENOMSG && strcmp(e->text, "is empty") != 0)
 		return "of no format that symfs knows";
 	return e->text[0] ? e->text : err_text(r);
@@ -127,7 +127,7 @@ static uint64_t most_bytes(const struct unpacking *u)
 	return of_a_file ? MIN(most, of_a_file) : most;
 }
 
-/* Puts the name of the packing before an error about the content. Errors of unpack/ already contain the
+/* Puts the name of the packing before an error about the content. Errors of pack/unpack/ already contain the
  * name. */
 static int wrapped(struct unpacking *u, const struct packing *p, int r)
 {

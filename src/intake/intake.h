@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
-#include "id/key.h"
-#include "id/worth.h"
+#include "names/id/key.h"
+#include "names/id/worth.h"
 #include "store/store.h"
 
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
  * an archive. One thread for each struct taking. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "formats/obj/obj.h"
 #include "intake/intake.h"
-#include "obj/obj.h"
 
 #define INTAKE_HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
 /* The most archives around a file: a package in an archive of packages is usual; deeper nesting is an attack. */

@@ -1,6 +1,6 @@
 /* Starts the programs of libexec as worker processes, which read hostile input: without environment, with a few
- * descriptors, and with limits. convert/, frames/, unarchive/ and unwinder/ are such programs. Any thread may start
- * one; the functions marked (worker) are for the worker, before it starts threads. */
+ * descriptors, and with limits. derive/convert/, formats/cfi/, pack/unarchive/ and stacks/libdw/ are such programs.
+ * Any thread may start one; the functions marked (worker) are for the worker, before it starts threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

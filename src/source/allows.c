@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "source/source.h"
 
 #include <fnmatch.h>

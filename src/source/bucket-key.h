@@ -22,7 +22,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/hash.h"
-#include "id/key.h"
+#include "names/id/key.h"
 #include "store/files/blob.h"
 #include "store/files/hold.h"
 

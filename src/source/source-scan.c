@@ -1,9 +1,9 @@
 /* The kind "scan": any directory tree of this machine, such as a build directory. No layout says where a
- * file is; fetch/ asks scan/, which finds files by their contents. */
+ * file is; fetch/ asks source/scan/, which finds files by their contents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
-#include "id/key.h"
+#include "names/id/key.h"
 #include "source/kinds.h"
 #include "source/section.h"
 

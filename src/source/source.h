@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "conf/conf.h"
-#include "layout/layout.h"
+#include "names/layout/layout.h"
 #include "net/request.h"
 
 #include <limits.h>
@@ -137,7 +137,7 @@ unsigned source_tier(const struct source *s);
 /* Whether the source is a team's bucket. */
 bool source_is_bucket(const struct source *s);
 
-/* Whether the source is a tree without a layout, in which scan/ finds files by their contents. The requests
+/* Whether the source is a tree without a layout, in which source/scan/ finds files by their contents. The requests
  * of such a source name no path. */
 bool source_scans(const struct source *s);
 /* Whether such a tree is searched in archives, too. */

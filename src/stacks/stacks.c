@@ -5,9 +5,9 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "base/util.h"
-#include "dump/state.h"
+#include "stacks/dump/state.h"
+#include "stacks/libdw/wire.h"
 #include "stacks/records.h"
-#include "unwinder/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>

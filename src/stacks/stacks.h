@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/path.h"
-#include "id/module.h"
+#include "names/id/module.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

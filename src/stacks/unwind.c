@@ -4,13 +4,13 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "base/view.h"
-#include "dump/dump.h"
-#include "dump/state.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "priv/worker.h"
+#include "stacks/dump/dump.h"
+#include "stacks/dump/state.h"
+#include "stacks/libdw/wire.h"
 #include "stacks/records.h"
 #include "symb/wait.h"
-#include "unwinder/wire.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

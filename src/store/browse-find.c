@@ -4,7 +4,7 @@
 #include "store/browse-private.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "layout/name.h"
+#include "names/layout/name.h"
 
 #include <stdio.h>
 #include <string.h>

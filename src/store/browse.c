@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/browse.h"
 #include "base/util.h"
-#include "layout/layout.h"
+#include "names/layout/layout.h"
 #include "store/browse-private.h"
 #include "store/session.h"
 

@@ -1,7 +1,7 @@
 /* Listings of what is stored: the entries of a layout's directory, streamed from the index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "layout/listing-plan.h"
+#include "names/layout/listing-plan.h"
 #include "store/store.h"
 
 /* The lowest bits of an offset are the number of the part of the listing. The values 0 and BROWSE_PART_FREE

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "base/view.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "store/files/dir.h"
 #include "store/session.h"
 

@@ -1,7 +1,7 @@
 /* Finds the artifacts that an identifier alone can name, for users that have a build id but no path. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "id/key.h"
+#include "names/id/key.h"
 
 #include <stdbool.h>
 

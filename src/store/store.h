@@ -22,7 +22,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
-#include "id/key.h"
+#include "names/id/key.h"
 #include "store/index/rows.h"
 
 struct statvfs;

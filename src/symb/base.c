@@ -2,7 +2,7 @@
  * PDB has offsets only, and a frame may have an address in the file; and the table of imported functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "symb/choose.h"
 #include "symb/private.h"
 #include "symb/wait.h"

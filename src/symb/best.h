@@ -2,8 +2,8 @@
  * Symbolicator chooses them. Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "id/module.h"
-#include "id/worth.h"
+#include "names/id/module.h"
+#include "names/id/worth.h"
 
 #include <stdbool.h>
 

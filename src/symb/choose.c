@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/choose.h"
 #include "base/util.h"
-#include "layout/name.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
+#include "names/layout/name.h"
 #include "store/files/blob.h"
 #include "symb/wait.h"
 

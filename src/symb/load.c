@@ -3,8 +3,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "obj/obj.h"
-#include "obj/ppdb.h"
+#include "formats/obj/obj.h"
+#include "formats/obj/ppdb.h"
 #include "store/files/blob.h"
 #include "symb/choose.h"
 #include "symb/private.h"

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/util.h"
-#include "convert/eliot.h"
+#include "derive/convert/eliot.h"
 #include "symb/private.h"
 
 #include <stdio.h>

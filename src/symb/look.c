@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"
-#include "convert/eliot.h"
-#include "convert/from-ppdb.h"
+#include "derive/convert/eliot.h"
+#include "derive/convert/from-ppdb.h"
 #include "symb/private.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * a stored Breakpad file only their functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "convert/partial.h"
+#include "derive/convert/partial.h"
 #include "symb/private.h"
 #include "symb/wait.h"
 

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "derive/derive.h"
 #include "fetch/fetch.h"
-#include "gsym/gsym.h"
-#include "obj/plt.h"
+#include "formats/gsym/gsym.h"
+#include "formats/obj/plt.h"
 #include "symb/symb.h"
 
 #include <errno.h>

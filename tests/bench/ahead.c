@@ -1,4 +1,4 @@
-/* Replays recorded reads of a file with the read-ahead of fetch/ahead.c, without a mount or a
+/* Replays recorded reads of a file with the read-ahead of fetch/flight/ahead.c, without a mount or a
  * server, and prints what they would cost:
  *
  *	ahead FILE READS [RTT_MS [MB_PER_S]]
@@ -6,12 +6,12 @@
  * READS has lines `OFFSET SIZE`, as `bare FILE MOUNTPOINT PATH reads` prints them while a debugger
  * runs. FILE is the file that was read; its tables and unit heads are known from the start. One
  * reader waits for each answer. An answer takes the round trip (20 ms) and the time of its bytes
- * (50 MB/s). The output is bytes, requests and the time of waiting. Unlike fetch/ranges.c, the
+ * (50 MB/s). The output is bytes, requests and the time of waiting. Unlike fetch/flight/ranges.c, the
  * simulation sends one request at a time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "fetch/ahead.h"
-#include "obj/obj.h"
+#include "fetch/flight/ahead.h"
+#include "formats/obj/obj.h"
 
 #include <fcntl.h>
 #include <stdio.h>

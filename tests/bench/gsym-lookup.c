@@ -3,7 +3,7 @@
  * in random order; the best round counts. The time is processor time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
-#include "gsym/gsym.h"
+#include "formats/gsym/gsym.h"
 
 #include <stdio.h>
 #include <stdlib.h>

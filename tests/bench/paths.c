@@ -2,8 +2,8 @@
  * NANOSECONDS BYTES PATH` for each path: the processor time of tree_parse(), and that of the first reader. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "id/key.h"
-#include "layout/tree.h"
+#include "names/id/key.h"
+#include "names/layout/tree.h"
 #include "unit/path-oracle.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Fuzzes read-ahead with any reads of a file with any tables and unit heads. The range to fetch
  * lies in the file, contains what a reader waits for, and does not exceed the bounds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/ahead.h"
+#include "fetch/flight/ahead.h"
 #include "fuzz/fuzz-obj.h"
 
 #define HEADS 64

@@ -2,9 +2,9 @@
  * result is modules or an error message. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "dump/dump.h"
-#include "dump/state.h"
 #include "fuzz/fuzz.h"
+#include "stacks/dump/dump.h"
+#include "stacks/dump/state.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* Fuzzes obj/ with any bytes as an ELF file. */
+/* Fuzzes formats/obj/ with any bytes as an ELF file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/obj/plt.h"
 #include "fuzz/fuzz-obj.h"
-#include "obj/plt.h"
 
 #define PAGES_MOST 4096
 #define PAGE 64u

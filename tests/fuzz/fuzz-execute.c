@@ -5,7 +5,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "base/buf.h"
-#include "unwind/execute.h"
+#include "formats/unwind/execute.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "base/buf.h"
-#include "frames/frames.h"
+#include "formats/cfi/frames.h"
 
 #include <stdbool.h>
 #include <stdio.h>

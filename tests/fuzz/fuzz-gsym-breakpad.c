@@ -4,7 +4,7 @@
  * file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
-#include "convert/from-breakpad.h"
+#include "derive/convert/from-breakpad.h"
 #include "unit/asked.h"
 #include "unit/gsyms.h"
 

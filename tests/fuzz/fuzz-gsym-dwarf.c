@@ -3,10 +3,10 @@
  * is whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
-#include "convert/embed.h"
-#include "convert/from-dwarf.h"
-#include "convert/make.h"
-#include "convert/object.h"
+#include "derive/convert/embed.h"
+#include "derive/convert/from-dwarf.h"
+#include "derive/convert/make.h"
+#include "derive/convert/object.h"
 #include "unit/gsyms.h"
 
 static void must(bool ok, const char *what)

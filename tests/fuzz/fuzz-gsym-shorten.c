@@ -1,8 +1,8 @@
 /* Fuzzes the shortening of C++ names: a shortened name is shorter than the input, and is the same
  * each time. If there is nothing to leave out, the result is empty. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/gsym/shorten.h"
 #include "fuzz/fuzz.h"
-#include "gsym/shorten.h"
 
 #include <stdbool.h>
 #include <stdio.h>

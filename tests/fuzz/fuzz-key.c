@@ -1,7 +1,7 @@
 /* Fuzzes the texts of keys and debug ids, as `.key` files have them and people write them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
-#include "id/key.h"
+#include "names/id/key.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Fuzzes obj/ with any bytes as a Mach-O file, thin or fat. */
+/* Fuzzes formats/obj/ with any bytes as a Mach-O file, thin or fat. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 

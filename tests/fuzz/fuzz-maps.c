@@ -1,4 +1,4 @@
-/* Fuzzes obj/ with any bytes as a UUID map, a BCSymbolMap or a perf map. */
+/* Fuzzes formats/obj/ with any bytes as a UUID map, a BCSymbolMap or a perf map. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 

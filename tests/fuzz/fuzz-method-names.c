@@ -2,7 +2,7 @@
  * ends. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
-#include "convert/method-names.h"
+#include "derive/convert/method-names.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Fuzzes the readers of small text files in obj/: UUID maps, BCSymbolMaps and perf maps of .NET. */
+/* Fuzzes the readers of small text files in formats/obj/: UUID maps, BCSymbolMaps and perf maps of .NET. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 

@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
+#include "formats/obj/obj.h"
 #include "fuzz/fuzz.h"
-#include "obj/obj.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "convert/worker.h"
-#include "convert/worker-private.h"
+#include "derive/convert/worker.h"
+#include "derive/convert/worker-private.h"
 #include "fuzz/fuzz.h"
 
 #include <poll.h>

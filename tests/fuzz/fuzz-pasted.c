@@ -1,8 +1,8 @@
 /* Fuzzes the search for identifiers and paths in pasted text, and the form that a browser sends. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
-#include "http/page.h"
-#include "http/pasted.h"
+#include "http/page/page.h"
+#include "http/page/pasted.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"
-#include "id/key.h"
-#include "layout/tree.h"
+#include "names/id/key.h"
+#include "names/layout/tree.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
  * whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "convert/make.h"
+#include "derive/convert/make.h"
+#include "formats/gsym/writer.h"
+#include "formats/pdb/publics.h"
 #include "fuzz/fuzz-pdb.h"
-#include "gsym/writer.h"
-#include "pdb/publics.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* Fuzzes the PDB readers: any bytes are identified, converted to GSYM and asked for addresses. All
  * of this terminates, the GSYM files are whole, and missing bytes are listed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "convert/make.h"
+#include "derive/convert/make.h"
+#include "formats/pdb/msf.h"
 #include "fuzz/fuzz-obj.h"
 #include "fuzz/fuzz-pdb.h"
-#include "pdb/msf.h"
 #include "unit/gsyms.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
-#include "convert/partial.h"
+#include "derive/convert/partial.h"
+#include "formats/gsym/gsym.h"
 #include "fuzz/fuzz.h"
-#include "gsym/gsym.h"
 
 #include <stdio.h>
 #include <stdlib.h>

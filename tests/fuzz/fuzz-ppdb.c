@@ -1,8 +1,8 @@
 /* Fuzzes the readers of Portable PDBs, also inside of a program: identity and lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
-#include "convert/from-ppdb.h"
-#include "obj/ppdb.h"
+#include "derive/convert/from-ppdb.h"
+#include "formats/obj/ppdb.h"
 
 static void make_lines(const uint8_t *p, size_t n)
 {

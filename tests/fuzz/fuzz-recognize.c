@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"
-#include "recognize/private.h"
+#include "stacks/recognize/private.h"
 #include "symb/private.h"
 #include "unit/asked.h"
 

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"
-#include "upload/sentry.h"
+#include "intake/upload/sentry.h"
 
 #include <stdio.h>
 #include <string.h>

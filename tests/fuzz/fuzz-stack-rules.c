@@ -3,8 +3,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"
-#include "walk/eval.h"
-#include "walk/sym.h"
+#include "stacks/walk/eval.h"
+#include "stacks/walk/sym.h"
 
 #include <string.h>
 

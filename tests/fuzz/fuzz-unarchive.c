@@ -2,7 +2,7 @@
  * length in two bytes. Whatever comes, the reader ends, hands over no more bytes than a packet holds, and gives a
  * reason for each error. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "unarchive/unarchive.h"
+#include "pack/unarchive/unarchive.h"
 #include "fuzz/fuzz-obj.h"
 
 #include <sys/socket.h>

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "fuzz/fuzz.h"
-#include "unpack/unpack.h"
+#include "pack/unpack/unpack.h"
 
 #include <stdbool.h>
 #include <stdio.h>

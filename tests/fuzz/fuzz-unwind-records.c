@@ -3,10 +3,10 @@
  * is there once and in order, frames are those of records or of registers, and a cut has a place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "dump/state.h"
 #include "fuzz/fuzz.h"
+#include "stacks/dump/state.h"
+#include "stacks/libdw/wire.h"
 #include "stacks/records.h"
-#include "unwinder/wire.h"
 
 #include <stdio.h>
 #include <string.h>

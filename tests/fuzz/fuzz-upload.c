@@ -5,9 +5,9 @@
 #include "base/util.h"
 #include "fuzz/fuzz.h"
 #include "http/route.h"
-#include "id/key.h"
-#include "upload/sym-upload.h"
-#include "upload/tecken.h"
+#include "intake/upload/sym-upload.h"
+#include "intake/upload/tecken.h"
+#include "names/id/key.h"
 
 #include <string.h>
 

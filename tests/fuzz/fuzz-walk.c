@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"
-#include "walk/private.h"
+#include "stacks/walk/private.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Fuzzes obj/ with any bytes as a WebAssembly module. */
+/* Fuzzes formats/obj/ with any bytes as a WebAssembly module. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 

@@ -5,7 +5,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 int real_main(int argc, char **argv);
 #define main real_main
-#include "convert/main.c"
+#include "derive/convert/main.c"
 #undef main
 
 #include <fcntl.h>

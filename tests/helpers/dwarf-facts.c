@@ -12,9 +12,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
-#include "dwarf/batch.h"
-#include "dwarf/split.h"
-#include "image/ranges.h"
+#include "formats/dwarf/batch.h"
+#include "formats/dwarf/split.h"
+#include "formats/image/ranges.h"
 
 #include <err.h>
 #include <inttypes.h>

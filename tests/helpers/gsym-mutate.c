@@ -9,9 +9,9 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "base/bytes.h"
-#include "gsym/gsym.h"
-#include "image/image.h"
-#include "convert/worker.h"
+#include "formats/gsym/gsym.h"
+#include "formats/image/image.h"
+#include "derive/convert/worker.h"
 
 #include <fcntl.h>
 #include <stdio.h>

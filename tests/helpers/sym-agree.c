@@ -12,9 +12,9 @@
 #include "base/demangle.h"
 #include "base/map.h"
 #include "base/util.h"
-#include "convert/eliot.h"
-#include "convert/make.h"
-#include "gsym/gsym.h"
+#include "derive/convert/eliot.h"
+#include "derive/convert/make.h"
+#include "formats/gsym/gsym.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

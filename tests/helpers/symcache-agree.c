@@ -16,10 +16,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "convert/eliot.h"
-#include "convert/from-breakpad.h"
-#include "gsym/gsym.h"
-#include "gsym/writer.h"
+#include "derive/convert/eliot.h"
+#include "derive/convert/from-breakpad.h"
+#include "formats/gsym/gsym.h"
+#include "formats/gsym/writer.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -30,7 +30,7 @@ int main(void) {
 END
 # In place of libexec/unwind: finishes the first thread, begins the second one, and crashes.
 cat >u.c <<'END'
-#include "unwinder/wire.h"
+#include "stacks/libdw/wire.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -3,10 +3,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
-#include "convert/eliot.h"
-#include "convert/from-breakpad.h"
-#include "gsym/gsym.h"
-#include "gsym/writer.h"
+#include "derive/convert/eliot.h"
+#include "derive/convert/from-breakpad.h"
+#include "formats/gsym/gsym.h"
+#include "formats/gsym/writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

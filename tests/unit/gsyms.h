@@ -4,8 +4,8 @@
 #pragma once
 #include "base/buf.h"
 #include "base/util.h"
-#include "gsym/gsym.h"
-#include "gsym/writer.h"
+#include "formats/gsym/gsym.h"
+#include "formats/gsym/writer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -5,9 +5,9 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "id/key.h"
-#include "layout/layouts.h"
-#include "layout/name.h"
+#include "names/id/key.h"
+#include "names/layout/layouts.h"
+#include "names/layout/name.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #pragma once
 #include "unit.h"
 #include "base/hash.h"
-#include "upload/chunks.h"
+#include "intake/upload/chunks.h"
 
 #include <string.h>
 

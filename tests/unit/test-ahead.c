@@ -1,7 +1,7 @@
-/* Tests fetch/ahead.h: windows that grow with demand, tables that are read to their end, and unit
+/* Tests fetch/flight/ahead.h: windows that grow with demand, tables that are read to their end, and unit
  * heads that are fetched before a reader hops to them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/ahead.h"
+#include "fetch/flight/ahead.h"
 #include "base/util.h"
 #include "unit.h"
 

@@ -1,11 +1,11 @@
-/* Tests upload/assemble.c and filed.c: files from chunks into the store, what is told about them at each step and
- * after a restart, refusals, and files that were removed since. */
+/* Tests intake/upload/assemble.c and filed.c: files from chunks into the store, what is told about them at each step
+ * and after a restart, refusals, and files that were removed since. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "scratch.h"
 #include "sha1s.h"
 #include "base/clock.h"
-#include "upload/assemble.h"
-#include "upload/filed.h"
+#include "intake/upload/assemble.h"
+#include "intake/upload/filed.h"
 
 #include <pthread.h>
 #include <signal.h>

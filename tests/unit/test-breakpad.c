@@ -1,4 +1,4 @@
-/* Tests obj/breakpad.c: unusual MODULE and INFO lines, features of small and large files, files of
+/* Tests formats/obj/breakpad.c: unusual MODULE and INFO lines, features of small and large files, files of
  * which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"

@@ -3,8 +3,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "behind.h"
-#include "layout/name.h"
-#include "layout/pattern.h"
+#include "names/layout/name.h"
+#include "names/layout/pattern.h"
 #include "scratch.h"
 #include "store/browse.h"
 #include "store/session.h"

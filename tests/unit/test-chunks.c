@@ -1,11 +1,11 @@
-/* Tests upload/chunks.c: digests, compression in pieces of any size, limits, damage, lifetimes, and what
+/* Tests intake/upload/chunks.c: digests, compression in pieces of any size, limits, damage, lifetimes, and what
  * processes leave that were killed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "scratch.h"
 #include "sha1s.h"
 #include "base/clock.h"
-#include "upload/chunks.h"
+#include "intake/upload/chunks.h"
 
 static struct chunks *begin(uint64_t most)
 {

@@ -1,9 +1,9 @@
 /* Tests dump/: a minidump that is built here, this process itself, and damaged dumps. Core files
  * from the kernel are tested in tests/mount/warm.sh. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "dump/dump.h"
-#include "dump/state.h"
 #include "images.h"
+#include "stacks/dump/dump.h"
+#include "stacks/dump/state.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,10 +1,10 @@
-/* Tests dwarf/file.c and dwarf/split.c: which units can refer to others, memory that is given back, and packages of
- * split units whose index is broken. */
+/* Tests formats/dwarf/file.c and formats/dwarf/split.c: which units can refer to others, memory that is given back,
+ * and packages of split units whose index is broken. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "base/bytes.h"
-#include "dwarf/dwarf.h"
-#include "dwarf/split.h"
+#include "formats/dwarf/dwarf.h"
+#include "formats/dwarf/split.h"
 #include "unit.h"
 
 #include <string.h>

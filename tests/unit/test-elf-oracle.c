@@ -1,7 +1,7 @@
-/* Compares obj/elf.c with libelf: for the ELF files of this system, and some made here, both must
+/* Compares formats/obj/elf.c with libelf: for the ELF files of this system, and some made here, both must
  * report the same build id, machine, byte order and symbol tables. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "base/hash.h"
 #include "base/util.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
-/* Tests obj/elf.c on images built in memory: every identity rule in both word sizes and both byte
+/* Tests formats/obj/elf.c on images built in memory: every identity rule in both word sizes and both byte
  * orders, hostile values, and files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 #include "base/hash.h"
 #include "base/util.h"
 #include "unit.h"

@@ -1,8 +1,9 @@
-/* Tests unwind/execute.c: call frame instructions become rows, and a gap begins where one is unknown or broken. */
+/* Tests formats/unwind/execute.c: call frame instructions become rows, and a gap begins where one is unknown or
+ * broken. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
+#include "formats/unwind/execute.h"
 #include "unit.h"
-#include "unwind/execute.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Tests the contract of fetch/ against real upstreams and a real store: exactly one answer for
  * each ticket, one GET for all requests, and no miss unless every source answered so. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/job.h"
+#include "fetch/flight/job.h"
 #include "fetches.h"
 
 #include <semaphore.h>

@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "base/sanitized.h"
 #include "base/util.h"
-#include "convert/worker.h"
+#include "derive/convert/worker.h"
 #include "priv/worker.h"
 #include "unit.h"
 

@@ -1,9 +1,9 @@
-/* Tests convert/from-breakpad.c: the effect of each record, the cost of a bad line in either mode,
+/* Tests derive/convert/from-breakpad.c: the effect of each record, the cost of a bad line in either mode,
  * text in pieces of any size, and symbol files of other tools. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsyms.h"
-#include "convert/from-breakpad.h"
-#include "convert/eliot.h"
+#include "derive/convert/from-breakpad.h"
+#include "derive/convert/eliot.h"
 #include "unit.h"
 
 #define HEAD "MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 a.so\n"

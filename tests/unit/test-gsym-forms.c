@@ -1,8 +1,8 @@
-/* Tests gsym/shorten.c (which parts of C++ names are left out) and convert/object.c (object files
+/* Tests formats/gsym/shorten.c (which parts of C++ names are left out) and derive/convert/object.c (object files
  * of each format, byte order and width are read back, function by function). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "convert/object.h"
-#include "gsym/shorten.h"
+#include "derive/convert/object.h"
+#include "formats/gsym/shorten.h"
 #include "gsyms.h"
 #include "unit.h"
 

@@ -1,11 +1,11 @@
-/* Tests convert/from-ppdb.c: method and offset to document and line, for files built here byte by
+/* Tests derive/convert/from-ppdb.c: method and offset to document and line, for files built here byte by
  * byte and, where present, for files of other tools. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
-#include "convert/eliot.h"
-#include "convert/from-ppdb.h"
-#include "convert/make.h"
+#include "derive/convert/eliot.h"
+#include "derive/convert/from-ppdb.h"
+#include "derive/convert/make.h"
 #include "unit.h"
 
 #include <dirent.h>

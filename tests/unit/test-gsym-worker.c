@@ -1,12 +1,12 @@
-/* Tests convert/worker.c: conversion in a worker process gives the same bytes as without one. A
+/* Tests derive/convert/worker.c: conversion in a worker process gives the same bytes as without one. A
  * worker that crashes, hangs, grows or sends nothing costs only its file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/path.h"
 #include "base/sanitized.h"
-#include "convert/make.h"
-#include "convert/worker-private.h"
-#include "convert/worker.h"
+#include "derive/convert/make.h"
+#include "derive/convert/worker-private.h"
+#include "derive/convert/worker.h"
 #include "gsyms.h"
 #include "unit.h"
 

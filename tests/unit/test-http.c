@@ -6,8 +6,8 @@
 #include "http/fields.h"
 #include "http/private.h"
 #include "http/route.h"
-#include "id/key.h"
-#include "layout/layout.h"
+#include "names/id/key.h"
+#include "names/layout/layout.h"
 #include "unit.h"
 
 #include <netinet/in.h>

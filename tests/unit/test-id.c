@@ -1,6 +1,6 @@
 /* Tests id/: debug ids, code ids, keys. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "id/key.h"
+#include "names/id/key.h"
 #include "base/hash.h"
 #include "base/util.h"
 #include "table.h"

@@ -2,8 +2,8 @@
  * workers that fail. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "intake/intake.h"
-#include "unarchive/unarchive.h"
-#include "layout/layout.h"
+#include "pack/unarchive/unarchive.h"
+#include "names/layout/layout.h"
 #include "scratch.h"
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* Tests layout/: every row is printed and read back; and the meaning of paths in the mount. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "id/key.h"
-#include "layout/layouts.h"
-#include "layout/tree.h"
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
+#include "names/id/key.h"
+#include "names/layout/layouts.h"
+#include "names/layout/tree.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -948,7 +948,7 @@ START_TEST(readme_names_folders)
 		char line[64];
 
 		snprintf(line, sizeof(line), "\n  %s/ ", l->folder);
-		ck_assert_msg(strstr(hit.text, line) != NULL, "README of src/layout/tree.c does not name %s/",
+		ck_assert_msg(strstr(hit.text, line) != NULL, "README of src/names/layout/tree.c does not name %s/",
 			l->folder);
 	}
 	for (const char *p = hit.text; *p; p++)

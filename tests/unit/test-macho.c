@@ -1,4 +1,4 @@
-/* Tests obj/macho.c on images built in memory: thin files of both word sizes and both byte orders,
+/* Tests formats/obj/macho.c on images built in memory: thin files of both word sizes and both byte orders,
  * fat files of both widths, hostile values, and files of which only the beginning is present. Also
  * tests the output of a compiler and linker, where they are installed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

@@ -1,4 +1,4 @@
-/* Tests obj/uuidmap.c, bcsymbolmap.c and perfmap.c: valid maps, and text that only looks like one. */
+/* Tests formats/obj/uuidmap.c, bcsymbolmap.c and perfmap.c: valid maps, and text that only looks like one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
 #include "worths.h"

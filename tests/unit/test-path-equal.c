@@ -4,9 +4,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
-#include "id/key.h"
-#include "layout/layouts.h"
-#include "layout/tree.h"
+#include "names/id/key.h"
+#include "names/layout/layouts.h"
+#include "names/layout/tree.h"
 #include "unit/path-oracle.h"
 #include "unit/row.h"
 

@@ -5,8 +5,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
-#include "layout/layout.h"
-#include "layout/tree.h"
+#include "names/layout/layout.h"
+#include "names/layout/tree.h"
 #include "unit/row.h"
 
 #include <fcntl.h>

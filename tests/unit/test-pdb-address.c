@@ -1,6 +1,6 @@
-/* Tests pdb/address.c on an image that was rearranged after linking. */
+/* Tests formats/pdb/address.c on an image that was rearranged after linking. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "pdb/pdb.h"
+#include "formats/pdb/pdb.h"
 #include "unit.h"
 
 /* Two parts of a function, with inserted bytes and another function between them. */

@@ -1,12 +1,12 @@
-/* Tests convert/partial.c on shared PDBs: stacks of random addresses, in files of which nothing is present at
+/* Tests derive/convert/partial.c on shared PDBs: stacks of random addresses, in files of which nothing is present at
  * first. The answers equal those of the GSYM of the whole PDB, and few bytes of the file are read. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
-#include "convert/make.h"
-#include "convert/partial.h"
-#include "convert/worker.h"
-#include "gsym/gsym.h"
+#include "derive/convert/make.h"
+#include "derive/convert/partial.h"
+#include "derive/convert/worker.h"
+#include "formats/gsym/gsym.h"
 #include "unit.h"
 
 #include <dirent.h>

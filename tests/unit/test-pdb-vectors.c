@@ -5,9 +5,9 @@
 #include "base/map.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "convert/make.h"
-#include "convert/partial.h"
-#include "pdb/module.h"
+#include "derive/convert/make.h"
+#include "derive/convert/partial.h"
+#include "formats/pdb/module.h"
 #include "unit/row.h"
 
 #include <fcntl.h>

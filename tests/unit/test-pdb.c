@@ -1,4 +1,4 @@
-/* Tests obj/pdb.c on files built in memory: identity by stream 3 and by stream 1, directories of
+/* Tests formats/obj/pdb.c on files built in memory: identity by stream 3 and by stream 1, directories of
  * many blocks, hostile values, and files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "images.h"

@@ -1,4 +1,4 @@
-/* Tests obj/pe.c on files built in memory: identity and kinds, the choice between several debug
+/* Tests formats/obj/pe.c on files built in memory: identity and kinds, the choice between several debug
  * entries, the contents of a program, hostile values, and files of which only the beginning is
  * present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -229,7 +229,7 @@ START_TEST(pdb_of_it)
 {
 	static const struct {
 		const char *path, *name;
-	} rows[] = {{"C:\\projects\\x\\crash.pdb", "crash.pdb"}, {"/src/obj/crash.pdb", "crash.pdb"},
+	} rows[] = {{"C:\\projects\\x\\crash.pdb", "crash.pdb"}, {"/src/formats/obj/crash.pdb", "crash.pdb"},
 		{"crash.pdb", "crash.pdb"}, {"", ""}, {"C:\\x\\", ""}, {"C:\\x\\..", ""},
 		{"a\nb.pdb", ""}, {"C:\\mixed/\xc3\xa4 b.pdb", "\xc3\xa4 b.pdb"}};
 

@@ -1,9 +1,9 @@
-/* Tests obj/ppdb.c on files built in memory: the identity, the contents of tables with narrow and
+/* Tests formats/obj/ppdb.c on files built in memory: the identity, the contents of tables with narrow and
  * with wide columns, hostile values, and files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/path.h"
-#include "obj/ppdb.h"
+#include "formats/obj/ppdb.h"
 #include "images.h"
 #include "worths.h"
 

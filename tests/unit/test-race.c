@@ -2,7 +2,7 @@
  * the decision. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "fetch/flight.h"
+#include "fetch/flight/flight.h"
 #include "unit.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Tests recognize/: which frames and modules it reads from a text. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "recognize/private.h"
+#include "stacks/recognize/private.h"
 #include "unit.h"
 
 #include <string.h>

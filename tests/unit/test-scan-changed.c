@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "scan/private.h"
 #include "scratch.h"
+#include "source/scan/private.h"
 
 #include <sys/mman.h>
 

@@ -3,9 +3,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/path.h"
-#include "scan/private.h"
+#include "pack/unarchive/wire.h"
 #include "scratch.h"
-#include "unarchive/wire.h"
+#include "source/scan/private.h"
 
 #include <sys/prctl.h>
 

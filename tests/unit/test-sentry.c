@@ -1,9 +1,9 @@
-/* Tests upload/sentry.c: requests and answers survive writing and reading, requests of real clients are read,
+/* Tests intake/upload/sentry.c: requests and answers survive writing and reading, requests of real clients are read,
  * and others are refused with a reason. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "unit.h"
 #include "base/util.h"
-#include "upload/sentry.h"
+#include "intake/upload/sentry.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Tests obj/sourcebundle.c and the zip reader below it, on archives built in memory: stored and
+/* Tests formats/obj/sourcebundle.c and the zip reader below it, on archives built in memory: stored and
  * deflated, with 64-bit ends, with offsets that count the bundle's header and offsets that do not,
  * and with false manifests. Also tests an archive of another tool, where present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

@@ -2,7 +2,7 @@
  * changes version, or turns out to be wrong at its end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "readers.h"
-#include "fetch/flight.h"
+#include "fetch/flight/flight.h"
 
 #define SIZE (2u << 20)
 #define EARLY (256u << 10)

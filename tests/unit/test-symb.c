@@ -1,11 +1,11 @@
-/* Tests base/jtext.c, convert/eliot.c and the tables of symb/best.c: single cases that
+/* Tests base/jtext.c, derive/convert/eliot.c and the tables of symb/best.c: single cases that
  * tests/mount/symbolicate.sh and the fuzz targets do not cover. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"
-#include "convert/eliot.h"
-#include "gsym/gsym.h"
-#include "obj/obj.h"
+#include "derive/convert/eliot.h"
+#include "formats/gsym/gsym.h"
+#include "formats/obj/obj.h"
 #include "symb/best.h"
 #include "symb/choose.h"
 #include "table.h"

@@ -1,7 +1,7 @@
 /* Tests cmd/symbolicate: a signal stops the service that runs, and never one that is freed, on whichever thread the
  * signal arrives. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cmd/symbolicate.h"
+#include "cmd/stacks/symbolicate.h"
 #include "unit.h"
 
 #include <pthread.h>

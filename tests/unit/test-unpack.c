@@ -2,9 +2,9 @@
  * false and endless files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
+#include "pack/unpack/unpack.h"
 #include "packed.h"
 #include "unit.h"
-#include "unpack/unpack.h"
 
 #include <fcntl.h>
 #include <stdio.h>

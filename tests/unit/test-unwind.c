@@ -1,9 +1,9 @@
 /* Tests unwind/: rows become STACK CFI records, and what the records cannot say becomes a gap. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
+#include "formats/unwind/expr.h"
+#include "formats/unwind/text.h"
 #include "unit.h"
-#include "unwind/expr.h"
-#include "unwind/text.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "auth/tokens.h"
 #include "http/route.h"
-#include "id/key.h"
-#include "upload/sym-upload.h"
-#include "upload/tecken.h"
+#include "intake/upload/sym-upload.h"
+#include "intake/upload/tecken.h"
+#include "names/id/key.h"
 #include "zips.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "scratch.h"
 #include "bucket/bucket.h"
-#include "upload/wait-list.h"
+#include "intake/upload/wait-list.h"
 
 static bool no_memory;
 static unsigned asked;

@@ -15,9 +15,9 @@ static void *allocate(size_t n)
 }
 
 #define malloc allocate
-#include "walk/cpus.c"
-#include "walk/rules.c"
-#include "walk/sym.c"
+#include "stacks/walk/cpus.c"
+#include "stacks/walk/rules.c"
+#include "stacks/walk/sym.c"
 #undef malloc
 
 static const char text_amd64[] = "MODULE Linux x86_64 0 a\nFUNC 0 1000 0 f\n"

@@ -2,10 +2,10 @@
  * then 1,000 damaged minidumps. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
+#include "stacks/walk/eval.h"
+#include "stacks/walk/private.h"
 #include "unit.h"
 #include "walk-dump.h"
-#include "walk/eval.h"
-#include "walk/private.h"
 
 #include <dirent.h>
 #include <fcntl.h>

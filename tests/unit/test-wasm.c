@@ -1,4 +1,4 @@
-/* Tests obj/wasm.c on modules built in memory: the two ways to write a build id, kinds, numbers
+/* Tests formats/obj/wasm.c on modules built in memory: the two ways to write a build id, kinds, numbers
  * that are too long, files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"

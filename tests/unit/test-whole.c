@@ -1,6 +1,6 @@
-/* Tests fetch/whole.h: whether a file is streamed or filled by ranges, as a table over sizes and speeds. */
+/* Tests fetch/flight/whole.h: whether a file is streamed or filled by ranges, as a table over sizes and speeds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/whole.h"
+#include "fetch/flight/whole.h"
 #include "base/util.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
-/* id/worth.c: comparison by the purpose of a file type, and the text form. */
+/* names/id/worth.c: comparison by the purpose of a file type, and the text form. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "id/worth.h"
+#include "names/id/worth.h"
 #include "base/util.h"
 #include "table.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* The worth of a slice as its text, for comparisons. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "obj/obj.h"
+#include "formats/obj/obj.h"
 
 static inline const char *worth_words(const struct obj_slice *s)
 {

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"
-#include "id/worth.h"
+#include "names/id/worth.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,13 +12,13 @@
  *
  * A line `t1` has the time of the file at the origin of the line `v1` before it. A line `m1`, at most one, describes
  * the module in the blob. A line `p1` means that the blob is pinned: the user added or pinned it. A line `w1` has the
- * worth of the file (id/worth.h). A line `h1` (hold.h) says after which age without a use a pinned file expires.
- * Versions that do not know a line skip it.
- * Control characters and backslashes are written as \xHH, so a name from outside cannot add a line. */
+ * worth of the file (names/id/worth.h). A line `h1` (hold.h) says after which age without a use a pinned file
+ * expires. Versions that do not know a line skip it. Control characters and backslashes are written as \xHH, so a
+ * name from outside cannot add a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
-#include "id/key.h"
+#include "names/id/key.h"
 #include "store/files/blob.h"
 
 #define LABEL_MOST (8 << 20) /* bytes: thousands of keys */

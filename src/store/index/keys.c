@@ -1,6 +1,6 @@
 /* The index: blobs, their keys, files that may disagree with the index, and what files state about modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "layout/layout.h"
+#include "names/layout/layout.h"
 #include "store/index/private.h"
 
 #include <stdio.h>

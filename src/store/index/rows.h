@@ -2,7 +2,7 @@
  * of store.h and sparse.h return them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "id/key.h"
+#include "names/id/key.h"
 #include "store/files/blob.h"
 #include "store/files/hold.h"
 

@@ -1,0 +1,111 @@
+/* What a result of symfs symbolicate lacks: collects the modules without symbols while names are asked for, and
+ * prints after the result which these are and what to do. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/utf8.h"
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "cmd/no-source.h"
+#include "cmd/stacks/symbolicate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED_MOST 4 /* modules that the sentence names */
+
+static void note_missing(void *ctx, const struct module *m, const char *why, bool unsure)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
+	const char *name = m->code_file[0] ? m->code_file : m->debug_file[0] ? m->debug_file : "<unknown>";
+	struct symbolicating *g = ctx;
+	char debug[MODULE_ID_TEXT];
+	const char *id = m->code_id[0] ? m->code_id : module_debug_text(m, debug);
+
+	if (!g->id[0])
+		snprintf(g->id, sizeof(g->id), "%s", id);
+	name = text_shown(name, true, &room);
+	if (g->n_missing++ < NAMED_MOST)
+		buf_addf(&g->names, "%s%s", g->n_missing > 1 ? ", " : "", name);
+	if (g->flags.module_errors)
+		buf_addf(&g->lines, "  %s  %s  %s\n", name, id, why);
+	g->refused |= strstr(why, "HTTP 401") || strstr(why, "HTTP 403");
+}
+
+int symbolicate_begin(struct symbolicating *g, struct app *app, const struct symb_limits *most,
+	const struct symb_flags *flags)
+{
+	struct err e = {0};
+	int r;
+
+	*g = (struct symbolicating){.flags = *flags, .names = BUF_UP_TO(64 << 10), .lines = BUF_UP_TO(64u << 20)};
+	g->flags.missing = note_missing;
+	g->flags.ctx = g;
+	r = symb_new(&g->symb, app->fetch, most, &e);
+	if (r < 0)
+		cmd_say(0, "%s", e.text);
+	else
+		symbolicate_running(g->symb);
+	return r;
+}
+
+static uint64_t stat_of(const struct symb *s, const char *name)
+{
+	const struct symb_stat_row *row = symb_stat_rows;
+
+	while (strcmp(row->name, name) != 0)
+		row++;
+	return symb_stat(s, row);
+}
+
+void symbolicate_finish(struct symbolicating *g)
+{
+	symbolicate_running(NULL);
+	g->frames = stat_of(g->symb, "symbolicate_frames");
+	g->named = stat_of(g->symb, "symbolicate_named");
+	g->modules = stat_of(g->symb, "symbolicate_modules");
+	symb_free(take(g->symb));
+}
+
+/* Whether the command has no source but the links to local files. */
+static bool has_no_source(struct app *app)
+{
+	struct sources *so = NULL;
+	struct err e;
+	bool none = app_sources(app, &so, &e) == 0 && so->n == (app->args.links != NULL);
+
+	sources_unref(so);
+	return none;
+}
+
+/* Starts child processes, so the threads of fetch/ end first. */
+static void advise(const struct symbolicating *g, struct app *app)
+{
+	bool none = has_no_source(app);
+
+	if (g->refused)
+		cmd_say(0, NO_SOURCE_REFUSED);
+	if (!none) {
+		no_source_hint(app->args.sources, app->args.n_sources, "symbolicate");
+		return;
+	}
+	cmd_say(0, "no source is configured; to add one:");
+	app_stop_fetching(app);
+	no_source_advise(stderr, "symbolicate", app->settings.cache_dir);
+}
+
+int symbolicate_close(struct symbolicating *g, struct app *app, int status)
+{
+	bool nameless = status == EXIT_DONE && g->frames && !g->named, quiet = status != EXIT_DONE || app->args.json;
+
+	if (!quiet && g->n_missing)
+		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s; symfs why %s\n%s",
+			g->n_missing, g->modules, g->modules == 1 ? " has" : "s have", buf_text(&g->names),
+			g->n_missing > NAMED_MOST ? ", …" : "", g->id, buf_text(&g->lines));
+	else if (!quiet && nameless)
+		cmd_say(0, "no frame got a name");
+	if (!quiet && (g->n_missing || nameless))
+		advise(g, app);
+	buf_release(&g->names);
+	buf_release(&g->lines);
+	return nameless ? EXIT_NO : status;
+}

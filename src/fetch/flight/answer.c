@@ -1,0 +1,142 @@
+/* Judges the head and the first bytes of a source's answer: which part of the file it has, of which version, and
+ * whether it can be the right file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fetch/flight/flight.h"
+
+#include <string.h>
+
+/* Whether the answer is the rest of the download that broke off, in the same version. */
+bool answer_is_rest(const struct attempt *at, const struct net_reply *r)
+{
+	const struct flight *fl = at->flight;
+	uint64_t from = at->answering->asked_from;
+
+	return from && r->status == 206 && r->range_start == (int64_t)from &&
+		r->range_total == (int64_t)part_size(fl->readers.part) &&
+		same_version(&fl->body.version, r);
+}
+
+/* Whether the answer is a range of another version: some servers ignore If-Range. */
+bool answer_is_other_version(const struct attempt *at, const struct net_reply *r)
+{
+	const struct flight *fl = at->flight;
+
+	return at->answering->asked_from && r->status == 206 &&
+		(r->range_total != (int64_t)part_size(fl->readers.part) || !same_version(&fl->body.version, r));
+}
+
+/* Some servers send status 200 instead of 206 if the range is the whole file. */
+int64_t answer_total(const struct attempt *at, const struct net_reply *r)
+{
+	return at->answering->open_ended && r->status == 200 && r->ranges ? r->size : r->range_total;
+}
+
+static bool is_versioned(const struct net_reply *r)
+{
+	return (r->etag[0] && strncmp(r->etag, "W/", 2) != 0) || r->modified[0];
+}
+
+/* Whether the answer is the first range that was asked for, or the whole of a file that is shorter. */
+bool answer_is_first(const struct attempt *at, const struct net_reply *r)
+{
+	int64_t total = answer_total(at, r);
+	bool begins = r->status == 206 ? r->range_start == 0 : r->status == 200 && is_versioned(r);
+
+	return at->answering->asked_range && begins && total > 0 &&
+		r->size == (at->answering->open_ended ? total : MIN(total, (int64_t)EARLY_BYTES));
+}
+
+/* Whether the answer to a range request is useless. Without a validator, later ranges may be of another version, so
+ * the source must send the whole file in one answer. */
+bool answer_is_useless(struct attempt *at, const struct net_reply *r)
+{
+	uint64_t most = fetch_most(at->flight->f, at->source);
+
+	if (!at->answering->asked_range || (r->status != 416 && r->status != 206))
+		return false;
+	if (answer_is_first(at, r) && most && (uint64_t)r->range_total > most)
+		return true; /* a request for the whole file will report that it is too large */
+	if (answer_is_first(at, r) && (is_versioned(r) || r->range_total <= EARLY_BYTES))
+		return false;
+	if (r->status == 206)
+		ranges_refuse(at->flight->f, at->source);
+	return true;
+}
+
+/* Whether the file is a fat Mach-O file. Only one slice of it is served, and the slice's size is in a table that
+ * was not read yet. No other type begins with these bytes. */
+bool answer_is_fat(const uint8_t head[static OBJ_HEAD])
+{
+	return memcmp(head, "\xca\xfe\xba", 3) == 0;
+}
+
+/* A bit for each type that can begin with these bytes. Programs and their debug files begin alike. */
+static uint32_t alike(const void *head, size_t n)
+{
+	uint32_t bits = 0;
+
+	for (unsigned t = 0; t < FILETYPES; t++)
+		if (filetype_row(t)->twin != FILETYPE_NONE && obj_may_be(t, head, n))
+			bits |= 1u << t;
+	return bits;
+}
+
+/* Whether the file can be of the key. `all`: it has no further bytes. */
+static bool fits(const void *head, size_t n, bool all, const struct key *k)
+{
+	struct view v = view_of_mem(head, n);
+	struct obj_slice slice;
+
+	if (!all)
+		v.size = VIEW_UNKNOWN;
+	return obj_may_be(k->type, head, n) && obj_check(&v, k, &slice, NULL) != -EBADMSG;
+}
+
+/* Whether the source is asked for the artifact by the same request. */
+static bool asks_alike(const struct attempt *at, const struct artifact *a)
+{
+	struct source_ask ask = {0};
+	bool alike = false;
+
+	for (unsigned i = 0; !alike && source_plan(at->source, &at->facts, a, i, &ask) == 0; i++) {
+		alike = strcmp(ask.where, at->ask.where) == 0;
+		source_ask_release(&ask);
+	}
+	return alike;
+}
+
+/* Whether the file is not of the flight's key, but can be what the path of each request means next. */
+static bool is_other_meaning(const struct attempt *at, const void *head, size_t n, bool all)
+{
+	const struct ticket *t = at->flight->tickets;
+	bool other = t && !fits(head, n, all, &at->flight->own);
+	struct key k;
+
+	for (; other && t; t = t->next) {
+		const struct artifact *a = &t->cands[t->at + 1];
+
+		for (other = false; !other && a < &t->cands[t->n]; a++)
+			other = key_of(&k, a) == 0 && fits(head, n, all, &k) && asks_alike(at, a);
+	}
+	return other;
+}
+
+/* A packed file can be the right file as long as its inside is not visible. */
+bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
+{
+	enum filetype t = at->flight->key.type;
+	uint8_t inside[OBJ_HEAD];
+
+	at->answer.packing = packed_as(t, head, n);
+	if (at->answer.packing) {
+		n = packed_inside(at->answer.packing, head, n, all, inside);
+		head = inside;
+		at->answer.unsure = !n;
+		if (at->answer.unsure)
+			return true;
+	}
+	at->answer.may_be = alike(head, n);
+	at->answer.other = is_other_meaning(at, head, n, all && !at->answer.packing);
+	return at->answer.other || obj_may_be(t, head, n);
+}

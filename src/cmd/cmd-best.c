@@ -224,9 +224,9 @@ static int run_best(int argc, char **argv)
 const struct cmd cmd_best = {
 	.name = "best",
 	.args = "--for symtab|debug|unwind MODULE...",
-	.help = "Reports which file of a module is the best for a purpose; also why the others\n"
-		"are not. A MODULE is what `symfs get` takes: a path, an identifier, a key or a\n"
-		"file. For a path inside a mount, the command asks the sources of that mount",
+	.help = "Reports which file of a module is the best for a purpose, and why the others\n"
+		"are not chosen. A MODULE is what `symfs get` takes: a path, an identifier, a key\n"
+		"or a file. For a path in a mount, the command asks the sources of that mount",
 	.examples = {"symfs best --for debug ./prog",
 		"symfs best --for unwind symstore/a.dll/5ab380779000/a.dll"},
 	.configured = true,

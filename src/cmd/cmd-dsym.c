@@ -501,8 +501,8 @@ const struct cmd cmd_dsym = {
 	.args = "[--into DIR | --mount DIR] UUID|FILE...",
 	.help = "Finds the dSYM of a UUID as macOS's dsymForUUID does; prints its property list,\n"
 		"which names the dSYM and the program. Fetches both files, and makes a dSYM\n"
-		"bundle. FILE is a Mach-O file or a .dSYM bundle, whose UUIDs are meant. The exit\n"
-		"status is 1 if a dSYM is missing",
+		"bundle. FILE is a Mach-O file or a .dSYM bundle; the command looks up the UUIDs\n"
+		"in it. The exit status is 1 if a dSYM is missing",
 	.examples = {"symfs dsym 67E9247C-814E-392B-A027-DBDE6748FCBF",
 		"symfs dsym --mount /run/symfs 67E9247C-814E-392B-A027-DBDE6748FCBF"},
 	.configured = true,

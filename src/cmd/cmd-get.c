@@ -121,7 +121,7 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 	for (int i = 1; i < argc; i++)
 		take_word(g, &o, argv[i]);
 	if (g->out_path && g->all.n > 1)
-		return cmd_say(EXIT_USAGE, "%s: it names %u files, and -o takes one", argv[1], g->all.n);
+		return cmd_say(EXIT_USAGE, "%s: this word means %u files, but -o writes only one", argv[1], g->all.n);
 	if (downloads_run(&g->all, got_one, g))
 		return EXIT_INTERRUPTED;
 	if (g->missing)
@@ -179,8 +179,8 @@ const struct cmd cmd_get = {
 	.help = "Downloads whole files and prints a local path for each, in order. WHAT is\n"
 		"LAYOUT/REST as below a mount, a path inside a mount, a build id, UUID or debug\n"
 		"id, a key as `symfs cache ls` prints it, or a program or library, whose debug\n"
-		"file is meant; ./ forces a file. Of a directory with cores, minidumps and\n"
-		"programs it downloads all their modules' files, as `symfs warm` does",
+		"file is downloaded; ./ forces a file. For a directory, the command downloads the\n"
+		"files of all modules of its cores, minidumps and programs, as `symfs warm` does",
 	.examples = {"symfs get --source debian /usr/bin/ls",
 		"symfs get --type elf_code dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,

@@ -481,9 +481,9 @@ const struct cmd cmd_warm = {
 	.args = "CORE|MINIDUMP|DIR|PID|PROGRAM|WHAT|-...",
 	.help = "Downloads the files of all modules before a debugger needs them; prints a line\n"
 		"for each module with its files. DIR has core files, minidumps and programs.\n"
-		"WHAT is as for `symfs get`; - reads such words from stdin, one a line.\n"
-		"--installed and --running take this machine's programs, keep the debug files\n"
-		"for good, and print how many have symbols",
+		"WHAT is as for `symfs get`; with -, each line of stdin is a WHAT. --installed\n"
+		"takes all installed programs, --running all processes; both pin the debug files\n"
+		"in the cache, and print how many programs and libraries have symbols",
 	.examples = {"symfs warm --breakpad --source debian crashes/",
 		"symfs warm ./prog dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,

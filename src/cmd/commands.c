@@ -137,8 +137,9 @@ static void commands_print(FILE *to)
 {
 	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n");
 	print_rows(to, false);
-	fprintf(to, "\n`symfs help COMMAND` has options and examples, symfs(1) all else. `symfs help\n"
-		    "options` has what all commands with sources take.\n");
+	fprintf(to, "\n`symfs help COMMAND` shows the options and examples of a command. `symfs help\n"
+		    "options` shows the options that all commands with sources share. The manual page\n"
+		    "symfs(1) explains the rest.\n");
 }
 
 static void offer_commands(void)
@@ -267,7 +268,7 @@ static int run_version(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc > 1)
-		return cmd_usage("expected no words");
+		return cmd_usage("this command takes no arguments");
 	printf("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
 	return cmd_flush(EXIT_DONE);
 }

@@ -351,11 +351,11 @@ static int run_gsym(int argc, char **argv)
 const struct cmd cmd_gsym = {
 	.name = "gsym",
 	.args = "create|dump|lookup|verify|stats [ADDR...] FILE|WHAT",
-	.help = "Creates, searches and prints GSYM files: addresses to functions, files and\n"
-		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
-		"symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM file.\n"
-		"lookup prints a line for each address; WHAT is as for `symfs get`, and GSYM is\n"
-		"made of it at once. The exit status of verify is 1 if something differs",
+	.help = "Creates, searches and prints GSYM files, which map addresses to functions,\n"
+		"files and lines. create makes a GSYM file from a Breakpad symbol file, from\n"
+		"DWARF and symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM\n"
+		"file. lookup prints a line for each address, and first converts WHAT (as for\n"
+		"`symfs get`) to GSYM. The exit status of verify is 1 if something differs",
 	.examples = {"symfs gsym create -o prog.gsym prog.debug",
 		"symfs gsym lookup 0x1158 prog.gsym"},
 	.configured = true,

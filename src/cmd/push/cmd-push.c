@@ -232,11 +232,12 @@ static int run_push(int argc, char **argv)
 const struct cmd cmd_push = {
 	.name = "push",
 	.args = "[OPTIONS] URL|SOURCE FILE|DIR...",
-	.help = "Uploads debug files to a server that runs `symfs serve --upload`. A configured\n"
-		"SOURCE gives the URL, and its certificates and token; so does one at this URL.\n"
-		"Sends programs, too; only the parts that the server does not have, on several\n"
-		"connections; a push that was interrupted continues where it was. Of a directory,\n"
-		"the debug files and programs in it are sent; an archive must be named itself",
+	.help = "Uploads debug files and programs to a server that runs `symfs serve --upload`.\n"
+		"A configured SOURCE gives the URL, the certificates and the token. With a URL,\n"
+		"a configured source at the same server gives its certificates and token. The\n"
+		"command sends only the parts that the server does not have, on several\n"
+		"connections, and resumes an interrupted push. It takes the debug files and\n"
+		"programs in a DIR; it sends an archive only if an argument names the archive",
 	.examples = {"symfs push --token-file token https://symbols.example build/",
 		"symfs push --class try http://127.0.0.1:8737 prog.debug"},
 	.configured = true,

@@ -389,7 +389,7 @@ const struct cmd cmd_setup = {
 	.help = "Sets up this machine once: enables the unit that mounts symfs, and makes gdb,\n"
 		"lldb, Delve and every client of debuginfod (elfutils, perf, valgrind) ask the\n"
 		"mount. Files that exist are kept, and get a few marked lines. --check asks each\n"
-		"client for a symbol that exists and one that does not; --undo takes all back",
+		"client for a symbol that exists and one that does not; --undo reverts the setup",
 	.examples = {"symfs setup",
 		"symfs setup --check /usr/bin/ls"},
 	.run = run_setup,

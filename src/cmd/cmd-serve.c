@@ -33,7 +33,7 @@ static void reload(struct server *s)
 	if (s->log_path && log_reopen_file(s->log_path, &e) < 0)
 		log_error("%s", e.text);
 	if (app_reload(&s->app, &e) < 0 || serving_reload(&s->serving, &e) < 0)
-		log_error("nothing reloaded: %s", e.text);
+		log_error("the reload failed: %s", e.text);
 	else
 		log_info("configuration reloaded");
 	notify_send(s->notify, "READY=1");
@@ -51,7 +51,7 @@ static bool wait_or_signal(struct server *s, const sigset_t *signals, unsigned m
 	return false;
 }
 
-/* Lets the requests that run end. A front that asks /ready sends new requests elsewhere meanwhile. */
+/* Lets the requests that run end. A reverse proxy that asks /ready sends new requests elsewhere meanwhile. */
 static void drain(struct server *s, const sigset_t *signals)
 {
 	http_drain(s->http);

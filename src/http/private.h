@@ -438,7 +438,7 @@ const char *head_origin(struct exchange *x);
 /* Whether the result of head_origin() depends on `Origin`. */
 bool head_varies(const struct http *h);
 /* Writes the URL of this server as the client sees it, without a slash at its end: from `Host` if that has the form
- * of a host name and a port, and from the front's `X-Forwarded-Proto`. Otherwise the address on which the server
+ * of a host name and a port, and from the proxy's `X-Forwarded-Proto`. Otherwise the address on which the server
  * listens. */
 #define ADDRESS_TEXT 320
 void exchange_address(struct exchange *x, char out[static ADDRESS_TEXT]);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Three servers with one bucket behind nginx, for a minute or longer: uploads, downloads, expiry and eviction at the
-# same time, while servers, the front and the bucket's store are killed and stopped. No client gets a wrong byte, no
+# same time, while servers, the proxy and the bucket's store are killed and stopped. No client gets a wrong byte, no
 # file is reported as missing that a source has, no acknowledged upload is lost, and a server that was not killed has
 # as much memory and as many descriptors at the end as after a fifth of the time.
 #	SYMFS_SOAK_SECONDS=1800 tests/mount/cluster-soak.sh
@@ -87,7 +87,7 @@ layout = breakpad
 age = 2s
 END
 
-# ---- servers and front ----------------------------------------------------------------------------------
+# ---- servers and proxy ----------------------------------------------------------------------------------
 server() { # NUMBER
   for _ in 1 2 3 4 5; do
     eval "se_port=\${port_$1:-}"

@@ -60,7 +60,7 @@ static int add_all(struct bundle *b, const char *dir, struct err *e)
 	}
 	free(names);
 	if (r == 0 && b->n == 0)
-		return err_set(e, -ENOENT, "holds no file in " INSIDE);
+		return err_set(e, -ENOENT, "has no regular file in " INSIDE);
 	return r;
 }
 

@@ -54,7 +54,7 @@ static int open_input(struct run *run, const char *path, struct err *e)
 	int r;
 
 	if (run->n == INPUTS_MOST)
-		return err_set(e, -E2BIG, "is one file too many: %u are read", INPUTS_MOST);
+		return err_set(e, -E2BIG, "is not read: the command reads at most %u files", INPUTS_MOST);
 	in->path = strdup(path);
 	if (!in->path)
 		return -ENOMEM;

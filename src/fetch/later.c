@@ -35,7 +35,8 @@ static void later_answered(void *ctx, const struct fetched *a)
 	struct later *l = ctx;
 	char room[KEY_TEXT];
 
-	log_debug(LOG_FETCH, "%s: asked once more: %s", key_text(&l->key, room), a->r == 0 ? "found" : a->why);
+	log_debug(LOG_FETCH, "%s: the sources were asked again: %s", key_text(&l->key, room),
+		a->r == 0 ? "found" : a->why);
 	later_free(l);
 }
 

@@ -309,7 +309,7 @@ int learn_finish(struct fetch *f, struct sparse *sp, const struct key *k, struct
 
 	facts->verified = r == 1;
 	if (r == 1 && s.size != sparse_size(sp))
-		r = err_set(e, -EBADMSG, "is one of several in a file");
+		r = err_set(e, -EBADMSG, "the requested object is only a part of the source's file");
 	if (r >= 0) {
 		if (l && r == 1)
 			learn_slice(f, &s, k, name_asked(k), l);

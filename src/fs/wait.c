@@ -123,7 +123,7 @@ int wait_look(struct fs *fs)
 
 	while ((w = next_due(fs, &wait_ms))) {
 		if (meant_to_end(w->pid)) {
-			log_debug(LOG_FS, "a signal ends the wait of pid %d", (int)w->pid);
+			log_debug(LOG_FS, "process %d got a signal or is gone: its request ends", (int)w->pid);
 			if (w->ticket)
 				ticket_cancel(w->ticket);
 			else if (w->bytes)

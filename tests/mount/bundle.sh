@@ -55,7 +55,7 @@ for command in id paths "gsym create"; do
   # shellcheck disable=SC2086
   "$SYMFS" $command Two.dSYM >"$TMP/out" 2>"$TMP/err"
   [ $? = 1 ] || [ "$command" = "gsym create" ] || fail "$command of an empty bundle does not end with 1"
-  grep -q 'Two.dSYM: holds no file in Contents/Resources/DWARF' "$TMP/err" || fail "$command: $(cat "$TMP/err")"
+  grep -q 'Two.dSYM: has no regular file in Contents/Resources/DWARF' "$TMP/err" || fail "$command: $(cat "$TMP/err")"
 done
 rm -r Two.dSYM Demo.dSYM.gsym
 for way in Demo.dSYM "-r $TMP/w/Demo.dSYM/" "-r $TMP/w"; do

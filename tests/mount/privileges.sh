@@ -97,10 +97,10 @@ setpriv --reuid=65534 --regid=65534 --clear-groups "$TMP/symfs" add --no-default
 same_file "$MNT_mine/$lib" "$TMP/made/debug/libone.so.debug"
 passed=$(stat_of "$MNT_mine" fs_passthrough)
 # The configuration is read again with what is left.
-reloads() { grep -c 'nothing reloaded' "$TMP/mine.log"; }
+reloads() { grep -c 'the reload failed' "$TMP/mine.log"; }
 kill -HUP "$PID_mine"
 wait_for reloads || fail "no word of a reload"
-grep -q "nothing reloaded: $TMP/conf: .*Permission denied.*run-as" "$TMP/mine.log" ||
+grep -q "the reload failed: $TMP/conf: .*Permission denied.*run-as" "$TMP/mine.log" ||
   fail "the log does not say why: $(cat "$TMP/mine.log")"
 symfs_umount mine
 chown 65534 "$TMP/conf"

@@ -66,7 +66,7 @@ for who in wrong other; do
   symfs_mount $who --config "$TMP/$who.conf"
   cat "$TMP/$who/$prog" 2>"$TMP/err" && fail "$who: it is served"
   grep -q 'Permission denied' "$TMP/err" || fail "$who: $(cat "$TMP/err")"
-  grep -q 'source store refuses: HTTP 403' "$TMP/$who.log" || fail "$who: the log: $(cat "$TMP/$who.log")"
+  grep -q 'source store refuses the request: HTTP 403' "$TMP/$who.log" || fail "$who: the log: $(cat "$TMP/$who.log")"
   [ "$(wc -l <"$TMP/$who/.symfs/missing")" = 1 ] || fail "$who: a miss: $(cat "$TMP/$who/.symfs/missing")"
   grep -qF "$secret" "$TMP/$who.log" "$TMP/$who/.symfs/config" && fail "$who: the secret is shown"
   symfs_umount $who

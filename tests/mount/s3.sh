@@ -100,7 +100,8 @@ conf "endpoint = $URL_far" "$keys" 'session-token = T0/+ken==' 'region = eu-cent
 gets "$lib" "$TMP/p/full/libprog.so" "a session token and a region"
 conf "endpoint = $URL_far" "$keys" 'session-token = T0/+ken=='
 fails 3 "$prog" "another region"
-grep -q 'source store refuses: HTTP 400: is the region us-east-1' "$TMP/err" || fail "the region: $(cat "$TMP/err")"
+grep -q 'source store refuses the request: HTTP 400: is the region us-east-1' "$TMP/err" ||
+  fail "the region: $(cat "$TMP/err")"
 conf "endpoint = $URL_far" "$keys" 'region = eu-central-1'
 fails 3 "$prog" "no session token"
 
@@ -111,7 +112,8 @@ for action in stat cat; do
   $action "$TMP/w/$prog" >/dev/null 2>"$TMP/err" && fail "$action with a wrong key"
   grep -q 'Permission denied' "$TMP/err" || fail "$action with a wrong key: $(cat "$TMP/err")"
 done
-grep -q 'source store refuses: HTTP 403' "$TMP/w.log" || fail "the log names no source: $(cat "$TMP/w.log")"
+grep -q 'source store refuses the request: HTTP 403' "$TMP/w.log" ||
+  fail "the log names no source: $(cat "$TMP/w.log")"
 grep -q 'SignatureDoesNotMatch' "$TMP/s3.requests" || fail "it was not the signature: $(cat "$TMP/s3.requests")"
 [ "$(wc -l <"$TMP/w/.symfs/missing")" = 1 ] || fail "remembered as a miss: $(cat "$TMP/w/.symfs/missing")"
 # Once the key is right, nothing of that counts.

@@ -106,7 +106,8 @@ fails 3 "$file" "a certificate that is not there"
 printf 'machine 127.0.0.1 login user password hunter2\n' >"$TMP/netrc"
 conf '[source "n"]' "url = http://127.0.0.1:$auth/" 'layout = gdb'
 fails 3 "$file" "no password"
-grep -q 'source n refuses: HTTP 401' "$TMP/err" || fail "the source that refuses is not named: $(cat "$TMP/err")"
+grep -q 'source n refuses the request: HTTP 401' "$TMP/err" ||
+  fail "the source that refuses is not named: $(cat "$TMP/err")"
 conf '[source "n"]' "url = http://127.0.0.1:$auth/" 'layout = gdb' "netrc = $TMP/netrc"
 gets "$file" "$TMP/p/full/prog" "netrc"
 chmod 640 "$TMP/netrc"
@@ -280,7 +281,8 @@ conf '[source "pail"]' "url = $upper/" 'layout = gdb'
 symfs_mount m --config "$TMP/conf"
 cat "$TMP/m/$file" 2>&1 >/dev/null | grep -q 'Permission denied' ||
   fail "403 is not EACCES: $(cat "$TMP/m/$file" 2>&1 | head -c 200)"
-grep -q 'source pail refuses: HTTP 403' "$TMP/m.log" || fail "the log names no source: $(cat "$TMP/m.log")"
+grep -q 'source pail refuses the request: HTTP 403' "$TMP/m.log" ||
+  fail "the log names no source: $(cat "$TMP/m.log")"
 [ "$(grep -c pail "$TMP/m/.symfs/missing")" = 0 ] || fail "a 403 is remembered: $(cat "$TMP/m/.symfs/missing")"
 upstream_clear "$upper"
 same_file "$TMP/m/$file" "$TMP/p/full/prog"

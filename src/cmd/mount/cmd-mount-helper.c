@@ -57,7 +57,7 @@ static int accept_own(int listener, int *out, struct err *e)
 	_cleanup_close_ int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
-		return err_set(e, -errno, "the socket: %s", err_text(errno));
+		return err_set(e, -errno, "cannot accept the daemon's connection: %s", err_text(errno));
 	if (peer.uid != getuid())
 		return err_set(e, -EPERM, "user %u asked for a mount; this helper mounts for user %u alone",
 			(unsigned)peer.uid, (unsigned)getuid());

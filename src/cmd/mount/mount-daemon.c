@@ -239,7 +239,7 @@ static void daemon_reload(struct mounting *m)
 	if (r == 0)
 		r = serving_reload(&m->serving, &e);
 	if (r < 0)
-		log_error("nothing reloaded: %s%s", e.text, why_unread(m, e.code));
+		log_error("the reload failed: %s%s", e.text, why_unread(m, e.code));
 	else if (app_config_text(&m->app, &text) == 0 &&
 		 fs_set_config_text(m->fs, buf_text(&text)) == 0)
 		log_info("configuration reloaded");
@@ -374,7 +374,7 @@ static int daemon_serve(struct mounting *m, struct err *e)
 	pthread_kill(m->listener, SIGTERM);
 	pthread_join(m->listener, NULL);
 	notify_send(m->notify, "STOPPING=1");
-	return r < 0 ? err_set(e, r, "the mount broke: %s", err_text(r)) : 0;
+	return r < 0 ? err_set(e, r, "an error ended the mount: %s", err_text(r)) : 0;
 }
 
 /* Closes the socket if serving_start() has not taken it. */

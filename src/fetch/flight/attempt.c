@@ -120,7 +120,7 @@ static void log_refusal(struct attempt *at, const char *text)
 	if (*until > clock_ms())
 		return;
 	*until = clock_ms() + REFUSED_MS;
-	log_warn("%s: source %s refuses: %s", at->flight->canon, name, text);
+	log_warn("%s: source %s refuses the request: %s", at->flight->canon, name, text);
 }
 
 /* The source answers, but its first range did not arrive. A request for the whole file may succeed. */

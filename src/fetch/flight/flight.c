@@ -247,7 +247,7 @@ static void elect(struct flight *fl, struct attempt *at)
 	if (r == -EAGAIN)
 		return;
 	if (r < 0) {
-		log_error("%s: the store: %s", fl->canon, e.text[0] ? e.text : err_text(r));
+		log_error("%s: cannot be stored: %s", fl->canon, e.text[0] ? e.text : err_text(r));
 		flight_fail(fl, r, e.text[0] ? e.text : "the store cannot be written");
 		return;
 	}
@@ -330,7 +330,7 @@ static void said_other_version(struct flight *fl)
 static void said_room(struct flight *fl, int error, const char *text)
 {
 	if (error < 0) {
-		log_error("%s: the store: %s", fl->canon, text);
+		log_error("%s: cannot be stored: %s", fl->canon, text);
 		flight_fail(fl, error, text);
 	} else if (fl->phase == FLIGHT_RACE) {
 		race_look_soon(fl);

@@ -256,7 +256,7 @@ static void winner_done(void *ctx, const struct net_reply *r)
 	if (at->answer.chosen && r->error == -ECANCELED) {
 		ranges_begin(fl);
 	} else if (b->disk_error) {
-		log_error("%s: the store: %s", fl->canon, err_text(b->disk_error));
+		log_error("%s: cannot be stored: %s", fl->canon, err_text(b->disk_error));
 		flight_say(fl, (struct event){SAID_FAILED, .error = b->disk_error,
 			.text = "the store cannot be written"});
 	} else if (r->error == -ESTALE || (fl->readers.part && r->error == 0 &&

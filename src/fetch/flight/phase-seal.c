@@ -41,7 +41,7 @@ static void merge_back(struct job *j)
 	if (flight_is_over(fl))
 		return;
 	if (m->r < 0) {
-		log_error("%s: the store: %s", fl->canon, err_text(m->r));
+		log_error("%s: cannot be stored: %s", fl->canon, err_text(m->r));
 		flight_say(fl, (struct event){SAID_FAILED, .error = m->r, .text = "the store cannot be written"});
 		return;
 	}

@@ -51,7 +51,7 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 		fl->ranges.errors = 0;
 	fl->ranges.had = sparse_present(fl->body.file);
 	if (fl->ranges.disk_error) {
-		log_error("%s: the store: %s", fl->canon, err_text(fl->ranges.disk_error));
+		log_error("%s: cannot be stored: %s", fl->canon, err_text(fl->ranges.disk_error));
 		flight_say(fl, (struct event){SAID_FAILED, .error = fl->ranges.disk_error,
 			.text = "the store cannot be written"});
 	} else if (rg->error == -ESTALE || r->error == -ETIMEDOUT || ++fl->ranges.errors > ERRORS_MOST) {
@@ -69,7 +69,8 @@ static void range_over(struct flight *fl, const struct range *rg, const struct n
 		return;
 	}
 	if (rg->yields) {
-		log_debug(LOG_FETCH, "%s: yields at byte %" PRIu64, fl->canon, rg->at);
+		log_debug(LOG_FETCH, "%s: a range request stops at byte %" PRIu64 " to let another request run",
+			fl->canon, rg->at);
 	} else if (r->error < 0 || rg->error < 0 || rg->at != rg->end) {
 		range_failed(fl, rg, r);
 		return;

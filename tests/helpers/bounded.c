@@ -1,6 +1,7 @@
 /* bounded SECONDS[,GRACE] COMMAND...: runs a test, and ends it and every process that it started.
  * A test that hangs fails, and the log shows where it was. Without this helper one process that
- * holds the test's output, even one in a session of its own, would hold up the whole check. GRACE
+ * holds the test's output, even one in a session of its own, would hold up the whole check. A second in which the
+ * load of the machine is N times its processors counts as 1/N: a slow test on a busy machine does not hang. GRACE
  * (20) is how many seconds a test has to clean up after SIGTERM, and then its processes to end.
  *
  * With BOUNDED_TIMES=FILE it appends a line `WALL USER SYSTEM COMMAND'S-LAST-WORD` to FILE:
@@ -172,6 +173,27 @@ static bool wait_until(pid_t pid, double until, int *status)
 	}
 }
 
+/* The share of the processors that one busy process has, from the load of the last minute: 1 on an idle machine. */
+static double share_of_machine(void)
+{
+	double load, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+
+	return getloadavg(&load, 1) == 1 && load > cores ? cores / load : 1;
+}
+
+/* wait_until() for as long as `seconds` are on an idle machine. */
+static bool wait_idle_seconds(pid_t pid, double seconds, int *status)
+{
+	for (double left = seconds; left > 0.001;) {
+		double step = left < 5 ? left : 5, share = share_of_machine();
+
+		if (wait_until(pid, now() + step / share, status))
+			return true;
+		left -= step;
+	}
+	return false;
+}
+
 static void end_all(double grace)
 {
 	static struct process left[MOST_PROCESSES];
@@ -196,7 +218,7 @@ static void out_of_time(pid_t pid, const char *seconds, double grace, int *statu
 {
 	static struct process left[MOST_PROCESSES];
 
-	fprintf(stderr, "bounded: not over after %s s; what runs:\n", seconds);
+	fprintf(stderr, "bounded: not over after %s s, counted as on an idle machine; what runs:\n", seconds);
 	show(left, descendants(left));
 	kill(pid, SIGTERM);
 	if (!wait_until(pid, now() + grace, status)) {
@@ -331,7 +353,7 @@ int main(int argc, char **argv)
 		perror("bounded: fork");
 		return 125;
 	}
-	if (!wait_until(pid, now() + seconds, &status)) {
+	if (!wait_idle_seconds(pid, seconds, &status)) {
 		late = true;
 		out_of_time(pid, argv[1], grace, &status);
 	}

@@ -3,7 +3,6 @@
 # clones, static functions, thunks, and functions that linkers fold into one. The programs are made here,
 # and each is read as it is, as a debug file apart, and without its symbol table.
 # SPDX-License-Identifier: LGPL-2.1-or-later
-top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 symfs=$(cd "${top_builddir:-.}" && pwd)/symfs
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

@@ -146,7 +146,7 @@ struct dsym {
 	struct artifact debug, program;
 	const char *arch; /* NULL: unknown */
 	char *debug_path, *program_path; /* NULL: no source has the file */
-	char error[320];  /* "": the debug file is there */
+	char error[sizeof(((struct err *)NULL)->text)]; /* "": the debug file is there */
 };
 
 struct dsyms {

@@ -65,7 +65,8 @@ refused() { # WORDS URL [LINES...]
   words=$1
   shift
   try "$@" && fail "followed: $*"
-  [ $? = 3 ] || fail "exit status $? of: $*: $(cat "$TMP/err")"
+  status=$?
+  [ $status = 3 ] || fail "exit status $status of: $*: $(cat "$TMP/err")"
   grep -q "$words" "$TMP/err" || fail "not said why: $*: $(cat "$TMP/err")"
   [ -s "$TMP/served" ] && fail "asked $(cat "$TMP/served"): $*"
 }

@@ -78,7 +78,7 @@ END
 STORE=$TMP/store-one
 symfs_serve one --upload --config "$TMP/conf" --token-file "$TMP/tokens" --access-log "$TMP/access" \
   --audit-log "$TMP/audit"
-U=$URL_one PORT=${URL_one##*:}
+U=$URL_one
 [ -d "$STORE/namespaces/red" ] && [ -d "$STORE/namespaces/blue" ] ||
   fail "the stores of the namespaces: $(ls "$STORE")"
 

@@ -220,7 +220,7 @@ int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf
 /* Indexes the records up to the first broken record. Only marks lead to the records after that. */
 static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_records *all, struct err *e)
 {
-	uint32_t most = MIN(all->end - all->begin, all->size / 4), at = 0, len;
+	uint32_t most = MIN(all->end - all->begin, all->size / 4), at = 0, len = 0;
 	struct window w;
 	int r = 0;
 

@@ -201,7 +201,8 @@ mkdir links
 # ---- broken files --------------------------------------------------------------------------
 refused() { # FILE TEXT
   ask refused.txt "$1" && fail "$1 was read: $(cat refused.txt)"
-  [ $? = 1 ] || fail "$1: $? $(cat refused.txt.log)"
+  status=$?
+  [ $status = 1 ] || fail "$1: $status $(cat refused.txt.log)"
   has refused.txt.log "$2"
 }
 head -c 3000 core >cut

@@ -82,7 +82,7 @@ config() { # SOURCE...: a configuration with these
   for c_url; do printf '[source "%s"]\nurl = %s\nlayout = gdb\n' "$c_url" "$c_url"; done
 }
 config "$URL_first" >"$TMP/conf"
-reloads() { grep -c 'reloaded' "$TMP/m.log"; }
+reloads() { grep -c 'configuration reloaded\|the reload failed' "$TMP/m.log"; }
 reload() {
   r_before=$(reloads)
   kill -HUP "$PID_m"

@@ -1,5 +1,5 @@
-/* Tests intake/upload/assemble.c and filed.c: files from chunks into the store, what is told about them at each step
- * and after a restart, refusals, and files that were removed since. */
+/* Tests intake/upload/assemble.c and filed.c: chunks become files of the store, and the client learns their state at
+ * each step and after a restart; also refusals, and files that were removed since. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "scratch.h"
 #include "sha1s.h"

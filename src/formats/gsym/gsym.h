@@ -86,6 +86,7 @@ struct gsym_func {
 #define GSYM_VERSION 1 /* the version number in all four forms */
 
 uint64_t gsym_addr(const struct gsym *g, uint32_t i);
+int gsym_func_end(const struct gsym *g, uint32_t i, uint64_t *end); /* 0, -EBADMSG */
 uint32_t gsym_info_at(const struct gsym *g, uint32_t i); /* the offset of its record */
 int gsym_func_at(const struct gsym *g, uint32_t i, struct gsym_func *out, struct err *e);
 

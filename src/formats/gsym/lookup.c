@@ -72,22 +72,6 @@ static uint32_t count_before(const struct gsym *g, uint64_t addr)
 	}
 }
 
-/* Where function i ends. -EBADMSG: the function lies outside of the file. */
-static int end_of(const struct gsym *g, uint32_t i, uint64_t *end)
-{
-	const uint8_t *h = span_at(g->data, load32(g->infos + (size_t)i * 4, g->swap), 4);
-	uint32_t size;
-
-	if (!h)
-		return -EBADMSG;
-	__builtin_prefetch(h + 64); /* its lines */
-	__builtin_prefetch(h + 128);
-	size = load32(h, g->swap);
-
-	*end = gsym_addr(g, i) + (size ? size : 1);
-	return 0;
-}
-
 /* Among the functions that begin where function *i does, finds the first that covers the address. -ENOENT:
  * none covers it, and *i is now the first function that begins there. */
 static int among_equals(const struct gsym *g, uint32_t *i, uint64_t addr)
@@ -97,7 +81,7 @@ static int among_equals(const struct gsym *g, uint32_t *i, uint64_t addr)
 	while (*i && gsym_addr(g, *i - 1) == start)
 		--*i;
 	for (uint32_t at = *i; at < g->count && gsym_addr(g, at) == start; at++) {
-		if (end_of(g, at, &end) < 0)
+		if (gsym_func_end(g, at, &end) < 0)
 			return -EBADMSG;
 		if (addr < end) {
 			*i = at;
@@ -429,7 +413,7 @@ static int chain(const struct gsym *g, uint32_t *outer, bool *nested, struct err
 		if (i && start < gsym_addr(g, at))
 			return err_set(e, -EBADMSG, "is broken: address %u is out of order", i);
 		while (at != NO_FUNCTION) {
-			if (end_of(g, at, &end) < 0)
+			if (gsym_func_end(g, at, &end) < 0)
 				return err_set(e, -EBADMSG,
 					"is broken at function %u: it lies outside", at);
 			if (end > start)

@@ -213,6 +213,21 @@ uint64_t gsym_addr(const struct gsym *g, uint32_t i)
 	}
 }
 
+int gsym_func_end(const struct gsym *g, uint32_t i, uint64_t *end)
+{
+	const uint8_t *h = span_at(g->data, load32(g->infos + (size_t)i * 4, g->swap), 4);
+	uint32_t size;
+
+	if (!h)
+		return -EBADMSG;
+	__builtin_prefetch(h + 64); /* its lines */
+	__builtin_prefetch(h + 128);
+	size = load32(h, g->swap);
+
+	*end = gsym_addr(g, i) + (size ? size : 1);
+	return 0;
+}
+
 uint32_t gsym_info_at(const struct gsym *g, uint32_t i)
 {
 	return load32(g->infos + (size_t)i * 4, g->swap);

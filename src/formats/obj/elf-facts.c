@@ -1,5 +1,6 @@
 /* ELF: finds in segments and sections what a file has: image, symbols, debug information, build id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/bytes.h"
 #include "base/util.h"
 #include "formats/obj/elf.h"
 
@@ -59,12 +60,12 @@ static int walk_notes(struct elf *elf, struct elf_range at, unsigned align, bool
 		if (r < 0)
 			return r;
 		elf->notes_left--;
-		name_size = elf_number(elf, h, 4);
-		id_size = elf_number(elf, h + 4, 4);
+		name_size = load_number(h, 4, elf->big);
+		id_size = load_number(h + 4, 4, elf->big);
 		id_at = align_up(12 + name_size, align);
 		if (id_at + id_size > at.size)
 			return 0;
-		is_id = elf_number(elf, h + 8, 4) == NT_GNU_BUILD_ID;
+		is_id = load_number(h + 8, 4, elf->big) == NT_GNU_BUILD_ID;
 		if (is_id && !any_owner)
 			r = note_is_gnu(elf, at.off + 12, name_size, &is_id);
 		if (r == 0 && is_id)
@@ -98,21 +99,13 @@ static int elf_id_in_notes(struct elf *elf, struct elf_range at, uint64_t align,
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Fields of a segment header. */
-static const struct elf_field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_filesz = {16, 4, 32, 8},
-	ph_align = {28, 4, 48, 8};
-/* Fields of a section header. */
-static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
-	sh_addr = {12, 4, 16, 8}, sh_off = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4},
-	sh_align = {32, 4, 48, 8};
-
 /* ---- segments ----------------------------------------------------------------------- */
 
-static int take_segment(struct elf *elf, const uint8_t *p)
+static int take_segment(struct elf *elf, const struct elf_segment *s)
 {
-	struct elf_range at = {elf_field(elf, p, ph_off), elf_field(elf, p, ph_filesz)};
+	struct elf_range at = {s->off, s->file_size};
 
-	switch (elf_field(elf, p, ph_type)) {
+	switch (s->type) {
 	case PT_LOAD:
 		if (!at.size)
 			return 0;
@@ -132,7 +125,7 @@ static int take_segment(struct elf *elf, const uint8_t *p)
 		/* The notes of a core file describe the process, not the file. */
 		if (elf->id_found || elf->type == ET_CORE)
 			return 0;
-		return elf_id_in_notes(elf, at, elf_field(elf, p, ph_align), false);
+		return elf_id_in_notes(elf, at, s->align, false);
 	default:
 		return 0;
 	}
@@ -140,12 +133,13 @@ static int take_segment(struct elf *elf, const uint8_t *p)
 
 int elf_segments(struct elf *elf)
 {
+	struct elf_segment s;
+
 	for (uint32_t i = 0; i < elf->segments.count; i++) {
-		const uint8_t *p;
-		int r = elf_table_at(elf, &elf->segments, i, &p);
+		int r = elf_segment_at(elf, i, &s);
 
 		if (r == 0)
-			r = take_segment(elf, p);
+			r = take_segment(elf, &s);
 		if (r < 0)
 			return r;
 	}
@@ -153,47 +147,6 @@ int elf_segments(struct elf *elf)
 }
 
 /* ---- sections ----------------------------------------------------------------------- */
-
-int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
-{
-	const uint8_t *p;
-	int r = elf_table_at(elf, &elf->sections, i, &p);
-
-	if (r < 0)
-		return r;
-	memset(s, 0, sizeof(*s));
-	s->type = (uint32_t)elf_field(elf, p, sh_type);
-	s->flags = elf_field(elf, p, sh_flags);
-	s->addr = elf_field(elf, p, sh_addr);
-	s->link = (uint32_t)elf_field(elf, p, sh_link);
-	s->align = elf_field(elf, p, sh_align);
-	s->at = (struct elf_range){elf_field(elf, p, sh_off), elf_field(elf, p, sh_size)};
-	s->name_at = (uint32_t)elf_field(elf, p, sh_name);
-	return 0;
-}
-
-static int read_name(struct elf *elf, const struct elf_range *names, uint32_t at, void *p, size_t n)
-{
-	int r = elf_read(elf, "the table of section names", names->off + at, p, n);
-
-	if (r == -EAGAIN) /* as in elf_table_at() */
-		view_want(elf->v, names->off, names->size);
-	return r;
-}
-
-int elf_section_name(struct elf *elf, struct elf_section *s)
-{
-	uint64_t left = s->name_at < elf->names.size ? elf->names.size - s->name_at : 0;
-	int r;
-
-	if (!left)
-		return 0;
-	r = read_name(elf, &elf->names, s->name_at, s->name, (size_t)MIN(left, sizeof(s->name)));
-	/* A name that fills the buffer is longer than every name that is searched for. */
-	if (!memchr(s->name, '\0', sizeof(s->name)))
-		s->name[0] = '\0';
-	return r;
-}
 
 static bool starts(const char *s, const char *with)
 {
@@ -245,8 +198,6 @@ static void take_split(struct elf *elf, const struct elf_section *s)
 /* Records what a section with bytes adds to the file, judged by its name. */
 static void take_name(struct elf *elf, const struct elf_section *s)
 {
-	if (s->name[0] == '.')
-		obj_worth_section(&elf->worth, s->name + 1);
 	/* .debug_gdb_scripts is loaded, and survives `strip`, so it does not make a debug file. */
 	if (!(s->flags & SHF_ALLOC) && (starts(s->name, ".debug_") || starts(s->name, ".zdebug_")))
 		elf->debug = true;
@@ -263,13 +214,13 @@ static void take_name(struct elf *elf, const struct elf_section *s)
 	take_split(elf, s);
 }
 
-static int take_section(struct elf *elf, struct elf_section *s)
+/* Whether the section has bytes. */
+static bool take_section(struct elf *elf, const struct elf_section *s)
 {
 	bool here = s->type != SHT_NOBITS;
-	int r;
 
 	if (s->type == SHT_NULL || !s->at.size)
-		return 0;
+		return false;
 	if (s->flags & SHF_ALLOC) {
 		elf->allocates = true;
 		if (s->flags & SHF_EXECINSTR && here)
@@ -280,7 +231,7 @@ static int take_section(struct elf *elf, struct elf_section *s)
 			elf->data_here = true;
 	}
 	if (!here)
-		return 0;
+		return false;
 	elf->section_end = MAX(elf->section_end,
 		s->at.off > UINT64_MAX - s->at.size ? UINT64_MAX : s->at.off + s->at.size);
 	if (s->type == SHT_SYMTAB)
@@ -289,37 +240,40 @@ static int take_section(struct elf *elf, struct elf_section *s)
 		elf->worth.symbols = WORTH_SYMBOLS;
 	if (s->type == SHT_DYNSYM)
 		elf->worth.symbols = MAX(elf->worth.symbols, WORTH_DYNAMIC);
-	r = elf_section_name(elf, s);
-	if (r == 0)
-		take_name(elf, s);
-	return r;
+	take_name(elf, s);
+	return true;
 }
 
 static int elf_sections(struct elf *elf)
 {
-	struct elf_section s;
-	int r;
+	struct elf_section s[ELF_SECTIONS_ONCE];
+	const char *names[ELF_SECTIONS_ONCE];
+	unsigned n_names = 0;
+	int n;
 
 	if (elf->sections.count && elf->names_index) {
 		if (elf->names_index >= elf->sections.count)
 			return err_set(elf->e, -EBADMSG,
 				"is broken: the section names are in section %u of %u", elf->names_index,
 				elf->sections.count);
-		r = elf_section_at(elf, elf->names_index, &s);
-		if (r < 0)
-			return r;
-		if (s.at.off > UINT64_MAX - s.at.size)
+		n = elf_section_at(elf, elf->names_index, s);
+		if (n < 0)
+			return n;
+		if (s->at.off > UINT64_MAX - s->at.size)
 			return err_set(
 				elf->e, -EBADMSG, "is broken: its section names are outside of the file");
-		if (s.type != SHT_NOBITS)
-			elf->names = s.at;
+		if (s->type != SHT_NOBITS)
+			elf->names = s->at;
 	}
-	for (uint32_t i = 0; i < elf->sections.count; i++) {
-		r = elf_section_at(elf, i, &s);
-		if (r == 0)
-			r = take_section(elf, &s);
-		if (r < 0)
-			return r;
+	for (uint32_t i = 0; i < elf->sections.count; i += (uint32_t)n) {
+		n = elf_sections_at(elf, i, s);
+		if (n < 0)
+			return n;
+		for (int k = 0; k < n; k++)
+			if (take_section(elf, &s[k]) && s[k].name[0] == '.')
+				names[n_names++] = s[k].name + 1;
+		while (n_names)
+			obj_worth_section(&elf->worth, names[--n_names]);
 	}
 	return 0;
 }
@@ -399,7 +353,7 @@ static int has_name(struct elf *elf, const struct elf_range *names, const struct
 
 	if (n > sizeof(is) || s->name_at >= names->size || names->size - s->name_at < n)
 		return 0;
-	r = read_name(elf, names, s->name_at, is, n);
+	r = elf_name_read(elf, names, s->name_at, is, n);
 	return r < 0 ? r : memcmp(is, name, n) == 0;
 }
 

@@ -12,27 +12,40 @@
 #define SECTIONS_MOST (1u << 18)
 #define NOTES_MOST 4096u
 
+/* Offset and size of a field in 32-bit and 64-bit files. */
+struct elf_field {
+	uint8_t at32, n32, at64, n64;
+};
+
 /* Fields of the file's header. */
 static const struct elf_field eh_type = {16, 2, 16, 2}, eh_machine = {18, 2, 18, 2},
 	eh_phoff = {28, 4, 32, 8}, eh_shoff = {32, 4, 40, 8}, eh_phentsize = {42, 2, 54, 2},
 	eh_phnum = {44, 2, 56, 2}, eh_shentsize = {46, 2, 58, 2}, eh_shnum = {48, 2, 60, 2},
 	eh_shstrndx = {50, 2, 62, 2};
-/* Fields of the first section header, which has the counts that are too large for the file's header. */
-static const struct elf_field sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4}, sh_info = {28, 4, 44, 4};
+/* Fields of a segment header. */
+static const struct elf_field ph_type = {0, 4, 0, 4}, ph_flags = {24, 4, 4, 4}, ph_off = {4, 4, 8, 8},
+	ph_vaddr = {8, 4, 16, 8}, ph_filesz = {16, 4, 32, 8}, ph_memsz = {20, 4, 40, 8},
+	ph_align = {28, 4, 48, 8};
+/* Fields of a section header. The first has the counts that are too large for the file's header. */
+static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
+	sh_addr = {12, 4, 16, 8}, sh_off = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4},
+	sh_info = {28, 4, 44, 4}, sh_align = {32, 4, 48, 8};
 
 uint64_t elf_number(const struct elf *elf, const uint8_t *p, unsigned n)
 {
 	return load_number(p, n, elf->big);
 }
 
-uint64_t elf_field(const struct elf *elf, const uint8_t *p, struct elf_field f)
+static uint64_t elf_field(const struct elf *elf, const uint8_t *p, struct elf_field f)
 {
-	return elf->is64 ? elf_number(elf, p + f.at64, f.n64) : elf_number(elf, p + f.at32, f.n32);
+	return elf->is64 ? load_number(p + f.at64, f.n64, elf->big) : load_number(p + f.at32, f.n32, elf->big);
 }
 
 int elf_read(struct elf *elf, const char *what, uint64_t off, void *p, size_t n)
 {
-	return obj_read(elf->v, what, off, p, n, elf->e);
+	int r = view_read(elf->v, off, p, n);
+
+	return r < 0 ? obj_unread(r, what, elf->e) : 0;
 }
 
 static int table_init(struct elf *elf, struct elf_table *t, uint64_t most)
@@ -48,7 +61,7 @@ static int table_init(struct elf *elf, struct elf_table *t, uint64_t most)
 	return 0;
 }
 
-int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t **out)
+static int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t **out)
 {
 	if (i < t->from || i >= t->to) {
 		uint32_t n = MIN(t->count - i, (uint32_t)sizeof(t->room) / t->entry);
@@ -137,4 +150,73 @@ int elf_open(struct elf *elf, struct view *v, struct err *e)
 		return r;
 	r = table_init(elf, ph, SEGMENTS_MOST);
 	return r < 0 ? r : table_init(elf, sh, SECTIONS_MOST);
+}
+
+int elf_segment_at(struct elf *elf, uint32_t i, struct elf_segment *s)
+{
+	const uint8_t *p;
+	int r = elf_table_at(elf, &elf->segments, i, &p);
+
+	if (r == 0)
+		*s = (struct elf_segment){
+			.type = (uint32_t)elf_field(elf, p, ph_type),
+			.flags = (uint32_t)elf_field(elf, p, ph_flags),
+			.off = elf_field(elf, p, ph_off),
+			.addr = elf_field(elf, p, ph_vaddr),
+			.file_size = elf_field(elf, p, ph_filesz),
+			.size = elf_field(elf, p, ph_memsz),
+			.align = elf_field(elf, p, ph_align),
+		};
+	return r;
+}
+
+int elf_name_read(struct elf *elf, const struct elf_range *names, uint32_t at, void *p, size_t n)
+{
+	int r = elf_read(elf, "the table of section names", names->off + at, p, n);
+
+	if (r == -EAGAIN) /* as in elf_table_at() */
+		view_want(elf->v, names->off, names->size);
+	return r;
+}
+
+static int read_section_name(struct elf *elf, struct elf_section *s)
+{
+	uint64_t left = s->name_at < elf->names.size ? elf->names.size - s->name_at : 0;
+	int r;
+
+	if (!left)
+		return 0;
+	r = elf_name_read(elf, &elf->names, s->name_at, s->name, (size_t)MIN(left, sizeof(s->name)));
+	/* A name that fills the buffer is longer than every name that is searched for. */
+	if (!memchr(s->name, '\0', sizeof(s->name)))
+		s->name[0] = '\0';
+	return r;
+}
+
+int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
+{
+	const uint8_t *p;
+	int r = elf_table_at(elf, &elf->sections, i, &p);
+
+	if (r < 0)
+		return r;
+	memset(s, 0, sizeof(*s));
+	s->type = (uint32_t)elf_field(elf, p, sh_type);
+	s->flags = elf_field(elf, p, sh_flags);
+	s->addr = elf_field(elf, p, sh_addr);
+	s->link = (uint32_t)elf_field(elf, p, sh_link);
+	s->align = elf_field(elf, p, sh_align);
+	s->at = (struct elf_range){elf_field(elf, p, sh_off), elf_field(elf, p, sh_size)};
+	s->name_at = (uint32_t)elf_field(elf, p, sh_name);
+	return read_section_name(elf, s);
+}
+
+int elf_sections_at(struct elf *elf, uint32_t i, struct elf_section s[static ELF_SECTIONS_ONCE])
+{
+	uint32_t n = MIN(elf->sections.count - i, ELF_SECTIONS_ONCE);
+	int r = 0;
+
+	for (uint32_t k = 0; r == 0 && k < n; k++)
+		r = elf_section_at(elf, i + k, &s[k]);
+	return r < 0 ? r : (int)n;
 }

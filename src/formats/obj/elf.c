@@ -141,10 +141,6 @@ static int elf_heads(struct view *v, uint64_t *heads, unsigned most)
 #define DYNAMIC_MOST 4096u
 #define TEXT_HASHED 4096
 
-/* Fields of a segment header. */
-static const struct elf_field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_filesz = {16, 4, 32, 8},
-	ph_flags = {24, 4, 4, 4};
-
 /* The debug id that Breakpad makes of code without a build id. symfs does not use it as a key: programs
  * that begin alike share it, and the file split from the program does not have it. */
 static int hash_text(struct elf *elf, struct debug_id *out)
@@ -333,16 +329,14 @@ static bool elf_promises(struct view *v, enum filetype t)
 	if (elf_open(&elf, v, NULL) < 0 || v->size == VIEW_UNKNOWN || (elf.type != ET_EXEC && elf.type != ET_DYN))
 		return false;
 	for (uint32_t i = 0; i < elf.segments.count; i++) {
-		const uint8_t *p;
-		uint64_t n;
+		struct elf_segment s;
 
-		if (elf_table_at(&elf, &elf.segments, i, &p) < 0)
+		if (elf_segment_at(&elf, i, &s) < 0)
 			return false;
-		n = elf_field(&elf, p, ph_filesz);
-		if (elf_field(&elf, p, ph_type) != PT_LOAD || !(elf_field(&elf, p, ph_flags) & PF_X))
+		if (s.type != PT_LOAD || !(s.flags & PF_X))
 			continue;
-		*(n ? &code : &hollow) = true;
-		if (n && !view_holds(v, elf_field(&elf, p, ph_off), n))
+		*(s.file_size ? &code : &hollow) = true;
+		if (s.file_size && !view_holds(v, s.off, s.file_size))
 			return false; /* it is cut short */
 	}
 	return t == FILETYPE_ELF_CODE ? code : hollow && !code;

@@ -6,6 +6,7 @@
 
 #define BUILD_ID_MOST (CODE_ID_MAX / 2)
 #define SCE_ID_SIZE 20
+#define ELF_SECTIONS_ONCE 64u
 
 enum {
 	ET_REL = 1, ET_EXEC = 2, ET_DYN = 3, ET_CORE = 4,
@@ -17,11 +18,6 @@ enum {
 	SHF_ALLOC = 2, SHF_EXECINSTR = 4, SHF_COMPRESSED = 0x800,
 	NT_GNU_BUILD_ID = 3,
 	DT_FLAGS_1 = 0x6ffffffb, DF_1_PIE = 0x08000000
-};
-
-/* Offset and size of a header field in 32-bit and 64-bit files. */
-struct elf_field {
-	uint8_t at32, n32, at64, n64;
 };
 
 /* Headers of one kind, read some dozens at a time. */
@@ -37,11 +33,16 @@ struct elf_range {
 	uint64_t off, size;
 };
 
+struct elf_segment {
+	uint32_t type, flags;
+	uint64_t off, addr, file_size, size, align;
+};
+
 struct elf_section {
 	uint32_t type, name_at, link;
 	uint64_t flags, addr, align;
 	struct elf_range at;
-	char name[24]; /* longer names do not matter here */
+	char name[24]; /* "": elf->names is not set, or the name is longer, which does not matter here */
 };
 
 struct elf {
@@ -80,17 +81,19 @@ struct elf {
 /* ---- elf-read.c: the header, and tables of headers ---------------------------------- */
 
 uint64_t elf_number(const struct elf *elf, const uint8_t *p, unsigned n); /* n bytes in the file's byte order */
-uint64_t elf_field(const struct elf *elf, const uint8_t *p, struct elf_field f);
 int elf_read(struct elf *elf, const char *what, uint64_t off, void *p, size_t n); /* as obj_read() */
 /* Reads the file's header. 0; -EBADMSG, -EAGAIN, errors of the disk. */
 int elf_open(struct elf *elf, struct view *v, struct err *e);
-/* Header `i` of a table; valid until the next call. Errors as those of elf_open(). */
-int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t **out);
+/* Header `i` of a segment or section, which has a name if elf->names is set. Errors as those of elf_open(). */
+int elf_segment_at(struct elf *elf, uint32_t i, struct elf_segment *s);
+int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s);
+/* Headers of the next sections from `i` on: their number, at most ELF_SECTIONS_ONCE; errors as above. */
+int elf_sections_at(struct elf *elf, uint32_t i, struct elf_section s[static ELF_SECTIONS_ONCE]);
+/* Reads n bytes of the table of section names from offset `at` on. Errors as those of elf_open(). */
+int elf_name_read(struct elf *elf, const struct elf_range *names, uint32_t at, void *p, size_t n);
 
 /* ---- elf-facts.c: what segments and sections say ------------------------------------ */
 
 int elf_segments(struct elf *elf); /* only the segments: enough for a build id near the front */
 int elf_facts(struct elf *elf, struct view *v, struct err *e); /* elf_open(), segments and sections */
-int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s); /* without its name */
-int elf_section_name(struct elf *elf, struct elf_section *s);		 /* its name, if elf->names is set */
 bool elf_has_image(const struct elf *elf);

@@ -6,21 +6,18 @@
 
 #include <string.h>
 
-static const struct elf_field ph_type = {0, 4, 0, 4}, ph_vaddr = {8, 4, 16, 8};
-
 /* The first segment that is loaded decides, as in image_base(). */
 static int elf_base(struct view *v, uint64_t *out)
 {
 	struct err e = {0};
+	struct elf_segment s;
 	struct elf elf;
 	int r = elf_open(&elf, v, &e);
 
 	for (uint32_t i = 0; r == 0 && i < elf.segments.count; i++) {
-		const uint8_t *h;
-
-		r = elf_table_at(&elf, &elf.segments, i, &h);
-		if (r == 0 && elf_field(&elf, h, ph_type) == PT_LOAD) {
-			*out = elf_field(&elf, h, ph_vaddr);
+		r = elf_segment_at(&elf, i, &s);
+		if (r == 0 && s.type == PT_LOAD) {
+			*out = s.addr;
 			return 0;
 		}
 	}

@@ -16,8 +16,6 @@ enum {
 #define ENTRY_MOST 24 /* bytes of an entry */
 #define AT_PLT "@plt"
 
-static const struct elf_field rel_offset = {0, 4, 0, 8}, rel_info = {4, 4, 8, 8};
-
 struct plt {
 	struct elf elf;
 	struct elf_section code;
@@ -33,8 +31,8 @@ static int find_code(struct plt *p, uint64_t addr)
 		struct elf_section s;
 
 		r = elf_section_at(&p->elf, i, &s);
-		if (r == 0 && (s.flags & SHF_ALLOC))
-			r = elf_section_name(&p->elf, &s);
+		if (r < 0 || !(s.flags & SHF_ALLOC))
+			continue;
 		if (strcmp(s.name, ".got.plt") == 0 || (strcmp(s.name, ".got") == 0 && !p->got))
 			p->got = s.addr;
 		if (s.type == SHT_PROGBITS && strncmp(s.name, ".plt", 4) == 0 && addr - s.addr < s.at.size)
@@ -80,7 +78,8 @@ static bool arm64_slot(const uint8_t code[static ENTRY_MOST], uint64_t addr, uin
 static int find_symbol(struct plt *p, const struct elf_section *s, uint64_t slot, uint64_t *budget, uint32_t *symbol)
 {
 	bool wide = p->elf.is64, arm = p->elf.machine == EM_AARCH64;
-	size_t each = (wide ? 8 : 4) * (s->type == SHT_RELA ? 3 : 2), n;
+	unsigned word = wide ? 8 : 4;
+	size_t each = word * (s->type == SHT_RELA ? 3 : 2), n;
 	uint8_t room[6 * 1024];
 
 	for (uint64_t at = 0; s->at.size - at >= each; at += n) {
@@ -92,11 +91,11 @@ static int find_symbol(struct plt *p, const struct elf_section *s, uint64_t slot
 		*budget -= n;
 		r = elf_read(&p->elf, "relocations", s->at.off + at, room, n);
 		for (size_t i = 0; r == 0 && i < n; i += each) {
-			uint64_t info = elf_field(&p->elf, room + i, rel_info);
+			uint64_t info = elf_number(&p->elf, room + i + word, word);
 			uint32_t type = wide ? (uint32_t)info : info & 0xff;
 
 			*symbol = (uint32_t)(info >> (wide ? 32 : 8));
-			if (elf_field(&p->elf, room + i, rel_offset) == slot && *symbol &&
+			if (elf_number(&p->elf, room + i, word) == slot && *symbol &&
 				(type == (arm ? R_AARCH64_GLOB_DAT : R_X86_GLOB_DAT) ||
 					type == (arm ? R_AARCH64_JUMP_SLOT : R_X86_JUMP_SLOT)))
 				return 1;

@@ -69,6 +69,8 @@ const char *obj_foreign(const uint8_t *p, size_t n);
  * key of that request. 0; -ENOENT: not such a file. */
 int obj_key_by_build_id(enum filetype t, const struct module *m, struct key *out);
 
+/* Returns the error of a view_read() as obj_read() does, with its message. */
+int obj_unread(int r, const char *what, struct err *e);
 /* As view_read(), with a message in `e`. -EBADMSG: the file ends before the end of `what`. -EAGAIN, without
  * a message: the view lacks bytes. Others: the file could not be read. */
 int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e);

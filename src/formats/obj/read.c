@@ -12,15 +12,18 @@ int obj_cut_off(struct err *e, const char *what)
 	return err_set(e, -EBADMSG, "is cut short before the end of %s", what);
 }
 
+int obj_unread(int r, const char *what, struct err *e)
+{
+	if (r == -ENODATA)
+		return obj_cut_off(e, what);
+	return r == -EAGAIN ? r : err_set(e, r, "cannot be read: %s", err_text(r));
+}
+
 int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e)
 {
 	int r = view_read(v, off, p, n);
 
-	if (r == -ENODATA)
-		return obj_cut_off(e, what);
-	if (r < 0 && r != -EAGAIN)
-		return err_set(e, r, "cannot be read: %s", err_text(r));
-	return r;
+	return r < 0 ? obj_unread(r, what, e) : 0;
 }
 
 int obj_check_whole(struct view *v, uint64_t end, struct err *e)

@@ -8,23 +8,21 @@
 
 #define PAGE_MASK 4095u
 
-static const struct elf_field ph_type = {0, 4, 0, 4}, ph_offset = {4, 4, 8, 8}, ph_vaddr = {8, 4, 16, 8},
-	ph_filesz = {16, 4, 32, 8}, ph_memsz = {20, 4, 40, 8};
-
 static int read_segments(struct segments *p, struct elf *elf)
 {
+	struct elf_segment s;
+
 	for (uint32_t i = 0; i < elf->segments.count && p->n < LOADS_MOST; i++) {
-		const uint8_t *h;
-		int r = elf_table_at(elf, &elf->segments, i, &h);
+		int r = elf_segment_at(elf, i, &s);
 
 		if (r < 0)
 			return r;
-		if (elf_field(elf, h, ph_type) != PT_LOAD)
+		if (s.type != PT_LOAD)
 			continue;
-		p->load[p->n].offset = elf_field(elf, h, ph_offset);
-		p->load[p->n].address = elf_field(elf, h, ph_vaddr);
-		p->load[p->n].file_size = elf_field(elf, h, ph_filesz);
-		p->load[p->n++].size = elf_field(elf, h, ph_memsz);
+		p->load[p->n].offset = s.off;
+		p->load[p->n].address = s.addr;
+		p->load[p->n].file_size = s.file_size;
+		p->load[p->n++].size = s.size;
 	}
 	return p->n ? 0 : -ENODATA;
 }
@@ -40,7 +38,7 @@ static int read_text(struct segments *p, struct elf *elf)
 	elf->names = s.at;
 	for (uint32_t i = 0; r == 0 && i < elf->sections.count && !p->has_text; i++) {
 		r = elf_section_at(elf, i, &s);
-		if (r == 0 && elf_section_name(elf, &s) == 0 && strcmp(s.name, ".text") == 0) {
+		if (r == 0 && strcmp(s.name, ".text") == 0) {
 			p->has_text = true;
 			p->text = s.addr;
 		}

@@ -43,7 +43,7 @@ static int put_collect(void *ctx, const struct key *k, const struct blob_facts *
 	struct put_key *more;
 
 	/* GSYM of a file in a directory of this machine stays here: no other server looks for GSYM of that file. */
-	if (filetype_is(k->type, TYPE_MADE) && strstr(facts->url, " of @"))
+	if (filetypes[k->type].flags & TYPE_MADE && strstr(facts->url, " of @"))
 		return 0;
 	/* The bucket would give a file that another symfs made the place of a published one. */
 	if (blob_is_made(facts))

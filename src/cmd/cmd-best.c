@@ -78,14 +78,14 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 	char text[512], worth[WORTH_PHRASE];
 
 	printf("%s: ", text_shown(word, true, &room));
-	printf("%s, %s", best_purpose_name(w->purpose), object_type_name(c->object));
+	printf("%s, %s", best_purpose_name(w->purpose), object_types[c->object].name);
 	printf("%s%s", c->bits == 32 ? ", 32 bits" : "",
 		c->n ? "" : ": no file type of this platform serves this purpose");
 	printf("\n  module %s\n", text_shown(module_text(m, text), true, &room));
 	for (unsigned i = 0; i < c->n; i++) {
 		const struct best_candidate *x = &c->all[i];
 
-		printf("  %u. %-12s %s: %s\n", i + 1, filetype_name(x->type), best_verdict_name(x->verdict),
+		printf("  %u. %-12s %s: %s\n", i + 1, filetypes[x->type].name, best_verdict_name(x->verdict),
 			text_shown(x->why, true, &room));
 		if (x->blob)
 			printf("     %s\n     from %s: %s\n", text_shown(blob_path(x->blob), true, &room),
@@ -104,15 +104,15 @@ static void add_json(const struct wishes *w, const char *word, const struct modu
 	json_text(j, "module", word);
 	json_text(j, "name", module_text(m, text));
 	json_text(j, "for", best_purpose_name(w->purpose));
-	json_text(j, "platform", object_type_name(c->object));
-	json_text(j, "chosen", c->chosen < 0 ? NULL : filetype_name(c->all[c->chosen].type));
+	json_text(j, "platform", object_types[c->object].name);
+	json_text(j, "chosen", c->chosen < 0 ? NULL : filetypes[c->all[c->chosen].type].name);
 	json_text(j, "path", c->chosen < 0 ? NULL : blob_path(c->all[c->chosen].blob));
 	json_begin_array(j, "candidates");
 	for (unsigned i = 0; i < c->n; i++) {
 		const struct best_candidate *x = &c->all[i];
 
 		json_begin_object(j, NULL);
-		json_text(j, "type", filetype_name(x->type));
+		json_text(j, "type", filetypes[x->type].name);
 		json_text(j, "verdict", best_verdict_name(x->verdict));
 		json_text(j, "why", x->why);
 		json_text(j, "path", x->blob ? blob_path(x->blob) : NULL);

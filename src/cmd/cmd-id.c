@@ -86,7 +86,7 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 	json_text(j, "path", path);
 	json_number(j, "index", index);
 	json_text(j, "format", s ? s->format : NULL);
-	json_text(j, "type", s ? object_type_name(s->module.object) : NULL);
+	json_text(j, "type", s ? object_types[s->module.object].name : NULL);
 	json_text(j, "kind", s ? obj_kind_name(s->kind) : NULL);
 	json_text(j, "arch", s ? s->arch : NULL);
 	json_text(j, "code_id", s ? s->module.code_id : NULL);
@@ -126,7 +126,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 		print_line("breakpad id", debug_id_breakpad(&s->module.debug_id, text));
 	}
 	if (s->module.object == OBJECT_PE_DOTNET)
-		print_line("type", object_type_name(s->module.object));
+		print_line("type", object_types[s->module.object].name);
 	print_line("checksum", s->module.checksum);
 	print_line("name", name_of(&s->module));
 	print_line("worth", worth_phrase(&s->worth, worth));

@@ -37,8 +37,8 @@ static void add_candidate(struct json *j, const struct artifact *a, const char *
 		pe_id_trim(code);
 	json_begin_object(j, NULL);
 	json_text(j, "request_path", path);
-	json_text(j, "filetype", filetype_name(a->type));
-	json_text(j, "object_type", object_type_name(a->m.object));
+	json_text(j, "filetype", filetypes[a->type].name);
+	json_text(j, "object_type", object_types[a->m.object].name);
 	json_text(j, "code_id", code);
 	json_text(j, "code_file", name_in(&a->m, path));
 	json_text(j, "debug_id", debug_id_text(&a->m.debug_id, id));

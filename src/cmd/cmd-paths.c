@@ -45,7 +45,7 @@ static int print_layout(struct run *run, const struct layout *l, const struct ar
 		if (before && layout_server_path(l, before, run->casing, nth, &other, NULL) == 0 &&
 			strcmp(buf_text(&path), buf_text(&other)) == 0)
 			continue;
-		printf("%s\t%s\t%s\n", l->name, filetype_name(a->type),
+		printf("%s\t%s\t%s\n", l->name, filetypes[a->type].name,
 			text_shown(buf_text(&path), true, &room));
 		run->printed++;
 	}

@@ -108,7 +108,7 @@ static int plan_nothing(const struct source *s, struct source_ask *ask)
 	int r = -ENOENT;
 
 	for (size_t i = 0; r == -ENOENT && i < ARRAY_SIZE(tries); i++) {
-		enum object_type object = filetype_row(tries[i])->object;
+		enum object_type object = filetypes[tries[i]].object;
 		struct artifact a = {.type = tries[i], .m = {.object = object ? object : OBJECT_PE}};
 		bool pe = a.m.object == OBJECT_PE || a.m.object == OBJECT_PE_DOTNET;
 
@@ -291,7 +291,7 @@ static void add_types(struct json *j, const struct source *s)
 	json_begin_array(j, "filetypes");
 	for (unsigned t = 1; t < FILETYPES; t++)
 		if (s->types >> t & 1)
-			json_string(j, NULL, filetype_name(t));
+			json_string(j, NULL, filetypes[t].name);
 	json_end(j);
 }
 

@@ -79,7 +79,7 @@ static bool is_known(const struct warm *w, const char *name, const char *id)
 /* Adds a module, and the files that debuggers want for this kind of module. */
 static int want_module(struct warm *w, const char *path, const struct module *m)
 {
-	const struct object_row *row = object_row(m->object);
+	const struct object_row *row = &object_types[m->object];
 	const char *name = path[0] ? path : m->code_file, *ident;
 	char id[DEBUG_ID_TEXT];
 	int r;
@@ -123,8 +123,8 @@ static int want_what(void *ctx, const struct what *what)
 	if (r == 0)
 		r = job_add(w, what->files, what->n);
 	for (unsigned i = 0; r == 0 && what->kind == WHAT_ID && i < what->n; i++)
-		if (filetype_is(what->files[i].type, TYPE_DEBUG_FILE))
-			return want(w, &what->files[i].m, filetype_row(what->files[i].type)->twin);
+		if (filetypes[what->files[i].type].flags & TYPE_DEBUG_FILE)
+			return want(w, &what->files[i].m, filetypes[what->files[i].type].twin);
 	return r;
 }
 
@@ -266,7 +266,7 @@ static const char *file_text(const struct download *one, char room[static 280])
 
 static const char *file_type(const struct download *one)
 {
-	return filetype_name(one->begun && one->r == 0 ? one->key.type : one->cands[0].type);
+	return filetypes[one->begun && one->r == 0 ? one->key.type : one->cands[0].type].name;
 }
 
 /* Columns on a terminal; tabs for programs. */

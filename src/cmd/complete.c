@@ -21,13 +21,13 @@ void complete_offer(const char *word, const char *meaning)
 static void offer_filetypes(const char *typed)
 {
 	for (unsigned t = FILETYPE_NONE + 1; t < FILETYPES; t++)
-		complete_offer(filetype_name(t), "");
+		complete_offer(filetypes[t].name, "");
 }
 
 static void offer_objects(const char *typed)
 {
 	for (unsigned t = 0; t < OBJECT_TYPES; t++)
-		complete_offer(object_type_name(t), "");
+		complete_offer(object_types[t].name, "");
 }
 
 static void offer_layouts(const char *typed)

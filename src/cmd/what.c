@@ -36,7 +36,7 @@ static void what_add(struct what *w, enum filetype t, const struct module *m)
 /* Whether a type is the type of the debug files of its platform, or the type of Breakpad files. */
 static bool is_debug_type(enum filetype t)
 {
-	return t == FILETYPE_BREAKPAD || object_row(filetype_row(t)->object)->debug == t;
+	return t == FILETYPE_BREAKPAD || object_types[filetypes[t].object].debug == t;
 }
 
 static bool is_meant(const struct what_opts *o, enum filetype t)
@@ -47,7 +47,7 @@ static bool is_meant(const struct what_opts *o, enum filetype t)
 static int no_such_file(const struct what_opts *o, const char *of, struct err *e)
 {
 	return err_set(e, -EINVAL, "%s cannot name a file of the type %s alone; a path with the file's name can", of,
-		o->type != FILETYPE_NONE ? filetype_name(o->type) : "that is wanted");
+		o->type != FILETYPE_NONE ? filetypes[o->type].name : "that is wanted");
 }
 
 /* ---- paths --------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static void add_nameless(const struct what_opts *o, struct what *w, const char *
 		return;
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
-		by_debug.object = filetype_row(types[i])->object;
+		by_debug.object = filetypes[types[i]].object;
 		what_add(w, types[i], &by_debug);
 	}
 }
@@ -185,7 +185,7 @@ static unsigned bits_of(const struct obj_slice *s)
 
 static int slice_files(const struct what_opts *o, const struct obj_slice *s, struct what *w, struct err *e)
 {
-	const struct object_row *row = object_row(s->module.object);
+	const struct object_row *row = &object_types[s->module.object];
 	bool any = o->type == FILETYPE_NONE;
 
 	*w = (struct what){.kind = WHAT_FILE, .m = s->module, .bits = bits_of(s)};
@@ -360,7 +360,7 @@ int what_type(const char *word, enum filetype *out, struct err *e)
 	if (!word || *out != FILETYPE_NONE)
 		return 0;
 	for (unsigned t = 1; t < FILETYPES; t++)
-		buf_addf(&known, " %s", filetype_name(t));
+		buf_addf(&known, " %s", filetypes[t].name);
 	return err_set(e, -EINVAL, "--type %.60s: expected one of%s", word, buf_text(&known));
 }
 

@@ -422,7 +422,7 @@ static int ask_second(struct conversion *c)
 /* The file name of a program, which a PE file does not contain. */
 static void take_code_name(struct conversion *c, const struct fetched *f)
 {
-	if (filetype_is(f->key.type, TYPE_PROGRAM))
+	if (filetypes[f->key.type].flags & TYPE_PROGRAM)
 		snprintf(c->code_name, sizeof(c->code_name), "%.255s", f->key.name);
 }
 

@@ -62,7 +62,7 @@ static const struct form {
 /* The name shows the type of the input and the form: "elf_debug.gsym.o". */
 static void set_name(struct artifact *a, enum filetype of, enum gsym_work_form form)
 {
-	snprintf(a->m.path, sizeof(a->m.path), "%s%s", filetype_name(of), forms[form].suffix);
+	snprintf(a->m.path, sizeof(a->m.path), "%s%s", filetypes[of].name, forms[form].suffix);
 }
 
 /* The end of a name whose input is one of several files with the same id: key_by_name(). */
@@ -126,7 +126,7 @@ int derive_key_of(const struct artifact *a, enum filetype of, struct key *out)
 	input.type = of;
 	input.m.path[0] = '\0';
 	if (input.m.object == OBJECT_UNKNOWN)
-		input.m.object = filetype_row(of)->object;
+		input.m.object = filetypes[of].object;
 	/* Not every request for a Breakpad file has a code id, but each has the debug id. The code id only decides
 	 * which sources can be asked for the input. */
 	if (a->type == FILETYPE_SYM && a->m.debug_id.set)
@@ -236,7 +236,7 @@ unsigned derive_inputs(const struct artifact *a, struct artifact out[static DERI
 		out[n].type = f->inputs[i];
 		out[n].m.path[0] = '\0';
 		if (out[n].m.object == OBJECT_UNKNOWN && f->sym) {
-			out[n].m.object = filetype_row(f->inputs[i])->object;
+			out[n].m.object = filetypes[f->inputs[i]].object;
 			/* Without a PDB, the file has the name of the program. */
 			if (out[n].type == FILETYPE_PE && !out[n].m.code_file[0])
 				memcpy(out[n].m.code_file, a->m.debug_file, sizeof(out[n].m.code_file));

@@ -21,12 +21,12 @@ static bool may_have_rules(const struct blob *in, enum filetype of)
 {
 	const struct worth *w = &blob_facts(in)->worth;
 
-	return filetype_is(of, TYPE_PROGRAM) || (w->known ? w->unwind : of == FILETYPE_PDB);
+	return filetypes[of].flags & TYPE_PROGRAM || (w->known ? w->unwind : of == FILETYPE_PDB);
 }
 
 static bool is_debug_file(enum filetype of)
 {
-	return of == FILETYPE_PDB || filetype_is(of, TYPE_DEBUG_FILE);
+	return of == FILETYPE_PDB || filetypes[of].flags & TYPE_DEBUG_FILE;
 }
 
 /* The program of a PDB is wanted for its code id, even if the PDB has unwind rules. */
@@ -37,8 +37,8 @@ bool derive_code_of(const struct artifact *a, enum filetype of, struct artifact 
 	if (!is_debug_file(of))
 		return false;
 	*out = *a;
-	out->type = of == FILETYPE_PDB ? FILETYPE_PE : filetype_row(of)->twin;
-	out->m.object = filetype_row(of)->object;
+	out->type = of == FILETYPE_PDB ? FILETYPE_PE : filetypes[of].twin;
+	out->m.object = filetypes[of].object;
 	out->m.path[0] = '\0';
 	if (key_of(&k, out) == 0)
 		return true;

@@ -22,7 +22,7 @@
 /* Whether the request may lack identifiers that another file has. For some types the build id alone is enough. */
 static bool may_lack(const struct artifact *a)
 {
-	const struct filetype_row *row = filetype_row(a->type);
+	const struct filetype_row *row = &filetypes[a->type];
 
 	return row->flags & TYPE_LEARNS || (row->id == ID_CODE_OR_DEBUG && !a->m.code_id[0]);
 }
@@ -50,7 +50,7 @@ static bool is_of(const struct artifact *a, const struct module *row)
 		!same_text(module_debug_text(&mine, one), module_debug_text(row, two)))
 		return false;
 	/* Files of other names may have the same time and size, so the name must match, too. */
-	if (filetype_is(a->type, TYPE_NAME_COUNTS) && mine.code_file[0] && row->code_file[0] &&
+	if (filetypes[a->type].flags & TYPE_NAME_COUNTS && mine.code_file[0] && row->code_file[0] &&
 		strcasecmp(mine.code_file, row->code_file) != 0)
 		return false;
 	/* In ELF the debug id follows from the code id, so ids that do not fit each other are rejected. */
@@ -126,7 +126,7 @@ bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
 
 	if (!may_lack(a))
 		return false;
-	if (filetype_row(k->type)->object == OBJECT_PE_DOTNET)
+	if (filetypes[k->type].object == OBJECT_PE_DOTNET)
 		like.object = OBJECT_PE_DOTNET;
 	rows = calloc(ROWS_MOST, sizeof(*rows));
 	n = rows ? store_modules(f->store, &like, rows, ROWS_MOST) : 0;
@@ -168,7 +168,7 @@ int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct k
  * debug file is asked for. A program with only a symbol table is not, because its debug file has more. */
 static bool may_serve(const struct obj_slice *s, enum filetype asked, enum filetype t)
 {
-	return t == asked || !filetype_is(t, TYPE_DEBUG_FILE) || s->worth.debug == WORTH_DEBUG;
+	return t == asked || !(filetypes[t].flags & TYPE_DEBUG_FILE) || s->worth.debug == WORTH_DEBUG;
 }
 
 /* Writes the keys that a slice proves. `name`: the file name in the request, because a PE file does not contain its
@@ -194,7 +194,7 @@ static void learn_slice(struct fetch *f, const struct obj_slice *found, const st
 
 static const char *name_asked(const struct key *k)
 {
-	return filetype_is(k->type, TYPE_PROGRAM) && !key_is_by_debug_id(k) ? k->name : "";
+	return filetypes[k->type].flags & TYPE_PROGRAM && !key_is_by_debug_id(k) ? k->name : "";
 }
 
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k)

@@ -13,7 +13,7 @@ const struct packing *packed_as(enum filetype t, const void *head, size_t n)
 {
 	const struct packing *p = n >= UNPACK_HEAD ? packing_of(head, n) : NULL;
 
-	if (!p || filetype_is(t, TYPE_ANY_PACKING))
+	if (!p || filetypes[t].flags & TYPE_ANY_PACKING)
 		return NULL;
 	/* If symfs cannot read files of the type, obj_may_be() accepts any first bytes. */
 	return !obj_reads(t) || !obj_may_be(t, head, n) ? p : NULL;

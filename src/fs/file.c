@@ -116,7 +116,8 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 	int r;
 
 	node_artifact(n, &a);
-	r = filetype_is(a.type, TYPE_MADE) ? leaf_stored(fs, n, &f) : fetch_try(fs->fetch, &a, 1, FETCH_OPEN, &f);
+	r = filetypes[a.type].flags & TYPE_MADE ? leaf_stored(fs, n, &f)
+						: fetch_try(fs->fetch, &a, 1, FETCH_OPEN, &f);
 	if (r == -EAGAIN)
 		return leaf_wait(fs, req, n, FETCH_OPEN, open_answer, fi);
 	f.r = r < 0 ? r : f.r;

@@ -118,7 +118,7 @@ int leaf_stored(struct fs *fs, const struct node *n, struct fetched *f)
 	struct artifact a;
 
 	node_artifact(n, &a);
-	if (!filetype_is(a.type, TYPE_MADE))
+	if (!(filetypes[a.type].flags & TYPE_MADE))
 		return fs_stored(fs, &a, 1, f);
 	*f = (struct fetched){.r = 0};
 	return gsym_try(fs, &a, NULL, f);
@@ -133,6 +133,6 @@ int leaf_wait(struct fs *fs, fuse_req_t req, const struct node *n, enum fetch_ne
 	node_artifact(n, &a);
 	if (fi)
 		like.fi = *fi;
-	return filetype_is(a.type, TYPE_MADE) ? wait_making(fs, req, &a, &like)
+	return filetypes[a.type].flags & TYPE_MADE ? wait_making(fs, req, &a, &like)
 					      : wait_start(fs, req, &a, 1, need, &like);
 }

@@ -25,7 +25,7 @@ struct known {
 
 static const char *value_kind(struct known *t)
 {
-	return filetype_name(t->a.type);
+	return filetypes[t->a.type].name;
 }
 
 static const char *value_code_id(struct known *t)
@@ -71,7 +71,7 @@ static const char *value_synthesized(struct known *t)
 {
 	const char *end = strstr(t->facts.url, " of ");
 
-	if (!filetype_is(t->a.type, TYPE_MADE))
+	if (!(filetypes[t->a.type].flags & TYPE_MADE))
 		return blob_maker(&t->facts, t->maker);
 	snprintf(t->value, sizeof(t->value), "%.*s", end ? (int)(end - t->facts.url) : 5,
 		end ? t->facts.url : "symfs");
@@ -153,7 +153,7 @@ static int read_known(struct fs *fs, fuse_ino_t ino, struct known *t)
 	}
 	if (!t->whole)
 		t->percent = percent_of(fs, &t->a);
-	if (t->whole && !filetype_is(t->a.type, TYPE_ANY_BYTES) &&
+	if (t->whole && !(filetypes[t->a.type].flags & TYPE_ANY_BYTES) &&
 		(!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
 		learn_ids(fs, t);
 	return 0;

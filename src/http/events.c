@@ -66,7 +66,7 @@ static char *event_data(const struct store_arrival *a)
 	buf_adds(&out, "{\"key\":");
 	jtext_add(&out, key_text(a->key, room));
 	buf_addf(&out, ",\"type\":\"%s\",\"size\":%" PRIu64 ",\"sha256\":\"%.64s\",\"source\":",
-		filetype_name(a->key->type), a->size, a->sha256);
+		filetypes[a->key->type].name, a->size, a->sha256);
 	jtext_add(&out, a->source);
 	/* with the NUL */
 	return buf_add(&out, "}", 2) == 0 ? buf_take(&out, &n) : NULL;

@@ -94,7 +94,7 @@ static bool is_symfs(struct exchange *x)
  * ranges, so it gets the text unpacked. Each packed body takes memory for as long as its client reads. */
 static bool is_packed(struct exchange *x, const struct answer *a)
 {
-	return filetype_is(a->key.type, TYPE_TEXT) && a->blob && blob_size(a->blob) >= PACK_LEAST &&
+	return filetypes[a->key.type].flags & TYPE_TEXT && a->blob && blob_size(a->blob) >= PACK_LEAST &&
 		!range_of(x) &&
 		field_accepts_gzip(exchange_header(x, "Accept-Encoding")) && !is_symfs(x) &&
 		atomic_load(&x->h->packing) < HTTP_PACKING_MOST;
@@ -123,7 +123,7 @@ static void describe(struct exchange *x, const struct answer *a, struct represen
 
 static const char *type_of(const struct answer *a)
 {
-	return filetype_is(a->key.type, TYPE_TEXT) ? PLAIN : BYTES_TYPE;
+	return filetypes[a->key.type].flags & TYPE_TEXT ? PLAIN : BYTES_TYPE;
 }
 
 /* Adds the last part of a path. Leaves out a name with control characters: a header field is one line. */
@@ -201,7 +201,7 @@ static void add_maker(const struct answer *a, struct MHD_Response *r)
 	char own[BLOB_MAKER] = "";
 	const char *url = a->blob ? blob_facts(a->blob)->url : "", *end = strstr(url, " of ");
 
-	if (filetype_is(a->key.type, TYPE_MADE))
+	if (filetypes[a->key.type].flags & TYPE_MADE)
 		snprintf(own, sizeof(own), "%.*s", end ? (int)MIN(end - url, BLOB_MAKER - 1) : 5,
 			end ? url : "symfs");
 	else if (a->part)
@@ -221,7 +221,7 @@ static void add_headers(struct exchange *x, const struct answer *a, const struct
 		response_header(r, "Last-Modified", t->date);
 	if (!t->packed)
 		response_header(r, "Accept-Ranges", "bytes");
-	if (filetype_is(a->key.type, TYPE_TEXT))
+	if (filetypes[a->key.type].flags & TYPE_TEXT)
 		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Cache-Control", is_final(a) ? HTTP_FOREVER : HTTP_SOON);
 	add_maker(a, r);
@@ -325,7 +325,7 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
 	bool made = x->route->what == ROUTE_MADE;
-	bool packed = filetype_is(a->key.type, TYPE_TEXT) &&
+	bool packed = filetypes[a->key.type].flags & TYPE_TEXT &&
 		field_accepts_gzip(exchange_header(x, "Accept-Encoding"));
 	bool known = a->size != FETCH_SIZE_UNKNOWN && !made && !packed;
 	uint64_t size = known ? a->size : MHD_SIZE_UNKNOWN;
@@ -337,7 +337,7 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 	if (!r)
 		return MHD_NO;
 	response_header(r, "Content-Type", made ? BYTES_TYPE : type_of(a));
-	if (!made && filetype_is(a->key.type, TYPE_TEXT))
+	if (!made && filetypes[a->key.type].flags & TYPE_TEXT)
 		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Accept-Ranges", "bytes");
 	response_header(r, "Cache-Control", "no-cache");

@@ -28,7 +28,7 @@ int bucket_made_digest(const struct key *k, const char *url, char out[static SHA
 	_cleanup_buf_ struct buf text = BUF_UP_TO(KEY_TEXT + 4096);
 	char canon[KEY_TEXT];
 
-	if (!filetype_is(k->type, TYPE_MADE))
+	if (!(filetypes[k->type].flags & TYPE_MADE))
 		return -ENOENT;
 	if (buf_addf(&text, "%s\n%s", key_canon(k, canon), url) < 0)
 		return -ENOENT;

@@ -41,7 +41,7 @@ static int id_variant(const struct artifact *a, unsigned variant, struct artifac
 	size_t n = strlen(a->m.code_id);
 
 	*out = *a;
-	if (a->type == FILETYPE_PE || (filetype_is(a->type, TYPE_PE_ID) && n <= 16))
+	if (a->type == FILETYPE_PE || (filetypes[a->type].flags & TYPE_PE_ID && n <= 16))
 		return pe_variant(a, variant, out);
 	if (variant == 0)
 		return 0;
@@ -137,7 +137,7 @@ static uint16_t code_of(const struct spelling *sp)
  * index says which ids it has. */
 static bool is_late(const struct plan *p, enum filetype type)
 {
-	return p->sp.id == 2 && filetype_is(type, TYPE_PE_ID) && !p->s->kind->local &&
+	return p->sp.id == 2 && filetypes[type].flags & TYPE_PE_ID && !p->s->kind->local &&
 		!(p->facts && (p->facts->admin || (p->facts->taught.spelling[type] >> 3 & 3) == 2));
 }
 
@@ -212,7 +212,7 @@ static int take_name(char out[static MODULE_NAME_MAX], const char *name)
  * case-sensitive disks. -ENOENT: nothing differs from the names as given. */
 static int name_variant(const struct plan *p, enum plan_casing casing, struct artifact *v)
 {
-	enum object_type object = filetype_row(v->type)->object;
+	enum object_type object = filetypes[v->type].object;
 	bool windows = object == OBJECT_PE || object == OBJECT_PE_DOTNET;
 	bool code, debug;
 

@@ -273,7 +273,7 @@ static void json_module(struct buf *out, const struct stack_module *of)
 
 	buf_adds(out, "{\"debug_id\": ");
 	jtext_add(out, debug_id_breakpad(&m.debug_id, id));
-	put_member(out, "type", m.object == OBJECT_UNKNOWN ? "" : object_type_name(m.object));
+	put_member(out, "type", m.object == OBJECT_UNKNOWN ? "" : object_types[m.object].name);
 	put_member(out, "code_id", m.code_id);
 	put_member(out, "debug_file", m.debug_file);
 	put_member(out, "code_file", m.code_file);

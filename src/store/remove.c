@@ -85,7 +85,7 @@ static int find_of_key(void *ctx, const struct key *k, const struct blob_facts *
 	int r = has ? find_embedded(ctx, k) : 0;
 
 	for (unsigned t = 1; r == 0 && t < FILETYPES; t++)
-		if (filetype_is(t, TYPE_MADE))
+		if (filetypes[t].flags & TYPE_MADE)
 			r = find_of_type(ctx, k, t);
 	return r;
 }

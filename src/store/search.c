@@ -43,11 +43,11 @@ static void add_types(struct search *r, const struct module *m)
 
 	for (unsigned i = 0; known && i < ARRAY_SIZE(types); i++) {
 		struct artifact a = {.type = types[i], .m = *m};
-		bool by_name = filetype_is(types[i], TYPE_LEARNS);
+		bool by_name = filetypes[types[i]].flags & TYPE_LEARNS;
 		struct key k;
 		int n;
 
-		a.m.object = filetype_row(types[i])->object;
+		a.m.object = filetypes[types[i]].object;
 		/* Keys of these types need a name; the look-up ignores the name. */
 		if (by_name) {
 			snprintf(a.m.code_file, sizeof(a.m.code_file), "x");

@@ -25,7 +25,7 @@ static unsigned programs_of(const struct wanted *w, struct artifact out[static 2
 		struct key k;
 
 		out[n] = (struct artifact){.type = types[i], .m = w->m};
-		out[n].m.object = filetype_row(types[i])->object;
+		out[n].m.object = filetypes[types[i]].object;
 		n += key_of(&k, &out[n]) == 0;
 	}
 	return n;

@@ -353,7 +353,7 @@ static void put_files(struct writing *w)
 		if (!m->file || m->used == FILETYPE_NONE)
 			continue;
 		put_member(w, &some, m);
-		buf_addf(w->out, ": {\"type\": \"%s\", \"source\": ", filetype_name(m->used));
+		buf_addf(w->out, ": {\"type\": \"%s\", \"source\": ", filetypes[m->used].name);
 		jtext_add(w->out, m->used_source);
 		buf_addf(w->out, ", \"worth\": \"%s\"}", worth_text(&m->used_worth, worth));
 	}

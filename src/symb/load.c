@@ -101,7 +101,7 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 	struct key k;
 
 	*out = (struct artifact){.type = t, .m = *m};
-	out->m.object = m->object == OBJECT_PE_DOTNET ? m->object : filetype_row(t)->object;
+	out->m.object = m->object == OBJECT_PE_DOTNET ? m->object : filetypes[t].object;
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
@@ -250,7 +250,7 @@ enum { RANK_LINES = 10, RANK_SYMBOLS = 20, RANK_NOTHING = 30 };
 /* The rank of a file; a lower rank is better. The contents count first, then the type's place in best_rows. */
 static unsigned rank_of(struct blob *b, const struct key *k)
 {
-	const struct best_row *row = best_row(BEST_DEBUG, filetype_row(k->type)->object, 0);
+	const struct best_row *row = best_row(BEST_DEBUG, filetypes[k->type].object, 0);
 	const struct worth *w = &blob_facts(b)->worth;
 	unsigned rank = 0;
 
@@ -314,7 +314,7 @@ static int take_part(struct symb *s, struct loading *l, unsigned i, struct quest
 	if (r == -ENOMEM || (q->r == 0 && r < 0) || r == -EALREADY)
 		return ask(s, l, i, w, true);
 	if (r < 0) {
-		add_reason(l->w, filetype_name(FILETYPE_PDB), r, q->why);
+		add_reason(l->w, filetypes[FILETYPE_PDB].name, r, q->why);
 	} else if (l->n_found && !has_lines(file)) {
 		loaded_unref(s, file);
 	} else {
@@ -355,9 +355,9 @@ static int take_answer(struct symb *s, struct loading *l, unsigned i, struct wai
 		return r;
 	}
 	if (q->r == 0 && q->blob && (r = check_sum(w, q, &e)) < 0) {
-		add_reason(w, filetype_name(q->key.type), r, e.text);
+		add_reason(w, filetypes[q->key.type].name, r, e.text);
 	} else if (q->r == 0 && q->blob && blob_is_made(blob_facts(q->blob))) {
-		add_reason(w, filetype_name(q->key.type), -ENOENT, "another symfs made it");
+		add_reason(w, filetypes[q->key.type].name, -ENOENT, "another symfs made it");
 	} else if (q->r == 0 && q->blob) {
 		if (q->key.type == FILETYPE_PE && best_wants_ids(&w->m))
 			take_ids(l, q->blob);
@@ -366,7 +366,7 @@ static int take_answer(struct symb *s, struct loading *l, unsigned i, struct wai
 		l->found[l->n_found++].rank = rank_of(q->blob, &q->key);
 		w->size += w->fetched ? blob_size(q->blob) : 0;
 	} else {
-		add_reason(w, filetype_name(l->cands[i].type), q->r, q->why);
+		add_reason(w, filetypes[l->cands[i].type].name, q->r, q->why);
 	}
 	question_unref(q);
 	return 0;
@@ -411,7 +411,7 @@ static int make_of(struct symb *s, struct loading *l, struct blob *b, struct wai
 	int r = made_of(s, &l->w->m, l->making, &l->request->flags, &a);
 
 	if (r < 0) {
-		add_reason(l->w, filetype_name(l->making), r, "files of this type cannot be converted");
+		add_reason(l->w, filetypes[l->making].name, r, "files of this type cannot be converted");
 		return 0;
 	}
 	derive_key(&a, &l->made);
@@ -465,7 +465,7 @@ static int take_made(struct symb *s, struct loading *l, struct waits *w)
 	if (r < 0 && part) /* the conversion of the whole file finds the reason, which the store remembers */
 		return make_of(s, l, NULL, w);
 	if (r < 0)
-		add_failure(l->w, filetype_name(l->making), r, e.text);
+		add_failure(l->w, filetypes[l->making].name, r, e.text);
 	l->over = r == 0;
 	return 0;
 }

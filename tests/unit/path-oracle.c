@@ -886,7 +886,7 @@ static bool is_gsym_input(const struct artifact *a)
 {
 	struct key k;
 
-	return filetype_is(a->type, TYPE_GSYM_FROM) && key_of(&k, a) == 0;
+	return filetypes[a->type].flags & TYPE_GSYM_FROM && key_of(&k, a) == 0;
 }
 
 /* The path of a Breakpad file can mean files of several modules. The path of a debug file or program
@@ -894,14 +894,14 @@ static bool is_gsym_input(const struct artifact *a)
 static unsigned keep_files(unsigned first, struct tree_hit *out)
 {
 	_cleanup_free_ struct artifact *all = malloc(sizeof(out->files));
-	bool alone = filetype_row(out->files[first].type)->twin == FILETYPE_NONE;
+	bool alone = filetypes[out->files[first].type].twin == FILETYPE_NONE;
 	unsigned n = 0, kept = 0;
 
 	if (!all)
 		return 0;
 	memcpy(all, out->files, out->n * sizeof(*all));
 	for (unsigned i = first; i < out->n; i++) {
-		const struct filetype_row *row = filetype_row(all[i].type);
+		const struct filetype_row *row = &filetypes[all[i].type];
 		bool program = row->flags & TYPE_PROGRAM, more = alone ? all[i].type == all[first].type
 			: row->twin != FILETYPE_NONE && !(kept >> row->object & 1);
 

@@ -64,7 +64,7 @@ static bool is_cut(const struct key *k)
 /* The size in a code id of a PE file has no zeros before it where symfs prints it. */
 static bool is_padded(const struct key *k)
 {
-	return filetype_is(k->type, TYPE_PE_ID) && strlen(k->id) > 9 && k->id[8] == '0';
+	return filetypes[k->type].flags & TYPE_PE_ID && strlen(k->id) > 9 && k->id[8] == '0';
 }
 
 static struct key any_key(void)
@@ -669,7 +669,7 @@ START_TEST(classes_are_uniform)
 					rows_of_key(layout_at(i), &k, of_key);
 					rows_of_key(layout_at(i), &sample, of_sample);
 					ck_assert_msg(memcmp(of_key, of_sample, sizeof(of_key)) == 0,
-						"%s: %s %s", layout_at(i)->name, filetype_name(type), k.id);
+						"%s: %s %s", layout_at(i)->name, filetypes[type].name, k.id);
 					seen++;
 				}
 			}

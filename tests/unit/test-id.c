@@ -288,7 +288,7 @@ END_TEST
 START_TEST(type_rows)
 {
 	for (unsigned t = 1; t < FILETYPES; t++) {
-		const struct filetype_row *row = filetype_row(t), *twin = filetype_row(row->twin);
+		const struct filetype_row *row = &filetypes[t], *twin = &filetypes[row->twin];
 
 		ck_assert_msg(row->name && row->id_word, "type %u has no row", t);
 		ck_assert_int_eq(filetype_find(row->name), t);
@@ -301,11 +301,10 @@ START_TEST(type_rows)
 		ck_assert_int_eq(twin->twin, t);
 		ck_assert(row->object == twin->object && row->id == twin->id && row->name_from == twin->name_from);
 		ck_assert_int_eq((row->flags ^ twin->flags), TYPE_PROGRAM | TYPE_DEBUG_FILE);
-		ck_assert_int_eq(object_row(row->object)->program, row->flags & TYPE_PROGRAM ? t : row->twin);
-		ck_assert_int_eq(object_row(row->object)->debug, row->flags & TYPE_DEBUG_FILE ? t : row->twin);
+		ck_assert_int_eq(object_types[row->object].program, row->flags & TYPE_PROGRAM ? t : row->twin);
+		ck_assert_int_eq(object_types[row->object].debug, row->flags & TYPE_DEBUG_FILE ? t : row->twin);
 	}
-	ck_assert_int_eq(filetype_row(FILETYPE_NONE)->flags, 0);
-	ck_assert_ptr_eq(filetype_row(FILETYPES), filetype_row(FILETYPE_NONE));
+	ck_assert_int_eq(filetypes[FILETYPE_NONE].flags, 0);
 }
 END_TEST
 
@@ -336,9 +335,9 @@ START_TEST(type_flags)
 		char have[400] = "";
 
 		for (unsigned t = 1; t < FILETYPES; t++)
-			if (filetype_is(t, rows[i].flag))
+			if (filetypes[t].flags & rows[i].flag)
 				snprintf(have + strlen(have), sizeof(have) - strlen(have), "%s%s", have[0] ? " " : "",
-					filetype_name(t));
+					filetypes[t].name);
 		ck_assert_str_eq(have, rows[i].types);
 	}
 }
@@ -347,14 +346,14 @@ END_TEST
 START_TEST(object_rows)
 {
 	for (unsigned o = 1; o < OBJECT_TYPES; o++) {
-		const struct object_row *row = object_row(o);
+		const struct object_row *row = &object_types[o];
 
 		ck_assert_int_eq(object_type_find(row->name), o);
-		ck_assert(filetype_is(row->program, TYPE_PROGRAM) && !filetype_is(row->debug, TYPE_PROGRAM));
+		ck_assert(filetypes[row->program].flags & TYPE_PROGRAM);
+		ck_assert(!(filetypes[row->debug].flags & TYPE_PROGRAM));
 		ck_assert(row->debug != FILETYPE_NONE);
 	}
-	ck_assert_int_eq(object_row(OBJECT_UNKNOWN)->debug, FILETYPE_NONE);
-	ck_assert_ptr_eq(object_row(OBJECT_TYPES), object_row(OBJECT_UNKNOWN));
+	ck_assert_int_eq(object_types[OBJECT_UNKNOWN].debug, FILETYPE_NONE);
 }
 END_TEST
 

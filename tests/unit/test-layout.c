@@ -500,7 +500,7 @@ START_TEST(candidates)
 		layout_parse(layout_find(rows[i].layout), rows[i].path, &hit);
 		for (; n < hit.n && rows[i].want[n]; n++)
 			ck_assert_msg(hit.files[n].type == rows[i].want[n], "%s %s: %s at %u", rows[i].layout,
-				rows[i].path, filetype_name(hit.files[n].type), n);
+				rows[i].path, filetypes[hit.files[n].type].name, n);
 		ck_assert_msg(n == hit.n && !rows[i].want[n], "%s %s: %u", rows[i].layout, rows[i].path, hit.n);
 	}
 }
@@ -968,9 +968,9 @@ START_TEST(types_have_paths_and_readers)
 			for (const struct layout_row *row = layout_at(i)->rows; row->pattern; row++)
 				path = path || row->type == t;
 		ck_assert_msg(path == (t != FILETYPE_GSYM && t != FILETYPE_SYM && t != FILETYPE_ELF_DWO), "%s",
-			filetype_name(t));
-		ck_assert_msg(obj_reads(t) || filetype_is(t, TYPE_ANONYMOUS) || filetype_is(t, TYPE_MADE), "%s",
-			filetype_name(t));
+			filetypes[t].name);
+		ck_assert_msg(obj_reads(t) || filetypes[t].flags & (TYPE_ANONYMOUS | TYPE_MADE), "%s",
+			filetypes[t].name);
 	}
 }
 END_TEST

@@ -429,7 +429,7 @@ static void check_best(char *const column[static TABLE_COLUMNS])
 	row = best_row((enum best_purpose)best_purpose_find(purpose), object_type_find(platform), bits);
 	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i]; i++)
 		snprintf(have + strlen(have), sizeof(have) - strlen(have), "%s%s", i ? " " : "",
-			filetype_name(row->choice[i]));
+			filetypes[row->choice[i]].name);
 	ck_assert_msg(strcmp(have[0] ? have : "-", column[2]) == 0, "%s: %s", column[1], have);
 }
 

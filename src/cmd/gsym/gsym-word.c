@@ -33,7 +33,7 @@ static bool lacks_debug(const char *path, struct artifact *pdb)
 		return false;
 	v = view_of_fd(fd, size);
 	if (obj_identify(&v, 0, &s, &e) < 0 || !s.worth.known || s.worth.debug != WORTH_NO_DEBUG || !s.n_types ||
-		!filetype_is(s.types[0], TYPE_PROGRAM))
+		!(filetypes[s.types[0]].flags & TYPE_PROGRAM))
 		return false;
 	if (s.module.object == OBJECT_PE)
 		*pdb = (struct artifact){.type = FILETYPE_PDB, .m = s.module};

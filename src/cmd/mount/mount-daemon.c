@@ -100,7 +100,7 @@ static void add_types(const struct source *one, struct buf *out)
 	buf_adds(out, "filetypes =");
 	for (unsigned t = 1; t < FILETYPES; t++)
 		if (one->types >> t & 1)
-			buf_addf(out, " %s", filetype_name(t));
+			buf_addf(out, " %s", filetypes[t].name);
 	buf_adds(out, "\n");
 }
 

@@ -77,7 +77,7 @@ static uint32_t alike(const void *head, size_t n)
 	uint32_t bits = 0;
 
 	for (unsigned t = 0; t < FILETYPES; t++)
-		if (filetype_row(t)->twin != FILETYPE_NONE && obj_may_be(t, head, n))
+		if (filetypes[t].twin != FILETYPE_NONE && obj_may_be(t, head, n))
 			bits |= 1u << t;
 	return bits;
 }

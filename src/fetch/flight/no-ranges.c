@@ -101,7 +101,7 @@ bool ranges_wanted(const struct query *q)
 	const struct attempt *at = q->attempt;
 	const struct flight *fl = at->flight;
 
-	return !fl->ranges.off && !at->plain && !q->ask.ptr && filetype_is(fl->own.type, TYPE_RANDOM) &&
+	return !fl->ranges.off && !at->plain && !q->ask.ptr && filetypes[fl->own.type].flags & TYPE_RANDOM &&
 		!flight_wants_all(fl) && ranges_may_come(fl->f, at->source);
 }
 
@@ -122,7 +122,7 @@ bool ranges_cost_more(const struct flight *fl, bool streams)
 		.present = body_here(&fl->body),
 		.round_us = speed_round_us(&s),
 		.rate = speed_rate(&s),
-		.walked = !filetype_is(fl->own.type, TYPE_PROGRAM) || fl->ranges.ahead.units.end,
+		.walked = !(filetypes[fl->own.type].flags & TYPE_PROGRAM) || fl->ranges.ahead.units.end,
 		.heads = fl->ranges.ahead.n_heads,
 		.rounds = 1 + fl->ranges.waited,
 		.streams = streams,

@@ -29,7 +29,7 @@ static uint64_t find_partial(struct fetch *f, const struct key *k)
 {
 	_cleanup_sparse_ struct sparse *sp = NULL;
 
-	return filetype_is(k->type, TYPE_RANDOM) && sparse_peek(f->store, k, &sp) == 0 ? sparse_present(sp) : 0;
+	return filetypes[k->type].flags & TYPE_RANDOM && sparse_peek(f->store, k, &sp) == 0 ? sparse_present(sp) : 0;
 }
 
 static void check_run(struct job *j)

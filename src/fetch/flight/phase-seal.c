@@ -146,7 +146,7 @@ static bool seal_other(struct seal_job *s, struct err *e)
 		sparse_drop(s->sparse);
 	else
 		learn_publish(fl->f, take(s->draft), &own, &s->facts, NULL, NULL);
-	err_set(e, -ENOENT, "has only %s there", filetype_name(own.type));
+	err_set(e, -ENOENT, "has only %s there", filetypes[own.type].name);
 	return true;
 }
 

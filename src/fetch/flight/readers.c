@@ -33,7 +33,7 @@ void tickets_remove(struct ticket *t)
 
 static bool begin_alike(enum filetype a, enum filetype b)
 {
-	return b != FILETYPE_NONE && filetype_row(a)->twin == b;
+	return b != FILETYPE_NONE && filetypes[a].twin == b;
 }
 
 /* The other file may be a program instead of its debug file. A packed file may be any file as long as its inside is

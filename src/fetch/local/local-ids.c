@@ -277,7 +277,7 @@ static bool lacks_name(const struct source *s, const struct artifact *a)
 
 bool local_tells_ids(const struct source *s, const struct artifact *a)
 {
-	bool by_code = filetype_row(a->type)->id == ID_CODE_OR_DEBUG && !a->m.code_id[0];
+	bool by_code = filetypes[a->type].id == ID_CODE_OR_DEBUG && !a->m.code_id[0];
 
 	return s->kind->local && !source_scans(s) && (by_code || lacks_name(s, a)) && a->m.debug_id.set &&
 	       source_allows(s, a);
@@ -295,5 +295,5 @@ int local_each_id(struct fetch *f, int slot, const struct source *s, const struc
 
 		return each_in(&q, "", 0, pdb_name, &known);
 	}
-	return filetype_row(a->type)->object == OBJECT_PE ? ask_pe(&q, a) : ask_elf(&q, a);
+	return filetypes[a->type].object == OBJECT_PE ? ask_pe(&q, a) : ask_elf(&q, a);
 }

@@ -112,7 +112,7 @@ static bool asks_by_code_id(const struct layout *l, const struct artifact *a)
 	while (row->pattern && !(row->type == a->type && (row->object == a->m.object || !row->object) &&
 		strstr(row->pattern, "{code:")))
 		row++;
-	return row->pattern && filetype_row(a->type)->id == ID_DEBUG;
+	return row->pattern && filetypes[a->type].id == ID_DEBUG;
 }
 
 const char *miss_name(const struct source *s, const struct artifact *a, char room[static MISS_NAME])
@@ -123,7 +123,7 @@ const char *miss_name(const struct source *s, const struct artifact *a, char roo
 	memcpy(trimmed, a->m.code_id, sizeof(trimmed));
 	pe_id_trim(trimmed);
 	if (!a->m.code_id[0] || !(asks_by_code_id(s->layout, a) ||
-		(filetype_is(a->type, TYPE_PE_ID) && strcmp(trimmed, a->m.code_id) != 0)))
+		(filetypes[a->type].flags & TYPE_PE_ID && strcmp(trimmed, a->m.code_id) != 0)))
 		return name;
 	snprintf(room, MISS_NAME, "%s %s", name, a->m.code_id);
 	return room;

@@ -246,7 +246,7 @@ void fetch_missing_row(struct buf *out, const struct store_miss_row *row, int64_
 	clock_print(row->since, since);
 	if (row->until)
 		clock_print(row->until, until);
-	buf_addf(out, "%s,%s,", filetype_name(row->key.type), row->key.id);
+	buf_addf(out, "%s,%s,", filetypes[row->key.type].name, row->key.id);
 	add_csv(out, row->key.name, ",");
 	add_csv(out, row->source, ",");
 	buf_addf(out, "%s,%s,%" PRId64 "\n", since, until, asked);

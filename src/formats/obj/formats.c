@@ -25,7 +25,7 @@ const struct obj_format *const obj_formats[OBJ_FORMATS] = {
 
 bool obj_is_anonymous(enum filetype t)
 {
-	return filetype_is(t, TYPE_ANONYMOUS);
+	return filetypes[t].flags & TYPE_ANONYMOUS;
 }
 
 bool obj_format_serves(const struct obj_format *f, enum filetype t)
@@ -183,7 +183,7 @@ bool obj_may_be(enum filetype t, const void *head, size_t n)
 	bool known = false;
 	const char *what;
 
-	if (filetype_is(t, TYPE_ANY_BYTES))
+	if (filetypes[t].flags & TYPE_ANY_BYTES)
 		return true;
 	memcpy(h.p, head, h.n);
 	for (unsigned i = 0; i < OBJ_FORMATS; i++) {

@@ -43,7 +43,7 @@ static bool id_is(const struct key *want, const struct key *have)
 
 	if (want->type == FILETYPE_PDB || want->type == FILETYPE_PORTABLEPDB)
 		return pdb_fits(want, have);
-	if (filetype_row(want->type)->object == OBJECT_WASM)
+	if (filetypes[want->type].object == OBJECT_WASM)
 		return wasm_id_is(want->id, have->id);
 	a.name[0] = b.name[0] = '\0';
 	a.named = b.named = false;
@@ -57,7 +57,7 @@ static int key_as(const struct key *want, const struct module *m, struct key *ou
 
 	if (key_is_by_debug_id(want))
 		a.m.code_id[0] = '\0';
-	else if (m->code_id[0] == '\0' && filetype_row(want->type)->id == ID_CODE_OR_DEBUG)
+	else if (m->code_id[0] == '\0' && filetypes[want->type].id == ID_CODE_OR_DEBUG)
 		return -ENOENT; /* without a code id, the only key is that by debug id */
 	/* Only ids are compared, but some keys need a name. */
 	snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
@@ -77,7 +77,7 @@ static bool is_of(const struct key *k, const struct module *m)
 
 static const char *id_word(const struct key *k)
 {
-	return key_is_by_debug_id(k) ? "debug id" : filetype_row(k->type)->id_word;
+	return key_is_by_debug_id(k) ? "debug id" : filetypes[k->type].id_word;
 }
 
 static int mismatch(const struct module *m, const struct key *k, struct err *e)
@@ -93,7 +93,7 @@ static int mismatch(const struct module *m, const struct key *k, struct err *e)
 /* Says that the file is of the right build, but of another use. */
 static int wrong_use(const struct obj_slice *s, const struct key *k, struct err *e)
 {
-	bool code = filetype_is(k->type, TYPE_PROGRAM);
+	bool code = filetypes[k->type].flags & TYPE_PROGRAM;
 
 	if (!code && s->code)
 		return err_set(e, -EBADMSG,
@@ -103,7 +103,7 @@ static int wrong_use(const struct obj_slice *s, const struct key *k, struct err 
 		return err_set(e, -EBADMSG, "is the debug file of %s %s: its code is not in it",
 			id_word(k), k->id);
 	return err_set(e, -EBADMSG, "is %s of %s %s, and cannot serve as %s", obj_kind_name(s->kind),
-		id_word(k), k->id, filetype_name(k->type));
+		id_word(k), k->id, filetypes[k->type].name);
 }
 
 static bool slice_serves(const struct obj_slice *s, enum filetype t)
@@ -126,7 +126,7 @@ static int judge(const struct obj_slice *s, const struct key *k, struct err *e)
 
 static int wrong_format(const struct obj_format *f, const struct key *k, struct err *e)
 {
-	return err_set(e, -EBADMSG, "is %s, not %s", f->name, filetype_name(k->type));
+	return err_set(e, -EBADMSG, "is %s, not %s", f->name, filetypes[k->type].name);
 }
 
 /* Rejects a file of another build after its first block, if the format has an identifier near the front. */
@@ -174,7 +174,7 @@ static int check_anonymous(struct view *v, const struct key *k, struct err *e)
 	struct obj_head h;
 	int r;
 
-	if (filetype_is(t, TYPE_ANY_BYTES))
+	if (filetypes[t].flags & TYPE_ANY_BYTES)
 		return 0;
 	if (obj_reads(t))
 		return check_format(v, k, e);
@@ -214,7 +214,7 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 		return i ? -EBADMSG : err_set(e, -EBADMSG, "has no slices");
 	if (r == -ENOMSG && !obj_reads(k->type))
 		return err_set(e, -EBADMSG, "cannot be checked against %s: symfs does not read %s files",
-			k->id, filetype_name(k->type));
+			k->id, filetypes[k->type].name);
 	if (r == -ENOMSG && e)
 		e->code = -EBADMSG;
 	return r == -ENOMSG ? -EBADMSG : r;

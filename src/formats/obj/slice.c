@@ -14,7 +14,7 @@
  * can differ: on big-endian machines, or if the tool that wrote the file made up its own. */
 int obj_key_by_build_id(enum filetype t, const struct module *m, struct key *out)
 {
-	const struct filetype_row *row = filetype_row(t);
+	const struct filetype_row *row = &filetypes[t];
 	struct artifact a = {.type = t, .m = *m};
 	bool any_module = row->object == OBJECT_UNKNOWN && row->id == ID_DEBUG;
 
@@ -36,7 +36,7 @@ unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOS
 
 	for (unsigned i = 0; i < s->n_types; i++) {
 		struct artifact a = {.type = s->types[i], .m = s->module};
-		bool wasm = filetype_row(a.type)->object == OBJECT_WASM;
+		bool wasm = filetypes[a.type].object == OBJECT_WASM;
 
 		add_key(&a, keys, &n);
 		if (obj_key_by_build_id(a.type, &a.m, &keys[n]) == 0 && (!n || !key_equal(&keys[n], &keys[n - 1])))
@@ -60,7 +60,7 @@ int obj_take_uuid(struct obj_slice *s, const char *base)
 {
 	const char *dot = strrchr(base, '.');
 	size_t n = dot ? (size_t)(dot - base) : strlen(base);
-	bool map = s->n_types && obj_is_anonymous(s->types[0]) && filetype_row(s->types[0])->id == ID_UUID;
+	bool map = s->n_types && obj_is_anonymous(s->types[0]) && filetypes[s->types[0]].id == ID_UUID;
 	struct debug_id id;
 
 	/* A name with more digits would have an age. */
@@ -83,10 +83,10 @@ static void take_name(char out[static MODULE_NAME_MAX], const char *base, size_t
 static void name_belongs_to(const struct obj_slice *s, bool *code, bool *debug)
 {
 	enum filetype t = s->types[0];
-	bool any_module = s->n_types && filetype_row(t)->object == OBJECT_UNKNOWN;
+	bool any_module = s->n_types && filetypes[t].object == OBJECT_UNKNOWN;
 
-	*code = !s->n_types || filetype_is(t, TYPE_CODE_NAME);
-	*debug = !s->n_types || filetype_is(t, TYPE_DEBUG_NAME);
+	*code = !s->n_types || filetypes[t].flags & TYPE_CODE_NAME;
+	*debug = !s->n_types || filetypes[t].flags & TYPE_DEBUG_NAME;
 	if (any_module && !*code && s->module.code_id[0])
 		*debug = false;
 }

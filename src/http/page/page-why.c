@@ -34,7 +34,7 @@ const char *page_type_words(enum filetype t)
 	for (size_t i = 0; i < ARRAY_SIZE(type_words); i++)
 		if (type_words[i].type == t)
 			return type_words[i].words;
-	return filetype_name(t);
+	return filetypes[t].name;
 }
 
 /* ---- what is known ---------------------------------------------------------------------- */

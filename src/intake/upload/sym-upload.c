@@ -154,7 +154,7 @@ unsigned sym_upload_artifacts(const struct sym_upload_claim *c, struct artifact 
 		if (strcasecmp(types[i].word, c->type) != 0)
 			continue;
 		for (unsigned n = 0; n < types[i].n; n++) {
-			m.object = filetype_row(types[i].types[n])->object;
+			m.object = filetypes[types[i].types[n]].object;
 			out[n] = (struct artifact){.type = types[i].types[n], .m = m};
 		}
 		return types[i].n;

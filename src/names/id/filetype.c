@@ -8,7 +8,7 @@ _Static_assert(FILETYPES <= 32, "sets of types are masks of 32 bits");
 
 #define BOTH_NAMES (TYPE_CODE_NAME | TYPE_DEBUG_NAME)
 
-static const struct filetype_row filetypes[FILETYPES] = {
+const struct filetype_row filetypes[FILETYPES] = {
 	[FILETYPE_NONE] = {"none", OBJECT_UNKNOWN, ID_CODE, NAME_CODE_FILE, "id", FILETYPE_NONE, 0},
 	[FILETYPE_ELF_CODE] = {"elf_code", OBJECT_ELF, ID_CODE_OR_DEBUG, NAME_CODE_FILE, "build id",
 		FILETYPE_ELF_DEBUG, TYPE_PROGRAM | BOTH_NAMES | TYPE_RANDOM | TYPE_GSYM_FROM},
@@ -57,7 +57,7 @@ static const struct filetype_row filetypes[FILETYPES] = {
 		BOTH_NAMES},
 };
 
-static const struct object_row objects[OBJECT_TYPES] = {
+const struct object_row object_types[OBJECT_TYPES] = {
 	[OBJECT_UNKNOWN] = {"unknown", FILETYPE_NONE, FILETYPE_NONE},
 	[OBJECT_ELF] = {"elf", FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE},
 	[OBJECT_MACHO] = {"macho", FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE},
@@ -65,21 +65,6 @@ static const struct object_row objects[OBJECT_TYPES] = {
 	[OBJECT_PE_DOTNET] = {"pe_dotnet", FILETYPE_PORTABLEPDB, FILETYPE_PE},
 	[OBJECT_WASM] = {"wasm", FILETYPE_WASM_DEBUG, FILETYPE_WASM_CODE},
 };
-
-const struct filetype_row *filetype_row(enum filetype t)
-{
-	return &filetypes[(unsigned)t < FILETYPES ? t : FILETYPE_NONE];
-}
-
-bool filetype_is(enum filetype t, enum filetype_flag flag)
-{
-	return filetype_row(t)->flags & flag;
-}
-
-const char *filetype_name(enum filetype t)
-{
-	return filetype_row(t)->name;
-}
 
 enum filetype filetype_find(const char *name)
 {
@@ -89,20 +74,10 @@ enum filetype filetype_find(const char *name)
 	return FILETYPE_NONE;
 }
 
-const struct object_row *object_row(enum object_type t)
-{
-	return &objects[(unsigned)t < OBJECT_TYPES ? t : OBJECT_UNKNOWN];
-}
-
-const char *object_type_name(enum object_type t)
-{
-	return object_row(t)->name;
-}
-
 enum object_type object_type_find(const char *name)
 {
 	for (unsigned t = 1; t < OBJECT_TYPES; t++)
-		if (strcmp(objects[t].name, name) == 0)
+		if (strcmp(object_types[t].name, name) == 0)
 			return t;
 	return OBJECT_UNKNOWN;
 }

@@ -98,11 +98,8 @@ struct filetype_row {
 	unsigned flags;
 };
 
-/* Never NULL: an unknown type has the row of FILETYPE_NONE, which has no flags. */
-const struct filetype_row *filetype_row(enum filetype t);
-bool filetype_is(enum filetype t, enum filetype_flag flag);
+extern const struct filetype_row filetypes[FILETYPES]; /* by type; FILETYPE_NONE has no flags */
 
-const char *filetype_name(enum filetype t);	/* "elf_debug" */
 enum filetype filetype_find(const char *name);	/* FILETYPE_NONE: no type has that name */
 
 /* A kind of module: the two files that debuggers ask for. */
@@ -111,6 +108,6 @@ struct object_row {
 	enum filetype debug, program; /* FILETYPE_NONE for OBJECT_UNKNOWN alone */
 };
 
-const struct object_row *object_row(enum object_type t); /* never NULL */
-const char *object_type_name(enum object_type t);
+extern const struct object_row object_types[OBJECT_TYPES]; /* by type */
+
 enum object_type object_type_find(const char *name);

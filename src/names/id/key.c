@@ -59,7 +59,7 @@ static enum filetype type_of(const struct artifact *a)
 
 bool key_is_by_debug_id(const struct key *k)
 {
-	const struct filetype_row *row = filetype_row(k->type);
+	const struct filetype_row *row = &filetypes[k->type];
 	size_t n = strlen(k->id);
 
 	return row->id == ID_CODE_OR_DEBUG && (row->object == OBJECT_ELF ? n == 33 : n > 32);
@@ -68,19 +68,19 @@ bool key_is_by_debug_id(const struct key *k)
 /* Whether the id is all zeros and identifies nothing: tools that find no id write zeros into the file. */
 static bool is_nil(const struct key *k)
 {
-	return filetype_row(k->type)->id == ID_DEBUG && k->id[0] && k->id[strspn(k->id, "0")] == '\0';
+	return filetypes[k->type].id == ID_DEBUG && k->id[0] && k->id[strspn(k->id, "0")] == '\0';
 }
 
 static bool name_counts(const struct key *k)
 {
-	return (filetype_is(k->type, TYPE_NAME_COUNTS) && !key_is_by_debug_id(k)) || is_nil(k) || k->named;
+	return (filetypes[k->type].flags & TYPE_NAME_COUNTS && !key_is_by_debug_id(k)) || is_nil(k) || k->named;
 }
 
 bool key_by_name(const struct key *k, struct key *out)
 {
 	char folded[MODULE_NAME_MAX];
 
-	if (!filetype_is(k->type, TYPE_SEVERAL) || name_counts(k) || !key_folded(k, folded)[0])
+	if (!(filetypes[k->type].flags & TYPE_SEVERAL) || name_counts(k) || !key_folded(k, folded)[0])
 		return false;
 	*out = *k;
 	out->named = true;
@@ -91,7 +91,7 @@ bool key_of_nil(const struct artifact *a)
 {
 	struct debug_id d;
 
-	return filetype_row(type_of(a))->id == ID_DEBUG && module_debug_id(&a->m, false, &d) == 0 &&
+	return filetypes[type_of(a)].id == ID_DEBUG && module_debug_id(&a->m, false, &d) == 0 &&
 	       debug_id_is_nil(&d);
 }
 
@@ -99,14 +99,14 @@ bool key_of_nil(const struct artifact *a)
  * longer and stays unchanged. */
 static void trim_id(struct key *k)
 {
-	if (filetype_is(k->type, TYPE_PE_ID))
+	if (filetypes[k->type].flags & TYPE_PE_ID)
 		pe_id_trim(k->id);
 }
 
 int key_of(struct key *out, const struct artifact *a)
 {
 	enum filetype type = type_of(a);
-	const struct filetype_row *row = filetype_row(type);
+	const struct filetype_row *row = &filetypes[type];
 	const struct module *m = &a->m;
 	const char *name = row->name_from == NAME_PATH	      ? m->path
 			   : row->name_from == NAME_CODE_FILE ? m->code_file
@@ -136,7 +136,7 @@ static enum object_type companion_object(const char *id)
 
 void key_artifact(const struct key *k, struct artifact *out)
 {
-	const struct filetype_row *row = filetype_row(k->type);
+	const struct filetype_row *row = &filetypes[k->type];
 	struct module *m = &out->m;
 
 	memset(out, 0, sizeof(*out));
@@ -161,7 +161,7 @@ bool key_is_probe(const struct key *k)
 
 static bool is_build_id(const struct key *k)
 {
-	return (filetype_row(k->type)->object == OBJECT_ELF && !key_is_by_debug_id(k)) ||
+	return (filetypes[k->type].object == OBJECT_ELF && !key_is_by_debug_id(k)) ||
 		(k->type == FILETYPE_COMPANION && companion_object(k->id) == OBJECT_ELF);
 }
 
@@ -184,9 +184,9 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 {
 	bool counts = name_counts(k);
 	/* Sections and source paths are names on a case-sensitive system. */
-	bool fold = counts && filetype_row(k->type)->name_from != NAME_PATH;
+	bool fold = counts && filetypes[k->type].name_from != NAME_PATH;
 	size_t digits = id_counts(k);
-	size_t start = (size_t)(stpcpy(stpcpy(room, filetype_name(k->type)), " ") - room), n = start + digits;
+	size_t start = (size_t)(stpcpy(stpcpy(room, filetypes[k->type].name), " ") - room), n = start + digits;
 
 	memcpy(room + start, k->id, digits);
 	if (is_build_id(k) && digits >= 16 && digits < 40) {
@@ -205,7 +205,7 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 
 const char *key_text(const struct key *k, char room[static KEY_TEXT])
 {
-	snprintf(room, KEY_TEXT, "%s %s%s%s%s", filetype_name(k->type), k->id, k->named ? "=" : "",
+	snprintf(room, KEY_TEXT, "%s %s%s%s%s", filetypes[k->type].name, k->id, k->named ? "=" : "",
 		k->name[0] ? " " : "", k->name);
 	return room;
 }
@@ -224,7 +224,7 @@ int key_parse(struct key *out, const char *text)
 	out->type = filetype_find(type);
 	id++;
 	n = name ? (size_t)(name - id) : strlen(id);
-	out->named = filetype_is(out->type, TYPE_SEVERAL) && n && id[n - 1] == '=';
+	out->named = filetypes[out->type].flags & TYPE_SEVERAL && n && id[n - 1] == '=';
 	n -= out->named;
 	if (out->type == FILETYPE_NONE || n == 0 || n >= sizeof(out->id))
 		return -EINVAL;
@@ -294,6 +294,8 @@ int key_sample(unsigned class, const char *name, struct key *out)
 	unsigned form = class % KEY_FORMS;
 
 	memset(out, 0, sizeof(*out));
+	if (class >= FILETYPES * KEY_FORMS)
+		return -ENOENT;
 	out->type = class / KEY_FORMS;
 	snprintf(out->name, sizeof(out->name), "%s", name);
 	snprintf(out->id, sizeof(out->id), "%s", ids[form]);
@@ -324,7 +326,7 @@ const char *key_folded(const struct key *k, char out[static MODULE_NAME_MAX])
 	size_t n = strlen(k->name);
 
 	out[0] = '\0';
-	if (filetype_row(k->type)->name_from == NAME_PATH || n >= MODULE_NAME_MAX || !path_name_ok(k->name, n))
+	if (filetypes[k->type].name_from == NAME_PATH || n >= MODULE_NAME_MAX || !path_name_ok(k->name, n))
 		return out;
 	memcpy(out, k->name, n + 1);
 	fold(out);

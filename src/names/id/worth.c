@@ -17,7 +17,7 @@ static const struct worth unknown;
 
 unsigned worth_rank(const struct worth *w, enum filetype t)
 {
-	bool program = filetype_is(t, TYPE_PROGRAM);
+	bool program = filetypes[t].flags & TYPE_PROGRAM;
 
 	if (!w->known)
 		w = &everything;

@@ -154,7 +154,7 @@ static int print_spelling(struct printing *p, enum tier tier, bool compressed, s
 
 static int print_spellings(struct printing *p, struct buf *out)
 {
-	bool squeezed = filetype_is(p->a->type, TYPE_CAB);
+	bool squeezed = filetypes[p->a->type].flags & TYPE_CAB;
 	unsigned tiers = p->server && p->l->flags & LAYOUT_TWO_TIER ? TIERS : 1;
 	int r = 0;
 

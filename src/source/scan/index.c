@@ -43,7 +43,7 @@ static int add_debug_ids(struct indexing *x, const struct key *k, const struct w
 	struct artifact a;
 	int r = 0;
 
-	const struct filetype_row *row = filetype_row(k->type);
+	const struct filetype_row *row = &filetypes[k->type];
 
 	if (row->object != OBJECT_ELF || row->id != ID_CODE_OR_DEBUG || key_is_by_debug_id(k))
 		return 0;

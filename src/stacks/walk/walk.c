@@ -26,7 +26,7 @@ static bool artifact_of(const struct module *m, struct artifact *out)
 	struct key k;
 
 	*out = (struct artifact){.type = FILETYPE_BREAKPAD, .m = *m};
-	out->m.object = filetype_row(FILETYPE_BREAKPAD)->object;
+	out->m.object = filetypes[FILETYPE_BREAKPAD].object;
 	return !debug_id_is_nil(&m->debug_id) && m->debug_file[0] && key_of(&k, out) == 0;
 }
 

@@ -41,7 +41,7 @@ int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, ui
 int label_add_module(struct buf *b, const struct module *m)
 {
 	char id[DEBUG_ID_TEXT];
-	const char *const fields[] = {object_type_name(m->object), m->code_id, m->code_file,
+	const char *const fields[] = {object_types[m->object].name, m->code_id, m->code_file,
 		debug_id_breakpad(&m->debug_id, id), m->debug_file, m->checksum};
 
 	buf_adds(b, "m1");

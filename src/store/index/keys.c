@@ -176,7 +176,7 @@ int index_embedded(struct index *ix, enum filetype t, const char *id, struct ind
 	unsigned count = 0;
 	int r;
 
-	snprintf(from, sizeof(from), "%s %s", filetype_name(t), id);
+	snprintf(from, sizeof(from), "%s %s", filetypes[t].name, id);
 	snprintf(to, sizeof(to), "%sg", from); /* follows every further digit, and the space before a name */
 	r = rows_of(&rows, Q_EMBEDDED, "tti", from, to, (int64_t)n);
 	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
@@ -415,7 +415,7 @@ int index_module_put(struct index *ix, int64_t object, const struct module *m)
 {
 	char code[MODULE_ID_TEXT], debug[MODULE_ID_TEXT], id[DEBUG_ID_TEXT];
 
-	return conn_run(ix->writer, Q_MODULE_PUT, "itttttttt", object, object_type_name(m->object),
+	return conn_run(ix->writer, Q_MODULE_PUT, "itttttttt", object, object_types[m->object].name,
 		module_code_text(m, code), module_debug_text(m, debug), m->code_id, m->code_file,
 		debug_id_breakpad(&m->debug_id, id), m->debug_file, m->checksum);
 }

@@ -56,8 +56,7 @@ static int wait_for_range(struct partial *p, struct round *round, uint64_t off, 
 	pthread_mutex_lock(&round->lock);
 	round->pending++;
 	pthread_mutex_unlock(&round->lock);
-	r = piece ? part_wait_piece(p->part, off, (size_t)n, range_ready, round, &w)
-		  : part_wait(p->part, off, (size_t)n, range_ready, round, &w);
+	r = part_wait(p->part, piece ? PART_FAR : PART_ALL, off, (size_t)n, range_ready, round, &w);
 	if (r == 0)
 		round->waits[round->n++] = w;
 	else
@@ -120,10 +119,10 @@ static int await_ranges(struct partial *p, const struct msf_lack *ranges, unsign
 
 	pthread_mutex_init(&round.lock, NULL);
 	pthread_cond_init(&round.change, NULL);
-	part_hold(p->part);
+	part_hold(p->part, true);
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = wait_for_pieces(p, &round, &ranges[i], most);
-	part_release(p->part);
+	part_hold(p->part, false);
 	pthread_mutex_lock(&round.lock);
 	round.r = r < 0 ? r : round.r;
 	pthread_mutex_unlock(&round.lock);

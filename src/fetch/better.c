@@ -165,33 +165,3 @@ void better_set_aside(struct flight *fl, struct attempt *at, const struct worth 
 	at->worth = *w;
 	limit_time(fl);
 }
-
-unsigned better_rank(const struct flight *fl)
-{
-	return fl->better.blob ? worth_rank(&blob_facts(fl->better.blob)->worth, fl->own.type) : 0;
-}
-
-void better_settle(struct flight *fl, struct attempt *at)
-{
-	fl->better.settled = true;
-	net_timer_stop(fl->f->net, &fl->better.over);
-	log_debug(LOG_FETCH, "%s: no source has a better file than %s", fl->canon, at->source->name);
-	at->state = ATTEMPT_IDLE;
-	attempt_start(at);
-}
-
-void better_keep(struct flight *fl)
-{
-	struct better *be = &fl->better;
-
-	be->settled = true;
-	if (be->known)
-		flight_say(fl, (struct event){SAID_HERE, .key = &be->key, .blob = be->blob});
-	else
-		flight_say(fl, (struct event){SAID_LOST, .fresh = true});
-}
-
-void better_stop(struct flight *fl)
-{
-	net_timer_stop(fl->f->net, &fl->better.over);
-}

@@ -161,7 +161,7 @@ struct fetch {
 	struct later *laters;	/* later.c: files that are asked for once more */
 	void (*later_note)(struct fetch *f, const struct artifact *what, const struct key *k, int64_t seconds);
 				/* later_note(), which makes tickets, and so is above flights; */
-	void (*cut_start)(struct flight *fl, bool fresh); /* cut_start() makes some, too */
+	const struct phase *cut; /* phase_cut makes some, too */
 	struct workers *lookers; /* threads that look into directories; NULL until the first look */
 	unsigned looks;		 /* directory jobs for which flights wait */
 	struct kept kept[KEPT_MOST];

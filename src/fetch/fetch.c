@@ -92,7 +92,7 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
 	f->later_note = later_note;
-	f->cut_start = cut_start;
+	f->cut = &phase_cut;
 	f->opts.agent = NULL;
 	if (o->agent)
 		snprintf(agent, sizeof(agent), PACKAGE_NAME "/" PACKAGE_VERSION " %.100s", o->agent);

@@ -19,7 +19,7 @@ struct part_wait {
 	uint64_t off, end; /* the wanted bytes */
 	uint64_t enough;   /* the wait ends when the bytes from `off` to here are present */
 	bool sealed;	   /* instead, the wait ends when the file is sealed */
-	bool piece;	   /* the wait is of part_wait_piece() */
+	bool piece;	   /* the wait is for PART_FAR */
 	part_ready *ready;
 	void *ctx;
 	atomic_int pid; /* 0: unknown */
@@ -196,18 +196,13 @@ void part_nudge(struct part *p)
 	post_change(p);
 }
 
-void part_hold(struct part *p)
+void part_hold(struct part *p, bool hold)
 {
 	LOCK_SCOPE(&p->lock);
 
-	p->holds++;
-}
-
-void part_release(struct part *p)
-{
-	LOCK_SCOPE(&p->lock);
-
-	if (--p->holds == 0)
+	if (hold)
+		p->holds++;
+	else if (--p->holds == 0)
 		post_change(p);
 }
 
@@ -440,7 +435,8 @@ static void wait_remove(struct part_wait *w)
 	w->at = NULL;
 }
 
-static struct part_wait *wait_new(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx)
+static struct part_wait *wait_new(struct part *p, enum part_wanted what, uint64_t off, size_t n, part_ready *ready,
+	void *ctx)
 {
 	struct part_wait *w = calloc(1, sizeof(*w));
 
@@ -448,18 +444,24 @@ static struct part_wait *wait_new(struct part *p, uint64_t off, size_t n, part_r
 		return NULL;
 	atomic_init(&w->refs, 2); /* the list's, and the caller's */
 	w->part = part_ref(p);
-	w->off = off;
-	w->end = w->enough = end_of(p, off, n);
+	w->sealed = what == PART_SEALED;
+	/* PART_SEALED asks for all bytes, because a sparse file may lack bytes that no reader asked for. */
+	w->off = w->sealed ? 0 : off;
+	w->end = end_of(p, w->off, w->sealed ? SIZE_MAX : n);
+	w->enough = what == PART_FIRST ? MIN(w->end, off + 1) : w->end;
+	w->piece = what == PART_FAR && w->end - w->off <= PIECE_MOST;
 	w->ready = ready;
 	w->ctx = ctx;
 	return w;
 }
 
-static int wait_begin(struct part_wait *w, struct part_wait **out)
+int part_wait(struct part *p, enum part_wanted what, uint64_t off, size_t n, part_ready *ready, void *ctx,
+	struct part_wait **out)
 {
-	struct part *p = w->part;
-	struct part_wait **last = &p->waits;
+	struct part_wait *w = wait_new(p, what, off, n, ready, ctx), **last = &p->waits;
 
+	if (!w)
+		return -ENOMEM;
 	pthread_mutex_lock(&p->lock);
 	if (is_due(p, w) || atomic_load(&p->over)) {
 		pthread_mutex_unlock(&p->lock);
@@ -475,46 +477,6 @@ static int wait_begin(struct part_wait *w, struct part_wait **out)
 	post_change(p);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
-}
-
-int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
-	struct part_wait **out)
-{
-	struct part_wait *w = wait_new(p, off, n, ready, ctx);
-
-	return w ? wait_begin(w, out) : -ENOMEM;
-}
-
-int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
-	struct part_wait **out)
-{
-	struct part_wait *w = wait_new(p, off, n, ready, ctx);
-
-	if (!w)
-		return -ENOMEM;
-	w->enough = MIN(w->end, off + 1);
-	return wait_begin(w, out);
-}
-
-int part_wait_piece(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out)
-{
-	struct part_wait *w = wait_new(p, off, n, ready, ctx);
-
-	if (!w)
-		return -ENOMEM;
-	w->piece = w->end - w->off <= PIECE_MOST;
-	return wait_begin(w, out);
-}
-
-int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out)
-{
-	/* This wait asks for all bytes, because a sparse file may lack bytes that no reader asked for. */
-	struct part_wait *w = wait_new(p, 0, SIZE_MAX, ready, ctx);
-
-	if (!w)
-		return -ENOMEM;
-	w->sealed = true;
-	return wait_begin(w, out);
 }
 
 void part_wait_set_pid(struct part_wait *w, int pid)

@@ -53,7 +53,7 @@ int part_over(const struct part *p);
 ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);
 
 /* Returns how many of n bytes at `off` are present without a gap. For a sparse file the number is a lower bound:
- * unless all n bytes are present, only the block of the first byte counts. At least 1 after part_wait_first()
+ * unless all n bytes are present, only the block of the first byte counts. At least 1 after a wait for PART_FIRST
  * reported bytes. A piece of a block may be discarded before it is read; then part_read() returns -EAGAIN. */
 size_t part_here(const struct part *p, uint64_t off, size_t n);
 
@@ -66,22 +66,21 @@ bool part_refuses(struct part *p, uint64_t off, size_t n);
  * -EINTR. */
 typedef void part_ready(void *ctx, int r);
 
+enum part_wanted {
+	PART_ALL,
+	PART_FIRST, /* the wait ends with the first byte, but all bytes are fetched */
+	/* The bytes are one of many short ranges that lie far apart. The ranges of all such waits are fetched in one
+	 * request, in pages instead of blocks. The bytes must lie in one PART_PIECE of the file. */
+	PART_FAR,
+	PART_SEALED /* the wait ends with part_is_sealed(), whatever `off` and `n` are */
+};
+#define PART_PIECE 8192u
 /* Waits for n bytes at `off`. 0: `ready` will run; *out was written before, and the caller must unref it. 1: the
  * bytes are present by now, or will never arrive: call part_read() to learn which. -ENOMEM. */
-int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
+int part_wait(struct part *p, enum part_wanted what, uint64_t off, size_t n, part_ready *ready, void *ctx,
 	struct part_wait **out);
-/* part_wait() for a reader that accepts fewer bytes: the wait ends with the first byte, but all n are fetched. */
-int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
-	struct part_wait **out);
-/* As part_wait(), but waits until part_is_sealed(). */
-int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out);
-/* As part_wait(), for one of many short ranges that lie far apart. The ranges of all such waits are fetched in one
- * request, in pages instead of blocks. The n bytes must lie in one PART_PIECE of the file. */
-#define PART_PIECE 8192u
-int part_wait_piece(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out);
-/* Between part_hold() and part_release() waits are collected: the flight learns of all of them at once. */
-void part_hold(struct part *p);
-void part_release(struct part *p);
+/* Between a call with `hold` and one without, waits are collected: the flight learns of all of them at once. */
+void part_hold(struct part *p, bool hold);
 
 struct part_wait *part_wait_ref(struct part_wait *w);
 /* The caller stops waiting: ready(-EINTR) runs in this call, unless it already ran. */

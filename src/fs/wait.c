@@ -255,7 +255,7 @@ int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size
 	w->part = part_ref(p);
 	w->off = off;
 	w->size = size;
-	r = part_wait(p, off, size, bytes_ready, w, &w->bytes);
+	r = part_wait(p, PART_ALL, off, size, bytes_ready, w, &w->bytes);
 	if (r == 0)
 		part_wait_set_pid(w->bytes, w->pid);
 	return wait_begin(w, r);

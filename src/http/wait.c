@@ -166,9 +166,7 @@ static void set_awaited(struct exchange *x, struct part_wait *w)
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n)
 {
 	struct part_wait *w = NULL;
-	int r = !begin_wait(x) ? -EINTR
-		: n ? part_wait_first(p, off, n, bytes_ready, x, &w)
-		    : part_wait_sealed(p, bytes_ready, x, &w);
+	int r = begin_wait(x) ? part_wait(p, n ? PART_FIRST : PART_SEALED, off, n, bytes_ready, x, &w) : -EINTR;
 
 	set_awaited(x, r == 0 ? w : NULL);
 	if (r < 0)

@@ -84,7 +84,7 @@ static void learn(struct play *p, int fd, uint64_t size)
 	struct obj_walk w;
 	int n;
 
-	ahead_begin(&p->a, size);
+	ahead_reset(&p->a, size);
 	if (obj_walk(&v, &w) < 0)
 		return;
 	for (unsigned i = 0; i < w.n_tables; i++)
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 	printf("%.1f %% of %llu bytes, %llu requests, %.0f ms of waiting\n",
 		100.0 * (double)p.bytes / (double)st.st_size, (unsigned long long)st.st_size,
 		(unsigned long long)p.requests, p.ms);
-	ahead_end(&p.a);
+	ahead_reset(&p.a, 0);
 	free(p.pages);
 	fclose(reads);
 	close(fd);

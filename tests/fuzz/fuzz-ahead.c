@@ -44,9 +44,9 @@ FUZZ_TARGET("ahead", p, n)
 	struct input in = {p, n};
 	uint64_t heads[HEADS];
 	struct ahead_span room[AHEAD_BATCH];
-	struct ahead a;
+	struct ahead a = {0};
 
-	ahead_begin(&a, take_number(&in) + 1);
+	ahead_reset(&a, take_number(&in) + 1);
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t off = take_number(&in);
 
@@ -69,6 +69,6 @@ FUZZ_TARGET("ahead", p, n)
 		fuzz_must(to >= end && to <= a.size, "less than was asked for, or more than there is");
 		fuzz_must(to - off <= MAX(end - off, (uint64_t)WINDOW_MOST), "too far");
 	}
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 	return 0;
 }

@@ -95,7 +95,7 @@ static inline ssize_t reader_read(struct reader *rd, uint64_t off, void *p, size
 
 		if (got != -EAGAIN)
 			return got;
-		r = part_wait(rd->part, off, n, waited_ready, &w, &pw);
+		r = part_wait(rd->part, PART_ALL, off, n, waited_ready, &w, &pw);
 		ck_assert_int_ge(r, 0);
 		if (r == 1)
 			continue;

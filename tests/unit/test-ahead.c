@@ -26,51 +26,51 @@ static unsigned read_on(struct ahead *a, uint64_t from, uint64_t to, uint64_t *b
 
 START_TEST(who_jumps_gets_what_he_asked_for)
 {
-	struct ahead a;
+	struct ahead a = {0};
 
-	ahead_begin(&a, SIZE);
+	ahead_reset(&a, SIZE);
 	for (uint64_t at = 0; at + BLOCK < SIZE; at += 5 * BLOCK)
 		ck_assert_uint_eq(ahead_window(&a, at, at + BLOCK), at + BLOCK);
 	for (uint64_t at = SIZE - 40 * BLOCK; at > SIZE / 2; at -= 3 * BLOCK)
 		ck_assert_uint_eq(ahead_window(&a, at, at + BLOCK), at + BLOCK);
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 }
 END_TEST
 
 START_TEST(windows_grow_and_end)
 {
 	uint64_t bytes = 0, short_bytes = 0, a_bytes = 0, b_bytes = 0;
-	struct ahead a;
+	struct ahead a = {0};
 
-	ahead_begin(&a, SIZE);
+	ahead_reset(&a, SIZE);
 	ck_assert_uint_le(read_on(&a, 0, 64 * MIB, &bytes), 24);
 	ck_assert_uint_le(bytes, 68 * MIB);
 	/* Never much more than what was read. */
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 	for (uint64_t n = BLOCK; n < 8 * MIB; n += 3 * BLOCK) {
-		ahead_begin(&a, SIZE);
+		ahead_reset(&a, SIZE);
 		short_bytes = 0;
 		read_on(&a, 0, n, &short_bytes);
 		ck_assert_uint_le(short_bytes, 2 * n + 5 * BLOCK);
 	}
 	/* Two readers at once are two runs. */
-	ahead_begin(&a, SIZE);
+	ahead_reset(&a, SIZE);
 	for (unsigned i = 0; i < 16; i++) {
 		read_on(&a, i * BLOCK, (i + 1) * BLOCK, &a_bytes);
 		read_on(&a, SIZE / 2 + i * BLOCK, SIZE / 2 + (i + 1) * BLOCK, &b_bytes);
 	}
 	ck_assert_uint_eq(a_bytes, b_bytes);
 	ck_assert_uint_eq(ahead_window(&a, SIZE - 10, SIZE), SIZE);
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 }
 END_TEST
 
 START_TEST(tables_are_read_to_their_end)
 {
 	uint64_t bytes = 0;
-	struct ahead a;
+	struct ahead a = {0};
 
-	ahead_begin(&a, SIZE);
+	ahead_reset(&a, SIZE);
 	ahead_table(&a, 10 * BLOCK + 77, 5 * BLOCK);
 	ahead_table(&a, 50 * BLOCK, 40 * MIB);
 	ahead_table(&a, SIZE - 5, 10); /* it is not in the file */
@@ -90,7 +90,7 @@ START_TEST(tables_are_read_to_their_end)
 	for (unsigned i = 0; i < 100; i++)
 		ahead_table(&a, i, 1);
 	ck_assert_uint_eq(a.n_tables, AHEAD_TABLES);
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 }
 END_TEST
 
@@ -98,9 +98,9 @@ START_TEST(who_reads_on_does_not_wait)
 {
 	uint64_t from = 0, to, end = BLOCK, table = 40ull * MIB;
 	unsigned waits = 0;
-	struct ahead a;
+	struct ahead a = {0};
 
-	ahead_begin(&a, SIZE);
+	ahead_reset(&a, SIZE);
 	ahead_table(&a, 0, table);
 	ck_assert(!ahead_go_on(&a, 0, &from, &to)); /* no reader yet */
 	/* He waits until a window is long enough for a mark; from then on he finds all that he wants. */
@@ -124,7 +124,7 @@ START_TEST(who_reads_on_does_not_wait)
 	/* Who jumps has no mark. */
 	ahead_window(&a, 60 * MIB, 60 * MIB + BLOCK);
 	ck_assert(!ahead_go_on(&a, 1, &from, &to));
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 }
 END_TEST
 
@@ -136,7 +136,7 @@ static void with_heads(struct ahead *a)
 {
 	for (unsigned i = 0; i < HEADS; i++)
 		heads[i] = 8 * MIB + i * 185ull * 1024 + 13;
-	ahead_begin(a, SIZE);
+	ahead_reset(a, SIZE);
 	a->units = (struct ahead_span){8 * MIB, SIZE};
 	ck_assert(ahead_lacks_heads(a, 8 * MIB));
 	ck_assert(!ahead_lacks_heads(a, 8 * MIB - 1));
@@ -157,7 +157,7 @@ START_TEST(heads_come_before_somebody_hops_there)
 	struct ahead_span s[AHEAD_BATCH];
 	unsigned stalls = 0, have = 0;
 	uint64_t bytes = 0;
-	struct ahead a;
+	struct ahead a = {0};
 
 	with_heads(&a);
 	for (unsigned i = 0; i < HEADS; i++) {
@@ -176,14 +176,14 @@ START_TEST(heads_come_before_somebody_hops_there)
 	}
 	ck_assert_uint_le(stalls, 12);
 	ck_assert_uint_le(bytes, HEADS * 2 * AHEAD_PAGE);
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 }
 END_TEST
 
 START_TEST(who_does_not_hop_gets_no_heads)
 {
 	struct ahead_span s[AHEAD_BATCH];
-	struct ahead a;
+	struct ahead a = {0};
 
 	with_heads(&a);
 	/* Into the middle of units, and to heads here and there, and backwards. */
@@ -202,7 +202,7 @@ START_TEST(who_does_not_hop_gets_no_heads)
 	/* The last ones. */
 	ahead_hop(&a, page(HEADS - 2), page(HEADS - 2) + AHEAD_PAGE, s);
 	ck_assert_uint_eq(ahead_hop(&a, page(HEADS - 1), page(HEADS - 1) + AHEAD_PAGE, s), 1);
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 }
 END_TEST
 
@@ -210,9 +210,9 @@ START_TEST(heads_that_are_wrong)
 {
 	static const uint64_t odd[] = {500, 400, 500, 100000, 100001, SIZE, UINT64_MAX, 104095, 3};
 	struct ahead_span s[AHEAD_BATCH];
-	struct ahead a;
+	struct ahead a = {0};
 
-	ahead_begin(&a, SIZE);
+	ahead_reset(&a, SIZE);
 	ck_assert_int_eq(ahead_heads(&a, odd, ARRAY_SIZE(odd)), 0);
 	ck_assert_uint_eq(a.n_heads, 4);
 	ahead_hop(&a, 0, AHEAD_PAGE, s);
@@ -222,7 +222,7 @@ START_TEST(heads_that_are_wrong)
 	ck_assert_uint_eq(s[0].end, 98304 + 2 * AHEAD_PAGE);
 	ck_assert_int_eq(ahead_heads(&a, NULL, 0), 0);
 	ck_assert_uint_eq(ahead_hop(&a, 0, SIZE, s), 0);
-	ahead_end(&a);
+	ahead_reset(&a, 0);
 }
 END_TEST
 

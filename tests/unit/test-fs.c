@@ -171,7 +171,8 @@ static void *part_waits(void *arg)
 	return NULL;
 }
 
-int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out)
+int part_wait(struct part *p, enum part_wanted what, uint64_t off, size_t n, part_ready *ready, void *ctx,
+	struct part_wait **out)
 {
 	struct part_wait *w = calloc(1, sizeof(*w));
 	pthread_t thread;

@@ -47,7 +47,7 @@ START_TEST(readers_do_not_wait_for_the_whole)
 		struct artifact art = nth(1);
 		struct fetched out;
 
-		if (part_wait_sealed(a.part, waited_ready, &seal, &pw) == 0)
+		if (part_wait(a.part, PART_SEALED, 0, 0, waited_ready, &seal, &pw) == 0)
 			waited_for(&seal, 0);
 		part_wait_unref(pw);
 		ck_assert_int_eq(fetch_try(w.fetch, &art, 1, FETCH_OPEN, &out), 0);
@@ -500,26 +500,49 @@ END_TEST
 START_TEST(what_becomes_of_a_version)
 {
 	static const struct {
-		struct version_left left;
+		struct {
+			bool other, same; /* a source has another version; a source may have this version */
+			bool asking, grace_over;
+			unsigned changes;
+			unsigned stuck_ms, most_ms;
+		} left;
 		enum version_next next;
 	} rows[] = {
 		/* No other version: sources are asked until nothing came for too long. */
-		{{.same = true, .stuck_ms = 10, .most_ms = 1000}, VERSION_WAIT},
-		{{.same = true, .stuck_ms = 1000, .most_ms = 1000}, VERSION_LOST},
-		{{.same = true, .asking = true, .stuck_ms = 1000, .most_ms = 1000}, VERSION_WAIT},
-		{{.stuck_ms = 10, .most_ms = 1000}, VERSION_LOST},
+		{{.same = true, .stuck_ms = 10, .most_ms = 100000}, VERSION_WAIT},
+		{{.same = true, .stuck_ms = 100000, .most_ms = 100000}, VERSION_LOST},
+		{{.same = true, .asking = true, .stuck_ms = 100000, .most_ms = 100000}, VERSION_WAIT},
+		{{.stuck_ms = 10, .most_ms = 100000}, VERSION_LOST},
 		/* Another one: what is asked may still answer, for a moment. */
-		{{.other = true, .same = true, .most_ms = 1000}, VERSION_CHANGE},
-		{{.other = true, .most_ms = 1000}, VERSION_CHANGE},
-		{{.other = true, .same = true, .asking = true, .most_ms = 1000}, VERSION_WAIT},
-		{{.other = true, .same = true, .asking = true, .grace_over = true, .most_ms = 1000}, VERSION_CHANGE},
+		{{.other = true, .same = true, .most_ms = 100000}, VERSION_CHANGE},
+		{{.other = true, .most_ms = 100000}, VERSION_CHANGE},
+		{{.other = true, .same = true, .asking = true, .most_ms = 100000}, VERSION_WAIT},
+		{{.other = true, .same = true, .asking = true, .grace_over = true, .most_ms = 100000},
+			VERSION_CHANGE},
 		/* Not for ever. */
-		{{.other = true, .changes = 100, .most_ms = 1000}, VERSION_LOST},
-		{{.other = true, .same = true, .changes = 100, .stuck_ms = 10, .most_ms = 1000}, VERSION_WAIT},
+		{{.other = true, .changes = 100, .most_ms = 100000}, VERSION_LOST},
+		{{.other = true, .same = true, .changes = 100, .stuck_ms = 10, .most_ms = 100000}, VERSION_WAIT},
 	};
 
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-		ck_assert_msg(version_judge(&rows[i].left) == rows[i].next, "row %u", i);
+	struct flight *fl = calloc(1, sizeof(*fl) + 2 * sizeof(struct attempt));
+	struct fetch *f = calloc(1, sizeof(*f));
+
+	ck_assert(fl && f);
+	fl->f = f;
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		fl->n = 0;
+		if (rows[i].left.same)
+			fl->attempts[fl->n++].retry.stale = false;
+		if (rows[i].left.other)
+			fl->attempts[fl->n++].retry.stale = true;
+		fl->race.grace_over = rows[i].left.grace_over;
+		fl->body.versions_left = rows[i].left.changes;
+		fl->body.stuck_since = clock_ms() - rows[i].left.stuck_ms;
+		f->opts.lookup_deadline_ms = rows[i].left.most_ms;
+		ck_assert_msg(version_look(fl, rows[i].left.asking) == rows[i].next, "row %u", i);
+	}
+	free(fl);
+	free(f);
 }
 END_TEST
 
@@ -584,17 +607,17 @@ static bool has_first_bytes_and_then_the_seal(unsigned ms)
 	/* A read across the end of the received bytes returns only the received ones. */
 	ck_assert_uint_ge(part_here(a.part, 0, SIZE), EARLY);
 	ck_assert_uint_eq(part_here(a.part, SIZE, 1), 0);
-	if (part_wait_first(a.part, 890000, SIZE, waited_ready, &first, &pw) == 0)
+	if (part_wait(a.part, PART_FIRST, 890000, SIZE, waited_ready, &first, &pw) == 0)
 		waited_for(&first, 0);
 	part_wait_unref(take(pw));
 	ck_assert_int_eq(part_read(a.part, 890000, &c, 1), 1);
-	in_time = part_wait_sealed(a.part, waited_ready, &seal, &sealed) == 0;
+	in_time = part_wait(a.part, PART_SEALED, 0, 0, waited_ready, &seal, &sealed) == 0;
 	in_time = in_time && part_here(a.part, SIZE - 1, 1) == 0 && !part_is_sealed(a.part);
 	/* It stalls, and the rest comes: then it is judged. */
 	if (sealed)
 		waited_for(&seal, 0);
 	ck_assert(part_is_sealed(a.part));
-	ck_assert_int_eq(part_wait_sealed(a.part, waited_ready, &seal, &pw), 1);
+	ck_assert_int_eq(part_wait(a.part, PART_SEALED, 0, 0, waited_ready, &seal, &pw), 1);
 	part_wait_unref(sealed);
 	same_as(&a, "one", 1, 0);
 	reader_close(&a);
@@ -650,14 +673,14 @@ START_TEST(waits_can_be_cancelled_and_end_with_fetch)
 	put("one", 1, SIZE);
 	upstream_fault(&w.one, "path=*&kind=silent-after&arg=%d", CUT);
 	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
-	ck_assert_int_eq(part_wait(a.part, SIZE - 1, 1, waited_ready, &one, &pw), 0);
+	ck_assert_int_eq(part_wait(a.part, PART_ALL, SIZE - 1, 1, waited_ready, &one, &pw), 0);
 	part_wait_cancel(pw);
 	ck_assert_uint_eq(one.times, 1);
 	ck_assert_int_eq(one.r, -EINTR);
 	part_wait_cancel(pw);
 	ck_assert_uint_eq(one.times, 1);
 	part_wait_unref(pw);
-	ck_assert_int_eq(part_wait(a.part, SIZE - 1, 1, waited_ready, &two, &pw), 0);
+	ck_assert_int_eq(part_wait(a.part, PART_ALL, SIZE - 1, 1, waited_ready, &two, &pw), 0);
 	fetch_free(w.fetch);
 	ck_assert_uint_eq(two.times, 1);
 	ck_assert_int_eq(two.r, -EIO);

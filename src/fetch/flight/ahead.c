@@ -20,15 +20,10 @@
 #define BATCH_LEAST 4
 #define SKIPPED_MOST 8	       /* heads that a hopping reader can leave out at once */
 
-void ahead_begin(struct ahead *a, uint64_t size)
-{
-	*a = (struct ahead){.size = size};
-}
-
-void ahead_end(struct ahead *a)
+void ahead_reset(struct ahead *a, uint64_t size)
 {
 	free(a->heads);
-	*a = (struct ahead){0};
+	*a = (struct ahead){.size = size};
 }
 
 void ahead_table(struct ahead *a, uint64_t off, uint64_t n)

@@ -39,8 +39,8 @@ struct ahead {
 	unsigned next_head; /* index of the head after the last head that was wanted or fetched */
 };
 
-void ahead_begin(struct ahead *a, uint64_t size); /* initializes `a` for a file of `size` bytes */
-void ahead_end(struct ahead *a);
+/* Begins anew for a file of `size` bytes; `a` must be zeroed before the first call. Afterwards `a` owns nothing. */
+void ahead_reset(struct ahead *a, uint64_t size);
 /* Adds a table. Ignores tables after the first AHEAD_TABLES, and tables that reach outside of the file. */
 void ahead_table(struct ahead *a, uint64_t off, uint64_t n);
 /* Sets the heads to a copy of `heads`, without those that do not ascend. 0, -ENOMEM. */

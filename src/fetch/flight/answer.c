@@ -4,10 +4,11 @@
 #include "base/util.h"
 #include "fetch/flight/flight.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Whether the answer is the rest of the download that broke off, in the same version. */
-bool answer_is_rest(const struct attempt *at, const struct net_reply *r)
+static bool is_rest(const struct attempt *at, const struct net_reply *r)
 {
 	const struct flight *fl = at->flight;
 	uint64_t from = at->answering->asked_from;
@@ -18,7 +19,7 @@ bool answer_is_rest(const struct attempt *at, const struct net_reply *r)
 }
 
 /* Whether the answer is a range of another version: some servers ignore If-Range. */
-bool answer_is_other_version(const struct attempt *at, const struct net_reply *r)
+static bool is_other_version(const struct attempt *at, const struct net_reply *r)
 {
 	const struct flight *fl = at->flight;
 
@@ -27,7 +28,7 @@ bool answer_is_other_version(const struct attempt *at, const struct net_reply *r
 }
 
 /* Some servers send status 200 instead of 206 if the range is the whole file. */
-int64_t answer_total(const struct attempt *at, const struct net_reply *r)
+static int64_t total_of(const struct attempt *at, const struct net_reply *r)
 {
 	return at->answering->open_ended && r->status == 200 && r->ranges ? r->size : r->range_total;
 }
@@ -38,9 +39,9 @@ static bool is_versioned(const struct net_reply *r)
 }
 
 /* Whether the answer is the first range that was asked for, or the whole of a file that is shorter. */
-bool answer_is_first(const struct attempt *at, const struct net_reply *r)
+static bool is_first(const struct attempt *at, const struct net_reply *r)
 {
-	int64_t total = answer_total(at, r);
+	int64_t total = total_of(at, r);
 	bool begins = r->status == 206 ? r->range_start == 0 : r->status == 200 && is_versioned(r);
 
 	return at->answering->asked_range && begins && total > 0 &&
@@ -49,26 +50,66 @@ bool answer_is_first(const struct attempt *at, const struct net_reply *r)
 
 /* Whether the answer to a range request is useless. Without a validator, later ranges may be of another version, so
  * the source must send the whole file in one answer. */
-bool answer_is_useless(struct attempt *at, const struct net_reply *r)
+static bool is_useless(struct attempt *at, const struct net_reply *r)
 {
 	uint64_t most = fetch_most(at->flight->f, at->source);
 
 	if (!at->answering->asked_range || (r->status != 416 && r->status != 206))
 		return false;
-	if (answer_is_first(at, r) && most && (uint64_t)r->range_total > most)
+	if (is_first(at, r) && most && (uint64_t)r->range_total > most)
 		return true; /* a request for the whole file will report that it is too large */
-	if (answer_is_first(at, r) && (is_versioned(r) || r->range_total <= EARLY_BYTES))
+	if (is_first(at, r) && (is_versioned(r) || r->range_total <= EARLY_BYTES))
 		return false;
 	if (r->status == 206)
 		ranges_refuse(at->flight->f, at->source);
 	return true;
 }
 
+/* From now on the answer of this query is the attempt's answer. */
+static void take_answer(struct query *q, const struct net_reply *r)
+{
+	struct attempt *at = q->attempt;
+	struct answer *a = &at->answer;
+
+	at->answering = q;
+	at->ask = q->ask;
+	a->here = true;
+	a->size = r->size;
+	snprintf(a->etag, sizeof(a->etag), "%s", r->etag);
+	snprintf(a->modified, sizeof(a->modified), "%s", r->modified);
+	snprintf(a->made, sizeof(a->made), "%s", r->made);
+}
+
+enum answer_part answer_take(struct query *q, const struct net_reply *r, struct net_reply *as_whole)
+{
+	struct attempt *at = q->attempt;
+	struct answer *a = &at->answer;
+
+	take_answer(q, r);
+	if (is_useless(at, r))
+		return ANSWER_USELESS;
+	if (is_other_version(at, r))
+		return ANSWER_OTHER_VERSION;
+	*as_whole = *r;
+	a->ranged = is_first(at, r);
+	if (q->asked_range && r->status == 200 && !a->ranged && r->size > EARLY_BYTES)
+		ranges_refuse(at->flight->f, at->source);
+	if (a->ranged || is_rest(at, r)) {
+		as_whole->status = 200;
+		as_whole->size = a->ranged ? total_of(at, r) : r->range_total;
+		a->from = a->ranged ? 0 : q->asked_from;
+		if (a->ranged && as_whole->size <= EARLY_BYTES)
+			a->ranged = false; /* the body is the whole file */
+		a->size = as_whole->size;
+	}
+	return ANSWER_USABLE;
+}
+
 /* Whether the file is a fat Mach-O file. Only one slice of it is served, and the slice's size is in a table that
  * was not read yet. No other type begins with these bytes. */
-bool answer_is_fat(const uint8_t head[static OBJ_HEAD])
+static bool is_fat(const void *head, size_t n)
 {
-	return memcmp(head, "\xca\xfe\xba", 3) == 0;
+	return n >= OBJ_HEAD && memcmp(head, "\xca\xfe\xba", 3) == 0;
 }
 
 /* A bit for each type that can begin with these bytes. Programs and their debug files begin alike. */
@@ -128,6 +169,7 @@ bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
 	enum filetype t = at->flight->key.type;
 	uint8_t inside[OBJ_HEAD];
 
+	at->answer.parted = is_fat(head, n);
 	at->answer.packing = packed_as(t, head, n);
 	if (at->answer.packing) {
 		n = packed_inside(at->answer.packing, head, n, all, inside);

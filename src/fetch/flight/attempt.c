@@ -46,10 +46,15 @@ static void attempt_skip(struct attempt *at, int error, const char *text)
 	log_debug(LOG_FETCH, "%s: %s: %s", at->flight->canon, at->source->name, at->failure.text);
 }
 
+static void note_answer(const struct attempt *at, const struct source_ask *ask, int error, const char *text)
+{
+	seen_add(at->flight->f, seen_number(at->flight->number, at->source, ask), error, text);
+}
+
 void attempt_fail(struct attempt *at, int error, const char *text)
 {
 	attempt_skip(at, error, text);
-	seen_add(at->flight->f, attempt_number(at), error, at->failure.text);
+	note_answer(at, &at->ask, error, at->failure.text);
 	absent_add(at);
 }
 
@@ -59,7 +64,7 @@ static void query_fail(struct query *q, int error, const char *text)
 	struct attempt *at = q->attempt;
 
 	if (q->state != QUERY_FAILED)
-		seen_add(at->flight->f, query_number(q), error, text);
+		note_answer(at, &q->ask, error, text);
 	q->state = QUERY_FAILED;
 	if (!at->failure.which)
 		at->failure.which = FAILED_QUERY;
@@ -72,7 +77,7 @@ static void query_fail(struct query *q, int error, const char *text)
 	}
 }
 
-void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r)
+static void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r)
 {
 	uint64_t hold = r->retry_after > 0 ? (uint64_t)r->retry_after * 1000 : 0;
 
@@ -81,7 +86,7 @@ void attempt_blame(struct attempt *at, const struct judgement *j, const struct n
 
 /* A transient error is retried once, silently: neither the breaker nor the caller is informed. This is only for a
  * host that has been healthy, so that a flaky host does not cost every caller a second wait. */
-bool attempt_wants_again(struct attempt *at, const struct judgement *j)
+static bool attempt_wants_again(struct attempt *at, const struct judgement *j)
 {
 	if (!j->again || at->retry.used ||
 		!breaker_well(at->flight->f->breakers, at->source->origin))
@@ -124,7 +129,7 @@ static void log_refusal(struct attempt *at, const char *text)
 }
 
 /* The source answers, but its first range did not arrive. A request for the whole file may succeed. */
-bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
+static bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 {
 	if (!at->answering->asked_range || at->plain || !at->answer.here || r->error == -ECANCELED ||
 		r->error == -EBADMSG)
@@ -133,9 +138,18 @@ bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 	return true;
 }
 
+bool attempt_broke(struct attempt *at, const struct net_reply *r, bool ranged, struct judgement *j)
+{
+	source_judge(at->source, r, j);
+	if (attempt_wants_again(at, j) || (ranged && attempt_tries_plain(at, r)))
+		return true;
+	attempt_blame(at, j, r);
+	return false;
+}
+
 /* ---- the head of an answer -------------------------------------------------------------------------------- */
 
-void attempt_stale(struct attempt *at)
+static void attempt_stale(struct attempt *at)
 {
 	at->retry.stale = true;
 	attempt_fail(at, -ESTALE, "it has another version of what is being read");
@@ -159,26 +173,11 @@ static void query_trouble(struct query *q, const struct judgement *j, const stru
 static int query_missing(struct query *q, const struct judgement *j, const struct net_reply *r)
 {
 	attempt_blame(q->attempt, j, r);
-	seen_add(q->attempt->flight->f, query_number(q), j->error, j->text);
+	note_answer(q->attempt, &q->ask, j->error, j->text);
 	q->state = QUERY_MISSING;
 	if (q->attempt->likely == q)
 		q->attempt->likely = NULL;
 	return r->status >= 400 ? 0 : -ECANCELED;
-}
-
-/* From now on the answer of this query is the attempt's answer. */
-static void take_answer(struct query *q, const struct net_reply *r)
-{
-	struct attempt *at = q->attempt;
-	struct answer *a = &at->answer;
-
-	at->answering = q;
-	at->ask = q->ask;
-	a->here = true;
-	a->size = r->size;
-	snprintf(a->etag, sizeof(a->etag), "%s", r->etag);
-	snprintf(a->modified, sizeof(a->modified), "%s", r->modified);
-	snprintf(a->made, sizeof(a->made), "%s", r->made);
 }
 
 /* The query's file is arriving. Cancels the queries for other spellings. */
@@ -194,43 +193,30 @@ static void answer_found(struct query *q)
 }
 
 /* Judges the head of an answer that is not "missing". */
-static int attempt_head(struct query *q, const struct net_reply *reply)
+static int attempt_head(struct query *q, const struct net_reply *r)
 {
 	struct attempt *at = q->attempt;
-	struct net_reply rest;
-	const struct net_reply *r = reply;
+	struct net_reply whole;
 	struct judgement j;
 
-	take_answer(q, r);
-	if (answer_is_useless(at, r)) {
+	switch (answer_take(q, r, &whole)) {
+	case ANSWER_USELESS:
 		answer_found(q);
 		at->plain = at->retry.soon = true;
 		return -ECANCELED;
-	}
-	if (answer_is_other_version(at, r)) {
+	case ANSWER_OTHER_VERSION:
 		answer_found(q);
 		attempt_stale(at);
 		return -ECANCELED;
+	case ANSWER_USABLE:
+		break;
 	}
-	at->answer.ranged = answer_is_first(at, r);
-	if (at->answering->asked_range && r->status == 200 && !at->answer.ranged && r->size > EARLY_BYTES)
-		ranges_refuse(at->flight->f, at->source);
-	if (at->answer.ranged || answer_is_rest(at, r)) {
-		rest = *r;
-		rest.status = 200;
-		rest.size = at->answer.ranged ? answer_total(at, r) : r->range_total;
-		r = &rest;
-		at->answer.from = at->answer.ranged ? 0 : at->answering->asked_from;
-		if (at->answer.ranged && rest.size <= EARLY_BYTES)
-			at->answer.ranged = false; /* the body is the whole file */
-		at->answer.size = r->size;
-	}
-	source_judge(at->source, r, &j);
+	source_judge(at->source, &whole, &j);
 	if (j.verdict != VERDICT_FOUND) {
-		query_trouble(q, &j, r);
-		return r->status >= 400 ? 0 : -ECANCELED;
+		query_trouble(q, &j, &whole);
+		return whole.status >= 400 ? 0 : -ECANCELED;
 	}
-	attempt_blame(at, &j, r);
+	attempt_blame(at, &j, &whole);
 	answer_found(q);
 	return 0;
 }
@@ -240,7 +226,7 @@ static int query_head(void *ctx, const struct net_reply *r)
 	struct query *q = ctx;
 	struct judgement j;
 
-	latency_answered(q);
+	latency_add(q, true);
 	source_judge(q->attempt->source, r, &j);
 	if (j.verdict == VERDICT_MISSING)
 		return query_missing(q, &j, r);
@@ -263,7 +249,7 @@ static void answer_keep(struct attempt *at, const struct net_reply *r)
 {
 	struct query *q = at->answering;
 
-	seen_add(at->flight->f, query_number(q), -ENOENT, "the file at this path has another meaning of the path");
+	note_answer(at, &q->ask, -ENOENT, "the file at this path has another meaning of the path");
 	kept_add(q, r);
 	q->state = QUERY_MISSING;
 	at->state = ATTEMPT_MISSING;
@@ -300,7 +286,6 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 	n += at->answer.head_n;
 	if (!answer_may_win(at, head, n, at->answer.size >= 0 && (uint64_t)at->answer.size == n))
 		return -EBADMSG;
-	at->answer.parted = answer_is_fat(head);
 	if (at->answer.other)
 		answer_keep(at, transfer_reply(at->answering->transfer));
 	else
@@ -350,10 +335,8 @@ static void answer_broke(struct attempt *at, const struct net_reply *r)
 {
 	struct judgement j;
 
-	source_judge(at->source, r, &j);
-	if (attempt_wants_again(at, &j) || attempt_tries_plain(at, r))
+	if (attempt_broke(at, r, true, &j))
 		return;
-	attempt_blame(at, &j, r);
 	/* Remember a file whose announced length is too large, so that the source is not asked again. */
 	if (j.error == -EFBIG && at->state == ATTEMPT_PROMISING)
 		mismatch_add(at, j.error, j.text);
@@ -395,7 +378,7 @@ static void query_done(void *ctx, const struct net_reply *r)
 	struct judgement j;
 
 	if (!r->http)
-		latency_failed(q);
+		latency_add(q, false);
 	q->transfer = NULL;
 	if (at->answering == q) {
 		answer_done(q, r);

@@ -51,20 +51,15 @@ int64_t body_modified(const struct flight *fl)
 	return when > 0 && when <= clock_wall() ? when : 0;
 }
 
-struct draft *body_take_draft(struct flight *fl)
+void body_take(struct flight *fl, struct draft **draft, struct sparse **file)
 {
-	struct draft *d = take(fl->body.draft);
+	struct body *b = &fl->body;
 
-	fl->body.kind = fl->body.file ? BODY_SPARSE : BODY_NONE;
-	return d;
-}
-
-struct sparse *body_take_file(struct flight *fl)
-{
-	struct sparse *sp = take(fl->body.file);
-
-	fl->body.kind = fl->body.draft ? BODY_STREAM : BODY_NONE;
-	return sp;
+	if (draft)
+		*draft = take(b->draft);
+	if (file)
+		*file = take(b->file);
+	b->kind = !b->draft ? (b->file ? BODY_SPARSE : BODY_NONE) : b->file ? BODY_BESIDE : BODY_STREAM;
 }
 
 static void commit_and_close(void *ctx)
@@ -81,8 +76,9 @@ static void drop_and_close(void *ctx)
 
 void body_drop(struct flight *fl, bool forget)
 {
-	struct sparse *sp = body_take_file(fl);
+	struct sparse *sp;
 
+	body_take(fl, NULL, &sp);
 	if (sp && workers_post(fl->f->workers, forget ? drop_and_close : commit_and_close, sp) < 0)
 		sparse_unref(sp);
 	body_drop_draft(fl);
@@ -198,27 +194,7 @@ int body_make_room(struct flight *fl, uint64_t need)
 	return 0;
 }
 
-void room_forget(struct flight *fl)
-{
-	fl->room.made_at = 0;
-}
-
 /* ---- versions: bytes of two versions are never mixed --------------------------------------------------------- */
-
-void version_take(struct version *v, const struct attempt *at)
-{
-	version_release(v);
-	v->source = at->source;
-	v->where = strdup(at->ask.where);
-	snprintf(v->etag, sizeof(v->etag), "%s", at->answer.etag);
-	snprintf(v->modified, sizeof(v->modified), "%s", at->answer.modified);
-}
-
-void version_release(struct version *v)
-{
-	free(v->where);
-	v->where = NULL;
-}
 
 bool same_version(const struct version *v, const struct net_reply *r)
 {
@@ -233,15 +209,6 @@ const char *version_validator(const struct version *v)
 	return v->modified[0] ? v->modified : NULL;
 }
 
-enum version_next version_judge(const struct version_left *v)
-{
-	if (v->other && v->changes < CHANGES_MOST)
-		return v->asking && !v->grace_over ? VERSION_WAIT : VERSION_CHANGE;
-	if (v->asking || (v->same && v->stuck_ms < v->most_ms))
-		return VERSION_WAIT;
-	return VERSION_LOST;
-}
-
 bool version_has_other(const struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++)
@@ -252,11 +219,13 @@ bool version_has_other(const struct flight *fl)
 
 enum version_next version_look(const struct flight *fl, bool asking)
 {
-	struct version_left v = {.other = version_has_other(fl), .asking = asking, .grace_over = fl->race.grace_over,
-		.changes = fl->body.versions_left, .stuck_ms = clock_ms() - fl->body.stuck_since,
-		.most_ms = fl->f->opts.lookup_deadline_ms};
+	bool same = false; /* a source may have this version */
 
 	for (unsigned i = 0; i < fl->n; i++)
-		v.same |= !fl->attempts[i].retry.stale;
-	return version_judge(&v);
+		same |= !fl->attempts[i].retry.stale;
+	if (version_has_other(fl) && fl->body.versions_left < CHANGES_MOST)
+		return asking && !fl->race.grace_over ? VERSION_WAIT : VERSION_CHANGE;
+	if (asking || (same && clock_ms() - fl->body.stuck_since < fl->f->opts.lookup_deadline_ms))
+		return VERSION_WAIT;
+	return VERSION_LOST;
 }

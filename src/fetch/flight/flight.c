@@ -15,6 +15,16 @@ static void flight_cancel(struct flight *fl);
 static void flight_fail(struct flight *fl, int error, const char *why);
 static void wait_for_answer(struct flight *fl);
 
+static void enter(struct flight *fl, enum flight_phase to)
+{
+	const struct phase *const phases[] = {
+		[FLIGHT_CHECK] = &phase_check, [FLIGHT_FOLLOW] = &phase_follow, [FLIGHT_RACE] = &phase_race,
+		[FLIGHT_SEAL] = &phase_seal, [FLIGHT_CUT] = fl->f->cut, [FLIGHT_MISS] = &phase_miss};
+
+	fl->phase = to;
+	phases[to]->start(fl);
+}
+
 /* ---- the file exists ---------------------------------------------------------------------------------------- */
 
 static struct fetched answer_exists(const struct flight *fl)
@@ -41,33 +51,6 @@ static void flight_unfound(struct flight *fl)
 	if (fl->found)
 		wait_for_answer(fl);
 	fl->found = false;
-}
-
-/* ---- readers: served while the bytes arrive ----------------------------------------------------------------- */
-
-static void flight_sure(struct flight *fl)
-{
-	const struct ticket *t;
-	struct fetched a;
-
-	fl->body.sure = true;
-	t = tickets_reader(fl);
-	if ((!t && !fl->readers.untouched) || !readers_may_enter(fl, t))
-		return;
-	a = readers_answer(fl);
-	tickets_answer(fl, &a, TICKETS_READERS);
-	part_nudge(fl->readers.part); /* if no reader opened the part, SAID_READERS parks the flight */
-}
-
-static void said_proven(struct flight *fl)
-{
-	struct fetched a;
-
-	if (fl->readers.offer != OFFER_UNPROVEN)
-		return;
-	a = readers_answer(fl);
-	fl->readers.offer = OFFER_MADE;
-	tickets_answer(fl, &a, TICKETS_OPENERS);
 }
 
 /* ---- parked: LOOKUP was answered, an OPEN may follow -------------------------------------------------------- */
@@ -108,11 +91,9 @@ static void said_readers(struct flight *fl)
  * a request has the whole lookup deadline once it has left the queue. */
 static unsigned time_left(const struct flight *fl)
 {
-	unsigned most = race_patience(fl);
-
 	if (fl->linger || !flight_is_wanted_whole(fl))
 		return 0;
-	return race_is_queued(fl) ? most : race_time_left(fl, most);
+	return race_time_left(fl);
 }
 
 static void deadline_over(void *ctx);
@@ -197,8 +178,7 @@ static void answer_held(struct flight *fl)
 static void begin_race(struct flight *fl)
 {
 	answer_held(fl);
-	fl->phase = FLIGHT_RACE;
-	race_start(fl);
+	enter(fl, FLIGHT_RACE);
 }
 
 /* The attempt's file.ptr led to a file on a disk of this machine, which was checked. */
@@ -217,10 +197,9 @@ static void elect_again(struct flight *fl, struct attempt *at)
 
 	if (r == -EREMOTEIO || r == -ESTALE) {
 		attempt_give_up(at);
-		if (r == -ESTALE)
-			attempt_stale(at);
-		else
-			attempt_fail(at, r, "it broke off, and begins anew");
+		at->retry.stale = r == -ESTALE;
+		attempt_fail(at, r, at->retry.stale ? "it has another version of what is being read"
+						    : "it broke off, and begins anew");
 		race_look_soon(fl);
 		return;
 	}
@@ -233,7 +212,7 @@ static void elect_again(struct flight *fl, struct attempt *at)
 	log_debug(LOG_FETCH, "%s: %s continues %s byte %llu", fl->canon, at->source->name,
 		at->answer.from ? "from" : "up to and past", (unsigned long long)body_here(&fl->body));
 	flight_found(fl);
-	flight_sure(fl);
+	readers_sure(fl);
 	transfer_resume(at->answering->transfer);
 }
 
@@ -313,11 +292,9 @@ static void said_other_version(struct flight *fl)
 {
 	log_warn("%s: source %s broke off: another version is read from now on", fl->canon,
 		fl->body.version.source->name);
-	race_stop(fl);
+	phase_race.stop(fl);
 	ranges_stop(fl);
-	version_forget_attempts(fl);
 	readers_drop_version(fl, true, false, -EIO);
-	ranges_give_up(fl);
 	body_leave_version(fl);
 	if (flight_is_lonely(fl) && !fl->linger && !flights_wanted(fl->f->store, fl->number)) {
 		flight_cancel(fl);
@@ -358,13 +335,12 @@ static void answer_lost(struct flight *fl)
 static void said_lost(struct flight *fl, bool fresh)
 {
 	if (fl->cut.may_come && fl->phase != FLIGHT_CUT) {
-		fl->phase = FLIGHT_CUT;
-		fl->f->cut_start(fl, fresh);
+		fl->cut.fresh = fresh;
+		enter(fl, FLIGHT_CUT);
 		return;
 	}
 	if (fresh || fl->race.error) {
-		fl->phase = FLIGHT_MISS;
-		misses_write(fl);
+		enter(fl, FLIGHT_MISS);
 		return;
 	}
 	miss_counts_add(fl->f, &fl->key);
@@ -378,7 +354,7 @@ static void said_all(struct flight *fl)
 	fl->phase = FLIGHT_SEAL;
 	if (fl->body.kind == BODY_STREAM && !fl->body.winner->answer.packing)
 		readers_offer(fl);
-	seal_start(fl);
+	phase_seal.start(fl);
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------------------- */
@@ -432,10 +408,7 @@ static void join_running(struct flight *fl, struct ticket *t)
 		return;
 	}
 	fl->streamed |= t->need == FETCH_STREAM;
-	if (ticket_is_reader(t) && readers_may_enter(fl, t)) {
-		a = readers_answer(fl);
-		t->answer(t, &a);
-		part_nudge(fl->readers.part);
+	if (readers_admit(fl, t)) {
 		unpark(fl);
 		return;
 	}
@@ -469,13 +442,12 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 	fl->streamed = t->need == FETCH_STREAM;
 	tickets_add(fl, t);
 	wait_for_answer(fl);
-	lead_or_follow(fl);
+	enter(fl, FLIGHT_FOLLOW);
 }
 
 bool flight_overdue(struct flight *fl, struct ticket *t)
 {
-	if ((fl->found || race_is_queued(fl) || race_time_left(fl, race_patience(fl))) &&
-		t->need != FETCH_EXISTS)
+	if ((fl->found || race_time_left(fl)) && t->need != FETCH_EXISTS)
 		return false;
 	tickets_remove(t);
 	return true;
@@ -500,26 +472,26 @@ void flight_leave(struct flight *fl, struct ticket *t)
 
 /* Removes the flight from the table, and stops all its timers and transfers. Then the flight only waits for its
  * jobs. */
-static void flight_end(struct flight *fl, int error)
+static void flight_end(struct flight *fl, int error, struct blob *whole)
 {
 	struct fetch *f = fl->f;
 	struct flight **at = &f->flights;
+	/* A parked sparse file stays idle until it is closed. */
+	struct net_timer *timers[] = {&fl->deadline, &fl->better.over, &fl->park.over, &fl->park.look};
 
 	while (*at && *at != fl)
 		at = &(*at)->next;
 	if (*at)
 		*at = fl->next;
-	net_timer_stop(f->net, &fl->deadline);
-	check_stop(fl);
-	race_stop(fl);
-	if (fl->cut.stop)
-		fl->cut.stop(fl);
-	better_stop(fl);
-	park_stop(fl);
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		net_timer_stop(f->net, timers[i]);
+	phase_check.stop(fl);
+	phase_race.stop(fl);
+	f->cut->stop(fl);
 	ranges_stop(fl);
 	body_drop(fl, false);
-	readers_end(fl, error);
-	lead_end(fl);
+	readers_end(fl, error, whole);
+	phase_follow.stop(fl);
 	fl->phase = FLIGHT_DONE;
 }
 
@@ -530,8 +502,8 @@ static void flight_reap(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++)
 		attempt_release(&fl->attempts[i]);
 	sources_unref(fl->sources);
-	version_release(&fl->body.version);
-	ranges_release(&fl->ranges);
+	free(fl->body.version.where);
+	ahead_reset(&fl->ranges.ahead, 0);
 	blob_unref(fl->better.blob);
 	free(fl);
 }
@@ -540,15 +512,13 @@ static void flight_reap(struct flight *fl)
 static void flight_cancel(struct flight *fl)
 {
 	if (fl->phase != FLIGHT_DONE)
-		flight_end(fl, -EINTR);
+		flight_end(fl, -EINTR, NULL);
 	flight_reap(fl);
 }
 
 void flight_finish(struct flight *fl, const struct fetched *a)
 {
-	if (fl->readers.untouched && a->blob)
-		readers_open_part(fl, blob_fd(a->blob), blob_size(a->blob), blob_size(a->blob), NULL);
-	flight_end(fl, a->r);
+	flight_end(fl, a->r, a->blob);
 	/* After flight_end(): a ticket that continues with its next candidate must not find this flight. */
 	tickets_answer(fl, a, TICKETS_ALL);
 	flight_reap(fl);
@@ -603,7 +573,6 @@ static void said_not_found(struct flight *fl)
 
 static void said_follows(struct flight *fl)
 {
-	fl->phase = FLIGHT_FOLLOW;
 	if (!fl->found && flights_found(fl->f->store, fl->number))
 		flight_found(fl);
 	if (!fl->tickets)
@@ -614,8 +583,7 @@ static void said_follows(struct flight *fl)
 static void said_leads(struct flight *fl)
 {
 	flight_unfound(fl);
-	fl->phase = FLIGHT_CHECK;
-	check_start(fl);
+	enter(fl, FLIGHT_CHECK);
 }
 
 static void said_wanted(struct flight *fl)
@@ -659,7 +627,7 @@ static void flight_event(struct flight *fl, const struct event *e)
 	case SAID_LOST:
 		return said_lost(fl, e->fresh);
 	case SAID_SURE:
-		return flight_sure(fl);
+		return readers_sure(fl);
 	case SAID_BODY_FAILED:
 		return said_body_failed(fl, e->error, e->text);
 	case SAID_LESS:
@@ -677,12 +645,10 @@ static void flight_event(struct flight *fl, const struct event *e)
 	case SAID_ROOM:
 		return said_room(fl, e->error, e->text);
 	case SAID_PROVEN:
-		return said_proven(fl);
+		return readers_proven(fl);
 	case SAID_BEATEN:
 		return said_beaten(fl, e);
 	case SAID_MISSES_STORED:
-		if (miss_again(fl))
-			fl->f->later_note(fl->f, &fl->what, &fl->key, miss_again(fl));
 		return answer_lost(fl);
 	}
 }

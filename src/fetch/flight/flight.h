@@ -171,6 +171,16 @@ enum flight_phase {
 	FLIGHT_DONE    /* all requests were answered; the flight is freed when its jobs have returned */
 };
 
+/* What the file of a phase offers. start() begins the phase, stop() ends it when the flight ends. */
+struct phase {
+	void (*start)(struct flight *fl);
+	void (*stop)(struct flight *fl); /* NULL: nothing is to be stopped */
+};
+/* phase_follow ends with SAID_LEADS or SAID_FOLLOWS. phase_check also stops when it has its result. phase_race starts
+ * anew after each winner that failed. phase_seal takes the body. phase_cut ends with SAID_HERE, or once more with
+ * SAID_LOST. */
+extern const struct phase phase_follow, phase_check, phase_race, phase_seal, phase_cut, phase_miss;
+
 /* phase-check.c */
 struct check {
 	enum { CHECK_STORE, CHECK_DIRS, CHECK_OVER } step;
@@ -196,7 +206,6 @@ struct race {
 /* phase-cut.c */
 struct cut {
 	bool may_come;		/* a server may have a container, as far as the store knows */
-	void (*stop)(struct flight *fl); /* NULL: the phase has not begun */
 	unsigned nth;		/* index of the container that is asked for, or read */
 	struct ticket *ticket;	/* the request for the container; NULL: it was answered */
 	struct cutting from;	/* the container */
@@ -251,7 +260,8 @@ struct body {
 /* body.c: when the disk is full, a worker evicts other files. */
 struct room {
 	bool making;	/* the worker is busy, and the winner waits */
-	uint64_t made_at; /* bytes present when room was last made, plus 1; 0: never. Prevents a second try there */
+	/* Bytes present when room was last made for the winner, plus 1; 0: never. Prevents a second try there. */
+	uint64_t made_at;
 };
 
 /* ranges.c: a sparse file that is filled by ranges */
@@ -401,8 +411,8 @@ void tickets_remove(struct ticket *t);
 /* Whether the file that was found may be one of another type that the request's path can also mean, because its
  * first bytes do not show the type. */
 bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t);
-bool ticket_is_reader(const struct ticket *t); /* whether the caller wants to read the file while the bytes arrive */
-const struct ticket *tickets_reader(const struct flight *fl); /* the first such ticket; NULL: there is none */
+/* The first ticket whose caller wants to read the file while the bytes arrive; NULL: there is none. */
+const struct ticket *tickets_reader(const struct flight *fl);
 bool flight_is_lonely(const struct flight *fl); /* no request waits for the flight, and no reader has the file open */
 bool flight_is_wanted_whole(const struct flight *fl); /* a request or a reader needs more than "it exists" */
 enum tickets_which { TICKETS_ALL, TICKETS_READERS, TICKETS_OPENERS, TICKETS_EXISTS, TICKETS_EXISTS_SURE };
@@ -411,23 +421,20 @@ void tickets_answer(struct flight *fl, const struct fetched *a, enum tickets_whi
 
 /* ---- readers.c: the requests that read the file while its bytes arrive -------------------------------------- */
 
-/* Sets readers.part to `have` bytes of `fd`, or to the sparse file `sp`. Readers of a version that was given up
- * continue with these bytes, if they have seen neither bytes nor another size of the old version. 0, or the errors
- * of part_new(). */
-int readers_open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp);
-/* Whether readers can be let in: the size must be known, and the file must be identified. Opens readers.part. `t`
- * may be NULL. */
-bool readers_may_enter(struct flight *fl, const struct ticket *t);
-struct fetched readers_answer(const struct flight *fl); /* readers.part, which must be open, as an answer */
+void readers_sure(struct flight *fl); /* the bytes so far identify the file: lets readers in, if its size is known */
+bool readers_admit(struct flight *fl, struct ticket *t); /* answers a new ticket, if it is a reader and may enter */
 /* All bytes are present, and a worker will seal the file. Offers a debug file to readers as soon as it is identified,
  * before it is synced to disk, because debuggers wait for one debug file after the other. Other files must be stored
  * first, because their readers may use identifiers that the file proves, or ask for the file by another key. */
 void readers_offer(struct flight *fl);
-void readers_withdraw(struct flight *fl); /* withdraws an offer that no reader has used yet */
+void readers_proven(struct flight *fl); /* the worker has identified the file: lets in readers with an offer */
 /* Drops the bytes of the current version, and its readers. `forget`: also deletes the blocks that the store keeps of
  * a sparse file. `wrong`: readers may not even read the bytes present. */
 void readers_drop_version(struct flight *fl, bool forget, bool wrong, int error);
-void readers_end(struct flight *fl, int error); /* `error` 0: all bytes are present */
+void readers_withdraw(struct flight *fl); /* withdraws an offer that no reader has used yet */
+/* `error` 0: all bytes are present. `whole`: the file, with which readers of a version that was given up continue;
+ * NULL: there is no file. */
+void readers_end(struct flight *fl, int error, struct blob *whole);
 
 /* ---- part.c: reading a file while its bytes arrive --------------------------------------------------------- */
 
@@ -447,10 +454,9 @@ struct part_opts {
 };
 int part_new(struct part **out, const struct part_opts *o); /* 0, -ENOMEM, -EMFILE */
 /* The byte range for which the nth reader waits. False: fewer readers wait. While only needed bytes are fetched,
- * readers of part_wait_piece() are left out: see part_pieces(). */
+ * readers that wait for PART_FAR are left out: see part_pieces(). */
 bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end);
-/* Lists the ranges for which readers of part_wait_piece() wait, in whole pages, at most `most` ranges. Returns the
- * number of ranges. */
+/* Lists the ranges of the waits for PART_FAR, in whole pages, at most `most` ranges. Returns the number of ranges. */
 unsigned part_pieces(struct part *p, struct ahead_span *out, unsigned most);
 /* More bytes are present. `have`: bytes present from the front; 0 for a sparse file. Wakes the readers of these
  * bytes. */
@@ -478,24 +484,23 @@ void attempt_start(struct attempt *at);
 /* Stops the attempt's transfers. The attempt may be started again. */
 void attempt_give_up(struct attempt *at);
 void attempt_fail(struct attempt *at, int error, const char *text);
-void attempt_stale(struct attempt *at); /* fails the attempt: its source has another version of the file */
 void attempt_again(struct attempt *at); /* asks for the same spelling again, after a random pause */
-/* Whether the error is transient and the attempt still has its retry. The caller then calls attempt_again();
- * otherwise the caller calls attempt_blame(). */
-bool attempt_wants_again(struct attempt *at, const struct judgement *j);
-/* Whether the whole file should be asked for, because the first range did not arrive. Sets `at->plain`. */
-bool attempt_tries_plain(struct attempt *at, const struct net_reply *r);
-void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r); /* for the breaker */
+/* Judges the end of a transfer that broke off. True: the source is to be asked once more, by attempt_again(), because
+ * the error is transient, or (`ranged`) because the first range did not arrive and the whole file may. False: the
+ * breaker has counted the failure. */
+bool attempt_broke(struct attempt *at, const struct net_reply *r, bool ranged, struct judgement *j);
 
 /* answer.c: judges the head and the first bytes of an answer. */
-bool answer_is_rest(const struct attempt *at, const struct net_reply *r); /* the rest of a download that broke off */
-bool answer_is_other_version(const struct attempt *at, const struct net_reply *r);
-int64_t answer_total(const struct attempt *at, const struct net_reply *r); /* bytes of the whole file; -1: unknown */
-bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or a short file */
-bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* no range, or a range without a validator */
-bool answer_is_fat(const uint8_t head[static OBJ_HEAD]);
+enum answer_part {
+	ANSWER_USABLE,	/* the file, its first range, or the rest of a download that broke off; or an error */
+	ANSWER_USELESS, /* no range, or a range without a validator */
+	ANSWER_OTHER_VERSION
+};
+/* Makes the query's answer the answer of its attempt. *as_whole: the head, if the answer is usable, as of an answer
+ * with the whole file. */
+enum answer_part answer_take(struct query *q, const struct net_reply *r, struct net_reply *as_whole);
 /* Whether the file can begin with these n bytes; n is OBJ_HEAD or more, unless the file is shorter. Sets the
- * attempt's `packing`, `unsure`, `other` and `may_be`. `all`: the file has no further bytes. */
+ * attempt's `parted`, `packing`, `unsure`, `other` and `may_be`. `all`: the file has no further bytes. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all);
 
 /* query.c: the spellings of an attempt. `sink` gets the query as its context. */
@@ -508,8 +513,8 @@ struct query *queries_first(const struct attempt *at, enum query_state state); /
 bool queries_are_queued(const struct attempt *at); /* whether transfers exist, and all wait for their host */
 uint64_t queries_turn(const struct attempt *at); /* the latest transfer_its_turn(); 0: none */
 int query_send(struct query *q, const struct net_sink *sink); /* 0, -ENOMEM; -EACCES: no credentials */
-void latency_answered(const struct query *q); /* call it when the head of the answer has come */
-void latency_failed(const struct query *q);   /* call it when the request ended without an answer */
+/* Call it when the head of the answer has come, or when the request ended without an answer. */
+void latency_add(const struct query *q, bool answered);
 
 /* query.c: answers for the next meaning of a path. */
 void kept_add(struct query *q, const struct net_reply *r); /* takes its transfer, if one runs */
@@ -518,18 +523,16 @@ void kept_add(struct query *q, const struct net_reply *r); /* takes its transfer
 bool kept_take(struct query *q, const struct net_sink *sink, struct net_reply *r);
 
 /* query.c: wrong files, remembered in memory. */
-uint64_t query_number(const struct query *q); /* seen_number() of the query's request */
 const struct mismatch *mismatch_find(const struct query *q); /* NULL: no mismatch that still counts */
 /* Also remembered: spellings that a source did not have, while a request for another spelling failed. */
 void absent_add(const struct attempt *at); /* adds all missing spellings of an attempt that failed */
 void mismatch_add(const struct attempt *at, int error, const char *text); /* also logs the mismatch */
 void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add() without a log */
-uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
 /* no-ranges.c: decides whether a source is asked for ranges, and whether a file is filled by ranges. */
 bool flight_wants_all(const struct flight *fl); /* a request wants the whole file, or reads it from front to back */
-bool ranges_wanted(const struct query *q); /* whether only the first bytes are to be requested */
-bool ranges_open_ended(const struct query *q); /* whether the first range may become the whole file */
+/* Whether only the first bytes are to be requested. *open_ended: whether this range may become the whole file. */
+bool ranges_wanted(const struct query *q, bool *open_ended);
 /* Whether the rest of the file, in one stream, takes less time than the ranges that its readers would wait for.
  * `streams`: that stream is already running. */
 bool ranges_cost_more(const struct flight *fl, bool streams);
@@ -542,32 +545,19 @@ void ranges_refuse_several(struct fetch *f, const struct source *s); /* notes th
 typedef void ptr_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
 void ptr_follow(struct attempt *at, ptr_followed *followed);
 
-/* ---- phase-follow.c ---------------------------------------------------------------------------------------- */
-
-void lead_or_follow(struct flight *fl); /* ends with SAID_LEADS or SAID_FOLLOWS */
-void lead_end(struct flight *fl);
-
-/* ---- phase-check.c ----------------------------------------------------------------------------------------- */
-
-void check_start(struct flight *fl);
-void check_stop(struct flight *fl); /* ends the phase; later results of directories are discarded */
-
 /* ---- phase-race.c ------------------------------------------------------------------------------------------ */
 
 /* Makes an attempt for each server that can be asked for the file. `until[i]`: wall clock until which the
  * remembered miss of source i counts. */
 void attempts_plan(struct flight *fl, const int64_t *until);
-void race_start(struct flight *fl);  /* asks the sources that may be asked */
 void race_look_soon(struct flight *fl); /* after any change: holds an election soon */
 void race_won(struct flight *fl, const struct attempt *winner); /* gives up the other attempts */
-void race_stop(struct flight *fl);   /* cancels every transfer */
-bool race_is_queued(const struct flight *fl); /* a request still waits in the queue of its host */
-/* How many of `ms` milliseconds remain for a source whose request left the queue late, or for a source that has
- * just answered. 0: there is no such source. */
-unsigned race_time_left(const struct flight *fl, unsigned ms);
 /* How long requests wait, in ms: the lookup deadline, or less if all that the race waits for are servers that have
  * never answered. */
 unsigned race_patience(const struct flight *fl);
+/* How many of these milliseconds remain for a request that waits in the queue of its host or left it late, or for a
+ * source that has just answered. 0: there is no such request. */
+unsigned race_time_left(const struct flight *fl);
 void race_deadline(struct flight *fl); /* blames the hosts that have not answered */
 
 /* State of an election. race_see() updates the state with one attempt after the other. */
@@ -612,20 +602,13 @@ void better_hold(struct flight *fl, const struct key *k, struct blob *b);
 bool better_than_held(const struct flight *fl, const struct blob *b); /* true if none is kept */
 /* Puts an attempt that won into ATTEMPT_LESS. Its source is asked again if no source has a better file. */
 void better_set_aside(struct flight *fl, struct attempt *at, const struct worth *w);
-unsigned better_rank(const struct flight *fl); /* worth_rank() of the file that better_hold() keeps; 0: none */
-/* No source has a better file than this attempt in ATTEMPT_LESS: asks its source again. */
-void better_settle(struct flight *fl, struct attempt *at);
-void better_keep(struct flight *fl); /* no source has a better file than the one on this machine */
 int64_t better_seconds(const struct flight *fl); /* seconds for which to believe that no source has a better file */
 /* Remembers for `seconds` that no source has a better file than `b`, unless `b` has all that is wanted. Call this
  * on a worker, after `b` was published. */
 void better_remember(const struct flight *fl, const struct blob *b, int64_t seconds);
-void better_stop(struct flight *fl); /* the flight ends */
 
 /* ---- body.c: which version of a file is read ------------------------------------------------------------ */
 
-void version_take(struct version *v, const struct attempt *at); /* sets `v` to the version of the attempt's answer */
-void version_release(struct version *v);
 bool same_version(const struct version *v, const struct net_reply *r);
 /* The value for If-Range: a strong ETag, or the date. NULL: the server cannot compare versions. */
 const char *version_validator(const struct version *v);
@@ -635,17 +618,8 @@ enum version_next {
 	VERSION_CHANGE, /* change to another version; readers that saw bytes of this one get an error */
 	VERSION_LOST
 };
-struct version_left {
-	bool other;	 /* a source has another version */
-	bool same;	 /* a source may have this version */
-	bool asking;	 /* a source was asked, and has not answered yet */
-	bool grace_over; /* the grace time for the rest of this version has passed */
-	unsigned changes; /* versions that were given up before */
-	uint64_t stuck_ms; /* time since the last byte of this version arrived */
-	uint64_t most_ms;  /* the most that `stuck_ms` may be */
-};
-enum version_next version_judge(const struct version_left *v);
-enum version_next version_look(const struct flight *fl, bool asking); /* version_judge() for the flight */
+/* `asking`: a source was asked, and has not answered yet. */
+enum version_next version_look(const struct flight *fl, bool asking);
 bool version_has_other(const struct flight *fl); /* a source has another version */
 
 /* ---- body.c: the bytes ------------------------------------------------------------------------------------- */
@@ -657,10 +631,9 @@ int body_open_draft(struct flight *fl, struct err *e); /* does nothing if there 
 void body_drop_draft(struct flight *fl);
 /* Replaces the draft, which holds the first range, with the sparse file `sp`. */
 void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh);
-struct draft *body_take_draft(struct flight *fl);
+void body_take(struct flight *fl, struct draft **draft, struct sparse **file); /* NULL: this one stays */
 /* The time of the winner's file at its origin, in seconds since 1970; 0: the source did not say. */
 int64_t body_modified(const struct flight *fl);
-struct sparse *body_take_file(struct flight *fl);
 /* Closes the draft and the sparse file. `forget`: also deletes the blocks that the store keeps of the latter. */
 void body_drop(struct flight *fl, bool forget);
 /* Adds n bytes at `off` of a transfer from front to back. Bytes already present are compared, not written.
@@ -678,29 +651,26 @@ int body_resume(struct flight *fl, struct attempt *at);
 /* The winner failed. Returns whether readers may continue with the bytes present. */
 bool body_lost(struct flight *fl, int error, const char *text);
 void body_set_aside(struct flight *fl); /* gives up the winner's bytes; a sparse file keeps them for later */
-void body_leave_version(struct flight *fl); /* the current version was given up */
-void version_forget_attempts(struct flight *fl); /* before all sources are asked for another version */
+/* The current version was given up. Sources that were given up, too, may be asked for another version, without
+ * ranges. */
+void body_leave_version(struct flight *fl);
 void body_flow(struct flight *fl); /* resumes the winner's transfers */
 
 /* body.c */
 /* Makes room for `need` bytes, on a worker. 0: SAID_ROOM will come. -ENOMEM. -ENOSPC: room was made at this
  * point before, and did not suffice. */
 int body_make_room(struct flight *fl, uint64_t need);
-void room_forget(struct flight *fl); /* another winner may make room at the same point again */
 
 /* ---- ranges.c: files that are filled where readers read ---------------------------------------------------- */
 
 void ranges_begin(struct flight *fl); /* call it when the first range is in the draft */
 void ranges_go(struct flight *fl);    /* after any change: requests the bytes that are wanted now */
-void ranges_fill(struct flight *fl);  /* from now on all bytes are wanted */
-void ranges_give_up(struct flight *fl); /* from now on sources are asked for the whole file */
 void ranges_resume(struct flight *fl); /* after a pause for room on the disk, or for a parked flight */
 void ranges_stop(struct flight *fl);
-void ranges_release(struct ranges *rs);
 
 /* probe.c: jobs that open, identify and sync the sparse file on a worker. */
 struct probed {
-	bool opens;	   /* the job was to open the sparse file: probe_first() */
+	bool opens;	   /* the job was to open the sparse file */
 	bool fresh;	   /* the file that was opened had no blocks */
 	int opened;	   /* 0, or the error of opening: -errno */
 	int r;		   /* result of obj_check() */
@@ -715,27 +685,16 @@ struct probed {
 };
 /* Runs on the net thread. `winner` is the winner for which the job was started. */
 typedef void probed_ready(struct flight *fl, const struct attempt *winner, struct sparse *sp, const struct probed *p);
-int probe_first(struct flight *fl, probed_ready *ready); /* copies the draft to a sparse file. 0, -ENOMEM */
-int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready); /* takes `heads`. 0, -ENOMEM */
+/* Identifies the sparse file; if there is none yet, copies the draft to one first. Takes `heads`. 0, -ENOMEM. */
+int probe_start(struct flight *fl, uint64_t *heads, probed_ready *ready);
 void sparse_job_commit(struct flight *fl); /* syncs the sparse file */
 
 /* ---- phase-parked.c ---------------------------------------------------------------------------------------- */
 
 bool park_begin(struct flight *fl); /* false: the flight cannot park, because its connection is needed */
 void park_end(struct flight *fl);   /* the bytes are needed again, or the download is over */
-void park_stop(struct flight *fl);  /* for a flight that ends: leaves the sparse file idle until it is closed */
 void park_for_others(struct flight *fl); /* continues while other processes request the file; then SAID_UNWANTED */
 
-/* ---- phase-cut.c ------------------------------------------------------------------------------------------- */
-
-/* Cuts the section out of a file that a server has. Ends with SAID_HERE, or with SAID_LOST once more. */
-void cut_start(struct flight *fl, bool fresh);
-
-/* ---- phase-seal.c, phase-miss.c ---------------------------------------------------------------------------- */
-
-void seal_start(struct flight *fl); /* takes the body */
-void misses_write(struct flight *fl);
-int64_t miss_again(const struct flight *fl);
 /* later.c: sees to one more request, after that time. */
 void later_note(struct fetch *f, const struct artifact *what, const struct key *k, int64_t seconds);
 void laters_stop(struct fetch *f);

@@ -96,22 +96,15 @@ bool ranges_may_come(struct fetch *f, const struct source *s)
 	return f->opts.ranges != RANGES_NEVER && source_sends_ranges(s) && no_ranges_of(f, s)->until < clock_ms();
 }
 
-bool ranges_wanted(const struct query *q)
+bool ranges_wanted(const struct query *q, bool *open_ended)
 {
 	const struct attempt *at = q->attempt;
 	const struct flight *fl = at->flight;
 
+	/* An open-ended transfer can pause until an OPEN comes. It must not occupy the source's only connection. */
+	*open_ended = fl->f->opts.ranges == RANGES_AUTO && at->source->o.connections != 1 && !fl->check.partial;
 	return !fl->ranges.off && !at->plain && !q->ask.ptr && filetypes[fl->own.type].flags & TYPE_RANDOM &&
 		!flight_wants_all(fl) && ranges_may_come(fl->f, at->source);
-}
-
-/* An open-ended transfer can pause until an OPEN comes. It must not occupy the source's only connection. */
-bool ranges_open_ended(const struct query *q)
-{
-	const struct attempt *at = q->attempt;
-
-	return at->flight->f->opts.ranges == RANGES_AUTO && at->source->o.connections != 1 &&
-		!at->flight->check.partial;
 }
 
 bool ranges_cost_more(const struct flight *fl, bool streams)

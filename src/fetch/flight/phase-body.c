@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 #define HOLD_MS 20 /* how long a transfer waits for the first reader before its rest is given up */
 
@@ -238,9 +239,7 @@ static void winner_cut(struct attempt *at, const struct net_reply *r)
 	/* The winner gets a new retry after each break, as long as more bytes arrive. */
 	if (fl->readers.part && body_here(b) > b->broke_at)
 		at->retry.used = false;
-	source_judge(at->source, r, &j);
-	if (!attempt_wants_again(at, &j) && !(at->answer.ranged && attempt_tries_plain(at, r)))
-		attempt_blame(at, &j, r);
+	attempt_broke(at, r, at->answer.ranged, &j);
 	b->broke = j.error;
 	snprintf(b->broke_text, sizeof(b->broke_text), "%.190s", j.text);
 	if (b->look != LOOK_RUNS)
@@ -291,6 +290,16 @@ static void set_winner(struct flight *fl, struct attempt *at)
 	at->state = ATTEMPT_WON;
 	at->taker = &winner;
 	fl->body.winner = at;
+}
+
+/* Sets `v` to the version of the attempt's answer. */
+static void version_take(struct version *v, const struct attempt *at)
+{
+	free(v->where);
+	v->source = at->source;
+	v->where = strdup(at->ask.where);
+	snprintf(v->etag, sizeof(v->etag), "%s", at->answer.etag);
+	snprintf(v->modified, sizeof(v->modified), "%s", at->answer.modified);
 }
 
 int body_begin(struct flight *fl, struct attempt *at, struct err *e)
@@ -385,7 +394,7 @@ bool body_lost(struct flight *fl, int error, const char *text)
 	b->winner = NULL;
 	if (b->look == LOOK_RUNS)
 		b->look = LOOK_LATER; /* the result of the running check will be discarded */
-	room_forget(fl);
+	fl->room.made_at = 0;
 	ranges_stop(fl);
 	if (more && b->file)
 		body_drop_draft(fl);
@@ -397,15 +406,9 @@ void body_set_aside(struct flight *fl)
 	attempt_give_up(fl->body.winner);
 	fl->body.winner = NULL;
 	fl->body.broke = 0;
-	room_forget(fl);
+	fl->room.made_at = 0;
 	ranges_stop(fl);
 	body_drop(fl, false);
-}
-
-void body_leave_version(struct flight *fl)
-{
-	fl->body.broke_at = 0;
-	fl->body.versions_left++;
 }
 
 /* Whether a source that did not break off has another version. */
@@ -419,7 +422,7 @@ static bool has_better(const struct flight *fl)
 
 /* If another source has the file, a source that broke off is not asked for a while, because otherwise each flight
  * would begin with the same broken download. */
-void version_forget_attempts(struct flight *fl)
+static void forget_attempts(struct flight *fl)
 {
 	bool better = has_better(fl);
 
@@ -432,4 +435,12 @@ void version_forget_attempts(struct flight *fl)
 			at->state = ATTEMPT_IDLE;
 		at->retry = (struct retry){.renew = true};
 	}
+}
+
+void body_leave_version(struct flight *fl)
+{
+	forget_attempts(fl);
+	fl->ranges.off = true;
+	fl->body.broke_at = 0;
+	fl->body.versions_left++;
 }

@@ -103,7 +103,7 @@ static void check_free(struct job *j)
 
 static const struct job_kind check_kind = {check_run, check_back, check_free};
 
-void check_start(struct flight *fl)
+static void check_start(struct flight *fl)
 {
 	struct check_job *c = calloc(1, sizeof(*c));
 
@@ -225,7 +225,8 @@ static void absent(struct flight *fl, int r, const char *text)
 	flight_say(fl, (struct event){SAID_ABSENT});
 }
 
-void check_stop(struct flight *fl)
+/* Later results of directories are discarded. */
+static void check_stop(struct flight *fl)
 {
 	net_timer_stop(fl->f->net, &fl->check.timer);
 	if (fl->check.step == CHECK_DIRS)
@@ -315,3 +316,5 @@ static void look_into_dirs(void *ctx)
 	f->looks++;
 	net_timer_set(f->net, &fl->check.timer, patience(fl), dirs_late, fl);
 }
+
+const struct phase phase_check = {check_start, check_stop};

@@ -77,7 +77,7 @@ static void cut_wait(struct flight *fl)
 		flight_say(fl, (struct event){SAID_FOUND});
 	}
 	if (r == 0)
-		r = part_wait(cu->from.part, v->want_off, (size_t)v->want_len, cut_ready, fl, &cu->wait);
+		r = part_wait(cu->from.part, PART_ALL, v->want_off, (size_t)v->want_len, cut_ready, fl, &cu->wait);
 	if (r < 0 && !cu->again) {
 		cu->again = true; /* the server may have another version by now */
 		close_container(cu);
@@ -162,9 +162,4 @@ static void cut_next(struct flight *fl)
 	}
 }
 
-void cut_start(struct flight *fl, bool fresh)
-{
-	fl->cut.stop = cut_stop;
-	fl->cut.fresh = fresh;
-	cut_next(fl);
-}
+const struct phase phase_cut = {cut_next, cut_stop};

@@ -29,13 +29,9 @@ static void lead(struct flight *fl)
 	flight_say(fl, (struct event){SAID_LEADS});
 }
 
-static void follow_again(void *ctx)
+static void lead_or_follow(void *ctx)
 {
-	lead_or_follow(ctx);
-}
-
-void lead_or_follow(struct flight *fl)
-{
+	struct flight *fl = ctx;
 	struct fetch *f = fl->f;
 	int r = follow_look(&fl->lead.follow, f->store, fl->number, f->opts.silence_ms);
 
@@ -48,13 +44,20 @@ void lead_or_follow(struct flight *fl)
 		return;
 	}
 	set_wants(fl, flight_is_wanted_whole(fl));
-	net_timer_set(f->net, &fl->lead.timer, FOLLOW_LOOK_MS, follow_again, fl);
+	net_timer_set(f->net, &fl->lead.timer, FOLLOW_LOOK_MS, lead_or_follow, fl);
 	flight_say(fl, (struct event){SAID_FOLLOWS});
 }
 
-void lead_end(struct flight *fl)
+static void lead_end(struct flight *fl)
 {
 	net_timer_stop(fl->f->net, &fl->lead.timer);
 	set_wants(fl, false);
 	follow_end(&fl->lead.follow, fl->f->store, fl->number);
 }
+
+static void follow_start(struct flight *fl)
+{
+	lead_or_follow(fl);
+}
+
+const struct phase phase_follow = {follow_start, lead_end};

@@ -56,39 +56,9 @@ static void misses_run(struct job *j)
 		learn_find(fl->f, &fl->own, &m->blob, &m->key);
 }
 
-static void misses_back(struct job *j)
-{
-	struct misses *m = (struct misses *)j;
-
-	if (flight_is_over(j->flight))
-		return;
-	flight_say(j->flight, m->blob ? (struct event){SAID_HERE, .key = &m->key, .blob = m->blob}
-				      : (struct event){SAID_MISSES_STORED});
-}
-
-static void misses_free(struct job *j)
-{
-	struct misses *m = (struct misses *)j;
-
-	blob_unref(m->blob);
-	free(m);
-}
-
-static const struct job_kind misses_kind = {misses_run, misses_back, misses_free};
-
-void misses_write(struct flight *fl)
-{
-	struct misses *m = calloc(1, sizeof(*m));
-
-	if (m)
-		m->first = fl->first;
-	if (!m || job_start(&m->job, fl, &misses_kind) < 0)
-		flight_say_no_memory(fl);
-}
-
 /* How many seconds after the miss a source wants to be asked once more; 0: none does. Until then its miss is
  * remembered. */
-int64_t miss_again(const struct flight *fl)
+static int64_t seconds_to_again(const struct flight *fl)
 {
 	int64_t seconds = 0;
 
@@ -101,3 +71,43 @@ int64_t miss_again(const struct flight *fl)
 	}
 	return seconds;
 }
+
+static void misses_back(struct job *j)
+{
+	struct misses *m = (struct misses *)j;
+	struct flight *fl = j->flight;
+	int64_t seconds;
+
+	if (flight_is_over(fl))
+		return;
+	if (m->blob) {
+		flight_say(fl, (struct event){SAID_HERE, .key = &m->key, .blob = m->blob});
+		return;
+	}
+	seconds = seconds_to_again(fl);
+	if (seconds)
+		fl->f->later_note(fl->f, &fl->what, &fl->key, seconds);
+	flight_say(fl, (struct event){SAID_MISSES_STORED});
+}
+
+static void misses_free(struct job *j)
+{
+	struct misses *m = (struct misses *)j;
+
+	blob_unref(m->blob);
+	free(m);
+}
+
+static const struct job_kind misses_kind = {misses_run, misses_back, misses_free};
+
+static void misses_write(struct flight *fl)
+{
+	struct misses *m = calloc(1, sizeof(*m));
+
+	if (m)
+		m->first = fl->first;
+	if (!m || job_start(&m->job, fl, &misses_kind) < 0)
+		flight_say_no_memory(fl);
+}
+
+const struct phase phase_miss = {misses_write, NULL};

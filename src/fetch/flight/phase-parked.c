@@ -46,7 +46,10 @@ void park_for_others(struct flight *fl)
 		return;
 	}
 	net_timer_set(fl->f->net, &fl->park.look, FOLLOW_LOOK_MS, others_look, fl);
-	ranges_fill(fl);
+	if (fl->ranges.fill)
+		return;
+	fl->ranges.fill = true;
+	ranges_go(fl);
 }
 
 /* Whether the transfer will pause. A file no larger than PARK_BYTES completes instead. */
@@ -104,15 +107,10 @@ bool park_begin(struct flight *fl)
 	return true;
 }
 
-void park_stop(struct flight *fl)
+void park_end(struct flight *fl)
 {
 	net_timer_stop(fl->f->net, &fl->park.over);
 	net_timer_stop(fl->f->net, &fl->park.look);
-}
-
-void park_end(struct flight *fl)
-{
-	park_stop(fl);
 	if (fl->body.file)
 		sparse_set_idle(fl->body.file, false);
 }

@@ -43,7 +43,7 @@ static void start_tier(struct flight *fl)
 	race_look_soon(fl);
 }
 
-void race_start(struct flight *fl)
+static void race_start(struct flight *fl)
 {
 	fl->race.grace_over = false;
 	net_timer_stop(fl->f->net, &fl->race.grace);
@@ -62,7 +62,8 @@ void race_won(struct flight *fl, const struct attempt *winner)
 			attempt_give_up(&fl->attempts[i]);
 }
 
-void race_stop(struct flight *fl)
+/* Cancels every transfer. */
+static void race_stop(struct flight *fl)
 {
 	struct net_timer *timers[] = {&fl->race.look, &fl->race.grace, &fl->race.again};
 
@@ -246,12 +247,13 @@ static bool any_published(const struct flight *fl, enum attempt_state state)
 
 static enum race_says race_decide(const struct flight *fl, unsigned *which)
 {
+	const struct blob *held = fl->better.blob;
 	struct election el = {.grace_over = fl->race.grace_over, .settled = fl->better.settled,
-		.have = fl->better.blob, .less_rank = better_rank(fl)};
+		.have = held, .less_rank = held ? worth_rank(&blob_facts(held)->worth, fl->own.type) : 0};
 	bool asking = any_published(fl, ATTEMPT_ASKING);
 	/* A made file that this machine has is not downloaded again from another symfs. */
 	bool published = any_published(fl, ATTEMPT_PROMISING) ||
-			 (fl->better.blob && blob_is_made(blob_facts(fl->better.blob)));
+			 (held && blob_is_made(blob_facts(held)));
 
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
@@ -263,6 +265,29 @@ static enum race_says race_decide(const struct flight *fl, unsigned *which)
 			at->state == ATTEMPT_ASKING && holds_back(at), worth_rank(&at->worth, fl->own.type));
 	}
 	return race_judge(&el, which);
+}
+
+/* No source has a better file than this attempt in ATTEMPT_LESS: asks its source again. */
+static void settle_for(struct flight *fl, struct attempt *at)
+{
+	fl->better.settled = true;
+	net_timer_stop(fl->f->net, &fl->better.over);
+	log_debug(LOG_FETCH, "%s: no source has a better file than %s", fl->canon, at->source->name);
+	at->state = ATTEMPT_IDLE;
+	attempt_start(at);
+	race_look_soon(fl);
+}
+
+/* No source has a better file than the one on this machine. */
+static void keep_held(struct flight *fl)
+{
+	struct better *be = &fl->better;
+
+	be->settled = true;
+	if (be->known)
+		flight_say(fl, (struct event){SAID_HERE, .key = &be->key, .blob = be->blob});
+	else
+		flight_say(fl, (struct event){SAID_LOST, .fresh = true});
 }
 
 static void race_look(void *ctx)
@@ -290,11 +315,10 @@ static void race_look(void *ctx)
 		start_tier(fl);
 		break;
 	case RACE_SETTLE:
-		better_settle(fl, &fl->attempts[which]);
-		race_look_soon(fl);
+		settle_for(fl, &fl->attempts[which]);
 		break;
 	case RACE_KEEP:
-		better_keep(fl);
+		keep_held(fl);
 		break;
 	case RACE_LOST:
 		race_conclude(fl);
@@ -316,7 +340,7 @@ static bool is_sending(const struct fetch *f, const char *origin)
 	return false;
 }
 
-bool race_is_queued(const struct flight *fl)
+static bool is_queued(const struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
@@ -325,22 +349,6 @@ bool race_is_queued(const struct flight *fl)
 			return true;
 	}
 	return false;
-}
-
-unsigned race_time_left(const struct flight *fl, unsigned ms)
-{
-	uint64_t now = clock_ms(), least = now > ms ? now - ms : 0, since = least;
-
-	for (unsigned i = 0; i < fl->n; i++) {
-		const struct attempt *at = &fl->attempts[i];
-
-		/* The answer has arrived; this process has not examined it yet, or has no room. */
-		if (at->state == ATTEMPT_PROMISING)
-			return ms;
-		if (at->state == ATTEMPT_ASKING)
-			since = MAX(since, queries_turn(at));
-	}
-	return (unsigned)(since - least);
 }
 
 unsigned race_patience(const struct flight *fl)
@@ -365,6 +373,25 @@ unsigned race_patience(const struct flight *fl)
 	return waits && first ? MIN(most, well ? first : first / 10) : most;
 }
 
+unsigned race_time_left(const struct flight *fl)
+{
+	unsigned ms = race_patience(fl);
+	uint64_t now = clock_ms(), least = now > ms ? now - ms : 0, since = least;
+
+	if (is_queued(fl))
+		return ms;
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		/* The answer has arrived; this process has not examined it yet, or has no room. */
+		if (at->state == ATTEMPT_PROMISING)
+			return ms;
+		if (at->state == ATTEMPT_ASKING)
+			since = MAX(since, queries_turn(at));
+	}
+	return (unsigned)(since - least);
+}
+
 void race_deadline(struct flight *fl)
 {
 	static const struct judgement silent = {
@@ -379,3 +406,5 @@ void race_deadline(struct flight *fl)
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), &silent, 0);
 	}
 }
+
+const struct phase phase_race = {race_start, race_stop};

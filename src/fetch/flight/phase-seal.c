@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static void seal_start(struct flight *fl);
+
 /* ---- merge: fills the sparse file from the draft, which was compared with its blocks ------------------- */
 
 struct merge_job {
@@ -67,7 +69,7 @@ static void merge_start(struct flight *fl)
 
 	if (m) {
 		m->sparse = sparse_ref(fl->body.file);
-		m->draft = body_take_draft(fl);
+		body_take(fl, &m->draft, NULL);
 	}
 	if (!m || job_start(&m->job, fl, &merge_kind) < 0)
 		flight_say_no_memory(fl);
@@ -296,7 +298,7 @@ static void seal_free(struct job *j)
 
 static const struct job_kind seal_kind = {seal_run, seal_back, seal_free};
 
-void seal_start(struct flight *fl)
+static void seal_start(struct flight *fl)
 {
 	struct seal_job *s;
 	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
@@ -311,8 +313,7 @@ void seal_start(struct flight *fl)
 		return;
 	}
 	s->offered = fl->readers.offer == OFFER_UNPROVEN;
-	s->draft = body_take_draft(fl);
-	s->sparse = body_take_file(fl);
+	body_take(fl, &s->draft, &s->sparse);
 	s->part = fl->readers.part ? part_number(fl->readers.part) : 0;
 	s->winner = fl->body.winner;
 	s->packing = fl->body.winner->answer.packing;
@@ -330,3 +331,5 @@ void seal_start(struct flight *fl)
 	if (job_start(&s->job, fl, &seal_kind) < 0)
 		flight_say_no_memory(fl);
 }
+
+const struct phase phase_seal = {seal_start, NULL};

@@ -104,25 +104,11 @@ static void probe_free(struct job *j)
 
 static const struct job_kind probe_kind = {probe_run, probe_back, probe_free};
 
-static struct probe_job *probe_new(struct flight *fl, probed_ready *ready)
+/* The job opens the sparse file. */
+static void prepare_open(struct probe_job *b, const struct flight *fl)
 {
-	struct probe_job *b = calloc(1, sizeof(*b));
-
-	if (!b)
-		return NULL;
-	b->winner = fl->body.winner;
-	b->ready = ready;
-	b->fd = -1;
-	return b;
-}
-
-int probe_first(struct flight *fl, probed_ready *ready)
-{
-	struct probe_job *b = probe_new(fl, ready);
 	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
 
-	if (!b)
-		return -ENOMEM;
 	b->opens = true;
 	b->fd = fcntl(draft_fd(fl->body.draft), F_DUPFD_CLOEXEC, 0);
 	b->validator.size = fl->body.size;
@@ -131,19 +117,24 @@ int probe_first(struct flight *fl, probed_ready *ready)
 	snprintf(b->validator.last_modified, sizeof(b->validator.last_modified), "%s", fl->body.version.modified);
 	url_without_credentials(fl->body.winner->ask.where, &url);
 	snprintf(b->url, sizeof(b->url), "%s", buf_text(&url));
-	return job_start(&b->job, fl, &probe_kind);
 }
 
-int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready)
+int probe_start(struct flight *fl, uint64_t *heads, probed_ready *ready)
 {
-	struct probe_job *b = probe_new(fl, ready);
+	struct probe_job *b = calloc(1, sizeof(*b));
 
 	if (!b) {
 		free(heads);
 		return -ENOMEM;
 	}
-	b->sparse = sparse_ref(fl->body.file);
+	b->winner = fl->body.winner;
+	b->ready = ready;
+	b->fd = -1;
 	b->probed.heads = heads;
+	if (fl->body.file)
+		b->sparse = sparse_ref(fl->body.file);
+	else
+		prepare_open(b, fl);
 	return job_start(&b->job, fl, &probe_kind);
 }
 

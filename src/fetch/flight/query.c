@@ -17,12 +17,8 @@
 
 /* ---- wrong files and missing spellings, remembered in memory ----------------------------------------------- */
 
-uint64_t attempt_number(const struct attempt *at)
-{
-	return seen_number(at->flight->number, at->source, &at->ask);
-}
-
-uint64_t query_number(const struct query *q)
+/* seen_number() of the query's request */
+static uint64_t query_number(const struct query *q)
 {
 	return seen_number(q->attempt->flight->number, q->attempt->source, &q->ask);
 }
@@ -46,7 +42,8 @@ void attempt_set_aside(const struct attempt *at, int error, const char *text)
 	struct fetch *f = at->flight->f;
 	struct mismatch *m = &f->mismatches[f->next_mismatch++ % MISMATCHES];
 
-	*m = (struct mismatch){clock_ms() + MISMATCH_MS, attempt_number(at), error, ""};
+	*m = (struct mismatch){.until = clock_ms() + MISMATCH_MS, .error = error,
+		.asked = seen_number(at->flight->number, at->source, &at->ask)};
 	snprintf(m->text, sizeof(m->text), "%.190s", text);
 }
 
@@ -226,11 +223,10 @@ static int query_add_range(struct query *q, struct net_req *req)
 	int r;
 
 	q->asked_from = 0;
-	q->open_ended = false;
-	q->asked_range = !fl->readers.part && ranges_wanted(q);
+	q->asked_range = ranges_wanted(q, &q->open_ended) && !fl->readers.part;
+	q->open_ended &= q->asked_range;
 	if (q->asked_range) {
 		req->coded = true; /* some sources have only a compressed file */
-		q->open_ended = ranges_open_ended(q);
 		snprintf(line, sizeof(line), "Range: bytes=0-%u", EARLY_BYTES - 1);
 		return source_add_header(req, q->open_ended ? "Range: bytes=0-" : line);
 	}

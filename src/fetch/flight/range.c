@@ -90,7 +90,7 @@ static int range_write(void *ctx, uint64_t off, const void *p, size_t n)
 	return r;
 }
 
-uint64_t range_pieces_size(const struct range *rg)
+static uint64_t pieces_size(const struct range *rg)
 {
 	uint64_t n = 0;
 
@@ -102,7 +102,7 @@ uint64_t range_pieces_size(const struct range *rg)
 /* Servers join pieces that are close to each other, so the answer may have bytes that were not requested. */
 static int several_body(struct range *rg, uint64_t off, const void *p, size_t n)
 {
-	uint64_t most = 2 * range_pieces_size(rg) + (uint64_t)rg->n * PIECE_HEAD;
+	uint64_t most = 2 * pieces_size(rg) + (uint64_t)rg->n * PIECE_HEAD;
 	int r;
 
 	if (off > most || n > most - off)

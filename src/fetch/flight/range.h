@@ -28,4 +28,3 @@ struct range {
 int range_send(const struct range *what);
 void range_cancel(struct range *rg); /* frees it */
 void range_rank(struct range *rg);   /* updates its priority in the host's queue */
-uint64_t range_pieces_size(const struct range *rg);

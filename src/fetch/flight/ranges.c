@@ -200,14 +200,15 @@ static void send_pieces(struct flight *fl)
 	while (rg.n < most && fl->ranges.queue_at < fl->ranges.queued) {
 		const struct ahead_span *s = &fl->ranges.queue[fl->ranges.queue_at++];
 
-		if (!sparse_has_pieces(fl->body.file, s->off, s->end - s->off))
-			rg.pieces[rg.n++] = *s;
+		if (sparse_has_pieces(fl->body.file, s->off, s->end - s->off))
+			continue;
+		rg.pieces[rg.n++] = *s;
+		fl->ranges.touched += s->end - s->off;
 	}
 	if (!rg.n)
 		return;
 	rg.off = rg.at = rg.pieces[0].off;
 	rg.end = rg.pieces[rg.n - 1].end;
-	fl->ranges.touched += range_pieces_size(&rg);
 	range_send(&rg); /* after -ENOMEM, a waiting reader asks again */
 }
 
@@ -369,7 +370,6 @@ static void send_wanted(struct flight *fl)
 		range_rank(rg);
 }
 
-static void open_sparse(struct flight *fl);
 static void probe_file(struct flight *fl);
 
 /* Checks whether another process wants the whole file. */
@@ -410,7 +410,7 @@ void ranges_go(struct flight *fl)
 		return;
 	if (!fl->body.file) {
 		if (fl->phase != FLIGHT_PARKED)
-			open_sparse(fl);
+			probe_file(fl);
 		return;
 	}
 	if (sparse_is_full(fl->body.file)) {
@@ -450,28 +450,9 @@ void ranges_begin(struct flight *fl)
 	rs->fill_at = rs->touched = rs->want_len = 0;
 	rs->errors = rs->waited = 0;
 	rs->had = rs->beside = 0;
-	ahead_end(&rs->ahead);
-	ahead_begin(&rs->ahead, fl->body.size);
+	ahead_reset(&rs->ahead, fl->body.size);
 	rs->heads = HEADS_UNKNOWN;
 	ranges_go(fl);
-}
-
-void ranges_fill(struct flight *fl)
-{
-	if (fl->ranges.fill)
-		return;
-	fl->ranges.fill = true;
-	ranges_go(fl);
-}
-
-void ranges_give_up(struct flight *fl)
-{
-	fl->ranges.off = true;
-}
-
-void ranges_release(struct ranges *rs)
-{
-	ahead_end(&rs->ahead);
 }
 
 /* ---- what workers found ------------------------------------------------------------- */
@@ -541,15 +522,6 @@ static void take_probed(struct flight *fl, const struct attempt *winner, struct 
 		learn_probed(fl, p);
 }
 
-static void open_sparse(struct flight *fl)
-{
-	if (fl->ranges.probing)
-		return;
-	fl->ranges.probing = true;
-	if (probe_first(fl, take_probed) < 0)
-		flight_say_no_memory(fl);
-}
-
 static void probe_file(struct flight *fl)
 {
 	uint64_t *heads = NULL;
@@ -561,6 +533,6 @@ static void probe_file(struct flight *fl)
 		fl->ranges.heads = heads ? HEADS_WANTED : HEADS_KNOWN;
 	}
 	fl->ranges.probing = true;
-	if (probe_again(fl, heads, take_probed) < 0)
+	if (probe_start(fl, heads, take_probed) < 0)
 		flight_say_no_memory(fl);
 }

@@ -53,7 +53,7 @@ bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t)
 	return false;
 }
 
-bool ticket_is_reader(const struct ticket *t)
+static bool ticket_is_reader(const struct ticket *t)
 {
 	return t->need == FETCH_OPEN || t->need == FETCH_STREAM;
 }
@@ -157,7 +157,7 @@ static void readers_changed(void *ctx)
 	flight_say(ctx, (struct event){SAID_READERS});
 }
 
-struct fetched readers_answer(const struct flight *fl)
+static struct fetched readers_answer(const struct flight *fl)
 {
 	struct part *p = fl->readers.part;
 
@@ -174,7 +174,10 @@ static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, st
 	return part_new(&fl->readers.part, &o);
 }
 
-int readers_open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
+/* Sets readers.part to `have` bytes of `fd`, or to the sparse file `sp`. Readers of a version that was given up
+ * continue with these bytes, if they have seen neither bytes nor another size of the old version. 0, or the errors
+ * of part_new(). */
+static int readers_open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
 {
 	struct readers *rd = &fl->readers;
 
@@ -187,7 +190,9 @@ int readers_open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, s
 	return open_part(fl, fd, size, have, sp);
 }
 
-bool readers_may_enter(struct flight *fl, const struct ticket *t)
+/* Whether readers can be let in: the size must be known, and the file must be identified. Opens readers.part. `t`
+ * may be NULL. */
+static bool readers_may_enter(struct flight *fl, const struct ticket *t)
 {
 	const struct body *b = &fl->body;
 
@@ -204,6 +209,31 @@ bool readers_may_enter(struct flight *fl, const struct ticket *t)
 	return readers_open_part(fl, draft_fd(b->draft), b->size, draft_size(b->draft), NULL) == 0;
 }
 
+void readers_sure(struct flight *fl)
+{
+	const struct ticket *t = tickets_reader(fl);
+	struct fetched a;
+
+	fl->body.sure = true;
+	if ((!t && !fl->readers.untouched) || !readers_may_enter(fl, t))
+		return;
+	a = readers_answer(fl);
+	tickets_answer(fl, &a, TICKETS_READERS);
+	part_nudge(fl->readers.part); /* if no reader opened the part, SAID_READERS parks the flight */
+}
+
+bool readers_admit(struct flight *fl, struct ticket *t)
+{
+	struct fetched a;
+
+	if (!ticket_is_reader(t) || !readers_may_enter(fl, t))
+		return false;
+	a = readers_answer(fl);
+	t->answer(t, &a);
+	part_nudge(fl->readers.part);
+	return true;
+}
+
 void readers_offer(struct flight *fl)
 {
 	struct draft *d = fl->body.draft;
@@ -214,6 +244,17 @@ void readers_offer(struct flight *fl)
 	if (!fl->readers.part && !fl->readers.untouched && tickets_may_open(fl) &&
 		open_part(fl, draft_fd(d), size, size, NULL) == 0)
 		fl->readers.offer = OFFER_UNPROVEN;
+}
+
+void readers_proven(struct flight *fl)
+{
+	struct fetched a;
+
+	if (fl->readers.offer != OFFER_UNPROVEN)
+		return;
+	a = readers_answer(fl);
+	fl->readers.offer = OFFER_MADE;
+	tickets_answer(fl, &a, TICKETS_OPENERS);
 }
 
 void readers_drop_version(struct flight *fl, bool forget, bool wrong, int error)
@@ -228,19 +269,21 @@ void readers_drop_version(struct flight *fl, bool forget, bool wrong, int error)
 	rd->offer = OFFER_NONE;
 }
 
-void readers_end(struct flight *fl, int error)
-{
-	struct readers *rd = &fl->readers;
-
-	if (rd->part)
-		part_end(take(rd->part), false, error);
-	if (rd->untouched)
-		part_end(take(rd->untouched), false, error ? error : -EIO);
-}
-
 void readers_withdraw(struct flight *fl)
 {
 	if (fl->readers.part)
 		part_end(take(fl->readers.part), false, 0);
 	fl->readers.offer = OFFER_NONE;
+}
+
+void readers_end(struct flight *fl, int error, struct blob *whole)
+{
+	struct readers *rd = &fl->readers;
+
+	if (rd->untouched && whole)
+		readers_open_part(fl, blob_fd(whole), blob_size(whole), blob_size(whole), NULL);
+	if (rd->part)
+		part_end(take(rd->part), false, error);
+	if (rd->untouched)
+		part_end(take(rd->untouched), false, error ? error : -EIO);
 }

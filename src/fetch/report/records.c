@@ -31,7 +31,7 @@ static struct fetch_latency *row_of(struct fetch *f, const char *source)
 	return &f->latencies[i];
 }
 
-void latency_answered(const struct query *q)
+void latency_add(const struct query *q, bool answered)
 {
 	const struct attempt *at = q->attempt;
 	struct fetch *f = at->flight->f;
@@ -41,23 +41,14 @@ void latency_answered(const struct query *q)
 	LOCK_SCOPE(&f->lock);
 
 	row = row_of(f, at->source->name);
-	if (!row)
+	if (row && !answered)
+		row->failed++;
+	if (!row || !answered)
 		return;
 	while (i < FETCH_LATENCY_BOUNDS && ms > fetch_latency_bounds[i])
 		i++;
 	row->answers[i]++;
 	row->ms += ms;
-}
-
-void latency_failed(const struct query *q)
-{
-	struct fetch *f = q->attempt->flight->f;
-	struct fetch_latency *row;
-	LOCK_SCOPE(&f->lock);
-
-	row = row_of(f, q->attempt->source->name);
-	if (row)
-		row->failed++;
 }
 
 unsigned fetch_latencies(struct fetch *f, struct fetch_latency *rows, unsigned most)

@@ -207,7 +207,8 @@ static const char *last_separator(const char *p, size_t n)
 	return memrchr(p, windows ? '\\' : '/', n);
 }
 
-const char *gsym_path_base(const char *p, size_t n, size_t *dir_len)
+/* Finds where the file's name begins in a path, and how much of the path before it is the directory. */
+static const char *base_of_path(const char *p, size_t n, size_t *dir_len)
 {
 	const char *last = n ? last_separator(p, n) : NULL;
 
@@ -224,7 +225,7 @@ uint32_t gsym_add_path(struct gsym_writer *w, const char *p, size_t n)
 	size_t len;
 
 	n = n ? strnlen(p, n) : 0;
-	name = gsym_path_base(p, n, &len);
+	name = base_of_path(p, n, &len);
 	dir = gsym_text(w, p, len);
 	return gsym_add_file(w, dir, gsym_text(w, name, n - (size_t)(name - p)));
 }

@@ -53,8 +53,6 @@ uint32_t gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base);
 uint32_t gsym_no_name(struct gsym_writer *w);
 /* Makes a file without a name, which is not file 0: readers skip an inlined call whose call site has file 0. */
 uint32_t gsym_add_unnamed_file(struct gsym_writer *w);
-/* Finds where the file's name begins in a path, and how much of the path before it is the directory. */
-const char *gsym_path_base(const char *p, size_t n, size_t *dir_len);
 /* Splits the path at the last separator, which the directory keeps only if it is a root. */
 uint32_t gsym_add_path(struct gsym_writer *w, const char *p, size_t n);
 

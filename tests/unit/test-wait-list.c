@@ -32,11 +32,12 @@ START_TEST(test_waits)
 	struct wait_list l = {.n = 0};
 	atomic_bool stop = false;
 	struct key k;
+	struct intake_report r = {.what = INTAKE_ADDED, .keys = &k, .n_keys = 1};
 
 	ck_assert_int_eq(wait_list_run(&l, NULL, 1000, &stop), 0);
 	for (unsigned i = 1; i <= 100; i++) {
 		k = key_nth(i);
-		wait_list_add(&l, &k);
+		wait_list_add_all(&l, NULL, &r);
 	}
 	ck_assert_int_eq(wait_list_run(&l, NULL, 1000, &stop), 0);
 	ck_assert_uint_eq(asked, 100);
@@ -58,12 +59,13 @@ START_TEST(test_no_memory)
 	struct wait_list l = {.n = 0};
 	atomic_bool stop = false;
 	struct key k = key_nth(1);
+	struct intake_report r = {.what = INTAKE_ADDED, .keys = &k, .n_keys = 1};
 
-	wait_list_add(&l, &k);
+	wait_list_add_all(&l, NULL, &r);
 	no_memory = true;
-	wait_list_add(&l, &k);
+	wait_list_add_all(&l, NULL, &r);
 	no_memory = false;
-	wait_list_add(&l, &k);
+	wait_list_add_all(&l, NULL, &r);
 	ck_assert_int_eq(wait_list_run(&l, NULL, 1000, &stop), -ENOMEM);
 	wait_list_release(&l);
 	ck_assert_int_eq(wait_list_run(&l, NULL, 1000, &stop), 0);

@@ -11,7 +11,7 @@
 
 #define LOOK_MS 500 /* between checks whether the server stops */
 
-void wait_list_add(struct wait_list *l, const struct key *k)
+static void add_key(struct wait_list *l, const struct key *k)
 {
 	char **more = realloc(l->keys, (l->n + 1) * sizeof(*more)), room[KEY_TEXT];
 	char *text = strdup(key_text(k, room));
@@ -33,7 +33,7 @@ void wait_list_add_all(struct wait_list *l, struct store *st, const struct intak
 		/* Without its queue, which is about to be made anew, the index reports every file as queued. */
 		if (added < 0 && added != -ENOTSUP && !l->error)
 			l->error = added;
-		wait_list_add(l, &r->keys[i]);
+		add_key(l, &r->keys[i]);
 	}
 }
 

@@ -15,7 +15,6 @@ struct wait_list {
 	int error; /* -errno: a key could not be added or queued; the first such error */
 };
 
-void wait_list_add(struct wait_list *l, const struct key *k);
 /* Adds all keys of a part of an upload. Files that were stored before are queued once more: another server may have
  * purged them from the bucket. (waits for the disk) */
 void wait_list_add_all(struct wait_list *l, struct store *st, const struct intake_report *r);

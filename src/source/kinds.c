@@ -15,11 +15,3 @@ const struct source_kind *source_kind_find(const char *name)
 			return source_kinds[i];
 	return NULL;
 }
-
-bool source_key_is_place(const char *key)
-{
-	for (size_t i = 0; i < SOURCE_KINDS; i++)
-		if (source_kinds[i]->place && strcmp(source_kinds[i]->place, key) == 0)
-			return true;
-	return strcmp(key, "url") == 0 || strcmp(key, "path") == 0;
-}

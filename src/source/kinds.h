@@ -12,7 +12,3 @@ extern const struct layout source_anywhere; /* the layout of source_scan: it has
 extern const struct layout source_keyed;    /* the layout of source_bucket: its paths are digests of keys */
 
 const struct source_kind *source_kind_find(const char *name); /* NULL: no such kind */
-
-/* Whether a configuration key names the place of a source: "url", "path", or the key that a kind has instead
- * ("bucket"). */
-bool source_key_is_place(const char *key);

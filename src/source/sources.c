@@ -8,6 +8,16 @@
 
 /* ---- overriding --------------------------------------------------------------------- */
 
+/* Whether a configuration key names the place of a source: "url", "path", or the key that a kind has instead
+ * ("bucket"). */
+static bool is_place(const char *key)
+{
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		if (source_kinds[i]->place && strcmp(source_kinds[i]->place, key) == 0)
+			return true;
+	return strcmp(key, "url") == 0 || strcmp(key, "path") == 0;
+}
+
 /* Replaces an alias of a configuration key by the key. */
 static const char *key_of_word(const char *word)
 {
@@ -23,7 +33,7 @@ static const char *key_of_word(const char *word)
 static bool has_place(const struct conf_section *s)
 {
 	for (const struct conf_entry *x = s->entries; x; x = x->next)
-		if (source_key_is_place(x->name))
+		if (is_place(x->name))
 			return true;
 	return false;
 }
@@ -41,7 +51,7 @@ static bool has_key(const struct conf_section *s, const struct conf_entry *end, 
 static bool same_place(const struct conf_section *s, const struct conf_section *from)
 {
 	for (const struct conf_entry *x = s->entries; x; x = x->next)
-		if (source_key_is_place(x->name) && !conf_get(from, x->name))
+		if (is_place(x->name) && !conf_get(from, x->name))
 			return false;
 	return true;
 }
@@ -56,7 +66,7 @@ static int inherit(struct conf_section *s, const struct conf_section *from)
 	while (own && own->next)
 		own = own->next;
 	for (const struct conf_entry *x = from->entries; r == 0 && x; x = x->next) {
-		if (placed && (source_key_is_place(x->name) ||
+		if (placed && (is_place(x->name) ||
 				      (typed && strcmp(key_of_word(x->name), "type") == 0)))
 			continue;
 		if (!own || !has_key(s, own->next, x->name))

@@ -157,7 +157,7 @@ static int removal_mark(struct removal *m)
  * All times have whole seconds, so each of the two ages is wrong by less than a second, and the own one by the time
  * until the store answers, too. A reference that is older than the removal never counts as newer. One that is newer
  * by less than 4 seconds can count as older. Such an upload began before the purge was answered, so it may as well
- * have come first: upload_delete (http/upload/upload-put.c) answers a purge that is still queued after
+ * have come first: delete_done() (http/upload/upload-put.c) answers a purge that is still queued after
  * DELETE_ORDER_MS, not earlier. An expired file that is uploaded again stays by its end e/. */
 static int is_newer(const struct removal *m)
 {

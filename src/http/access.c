@@ -7,11 +7,13 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "http/upload/upload.h"
+#include "names/layout/name.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #define FIELD_MOST (16u << 10) /* bytes of one field of the log that a client sent */
@@ -54,6 +56,51 @@ void http_reopen_log(struct http *h)
 		log_error("%s", e.text);
 }
 
+/* ---- the target in logs and messages: without the secrets that it may have ------- */
+
+/* The key of an upload in "v1/uploads/KEY:complete" stands for a token. The client may have encoded the path, or
+ * mistyped it, so everything behind the slash stays out of the log. */
+static bool has_upload_key(const struct exchange *x, bool *completes)
+{
+	static const char before[] = "v1/uploads/";
+	const char *path = x->route->path;
+
+	*completes = name_ends(path, ":complete");
+	return strncasecmp(path, before, strlen(before)) == 0 || strcasestr(x->target, before);
+}
+
+/* Adds the target of the request, without its secrets: the value of `key` in its query, which is a token, and the key
+ * of an upload in its path. */
+static void target_add(const struct exchange *x, struct buf *out)
+{
+	const char *p = x->target, *at = strchr(p, '?');
+	bool completes;
+
+	if (has_upload_key(x, &completes)) {
+		buf_addf(out, "/v1/uploads/-%s", completes ? ":complete" : "");
+		p += strcspn(p, "?");
+	}
+	for (; at; at = strchr(at + 1, '&')) {
+		if (strncmp(at + 1, "key=", 4) != 0)
+			continue;
+		buf_add(out, p, (size_t)(at + 5 - p));
+		buf_adds(out, "...");
+		p = at + 5 + strcspn(at + 5, "&#");
+	}
+	buf_adds(out, p);
+}
+
+const char *target_shown(const struct exchange *x, char out[static TARGET_TEXT])
+{
+	_cleanup_buf_ struct buf target = BUF_UP_TO(HTTP_HEAD_MOST + 64);
+
+	target_add(x, &target);
+	snprintf(out, TARGET_TEXT, "%s", buf_text(&target));
+	return out;
+}
+
+/* ---- the access log --------------------------------------------------------------- */
+
 /* A client can send any bytes, and many of them; an escape is four times as long as its byte. So each field
  * is cut, and the whole line fits in its buffer. */
 static void add_quoted(struct buf *out, const char *text)
@@ -75,7 +122,7 @@ static void add_quoted(struct buf *out, const char *text)
 }
 
 /* One write() per line, so that the lines of several threads do not mix. */
-void access_write(struct http *h, struct exchange *x, bool cut)
+static void access_write(struct http *h, struct exchange *x, bool cut)
 {
 	_cleanup_buf_ struct buf line = BUF_UP_TO(3 * FIELD_MOST + 1024),
 				 request = BUF_UP_TO(HTTP_HEAD_MOST + 64);
@@ -207,7 +254,7 @@ void audit_write(struct exchange *x, const char *event, const char *file, const 
 }
 
 /* A refused file has a line of its own already. */
-void audit_refusal(struct exchange *x)
+static void audit_refusal(struct exchange *x)
 {
 	const struct upload *u = x->upload;
 	const char *why = x->status == 401 ? "no valid token" : x->status == 403 ? "no right" : NULL;
@@ -226,7 +273,7 @@ static bool is_foreign(const struct exchange *x)
 }
 
 /* Errors of answers: a source or this machine failed, or an upload was refused. */
-void audit_answer(struct exchange *x)
+static void audit_answer(struct exchange *x)
 {
 	_cleanup_buf_ struct buf target = BUF_UP_TO(HTTP_HEAD_MOST + 64);
 	bool refused = x->upload && x->status >= 400 && x->status != 404;
@@ -239,4 +286,11 @@ void audit_answer(struct exchange *x)
 		.target = buf_text(&target),
 		.user = exchange_user(x),
 		.why = refused ? x->upload->e.text : x->answer.why});
+}
+
+void access_end(struct exchange *x, bool cut)
+{
+	audit_refusal(x);
+	audit_answer(x);
+	access_write(x->h, x, cut);
 }

@@ -25,7 +25,7 @@ void checksum_take(struct exchange *x)
 		snprintf(x->route->hit.files[i].m.checksum, MODULE_CHECKSUM_MAX, "%.*s", (int)n, sum);
 }
 
-bool checksum_waits(const struct exchange *x)
+static bool must_check(const struct exchange *x)
 {
 	const struct answer *a = &x->answer;
 
@@ -66,8 +66,10 @@ static void checksum_work(void *ctx)
 }
 
 /* Reads the whole file, so a worker runs the check, not a thread of libmicrohttpd. */
-enum MHD_Result checksum_check(struct exchange *x)
+bool checksum_check(struct exchange *x)
 {
+	if (!must_check(x))
+		return false;
 	exchange_post(x, STEP_CHECK, x->h->workers, checksum_work);
-	return MHD_YES;
+	return true;
 }

@@ -87,6 +87,8 @@ static enum MHD_Result reply_location(struct exchange *x, const struct buf *wher
 
 /* Fetches the symbol file, in case ID is a debug id after all, or else the program, which holds the
  * debug id. */
+static enum MHD_Result code_id_handle(struct exchange *x);
+
 static enum MHD_Result code_id_begin(struct exchange *x)
 {
 	struct tree_hit *hit = &x->route->hit;
@@ -152,7 +154,7 @@ static bool where_begin(struct exchange *x)
 	return true;
 }
 
-enum MHD_Result code_id_handle(struct exchange *x)
+static enum MHD_Result code_id_handle(struct exchange *x)
 {
 	_cleanup_buf_ struct buf where = BUF_UP_TO(2 * LAYOUT_PATH_MAX + HTTP_HEAD_MOST);
 	struct artifact sym = {.type = FILETYPE_BREAKPAD};
@@ -169,3 +171,10 @@ enum MHD_Result code_id_handle(struct exchange *x)
 		return exchange_missing(x);
 	return where_begin(x) ? MHD_YES : code_id_begin(x);
 }
+
+static enum MHD_Result file_or_code_id(struct exchange *x)
+{
+	return x->route->code_id && !x->route->ignored ? code_id_handle(x) : file_handle(x);
+}
+
+const struct handler file_handlers[] = {{ROUTE_FILE, file_or_code_id}, {ROUTE_MADE, file_handle}, {ROUTE_NONE, NULL}};

@@ -52,7 +52,7 @@ struct listener {
 	uint64_t judged; /* clock_ms() of the last check of the token */
 	bool waits;	/* the connection is suspended */
 	bool ended;
-	struct listener *next, **prev; /* `prev` NULL: not on the list */
+	struct listener *next, **prev;
 };
 
 /* ---- events ---------------------------------------------------------------------------- */
@@ -235,7 +235,8 @@ static bool fill(struct listener *l)
 	return l->text.n > 0;
 }
 
-bool listener_must_check(struct listener *l)
+/* Whether the token of the client must be checked again: true every few seconds. */
+static bool must_check(struct listener *l)
 {
 	uint64_t now = clock_ms();
 	LOCK_SCOPE(&l->ev->lock);
@@ -246,10 +247,12 @@ bool listener_must_check(struct listener *l)
 	return true;
 }
 
-ssize_t listener_read(struct listener *l, char *out, size_t most)
+ssize_t listener_read(struct listener *l, bool (*still)(struct exchange *x), char *out, size_t most)
 {
 	size_t n;
 
+	if (must_check(l) && !still(l->x))
+		return -1;
 	if (!fill(l)) {
 		LOCK_SCOPE(&l->ev->lock);
 
@@ -284,20 +287,15 @@ void listener_cancel(struct listener *l)
 		l->ev->resume(l->x);
 }
 
-void listener_leave(struct listener *l)
-{
-	LOCK_SCOPE(&l->ev->lock);
-
-	*l->prev = l->next;
-	if (l->next)
-		l->next->prev = l->prev;
-	l->prev = NULL;
-}
-
 void listener_free(struct listener *l)
 {
 	if (!l)
 		return;
+	pthread_mutex_lock(&l->ev->lock);
+	*l->prev = l->next;
+	if (l->next)
+		l->next->prev = l->prev;
+	pthread_mutex_unlock(&l->ev->lock);
 	buf_release(&l->text);
 	free(l);
 }

@@ -1,10 +1,9 @@
-/* One request: creates and frees it, reads its header fields and its body, and keeps the answer of
- * fetch/. */
+/* One request: creates and frees it, reads its header fields, and writes the URL by which its client knows the
+ * server. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "http/upload/upload.h"
-#include "names/layout/name.h"
+#include "http/private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,12 @@
 const char *exchange_header(struct exchange *x, const char *name)
 {
 	return MHD_lookup_connection_value(x->c, MHD_HEADER_KIND, name);
+}
+
+void exchange_drop_body(struct exchange *x)
+{
+	atomic_fetch_sub(&x->h->bodies, x->body.n);
+	buf_release(&x->body);
 }
 
 bool exchange_is_head(const struct exchange *x)
@@ -27,97 +32,16 @@ bool exchange_wants_page(struct exchange *x)
 	return accept && strstr(accept, "text/html") && strcmp(x->method, "GET") == 0;
 }
 
-/* ---- its body ------------------------------------------------------------------------ */
-
-void exchange_drop_body(struct exchange *x)
+const char *exchange_user(const struct exchange *x)
 {
-	atomic_fetch_sub(&x->h->bodies, x->body.n);
-	buf_release(&x->body);
+	return x->known ? x->token.name : "-";
 }
 
-/* 0, or the HTTP status of the refusal. */
-static int keep_body(struct exchange *x, const char *p, size_t n)
+void hops_pass_on(struct exchange *x)
 {
-	struct http *h = x->h;
-
-	if (atomic_fetch_add(&h->bodies, n) + n <= h->bodies_most && buf_add(&x->body, p, n) == 0)
-		return 0;
-	atomic_fetch_sub(&h->bodies, n);
-	return 503;
-}
-
-/* A client that sent `Expect: 100-continue` can simply be refused. Other clients send the body at once.
- * If the server does not read it, they see a reset connection instead of the response. False if the
- * length of the body is ambiguous. Of a long upload only a part is read (upload.c). */
-bool exchange_must_read(struct exchange *x)
-{
-	const char *length = exchange_header(x, "Content-Length");
-
-	if (x->close || exchange_header(x, "Expect"))
-		return false;
-	if (x->upload && x->upload->ops->body != UPLOAD_TEXT)
-		return true;
-	return length ? strtoull(length, NULL, 10) <= 2 * x->h->body_most
-		      : exchange_header(x, "Transfer-Encoding") != NULL;
-}
-
-/* A form of the page has text that is percent-encoded, three bytes for one. */
-static bool has_form(const struct exchange *x)
-{
-	return x->route->what == ROUTE_STATUS && strcmp(x->method, "POST") == 0;
-}
-
-uint64_t exchange_body_most(const struct exchange *x)
-{
-	return has_form(x)	 ? MIN(3 * PAGE_TEXT_MOST, x->h->body_most)
-	       : x->route->api ? x->h->body_most
-			       : HTTP_HEAD_MOST;
-}
-
-/* An unwanted body is read up to twice the allowed size, so that its client can read the 413. Then the
- * connection ends. */
-bool exchange_take_body(struct exchange *x, const char *p, size_t n)
-{
-	conn_moves(x->conn, n);
-	if (x->refuse || !(x->route->api || x->upload || has_form(x))) {
-		x->bytes += n;
-		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
-			x->refuse = 413;
-		x->status = x->refuse;
-		return x->bytes <= 2 * x->h->body_most;
-	}
-	if (n > (has_form(x) ? exchange_body_most(x) : x->h->body_most) - x->body.n)
-		x->refuse = 413;
-	else
-		x->refuse = keep_body(x, p, n);
-	if (x->refuse)
-		exchange_drop_body(x);
-	return true;
-}
-
-/* ---- its answer ---------------------------------------------------------------------- */
-
-void answer_of(const struct fetched *f, struct answer *out)
-{
-	out->r = f->r;
-	out->key = f->key;
-	out->blob = f->r == 0 && f->blob ? blob_ref(f->blob) : NULL;
-	out->part = f->r == 0 && f->part ? part_ref(f->part) : NULL;
-	if (out->part)
-		part_open(out->part);
-	out->was = f->was;
-	out->size = f->size;
-	out->miss_ms = f->miss_ms;
-	snprintf(out->why, sizeof(out->why), "%s", f->why ? f->why : "");
-}
-
-void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f)
-{
-	f->r = r < 0 ? r : f->r;
-	answer_of(f, &x->answer);
-	blob_unref(take(f->blob));
-	x->stored = x->answer.blob;
-	x->step = step;
+	_Static_assert(sizeof(x->via) <= ARTIFACT_VIA, "an artifact takes them along");
+	for (unsigned i = 0; i < x->route->hit.n; i++)
+		snprintf(x->route->hit.files[i].via, ARTIFACT_VIA, "%s", x->via);
 }
 
 void answer_release(struct answer *a)
@@ -177,43 +101,25 @@ void exchange_unref(struct exchange *x)
 	free(x);
 }
 
-/* ---- the target in logs and messages: without the secrets that it may have ------- */
+/* ---- the URL of this server as a client sees it ------------------------------------------------ */
 
-/* The key of an upload in "v1/uploads/KEY:complete" stands for a token. The client may have encoded the path, or
- * mistyped it, so everything behind the slash stays out of the log. */
-static bool has_upload_key(const struct exchange *x, bool *completes)
+/* Letters of host names, addresses and ports. These are no letters of a shell, so a copied line is one command. */
+static bool is_plain(const char *host)
 {
-	static const char before[] = "v1/uploads/";
-	const char *path = x->route->path;
+	static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
 
-	*completes = name_ends(path, ":complete");
-	return strncasecmp(path, before, strlen(before)) == 0 || strcasestr(x->target, before);
+	return *host && *host != '-' && strspn(host, chars) == strlen(host);
 }
 
-void target_add(const struct exchange *x, struct buf *out)
+void exchange_address(struct exchange *x, char out[static ADDRESS_TEXT])
 {
-	const char *p = x->target, *at = strchr(p, '?');
-	bool completes;
+	const char *host = exchange_header(x, "Host"), *proto = exchange_header(x, "X-Forwarded-Proto");
+	char name[FIELD_HOST];
 
-	if (has_upload_key(x, &completes)) {
-		buf_addf(out, "/v1/uploads/-%s", completes ? ":complete" : "");
-		p += strcspn(p, "?");
-	}
-	for (; at; at = strchr(at + 1, '&')) {
-		if (strncmp(at + 1, "key=", 4) != 0)
-			continue;
-		buf_add(out, p, (size_t)(at + 5 - p));
-		buf_adds(out, "...");
-		p = at + 5 + strcspn(at + 5, "&#");
-	}
-	buf_adds(out, p);
-}
-
-const char *target_shown(const struct exchange *x, char out[static TARGET_TEXT])
-{
-	_cleanup_buf_ struct buf target = BUF_UP_TO(HTTP_HEAD_MOST + 64);
-
-	target_add(x, &target);
-	snprintf(out, TARGET_TEXT, "%s", buf_text(&target));
-	return out;
+	if (host && strlen(host) < FIELD_HOST && field_host(host, strlen(host), name) && *name && is_plain(host))
+		snprintf(out, ADDRESS_TEXT, "%s://%s", proto && strcasecmp(proto, "https") == 0 ? "https" : "http",
+			host);
+	else
+		snprintf(out, ADDRESS_TEXT, "%s", strncmp(x->h->where, "http", 4) == 0 ? x->h->where
+			: "http://localhost");
 }

@@ -354,8 +354,8 @@ enum MHD_Result file_reply(struct exchange *x)
 
 	if (a->r < 0)
 		return exchange_error(x, a);
-	if (checksum_waits(x))
-		return checksum_check(x);
+	if (checksum_check(x))
+		return MHD_YES;
 	return a->blob || a->part ? reply_file(x, a) : reply_exists(x, a);
 }
 

@@ -40,7 +40,7 @@ static enum MHD_Result generated_reply(struct exchange *x)
 }
 
 /* .meta describes the content of the file; Info.plist only needs the file to exist. */
-enum MHD_Result generated_handle(struct exchange *x)
+static enum MHD_Result generated_handle(struct exchange *x)
 {
 	enum fetch_need need = x->route->hit.told == TOLD_META ? FETCH_WHOLE : FETCH_EXISTS;
 
@@ -222,7 +222,10 @@ static enum MHD_Result dsym_zip_reply(struct exchange *x)
 	return exchange_reply(x, 200, r);
 }
 
-enum MHD_Result dsym_zip_handle(struct exchange *x)
+static enum MHD_Result dsym_zip_handle(struct exchange *x)
 {
 	return x->step == STEP_ANSWER || exchange_fetch(x, STEP_ANSWER, FETCH_WHOLE) ? dsym_zip_reply(x) : MHD_YES;
 }
+
+const struct handler generated_handlers[] = {
+	{ROUTE_GENERATED, generated_handle}, {ROUTE_DSYM_ZIP, dsym_zip_handle}, {ROUTE_NONE, NULL}};

@@ -1,5 +1,5 @@
-/* Judges the head of a request: ambiguous lines, the host name, access to the pages about this server, which other
- * origins may read responses, and loops between servers.
+/* Judges the head of a request: ambiguous lines, the host name, access to the pages about this server, the client's
+ * token and rights, which other origins may read responses, and loops between servers.
  *
  * A web page whose host name resolves to 127.0.0.1 can make a browser send requests to that address (DNS
  * rebinding). `Host` then has the host name of that page. So without a token, `Host` must be a name of this
@@ -174,22 +174,103 @@ bool head_is_neighbour(struct exchange *x)
 	return getpeername(x->conn->fd, &peer.sa, &n) == 0 && address_is_local(&peer) && judge_host(x) == 0;
 }
 
-/* ---- the verdict --------------------------------------------------------------------------- */
+/* ---- rights: the token of a request, and what the client may do ------------------------------ */
 
-int head_judge(struct exchange *x)
+/* Tecken's clients append a word to the token, "HEX-label", which means nothing. */
+static int find_with_label(struct auth *a, const char *secret, struct auth_token *out)
 {
-	const struct http *h = x->h;
+	size_t n = strlen(secret), bare = strcspn(secret, "-");
+	int r = auth_find(a, secret, n, out);
+
+	return r == -EACCES && bare && bare < n ? auth_find(a, secret, bare, out) : r;
+}
+
+/* The first of these counts: Auth-Token, Authorization, and `key` of the query on the routes whose protocol sends
+ * it there. */
+static int find_token(struct exchange *x, struct auth_token *out)
+{
+	const char *plain = exchange_header(x, "Auth-Token"), *value = exchange_header(x, "Authorization");
+	char secret[AUTH_SECRET_MOST + 1];
+
+	if (plain)
+		return find_with_label(x->h->auth, plain, out);
+	if (value ? !field_secret(value, secret, sizeof(secret))
+		  : !x->route->key || !route_query(x->route->query, "key", secret, sizeof(secret)))
+		return -EACCES;
+	return auth_find(x->h->auth, secret, strlen(secret), out);
+}
+
+bool exchange_has_token(struct exchange *x)
+{
+	char secret[AUTH_SECRET_MOST + 1];
+
+	return exchange_header(x, "Auth-Token") || exchange_header(x, "Authorization") ||
+		(x->route->key && route_query(x->route->query, "key", secret, sizeof(secret)));
+}
+
+/* A browser that has asked its user for the token sends it with forms of other web pages, too. It sends Origin with
+ * them, and with nothing else that changes files. */
+static bool is_foreign_form(struct exchange *x)
+{
+	const char *value = exchange_header(x, "Authorization");
+
+	return value && strncasecmp(value, "Basic ", 6) == 0 && exchange_header(x, "Origin");
+}
+
+int exchange_may(struct exchange *x, enum auth_right right)
+{
+	if (x->h->auth && right != AUTH_READ && is_foreign_form(x))
+		return 403;
+	if (x->h->auth && !x->known)
+		return 401;
+	if (x->h->auth) {
+		x->lacks = auth_allows(x->token.rights, right) ? 0 : right;
+		return x->lacks ? 403 : 0;
+	}
+	if (right == AUTH_READ)
+		return 0;
+	/* A web page can send a form to this machine. Browsers then send Origin, and other clients do not. */
+	return head_is_neighbour(x) && !exchange_header(x, "Origin") ? 0 : 403;
+}
+
+/* Whether a token has ended by the store's time, which does not go back with the wall clock. */
+static bool is_over(const struct exchange *x, const struct auth_token *t)
+{
+	return t->until && t->until <= store_now(x->h->public->store);
+}
+
+/* Finds the token of the request, and with it the client's rights and space. 0; 401: a token is needed, and the
+ * request has none that is valid; 403: the token lacks the right of the route. */
+static int judge_rights(struct exchange *x)
+{
+	struct space *space;
 	int status;
 
-	if (is_ambiguous(x))
-		return 400;
-	if (h->auth)
-		return 0; /* a web page does not know the token */
-	status = h->anyone || is_unix(x) ? 0 : judge_host(x);
-	if (status == 0 && is_private(x) && !head_is_neighbour(x))
-		return 403;
-	return status;
+	/* This request needs no token: begun_admit() checks the random key in its URL. */
+	if (x->h->auth && x->route->what == ROUTE_SYM_BYTES)
+		return 0;
+	if (!x->h->auth || x->route->what == ROUTE_HEALTH || x->route->what == ROUTE_READY ||
+		x->route->what == ROUTE_PAGE_FILE ||
+		x->route->what == ROUTE_OPTIONS)
+		return x->route->needs ? exchange_may(x, x->route->needs) : 0;
+	x->known = find_token(x, &x->token) == 0 && !is_over(x, &x->token);
+	status = exchange_may(x, x->route->needs ? x->route->needs : AUTH_READ);
+	space = status ? NULL : space_find(x->h, x->token.space);
+	if (space)
+		x->space = space;
+	return status ? status : space ? 0 : 503;
 }
+
+bool rights_still(struct exchange *x)
+{
+	struct auth_token now;
+
+	return !x->known || (auth_find_again(x->h->auth, &x->token, &now) == 0 && !is_over(x, &now) &&
+		auth_allows(now.rights, x->route->needs ? x->route->needs : AUTH_READ) &&
+		strcmp(now.space, x->token.space) == 0);
+}
+
+/* ---- pages of other origins --------------------------------------------------------------- */
 
 const char *head_origin(struct exchange *x)
 {
@@ -206,29 +287,6 @@ const char *head_origin(struct exchange *x)
 bool head_varies(const struct http *h)
 {
 	return !h->anyone && h->origins && *h->origins;
-}
-
-/* ---- the URL of this server as a client sees it ------------------------------------------------ */
-
-/* Letters of host names, addresses and ports. These are no letters of a shell, so a copied line is one command. */
-static bool is_plain(const char *host)
-{
-	static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]";
-
-	return *host && *host != '-' && strspn(host, chars) == strlen(host);
-}
-
-void exchange_address(struct exchange *x, char out[static ADDRESS_TEXT])
-{
-	const char *host = exchange_header(x, "Host"), *proto = exchange_header(x, "X-Forwarded-Proto");
-	char name[FIELD_HOST];
-
-	if (host && strlen(host) < FIELD_HOST && field_host(host, strlen(host), name) && *name && is_plain(host))
-		snprintf(out, ADDRESS_TEXT, "%s://%s", proto && strcasecmp(proto, "https") == 0 ? "https" : "http",
-			host);
-	else
-		snprintf(out, ADDRESS_TEXT, "%s", strncmp(x->h->where, "http", 4) == 0 ? x->h->where
-			: "http://localhost");
 }
 
 /* ---- loops ------------------------------------------------------------------------------- */
@@ -262,7 +320,9 @@ static bool add_list(struct exchange *x, const char *list)
 	return true;
 }
 
-bool hops_may_pass(struct exchange *x)
+/* False: the request came through this server before, or through too many servers. Reads the ids that
+ * hops_pass_on() then gives to sources. */
+static bool hops_may_pass(struct exchange *x)
 {
 	const char *agent = exchange_header(x, "User-Agent"), *at = agent ? strstr(agent, " serve/") : NULL;
 	bool ours;
@@ -274,11 +334,50 @@ bool hops_may_pass(struct exchange *x)
 	return add_list(x, exchange_header(x, "X-Symfs-Via")) && add_hop(x, at, strcspn(at, " ;,\t"));
 }
 
-void hops_pass_on(struct exchange *x)
+/* ---- the verdict --------------------------------------------------------------------------- */
+
+/* 0; 400: ambiguous; 403 or 421: the host or the client may not ask. */
+static int judge_client(struct exchange *x)
 {
-	_Static_assert(sizeof(x->via) <= ARTIFACT_VIA, "an artifact takes them along");
-	for (unsigned i = 0; i < x->route->hit.n; i++)
-		snprintf(x->route->hit.files[i].via, ARTIFACT_VIA, "%s", x->via);
+	const struct http *h = x->h;
+	int status;
+
+	if (is_ambiguous(x))
+		return 400;
+	if (h->auth)
+		return 0; /* a web page does not know the token */
+	status = h->anyone || is_unix(x) ? 0 : judge_host(x);
+	if (status == 0 && is_private(x) && !head_is_neighbour(x))
+		return 403;
+	return status;
+}
+
+/* A method that this server knows is refused for a path that does not have it (405); any other for all paths. */
+static bool is_known(const char *method)
+{
+	static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(method, known[i]) == 0)
+			return true;
+	return false;
+}
+
+int head_judge(struct exchange *x)
+{
+	int status = judge_client(x);
+
+	x->close = status == 400;
+	if (status)
+		return status;
+	if (atomic_load(&x->h->stopping))
+		return 503;
+	status = judge_rights(x);
+	if (status)
+		return status;
+	if (!is_known(x->method))
+		return 501;
+	return hops_may_pass(x) ? 0 : 508;
 }
 
 /* ---- configuration ------------------------------------------------------------------------- */

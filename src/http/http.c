@@ -50,45 +50,92 @@ static enum MHD_Result fixed_text(struct exchange *x)
 	return exchange_text(x, 200, PLAIN, HTTP_STRUCTURAL, x->route->hit.text);
 }
 
-static enum MHD_Result file_or_code_id(struct exchange *x)
+static const struct handler own_handlers[] = {
+	{ROUTE_BAD, bad},
+	{ROUTE_LONG, bad},
+	{ROUTE_METHOD, bad},
+	{ROUTE_OPTIONS, options},
+	{ROUTE_TEXT, fixed_text},
+	{ROUTE_NONE, NULL}};
+
+/* Calls the handler of the route when the whole request has arrived, and again after each wait (enum step). */
+static enum MHD_Result call_handler(struct exchange *x)
 {
-	return x->route->code_id && !x->route->ignored ? code_id_handle(x) : file_handle(x);
+	static const struct handler *const all[] = {file_handlers, own_handlers, generated_handlers,
+		symbolicate_handlers, page_handlers, status_handlers, events_handlers};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		for (const struct handler *row = all[i]; row->handle; row++)
+			if (row->what == x->route->what)
+				return row->handle(x);
+	return not_found(x);
 }
 
-/* Each handler is called when the whole request has arrived, and again after each wait (enum step). */
-static enum MHD_Result (*const handlers[])(struct exchange *x) = {
-	[ROUTE_NONE] = not_found,
-	[ROUTE_BAD] = bad,
-	[ROUTE_LONG] = bad,
-	[ROUTE_METHOD] = bad,
-	[ROUTE_OPTIONS] = options,
-	[ROUTE_FILE] = file_or_code_id,
-	[ROUTE_MADE] = file_handle,
-	[ROUTE_GENERATED] = generated_handle,
-	[ROUTE_DSYM_ZIP] = dsym_zip_handle,
-	[ROUTE_TEXT] = fixed_text,
-	[ROUTE_SYMBOLICATE] = symbolicate_handle,
-	[ROUTE_HEALTH] = page_health,
-	[ROUTE_READY] = page_ready,
-	[ROUTE_METRICS] = page_metrics,
-	[ROUTE_STATUS] = page_status,
-	[ROUTE_PAGE_FILE] = page_file,
-	[ROUTE_EVENTS] = events_handle,
-	[ROUTE_MISSING] = page_list,
-	[ROUTE_MISSES] = page_list,
-	[ROUTE_METADATA] = page_list,
-};
+/* ---- their bodies ---------------------------------------------------------------------- */
 
-/* A method that this server knows is refused for a path that does not have it (405); any other for all paths. */
-static bool is_known(const char *method)
+/* 0, or the HTTP status of the refusal. */
+static int keep_body(struct exchange *x, const char *p, size_t n)
 {
-	static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"};
+	struct http *h = x->h;
 
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (strcmp(method, known[i]) == 0)
-			return true;
-	return false;
+	if (atomic_fetch_add(&h->bodies, n) + n <= h->bodies_most && buf_add(&x->body, p, n) == 0)
+		return 0;
+	atomic_fetch_sub(&h->bodies, n);
+	return 503;
 }
+
+/* Whether to read the body of a request that is refused.
+ * A client that sent `Expect: 100-continue` can simply be refused. Other clients send the body at once.
+ * If the server does not read it, they see a reset connection instead of the response. False if the
+ * length of the body is ambiguous. Of a long upload only a part is read (upload.c). */
+static bool must_read(struct exchange *x)
+{
+	const char *length = exchange_header(x, "Content-Length");
+
+	if (x->close || exchange_header(x, "Expect"))
+		return false;
+	if (x->upload && x->upload->ops->body != UPLOAD_TEXT)
+		return true;
+	return length ? strtoull(length, NULL, 10) <= 2 * x->h->body_most
+		      : exchange_header(x, "Transfer-Encoding") != NULL;
+}
+
+/* A form of the page has text that is percent-encoded, three bytes for one. */
+static bool has_form(const struct exchange *x)
+{
+	return x->route->what == ROUTE_STATUS && strcmp(x->method, "POST") == 0;
+}
+
+/* The largest body of a request that is not an upload, in bytes. */
+static uint64_t body_most(const struct exchange *x)
+{
+	return has_form(x)	 ? MIN(3 * PAGE_TEXT_MOST, x->h->body_most)
+	       : x->route->api ? x->h->body_most
+			       : HTTP_HEAD_MOST;
+}
+
+/* An unwanted body is read up to twice the allowed size, so that its client can read the 413. Then the
+ * connection ends. */
+bool exchange_take_body(struct exchange *x, const char *p, size_t n)
+{
+	conn_moves(x->conn, n);
+	if (x->refuse || !(x->route->api || x->upload || has_form(x))) {
+		x->bytes += n;
+		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
+			x->refuse = 413;
+		x->status = x->refuse;
+		return x->bytes <= 2 * x->h->body_most;
+	}
+	if (n > (has_form(x) ? body_most(x) : x->h->body_most) - x->body.n)
+		x->refuse = 413;
+	else
+		x->refuse = keep_body(x, p, n);
+	if (x->refuse)
+		exchange_drop_body(x);
+	return true;
+}
+
+/* ---- the callbacks of libmicrohttpd ---------------------------------------------------- */
 
 /* 0, or the status that refuses a request by its head alone. */
 static int judge_head(struct exchange *x)
@@ -96,24 +143,12 @@ static int judge_head(struct exchange *x)
 	const char *length = exchange_header(x, "Content-Length");
 	int status = head_judge(x);
 
-	x->close = status == 400;
 	if (status)
 		return status;
-	if (atomic_load(&x->h->stopping))
-		return 503;
-	status = rights_judge(x);
-	if (status)
-		return status;
-	if (!is_known(x->method))
-		return 501;
 	hours_look(x->space);
-	if (!hops_may_pass(x))
-		return 508;
 	if (x->upload)
 		return upload_judge(x);
-	if (length && strtoull(length, NULL, 10) > exchange_body_most(x))
-		return 413;
-	return 0;
+	return length && strtoull(length, NULL, 10) > body_most(x) ? 413 : 0;
 }
 
 static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
@@ -138,7 +173,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 			x->refuse = judge_head(x);
 		if (!x->refuse)
 			return MHD_YES;
-		if (!exchange_must_read(x))
+		if (!must_read(x))
 			return exchange_refuse(x, x->refuse);
 		return !x->upload || upload_refuse_head(x) ? MHD_YES : MHD_NO;
 	}
@@ -161,7 +196,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	x->bytes = 0;
 	if (x->not_found)
 		return page_send_not_found(x);
-	return x->upload ? upload_handle(x) : handlers[x->route->what](x);
+	return x->upload ? upload_handle(x) : call_handler(x);
 }
 
 static void completed(void *ctx, struct MHD_Connection *c, void **req,
@@ -179,9 +214,7 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 	if (!cut && x->stored)
 		atomic_fetch_add(&h->counters.saved, x->bytes);
 	if (x->step != STEP_HEAD) {
-		audit_refusal(x);
-		audit_answer(x);
-		access_write(h, x, cut);
+		access_end(x, cut);
 		conn_busy(x->conn, false);
 		conn_asked(h, x->conn, false);
 	}
@@ -204,12 +237,7 @@ static unsigned bound_connections(unsigned wanted)
 static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct err *e)
 {
 	bool local;
-	int r;
-
-	if (o->socket)
-		*fd = o->socket;
-	r = o->socket ? listen_describe(*fd, &local, h->where, e)
-		      : listen_open(o->listen, fd, &local, h->where, e);
+	int r = listen_open(o->listen, o->socket, fd, &local, h->where, e);
 
 	if (r == 0 && !local && !h->auth && !o->anyone)
 		return err_set(e, -EINVAL,
@@ -249,11 +277,7 @@ static int start(struct http *h, struct fetch *f, const struct http_opts *o, str
 		r = access_open(h, e);
 	snprintf(h->id, sizeof(h->id), "%s", o->id ? o->id : "unknown");
 	if (r == 0)
-		r = space_new(&h->public, AUTH_PUBLIC, f, o->limits, e);
-	if (r == 0) {
-		h->public->bucket = o->bucket;
-		r = spaces_open(h, e);
-	}
+		r = spaces_open(h, f, e);
 	if (r == 0 && ((r = workers_new(&h->workers, HTTP_WORKERS)) < 0 ||
 			      (r = workers_new(&h->askers, HTTP_ASKERS)) < 0))
 		err_set(e, r, "cannot start threads: %s", err_text(r));
@@ -305,7 +329,7 @@ int http_listen(const char *listen, int *socket, struct err *e)
 	char where[LISTEN_TEXT];
 	bool local;
 
-	return listen_open(listen, socket, &local, where, e);
+	return listen_open(listen, 0, socket, &local, where, e);
 }
 
 void http_unlisten(const char *listen, int socket)

@@ -28,7 +28,7 @@ bool address_is_local(const union address *a)
 	return a->sa.sa_family == AF_UNIX;
 }
 
-int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
+static int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
 {
 	char host[INET6_ADDRSTRLEN] = "";
 	union address a = {0};
@@ -152,12 +152,14 @@ static int open_tcp(const char *word, int *fd, struct err *e)
 	return r;
 }
 
-int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
+int listen_open(const char *word, int opened, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
 {
-	_cleanup_close_ int got = -1;
+	_cleanup_close_ int got = opened ? opened : -1;
 	int r;
 
-	if (strcmp(word, "systemd") == 0)
+	if (opened)
+		r = 0;
+	else if (strcmp(word, "systemd") == 0)
 		r = passed(&got, e);
 	else if (strncmp(word, UNIX_WORD, strlen(UNIX_WORD)) == 0)
 		r = open_unix(word + strlen(UNIX_WORD), &got, e);

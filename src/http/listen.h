@@ -12,9 +12,10 @@
 #define LISTEN_TEXT 160
 
 /* Opens "ADDRESS:PORT", "[ADDRESS]:PORT", "unix:PATH" or "systemd" (the one socket that systemd passed).
+ * `opened`: the socket that an earlier call has opened for `word`, and which this call takes; 0: none.
  * `*fd` listens, and the caller owns it; `*local`: only this machine reaches it; `shown`: the address for
  * people. 0; -EINVAL: `word` has none of these forms; -errno. */
-int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
+int listen_open(const char *word, int opened, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
 union address {
 	struct sockaddr sa;
@@ -25,9 +26,6 @@ union address {
 };
 /* Whether the address is one of the loopback, or of a Unix socket. */
 bool address_is_local(const union address *a);
-
-/* As listen_open(), for a socket that listens already. */
-int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
 /* Before the server stops: closes the listening socket. New clients are refused at once, although threads may have
  * duplicates of the descriptor. systemd's own socket stays open: a shutdown would make the systemd unit fail. Clients

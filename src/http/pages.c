@@ -1,7 +1,9 @@
-/* Answers about the server for programs: health, metrics, and lists of misses and of files by name. */
+/* Answers about the server for programs: health, whether it is ready, metrics, and lists of misses and of files by
+ * name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/jtext.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "bucket/bucket.h"
@@ -15,15 +17,84 @@
 
 #define PAGE_MOST (64 << 20)
 
-enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text)
-{
-	return r < 0 ? exchange_plain(x, 500, "out of memory\n")
-		     : exchange_buf(x, 200, type, "no-store", text);
-}
-
-enum MHD_Result page_health(struct exchange *x)
+static enum MHD_Result page_health(struct exchange *x)
 {
 	return exchange_plain(x, 200, "ok\n");
+}
+
+/* ---- /ready -------------------------------------------------------------------------- */
+
+#define READY_MS 1000	  /* how long the result of a check counts */
+#define READY_LATE_MS 3000 /* a check that takes longer means that the disk does not answer */
+
+/* Requests of clients never wait for this check, and only one thread at a time is in it: the disk may hang. */
+static void check_store(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http *h = x->h;
+	struct err e = {0};
+	int r = store_ready(h->public->store, &e);
+
+	if (r < 0)
+		log_debug(LOG_HTTP, "not ready: %s", e.text);
+	pthread_mutex_lock(&h->lock);
+	h->ready.checking = false;
+	h->ready.checked = clock_ms();
+	h->ready.r = r;
+	pthread_mutex_unlock(&h->lock);
+	exchange_resume(x);
+}
+
+/* True: the caller must check the store. False: *r is the state. */
+static bool must_check(struct http *h, int *r)
+{
+	uint64_t now = clock_ms();
+	LOCK_SCOPE(&h->lock);
+
+	*r = h->ready.r;
+	if (h->ready.checking) {
+		if (now - h->ready.began > READY_LATE_MS)
+			*r = -ETIMEDOUT;
+		return false;
+	}
+	if (h->ready.checked && now - h->ready.checked < READY_MS)
+		return false;
+	h->ready.checking = true;
+	h->ready.began = now;
+	return true;
+}
+
+static enum MHD_Result reply_ready(struct exchange *x, int r)
+{
+	char text[120];
+
+	if (r == 0)
+		return exchange_plain(x, 200, "ready\n");
+	snprintf(text, sizeof(text), "the store cannot be used: %s\n", err_text(r));
+	return exchange_plain(x, 503, text);
+}
+
+static enum MHD_Result page_ready(struct exchange *x)
+{
+	struct http *h = x->h;
+	int r;
+
+	if (atomic_load(&h->draining))
+		return exchange_plain(x, 503, "the server is stopping\n");
+	if (x->step == STEP_ANSWER) {
+		pthread_mutex_lock(&h->lock);
+		r = h->ready.r;
+		pthread_mutex_unlock(&h->lock);
+		return reply_ready(x, r);
+	}
+	if (!must_check(h, &r))
+		return reply_ready(x, r);
+	if (!exchange_post(x, STEP_ANSWER, h->workers, check_store)) {
+		pthread_mutex_lock(&h->lock);
+		h->ready.checking = false;
+		pthread_mutex_unlock(&h->lock);
+	}
+	return MHD_YES;
 }
 
 /* ---- /metadata: debuginfod's search for the names of files ------------------------------ */
@@ -104,7 +175,7 @@ static void write_list(void *ctx)
 	exchange_resume(x);
 }
 
-enum MHD_Result page_list(struct exchange *x)
+static enum MHD_Result page_list(struct exchange *x)
 {
 	bool metadata = x->route->what == ROUTE_METADATA;
 	struct search s;
@@ -255,7 +326,7 @@ static int add_latencies(struct fetch *f, struct buf *out)
 	return failed.r < 0 ? failed.r : buf_add(out, failed.p, failed.n);
 }
 
-enum MHD_Result page_metrics(struct exchange *x)
+static enum MHD_Result page_metrics(struct exchange *x)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
 	int r;
@@ -264,3 +335,12 @@ enum MHD_Result page_metrics(struct exchange *x)
 	r = add_latencies(x->space->fetch, &text);
 	return page_reply(x, "text/plain; version=0.0.4; charset=utf-8", text.r < 0 ? text.r : r, &text);
 }
+
+const struct handler page_handlers[] = {
+	{ROUTE_HEALTH, page_health},
+	{ROUTE_READY, page_ready},
+	{ROUTE_METRICS, page_metrics},
+	{ROUTE_MISSING, page_list},
+	{ROUTE_MISSES, page_list},
+	{ROUTE_METADATA, page_list},
+	{ROUTE_NONE, NULL}};

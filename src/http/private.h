@@ -125,7 +125,7 @@ struct space {
 	struct events *events; /* events.c */
 	struct hours hours;
 	struct http *http;	   /* set with `assembly` */
-	struct assembly *assembly; /* of Sentry's protocol (upload-sentry.c); NULL until the first request of it */
+	struct assembly *assembly; /* of Sentry's protocol (upload-intake.c); NULL until the first request of it */
 	struct unknown {
 		uint64_t asked, until; /* `asked`: hash of the path; `until`: clock_ms() */
 	} unknown[256]; /* under http->lock: code ids that no server knows */
@@ -147,7 +147,7 @@ struct loop {
 struct http {
 	/* constant once started */
 	struct space *public; /* the first of the list of spaces; further ones are added under spaces_lock */
-	struct http_opts opts; /* only: open_space, ctx, limits, classes, upload_most, allow_unsandboxed */
+	struct http_opts opts; /* only: open_space, ctx, limits, bucket, classes, upload_most, allow_unsandboxed */
 	struct auth *auth; /* the tokens of clients; NULL: no token is needed */
 	struct workers *workers;
 	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
@@ -301,20 +301,20 @@ bool exchange_is_head(const struct exchange *x);
 /* Whether the client is a browser that wants a page: it sent `Accept: text/html` with a GET. */
 bool exchange_wants_page(struct exchange *x);
 
-/* Whether to read the body of a request that is refused. */
-bool exchange_must_read(struct exchange *x);
-/* The largest body of a request that is no upload, in bytes. */
-uint64_t exchange_body_most(const struct exchange *x);
-/* Takes n bytes of the body. False: the connection must end. */
+/* In http.c: takes n bytes of the body. False: the connection must end. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n);
 /* Frees the body of a POST, after it was read, or if it is not wanted. */
 void exchange_drop_body(struct exchange *x);
 
-/* Call it when fetch_try() or derive_try() has returned `r` and answered at once: moves the answer to
- * x->answer. */
-void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f);
-void answer_of(const struct fetched *f, struct answer *out); /* copies the answer, and takes references for
-								the copy */
+/* The name of the client's token; "-": none. */
+const char *exchange_user(const struct exchange *x);
+/* Writes the URL of this server as the client sees it, without a slash at its end: from `Host` if that has the form
+ * of a host name and a port, and from the proxy's `X-Forwarded-Proto`. Otherwise the address on which the server
+ * listens. */
+#define ADDRESS_TEXT 320
+void exchange_address(struct exchange *x, char out[static ADDRESS_TEXT]);
+/* Gives the ids of the servers that the request came through to the sources. */
+void hops_pass_on(struct exchange *x);
 void answer_release(struct answer *a); /* drops the references; the answer may be filled again */
 
 /* ---- reply.c ------------------------------------------------------------------------- */
@@ -333,6 +333,8 @@ enum MHD_Result exchange_plain(struct exchange *x, int status, const char *text)
 /* As exchange_text(); takes the bytes of the buffer. */
 enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
 	struct buf *text);
+/* Sends the text of a page; `r`: the result of writing it. */
+enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text);
 const char *refusal_text(int status); /* NULL: no refusal has this status */
 /* Refuses the request with a fixed text. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status);
@@ -347,22 +349,11 @@ const char *exchange_missing_text(const struct exchange *x); /* of a 404 */
 enum MHD_Result exchange_missing(struct exchange *x); /* replies 404, and notes the miss */
 enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* replies with the status of a->r */
 
-/* ---- conn.c -------------------------------------------------------------------------- */
-
-/* libmicrohttpd calls this when a connection begins or ends. `ctx` is the struct loop; `*socket_context`
- * becomes the struct conn, or NULL if it is out of memory. */
-void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
-	enum MHD_ConnectionNotificationCode what);
-void conn_busy(struct conn *c, bool busy); /* true: an answer begins; false: the connection
-							      waits for the client */
-void conn_asked(struct http *h, struct conn *c, bool asked); /* true: a request has begun; false: it has ended */
-void conn_end_idle(struct http *h); /* closes connections without a request */
-void conn_moves(struct conn *c, size_t bytes); /* bytes of a body have arrived */
-/* Closes connections whose head or body does not arrive in time. False: no connection is left. */
-bool conn_sweep(struct http *h);
-
 /* ---- wait.c ------------------------------------------------------------------------- */
 
+/* Call it when fetch_try() or derive_try() has returned `r` and answered at once: moves the answer to
+ * x->answer. */
+void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f);
 /* Asks fetch/ for the files of the path. True: x->step is `step` and x->answer is filled in. False: the connection is
  * suspended until fetch/ has answered; then the request is handled again with both, or x->refuse is set. */
 bool exchange_fetch(struct exchange *x, enum step step, enum fetch_need need);
@@ -387,14 +378,32 @@ void watch_stop(struct http *h);
 
 /* ---- loop.c ------------------------------------------------------------------------- */
 
+/* libmicrohttpd calls this when a connection begins or ends. `ctx` is the struct loop; `*socket_context`
+ * becomes the struct conn, or NULL if it is out of memory. */
+void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
+	enum MHD_ConnectionNotificationCode what);
+void conn_busy(struct conn *c, bool busy); /* true: an answer begins; false: the connection
+							      waits for the client */
+void conn_asked(struct http *h, struct conn *c, bool asked); /* true: a request has begun; false: it has ended */
+void conn_moves(struct conn *c, size_t bytes); /* bytes of a body have arrived */
+/* Closes connections whose head or body does not arrive in time. False: no connection is left. */
+bool conn_sweep(struct http *h);
+
 /* Starts the threads, which accept from `fd`. 0, -EIO; loops_stop() in both cases. */
 int loops_start(struct http *h, int fd, MHD_AccessHandlerCallback handle, MHD_RequestCompletedCallback completed);
-void loops_wake(struct http *h); /* after h->leaving became true: each thread closes its listening socket */
 void loops_stop(struct http *h); /* ends all connections; none is suspended */
-
-/* ---- drain.c ------------------------------------------------------------------------ */
-
 void http_leave(struct http *h); /* accepts no new clients from now on */
+
+
+/* ---- the handlers of routes: http.c lists these ------------------------------------------ */
+
+/* The rows of a file, ended by ROUTE_NONE. */
+struct handler {
+	enum route_what what;
+	enum MHD_Result (*handle)(struct exchange *x);
+};
+extern const struct handler file_handlers[] /* code-id.c */, generated_handlers[], symbolicate_handlers[],
+	page_handlers[] /* pages.c */, status_handlers[] /* page.c */, events_handlers[];
 
 /* ---- file.c ------------------------------------------------------------------------- */
 
@@ -402,10 +411,6 @@ enum MHD_Result file_handle(struct exchange *x);
 /* Evaluates the preconditions of a PUT or DELETE for the file that the store has: 0 or 412. */
 int file_condition(struct exchange *x);
 enum MHD_Result file_reply(struct exchange *x); /* replies with x->answer */
-
-/* ---- code-id.c ---------------------------------------------------------------------- */
-
-enum MHD_Result code_id_handle(struct exchange *x);
 
 /* ---- body.c ------------------------------------------------------------------------- */
 
@@ -431,37 +436,22 @@ int misses_text(struct space *s, bool all, const atomic_bool *gone, struct buf *
 
 /* Takes names and origins from the options. 0; -EINVAL: a name or an origin does not parse; -ENOMEM. */
 int head_configure(struct http *h, const struct http_opts *o, struct err *e);
-/* The status that refuses the request: 400 (then the connection ends), 403 or 421; 0: it is accepted. */
+/* Judges the head of a request, finds its token, and with it the client's rights and space. 0, or the status that
+ * refuses the request: 400 (then x->close is set), 401, 403, 421, 501, 503 or 508. */
 int head_judge(struct exchange *x);
 /* The value of Access-Control-Allow-Origin; NULL: other origins may not read responses. */
 const char *head_origin(struct exchange *x);
 /* Whether the result of head_origin() depends on `Origin`. */
 bool head_varies(const struct http *h);
-/* Writes the URL of this server as the client sees it, without a slash at its end: from `Host` if that has the form
- * of a host name and a port, and from the proxy's `X-Forwarded-Proto`. Otherwise the address on which the server
- * listens. */
-#define ADDRESS_TEXT 320
-void exchange_address(struct exchange *x, char out[static ADDRESS_TEXT]);
 /* Whether the client runs on this machine, and is not a web page that reached it by DNS rebinding. */
 bool head_is_neighbour(struct exchange *x);
 
-/* False: the request came through this server before, or through too many servers. Reads the ids that
- * hops_pass_on() then gives to sources. */
-bool hops_may_pass(struct exchange *x);
-void hops_pass_on(struct exchange *x);
-
-/* ---- rights.c ----------------------------------------------------------------------- */
-
-/* Finds the token of the request, and with it the client's rights and space. 0; 401: a token is needed, and the
- * request has none that is valid; 403: the token lacks the right of the route. */
-int rights_judge(struct exchange *x);
 /* Whether the token of a request that was accepted a while ago is still valid, with its right and its namespace. */
 bool rights_still(struct exchange *x);
 /* Whether the client may do what the right allows. 0; 401: a valid token is needed; 403: the token does not have
  * the right. Without tokens, clients of this machine may do everything, and web pages may only read. */
 int exchange_may(struct exchange *x, enum auth_right right);
-/* The name of the client's token; "-": none. */
-const char *exchange_user(const struct exchange *x);
+bool exchange_has_token(struct exchange *x); /* whether the request carries a token, valid or not */
 
 /* ---- uploads.c ---------------------------------------------------------------------- */
 
@@ -472,14 +462,12 @@ int exchange_hold(struct exchange *x, bool try, struct store_hold *out, struct e
 
 /* ---- space.c ------------------------------------------------------------------------ */
 
-/* Makes the space of a namespace. `f` stays the caller's and must outlive it. 0, -errno. */
-int space_new(struct space **out, const char *name, struct fetch *f, const struct symb_limits *limits,
-	struct err *e);
 /* Finds a namespace, and opens it if this is its first use (waits for the disk then). NULL: it cannot be opened;
  * the reason was logged. Any thread. */
 struct space *space_find(struct http *h, const char *name);
-/* Opens the namespaces of all tokens. 0, -errno. */
-int spaces_open(struct http *h, struct err *e);
+/* Opens the public namespace, with files of `f`, which stays the caller's and must outlive it, and the namespaces of
+ * all tokens. 0, -errno. */
+int spaces_open(struct http *h, struct fetch *f, struct err *e);
 /* Ends the symbolications of all spaces. */
 void spaces_stop(struct http *h);
 void spaces_free(struct http *h);
@@ -488,24 +476,12 @@ void spaces_free(struct http *h);
 
 /* Reads the checksum of the request, for the sources and for the check. */
 void checksum_take(struct exchange *x);
-/* Whether the answer is a file that must be checked first. Then checksum_check() suspends the
- * connection, and the request is handled again. */
-bool checksum_waits(const struct exchange *x);
-enum MHD_Result checksum_check(struct exchange *x);
-
-/* ---- generated.c -------------------------------------------------------------------- */
-
-enum MHD_Result generated_handle(struct exchange *x);
-enum MHD_Result dsym_zip_handle(struct exchange *x);
-
-/* ---- symbolicate.c ------------------------------------------------------------------ */
-
-enum MHD_Result symbolicate_handle(struct exchange *x);
+/* Checks the answer first if it is a file with such a checksum: true: the connection is suspended, and the request is
+ * handled again. */
+bool checksum_check(struct exchange *x);
 
 /* ---- page.c -------------------------------------------------------------------------- */
 
-enum MHD_Result page_status(struct exchange *x);
-enum MHD_Result page_file(struct exchange *x);
 /* An answer without a file, as a page for a browser. */
 enum MHD_Result page_error(struct exchange *x, int status, const char *text);
 /* Has a worker write a page for a browser that gets 404: it says why. False: the client wants plain
@@ -516,12 +492,6 @@ enum MHD_Result page_send_not_found(struct exchange *x);
 
 /* ---- pages.c ------------------------------------------------------------------------ */
 
-/* Replies with a text; `r`: the result of writing it. */
-enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text);
-enum MHD_Result page_health(struct exchange *x);
-enum MHD_Result page_ready(struct exchange *x); /* drain.c */
-enum MHD_Result page_metrics(struct exchange *x);
-enum MHD_Result page_list(struct exchange *x); /* misses of all types, or of symbol files */
 typedef void each_number(void *ctx, const char *name, const char *help, const char *type, uint64_t value);
 /* Calls `each` with the counters and gauges of the server and of a space. */
 void upload_numbers(struct http *h, const struct space *s, each_number *each, void *ctx); /* uploads.c: its part */
@@ -529,7 +499,6 @@ void numbers_each(struct http *h, const struct space *s, each_number *each, void
 
 /* ---- events.c ----------------------------------------------------------------------- */
 
-enum MHD_Result events_handle(struct exchange *x);
 /* Watches the store for keys that arrive. `resume` is exchange_resume(). 0, -ENOMEM. */
 int events_new(struct events **out, struct store *s, void (*resume)(struct exchange *x));
 void events_free(struct events *ev); /* NULL is fine; call it when no client listens any more */
@@ -540,11 +509,9 @@ void events_end(struct events *ev);  /* ends the response of each listener */
 int listener_wait(struct listener *l);
 /* A listener for the request, from now on: for the keys of its path, or for all keys. NULL: out of memory. */
 struct listener *listener_new(struct exchange *x);
-/* Copies text for the client. Returns the number of bytes; 0: no event waits now; -1: the stream has ended. */
-ssize_t listener_read(struct listener *l, char *out, size_t most);
-/* Whether the token of the client must be checked again: true every few seconds. */
-bool listener_must_check(struct listener *l);
-void listener_leave(struct listener *l); /* the response has ended */
+/* Copies text for the client. `still`, called every few seconds, checks the client's token, which can end before the
+ * stream does. Returns the number of bytes; 0: no event waits now; -1: the stream has ended. */
+ssize_t listener_read(struct listener *l, bool (*still)(struct exchange *x), char *out, size_t most);
 void listener_cancel(struct listener *l); /* the client is gone: resumes the request if it waits */
 void listener_free(struct listener *l); /* NULL is fine; after the response has ended */
 
@@ -553,27 +520,19 @@ void listener_free(struct listener *l); /* NULL is fine; after the response has 
 /* Opens the access log and the audit log of the options, or opens them again. 0, also without a log; -errno and
  * `e`. */
 int access_open(struct http *h, struct err *e);
-/* Writes the line of a request that has ended; `cut`: it ended before the whole response was sent. Any
- * thread. */
-void access_write(struct http *h, struct exchange *x, bool cut);
+/* Call it when the answer to a request has ended: writes its line of the access log, a line of the audit log if it
+ * was refused, and keeps it in the journal if it was an error of the server, or refused an upload. `cut`: it ended
+ * before the whole response was sent. Any thread. */
+void access_end(struct exchange *x, bool cut);
 
-/* Adds the target of the request, without its secrets: the value of `key` in its query, which is a token, and the key
- * of an upload in its path. */
-void target_add(const struct exchange *x, struct buf *out);
-/* For messages: the same, cut to TARGET_TEXT. Returns `out`. */
+/* For messages: the target of the request, without its secrets, cut to TARGET_TEXT. Returns `out`. */
 #define TARGET_TEXT 300
 const char *target_shown(const struct exchange *x, char out[static TARGET_TEXT]);
 
 /* Appends a line to the audit log: `event` is "upload", "present", "purge" or "refused". `file` is the name of a
  * file or member, `k` its key, `why` the reason of a refusal; each may be NULL. Any thread that may use the
  * request. */
-bool exchange_has_token(struct exchange *x); /* whether the request carries a token, valid or not */
-void audit_refusal(struct exchange *x); /* at the end of a request: a line if it was refused */
 void audit_write(struct exchange *x, const char *event, const char *file, const struct key *k, const char *why);
-
-/* Call it when the answer to a request has ended: keeps it in the journal if it was an error of the server, or
- * refused an upload. */
-void audit_answer(struct exchange *x);
 
 /* A line without a request: for what is done after the request has ended. Fields may be NULL, `status` 0. */
 struct audit_line {

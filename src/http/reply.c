@@ -193,6 +193,12 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	return reply_bytes(x, status, type, cache, r, n);
 }
 
+enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text)
+{
+	return r < 0 ? exchange_plain(x, 500, "out of memory\n")
+		     : exchange_buf(x, 200, type, "no-store", text);
+}
+
 /* ---- refusals --------------------------------------------------------------------------- */
 
 static const char *upload_type(const struct upload *u)

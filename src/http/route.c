@@ -400,8 +400,3 @@ void route_upload(const char *method, struct route *out)
 		find_method(method, out);
 	}
 }
-
-bool route_is_upload(const struct route *r)
-{
-	return r->what >= ROUTE_PUT;
-}

@@ -84,4 +84,7 @@ int route_decode(const char *text, size_t n, enum route_text what, char *out, si
 /* Call it after route_find() on a server that accepts uploads: turns the route into that of an upload, if
  * the method and the path say so, and adds the methods of uploads to `allow`. */
 void route_upload(const char *method, struct route *out);
-bool route_is_upload(const struct route *r);
+static inline bool route_is_upload(const struct route *r)
+{
+	return r->what >= ROUTE_PUT;
+}

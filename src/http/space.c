@@ -25,7 +25,8 @@ static void space_free(struct space *s)
 	free(s);
 }
 
-int space_new(struct space **out, const char *name, struct fetch *f, const struct symb_limits *limits,
+/* Makes the space of a namespace. `f` stays the caller's and must outlive it. 0, -errno. */
+static int space_new(struct space **out, const char *name, struct fetch *f, const struct symb_limits *limits,
 	struct err *e)
 {
 	struct space *s = calloc(1, sizeof(*s));
@@ -149,10 +150,14 @@ static int open_one(void *ctx, const struct auth_token *t)
 	return find_space(o->h, t->space, &s, o->e);
 }
 
-int spaces_open(struct http *h, struct err *e)
+int spaces_open(struct http *h, struct fetch *f, struct err *e)
 {
 	struct opening o = {h, e};
+	int r = space_new(&h->public, AUTH_PUBLIC, f, h->opts.limits, e);
 
+	if (r < 0)
+		return r;
+	h->public->bucket = h->opts.bucket;
 	return h->auth ? auth_each(h->auth, open_one, &o) : 0;
 }
 

@@ -120,7 +120,7 @@ static bool answers_now(struct exchange *x)
 	return x->symb_status != -EAGAIN;
 }
 
-enum MHD_Result symbolicate_handle(struct exchange *x)
+static enum MHD_Result symbolicate_handle(struct exchange *x)
 {
 	struct http *h = x->h;
 
@@ -141,9 +141,12 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 	return MHD_YES;
 }
 
+const struct handler symbolicate_handlers[] = {{ROUTE_SYMBOLICATE, symbolicate_handle}, {ROUTE_NONE, NULL}};
+
 /* ---- minidumps ------------------------------------------------------------------- */
 
 #define FIELD "upload_file_minidump"
+#define MINIDUMP_MOST (64u << 20) /* bytes of a minidump */
 #define FORM_MOST (1u << 20) /* bytes of a form beside the minidump */
 
 /* A minidump that is received or answered: one of the places of the server. */
@@ -167,7 +170,8 @@ static void job_release(void *ctx)
 	free(ctx);
 }
 
-int upload_minidump_admit(struct exchange *x)
+/* Refuses a coded body, and takes a place of the server. 0, or the status of a refusal. */
+static int minidump_admit(struct exchange *x)
 {
 	struct minidump_job *j;
 
@@ -247,16 +251,17 @@ static int minidump_done(struct exchange *x)
 	return r < 0 ? refuse_dump(x, r, e.text) : upload_answer(x, 200, json ? "application/json" : PLAIN);
 }
 
-const struct upload_ops upload_minidump_form = {.body = UPLOAD_FORM, .most = MINIDUMP_MOST + FORM_MOST,
-	.file_most = MINIDUMP_MOST, .answers = true, .file = minidump_file, .done = minidump_done,
-	.release = job_release};
-const struct upload_ops upload_minidump = {.body = UPLOAD_FILE, .most = MINIDUMP_MOST,
-	.file_most = MINIDUMP_MOST, .answers = true, .file = minidump_file, .done = minidump_done,
-	.release = job_release};
-
-bool upload_is_form(struct exchange *x)
+static bool is_form(struct exchange *x)
 {
 	const char *type = exchange_header(x, "Content-Type");
 
 	return type && strncasecmp(type, "multipart/form-data", 19) == 0;
 }
+
+const struct upload_ops upload_minidump[] = {
+	{ROUTE_MINIDUMP, .takes = is_form, .body = UPLOAD_FORM, .most = MINIDUMP_MOST + FORM_MOST,
+		.file_most = MINIDUMP_MOST, .answers = true, .admit = minidump_admit, .file = minidump_file,
+		.done = minidump_done, .release = job_release},
+	{ROUTE_MINIDUMP, .body = UPLOAD_FILE, .most = MINIDUMP_MOST, .file_most = MINIDUMP_MOST, .answers = true,
+		.admit = minidump_admit, .file = minidump_file, .done = minidump_done, .release = job_release},
+	{ROUTE_NONE}};

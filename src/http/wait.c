@@ -93,6 +93,30 @@ static void end_begin(struct exchange *x, int r)
 	exchange_unref(x);
 }
 
+/* Copies the answer, and takes references for the copy. */
+static void answer_of(const struct fetched *f, struct answer *out)
+{
+	out->r = f->r;
+	out->key = f->key;
+	out->blob = f->r == 0 && f->blob ? blob_ref(f->blob) : NULL;
+	out->part = f->r == 0 && f->part ? part_ref(f->part) : NULL;
+	if (out->part)
+		part_open(out->part);
+	out->was = f->was;
+	out->size = f->size;
+	out->miss_ms = f->miss_ms;
+	snprintf(out->why, sizeof(out->why), "%s", f->why ? f->why : "");
+}
+
+void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f)
+{
+	f->r = r < 0 ? r : f->r;
+	answer_of(f, &x->answer);
+	blob_unref(take(f->blob));
+	x->stored = x->answer.blob;
+	x->step = step;
+}
+
 static void wait_ready(void *ctx, const struct fetched *f)
 {
 	struct exchange *x = ctx;

@@ -3,16 +3,10 @@
 #include "base/util.h"
 #include "http/private.h"
 
-/* The token of a stream can end before the stream does. */
-static bool may_listen(struct exchange *x)
-{
-	return !listener_must_check(x->listener) || rights_still(x);
-}
-
 static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 {
 	struct exchange *x = ctx;
-	ssize_t n = may_listen(x) ? listener_read(x->listener, out, most) : -1;
+	ssize_t n = listener_read(x->listener, rights_still, out, most);
 
 	if (n < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
@@ -27,7 +21,6 @@ static void stream_end(void *ctx)
 {
 	struct exchange *x = ctx;
 
-	listener_leave(x->listener);
 	atomic_fetch_sub(&x->h->listeners, 1);
 	exchange_unref(x);
 }
@@ -42,7 +35,7 @@ static enum MHD_Result reply(struct exchange *x, struct MHD_Response *r)
 	return exchange_reply(x, 200, r);
 }
 
-enum MHD_Result events_handle(struct exchange *x)
+static enum MHD_Result events_handle(struct exchange *x)
 {
 	struct http *h = x->h;
 	struct MHD_Response *r;
@@ -64,3 +57,5 @@ enum MHD_Result events_handle(struct exchange *x)
 		stream_end(x);
 	return reply(x, r);
 }
+
+const struct handler events_handlers[] = {{ROUTE_EVENTS, events_handle}, {ROUTE_NONE, NULL}};

@@ -66,7 +66,7 @@ static const char *page_file_url(const char *name, char out[static 64])
 	return out;
 }
 
-enum MHD_Result page_file(struct exchange *x)
+static enum MHD_Result page_file(struct exchange *x)
 {
 	const struct file *f = find(x->route->path);
 	struct buf text = BUF_UP_TO(1 << 20);
@@ -216,7 +216,7 @@ static enum MHD_Result redirect(struct exchange *x, const char *text)
 	return exchange_reply(x, 303, r);
 }
 
-enum MHD_Result page_status(struct exchange *x)
+static enum MHD_Result page_status(struct exchange *x)
 {
 	struct http *h = x->h;
 	bool ask = asks(x);
@@ -235,6 +235,9 @@ enum MHD_Result page_status(struct exchange *x)
 		atomic_fetch_sub(&h->pages, 1);
 	return MHD_YES;
 }
+
+const struct handler status_handlers[] = {
+	{ROUTE_STATUS, page_status}, {ROUTE_PAGE_FILE, page_file}, {ROUTE_NONE, NULL}};
 
 /* ---- the pages of errors --------------------------------------------------------- */
 

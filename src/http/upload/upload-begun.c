@@ -8,15 +8,8 @@
 
 #include <string.h>
 
-#define BEGUN_MOST 4096 /* uploads that were begun and are not complete */
-#define KEPT_MOST 256	  /* of them, those with a file here. One token has half of both at most */
+#define KEPT_MOST 256	  /* of BEGUN_MOST, those with a file here. One token has half of both at most */
 #define BEGUN_MS (3600u * 1000) /* how long one may last */
-
-int begun_new(struct uploads *u)
-{
-	u->begun = calloc(BEGUN_MOST, sizeof(*u->begun));
-	return u->begun ? 0 : -ENOMEM;
-}
 
 /* Frees an entry. Under begun_lock; the caller gets its file, for release(). */
 static struct upload_file clear(struct begun *p)
@@ -34,14 +27,7 @@ static void release(struct upload_file *was)
 		close(was->fd);
 }
 
-void begun_free(struct uploads *u)
-{
-	for (unsigned i = 0; u->begun && i < BEGUN_MOST; i++)
-		release(&u->begun[i].body);
-	free(u->begun);
-}
-
-bool begun_sweep(struct uploads *u)
+bool begun_sweep(struct uploads *u, bool all)
 {
 	uint64_t now = clock_ms();
 	struct upload_file over;
@@ -54,7 +40,7 @@ bool begun_sweep(struct uploads *u)
 			struct begun *p = &u->begun[i];
 
 			left |= p->body.keep;
-			if (p->body.keep && !atomic_load(&p->busy) && now - p->since >= BEGUN_MS)
+			if (p->body.keep && (all || (!atomic_load(&p->busy) && now - p->since >= BEGUN_MS)))
 				over = clear(p);
 		}
 		pthread_mutex_unlock(&u->begun_lock);
@@ -91,13 +77,13 @@ static bool is_sent(const struct tecken_file *f)
 	return !f->error && !f->here;
 }
 
-int begun_add(struct exchange *x, struct tecken_file *files, unsigned n)
+int begun_add(struct exchange *x, struct tecken_file *files, unsigned n, const struct upload_ops *bytes)
 {
 	struct begun *p = x->h->uploads->begun;
 	bool sym = n && !files->name[0];
 	unsigned sent = 0;
 
-	begun_sweep(x->h->uploads);
+	begun_sweep(x->h->uploads, false);
 	LOCK_SCOPE(&x->h->uploads->begun_lock);
 	for (unsigned i = 0; i < n; i++)
 		sent += is_sent(&files[i]);
@@ -110,8 +96,8 @@ int begun_add(struct exchange *x, struct tecken_file *files, unsigned n)
 			p++;
 		if (hex_random(16, files[i].upload) < 0) /* the earlier files end with their time */
 			return upload_refuse_errno(x, -EIO, NULL);
-		*p = (struct begun){.file = files[i], .since = clock_ms(), .space = x->space, .token = x->token,
-			.known = x->known, .kept = sym, .body = {.fd = -1, .keep = true}};
+		*p = (struct begun){.file = files[i], .bytes = bytes, .since = clock_ms(), .space = x->space,
+			.token = x->token, .known = x->known, .kept = sym, .body = {.fd = -1, .keep = true}};
 	}
 	return 0;
 }
@@ -130,7 +116,7 @@ static struct begun *find_asked(struct exchange *x)
 	return p == end ? NULL : p;
 }
 
-int begun_admit(struct exchange *x, bool *tecken)
+int begun_admit(struct exchange *x)
 {
 	LOCK_SCOPE(&x->h->uploads->begun_lock);
 	struct begun *p = find_asked(x);
@@ -140,7 +126,7 @@ int begun_admit(struct exchange *x, bool *tecken)
 	x->space = p->space;
 	x->token = p->token;
 	x->known = p->known;
-	*tecken = p->file.name[0] != '\0';
+	x->upload->ops = p->bytes ? p->bytes : x->upload->ops;
 	return rights_still(x) ? 0 : upload_refuse(x, 401, "the token that began this upload has ended");
 }
 

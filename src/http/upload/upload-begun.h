@@ -5,8 +5,11 @@
 #include "http/upload/upload-intake.h"
 #include "intake/upload/tecken.h"
 
+#define BEGUN_MOST 4096 /* uploads that were begun and are not complete */
+
 struct begun {
 	struct tecken_file file; /* its `upload` is the key; "": the entry is free. No name: it is of sym_upload */
+	const struct upload_ops *bytes; /* take the bytes; NULL: those of the route */
 	uint64_t since;		 /* clock_ms() */
 	struct space *space;
 	struct auth_token token;
@@ -18,11 +21,12 @@ struct begun {
 };
 
 /* Begins an upload for each file that is neither refused nor here already, or begins none. The one file of sym_upload
- * has no name. 0, or the status of a refusal. */
-int begun_add(struct exchange *x, struct tecken_file *files, unsigned n);
+ * has no name. `bytes` take the requests to the upload URLs; NULL: those of the route. 0, or the status of a
+ * refusal. */
+int begun_add(struct exchange *x, struct tecken_file *files, unsigned n, const struct upload_ops *bytes);
 /* Judges the head of a PUT to an upload URL. The random key in the URL takes the place of a token: the request gets
- * the token and the space of the request that created the URL. 0, or the status of a refusal. */
-int begun_admit(struct exchange *x, bool *tecken);
+ * the token and the space of the request that created the URL, and its `bytes`. 0, or the status of a refusal. */
+int begun_admit(struct exchange *x);
 /* Takes the upload of the request's path: other requests find it busy. NULL: refused. */
 struct begun *begun_take(struct exchange *x);
 /* Ends the upload; or, after a 503 or 507, which asks the client to try again later, leaves it to another request. */

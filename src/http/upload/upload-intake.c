@@ -1,14 +1,19 @@
 /* Gives the files of uploads to the intake, which identifies and stores them, and collects its results for the
- * answer. */
+ * answer. Keeps the assembly of each namespace, which does the same for files of chunks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/upload/upload-intake.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/util.h"
+#include "intake/upload/assemble.h"
 #include "intake/upload/wait-list.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUCKET_WAIT_MS 60000
 
@@ -65,7 +70,8 @@ static int wait_for_bucket(struct exchange *x, const struct wait_list *l)
 		"it yet; try again later");
 }
 
-void upload_forget_unknown(struct http *h, struct space *s)
+/* A file was stored: code ids that no server knew may be known now. */
+static void forget_unknown(struct http *h, struct space *s)
 {
 	LOCK_SCOPE(&h->lock);
 
@@ -99,7 +105,7 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 	it->from = from;
 	r = intake_take(&opts, it, note, &w);
 	if (out->added)
-		upload_forget_unknown(x->h, x->space);
+		forget_unknown(x->h, x->space);
 	if (f->keep && !f->draft && f->fd < 0) {
 		f->fd = take_fd(&fd);
 		f->size = it->size;
@@ -110,4 +116,67 @@ int upload_store_file(struct exchange *x, struct upload_file *f, struct intake_i
 		r = wait_for_bucket(x, &w.stored);
 	wait_list_release(&w.stored);
 	return r;
+}
+
+/* ---- the files that a namespace assembles of chunks ------------------------------------- */
+
+/* A file was stored or refused. The request that began it has usually ended. */
+static void on_end(void *ctx, const struct assembly_event *ev)
+{
+	struct space *s = ctx;
+	char hex[SHA1_TEXT], key[KEY_TEXT];
+
+	if (ev->key)
+		forget_unknown(s->http, s);
+	audit_add(s->http, s, &(struct audit_line){.event = !ev->key ? "refused"
+			: strcmp(ev->what, "present") == 0	  ? "present"
+								  : "upload",
+		.user = ev->user,
+		.space = s->name,
+		.target = ev->project,
+		.file = ev->name,
+		.key = ev->key,
+		.why = ev->key ? NULL : ev->detail});
+	log_debug(LOG_HTTP, "%s: %s uploads %s (%s): %s%s%s", ev->project, ev->user, ev->name,
+		sha1_text(ev->sha1, hex), ev->what, ev->key ? ", " : ": ",
+		ev->key ? key_text(ev->key, key) : ev->detail);
+}
+
+/* Makes the assembly of a namespace, when it is first needed. 0, -errno. */
+static int open_assembly(struct http *h, struct space *s, struct err *e)
+{
+	struct assembly_opts o = {.store = s->store, .file_most = h->opts.upload_most, .done = on_end, .ctx = s,
+		.allow_unsandboxed = h->opts.allow_unsandboxed, .bucket = s->bucket};
+	LOCK_SCOPE(&h->uploads->lock);
+
+	s->http = h;
+	return s->assembly ? 0 : assembly_new(&s->assembly, &o, e);
+}
+
+struct assembly *upload_assembly(struct exchange *x)
+{
+	struct err e = {0};
+	int r = open_assembly(x->h, x->space, &e);
+
+	if (r < 0)
+		upload_refuse_errno(x, r, e.text);
+	return r < 0 ? NULL : x->space->assembly;
+}
+
+/* On a worker. A space that has had no upload since the server was started can have chunks, too. The walk needs no
+ * spaces_lock: `next` is atomic and set once, and no space is freed before uploads_free() has ended the workers. */
+void upload_sweep_chunks(struct http *h, bool now)
+{
+	char path[PATH_MAX];
+	struct err e = {0};
+
+	for (struct space *s = h->public; s; s = s->next) {
+		if (snprintf(path, sizeof(path), "%s/uploads", store_dir(s->store)) < (int)sizeof(path) &&
+			access(path, F_OK) == 0 && open_assembly(h, s, &e) == 0) {
+			if (now)
+				chunks_sweep(assembly_chunks(s->assembly), clock_wall());
+			else
+				chunks_sweep_sometimes(assembly_chunks(s->assembly));
+		}
+	}
 }

@@ -25,6 +25,3 @@ int upload_refuse_file(struct exchange *x, const struct upload_outcome *out, int
 
 /* How long a request waits for the team's bucket: `ms`, or what SYMFS_TEST_BUCKET_WAIT says, for the tests. */
 unsigned upload_bucket_ms(unsigned ms);
-
-/* Call it when a file was stored: code ids that no server knew may be known now. */
-void upload_forget_unknown(struct http *h, struct space *s);

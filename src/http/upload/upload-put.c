@@ -51,8 +51,6 @@ static int put_file(struct exchange *x, struct upload_file *f)
 	return upload_answer(x, out.added ? 201 : 200, PLAIN);
 }
 
-const struct upload_ops upload_put = {.body = UPLOAD_FILE, .file = put_file};
-
 /* Purges the first file of the path that the store has, or, with `b`, that only the bucket has. `found`: its key.
  * -EPERM: `symfs add` has put it here or into the bucket. -EHOSTUNREACH: the bucket does not answer. */
 static int purge_first(struct exchange *x, struct bucket *b, struct key *found)
@@ -128,4 +126,7 @@ static int delete_done(struct exchange *x)
 	return upload_answer(x, 202, PLAIN);
 }
 
-const struct upload_ops upload_delete = {.body = UPLOAD_TEXT, .done = delete_done};
+const struct upload_ops upload_put[] = {
+	{ROUTE_PUT, .body = UPLOAD_FILE, .file = put_file},
+	{ROUTE_DELETE, .body = UPLOAD_TEXT, .done = delete_done},
+	{ROUTE_NONE}};

@@ -1,82 +1,15 @@
 /* Sentry's chunk upload, as sentry-cli and `symfs push` send it: the limits, chunks of files, and requests to
  * make files of them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/util.h"
 #include "http/upload/upload-intake.h"
 #include "intake/upload/assemble.h"
 
 #include <stdio.h>
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CONCURRENCY 8 /* connections that a client should use at the same time */
 #define ANSWER_MOST (64u << 20)
-
-/* ---- the namespace -------------------------------------------------------------------- */
-
-/* A file was stored or refused. The request that began it has usually ended. */
-static void on_end(void *ctx, const struct assembly_event *ev)
-{
-	struct space *s = ctx;
-	char hex[SHA1_TEXT], key[KEY_TEXT];
-
-	if (ev->key)
-		upload_forget_unknown(s->http, s);
-	audit_add(s->http, s, &(struct audit_line){.event = !ev->key ? "refused"
-			: strcmp(ev->what, "present") == 0	  ? "present"
-								  : "upload",
-		.user = ev->user,
-		.space = s->name,
-		.target = ev->project,
-		.file = ev->name,
-		.key = ev->key,
-		.why = ev->key ? NULL : ev->detail});
-	log_debug(LOG_HTTP, "%s: %s uploads %s (%s): %s%s%s", ev->project, ev->user, ev->name,
-		sha1_text(ev->sha1, hex), ev->what, ev->key ? ", " : ": ",
-		ev->key ? key_text(ev->key, key) : ev->detail);
-}
-
-/* Makes the assembly of a namespace, when it is first needed. 0, -errno. */
-static int open_assembly(struct http *h, struct space *s, struct err *e)
-{
-	struct assembly_opts o = {.store = s->store, .file_most = h->opts.upload_most, .done = on_end, .ctx = s,
-		.allow_unsandboxed = h->opts.allow_unsandboxed, .bucket = s->bucket};
-	LOCK_SCOPE(&h->uploads->lock);
-
-	s->http = h;
-	return s->assembly ? 0 : assembly_new(&s->assembly, &o, e);
-}
-
-struct assembly *upload_assembly(struct exchange *x)
-{
-	struct err e = {0};
-	int r = open_assembly(x->h, x->space, &e);
-
-	if (r < 0)
-		upload_refuse_errno(x, r, e.text);
-	return r < 0 ? NULL : x->space->assembly;
-}
-
-/* On a worker. A space that has had no upload since the server was started can have chunks, too. The walk needs no
- * spaces_lock: `next` is atomic and set once, and no space is freed before uploads_free() has ended the workers. */
-void upload_sweep_chunks(struct http *h, bool now)
-{
-	char path[PATH_MAX];
-	struct err e = {0};
-
-	for (struct space *s = h->public; s; s = s->next) {
-		if (snprintf(path, sizeof(path), "%s/uploads", store_dir(s->store)) < (int)sizeof(path) &&
-			access(path, F_OK) == 0 && open_assembly(h, s, &e) == 0) {
-			if (now)
-				chunks_sweep(assembly_chunks(s->assembly), clock_wall());
-			else
-				chunks_sweep_sometimes(assembly_chunks(s->assembly));
-		}
-	}
-}
 
 /* ---- the limits ------------------------------------------------------------------------- */
 
@@ -98,8 +31,6 @@ static int limits_done(struct exchange *x)
 	x->reply = BUF_UP_TO(8192);
 	return upload_answer_json(x, 200, sentry_options_write(&x->reply, &o));
 }
-
-const struct upload_ops upload_sentry_limits = {.body = UPLOAD_TEXT, .json = true, .done = limits_done};
 
 /* ---- chunks ------------------------------------------------------------------------------ */
 
@@ -170,14 +101,6 @@ static void chunks_release(void *ctx)
 	chunk_discard(ctx);
 }
 
-const struct upload_ops upload_sentry_chunks = {.body = UPLOAD_FORM,
-	.json = true,
-	.most = SENTRY_REQUEST_MOST + (1u << 20),
-	.bytes = chunk_bytes,
-	.file = chunk_file,
-	.done = chunks_done,
-	.release = chunks_release};
-
 /* ---- files ------------------------------------------------------------------------------ */
 
 static int answer_files(struct exchange *x, struct assembly *a, const struct sentry_request *q)
@@ -236,4 +159,9 @@ static int assemble_done(struct exchange *x)
 	return r;
 }
 
-const struct upload_ops upload_sentry_assemble = {.body = UPLOAD_TEXT, .json = true, .done = assemble_done};
+const struct upload_ops upload_sentry[] = {
+	{ROUTE_SENTRY_OPTIONS, .body = UPLOAD_TEXT, .json = true, .done = limits_done},
+	{ROUTE_SENTRY_CHUNKS, .body = UPLOAD_FORM, .json = true, .most = SENTRY_REQUEST_MOST + (1u << 20),
+		.bytes = chunk_bytes, .file = chunk_file, .done = chunks_done, .release = chunks_release},
+	{ROUTE_SENTRY_ASSEMBLE, .body = UPLOAD_TEXT, .json = true, .done = assemble_done},
+	{ROUTE_NONE}};

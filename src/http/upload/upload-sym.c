@@ -30,7 +30,7 @@ static int create_done(struct exchange *x)
 {
 	char address[ADDRESS_TEXT], url[ADDRESS_TEXT + SYM_UPLOAD_KEY + 16];
 	struct tecken_file one = {.error = NULL};
-	int r = begun_add(x, &one, 1);
+	int r = begun_add(x, &one, 1, NULL);
 
 	if (r)
 		return r;
@@ -98,11 +98,6 @@ static int complete_done(struct exchange *x)
 	return r ? r : upload_answer_json(x, 200, sym_upload_result(&x->reply, !out.added));
 }
 
-const struct upload_ops upload_sym_check = {.body = UPLOAD_TEXT, .quick = true, .done = check_done};
-const struct upload_ops upload_sym_create = {.body = UPLOAD_TEXT, .quick = true, .done = create_done};
-const struct upload_ops upload_sym_bytes = {.body = UPLOAD_FILE, .quick = true, .file = bytes_file};
-const struct upload_ops upload_sym_complete = {.body = UPLOAD_TEXT, .done = complete_done};
-
 /* ---- the first protocol: one form ------------------------------------------------------------------ */
 
 struct form {
@@ -158,5 +153,11 @@ static void form_release(void *ctx)
 	free(f);
 }
 
-const struct upload_ops upload_sym_form = {
-	.body = UPLOAD_FORM, .file = form_file, .field = form_field, .done = form_done, .release = form_release};
+const struct upload_ops upload_sym[] = {
+	{ROUTE_SYM_CHECK, .body = UPLOAD_TEXT, .quick = true, .done = check_done},
+	{ROUTE_SYM_CREATE, .body = UPLOAD_TEXT, .quick = true, .done = create_done},
+	{ROUTE_SYM_BYTES, .body = UPLOAD_FILE, .quick = true, .file = bytes_file},
+	{ROUTE_SYM_COMPLETE, .body = UPLOAD_TEXT, .done = complete_done},
+	{ROUTE_SYM_FORM, .body = UPLOAD_FORM, .file = form_file, .field = form_field, .done = form_done,
+		.release = form_release},
+	{ROUTE_NONE}};

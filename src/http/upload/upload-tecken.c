@@ -151,5 +151,7 @@ static int tecken_done(struct exchange *x)
 	return answer(x, t, size);
 }
 
-const struct upload_ops upload_tecken = {.body = UPLOAD_FORM, .json = true, .tecken = true,
-	.file = tecken_file, .field = tecken_field, .done = tecken_done, .release = tecken_release};
+const struct upload_ops upload_tecken[] = {
+	{ROUTE_TECKEN, .body = UPLOAD_FORM, .json = true, .tecken = true, .file = tecken_file, .field = tecken_field,
+		.done = tecken_done, .release = tecken_release},
+	{ROUTE_NONE}};

@@ -15,17 +15,6 @@
 
 #define ANSWER_MOST (8u << 20)
 
-static int auth_done(struct exchange *x)
-{
-	return upload_answer_json(x, 200,
-		tecken_auth_answer(exchange_user(x), !upload_is_regular(x), x->token.until, &x->reply));
-}
-
-const struct upload_ops upload_tecken_auth = {
-	.body = UPLOAD_TEXT, .json = true, .tecken = true, .quick = true, .done = auth_done};
-
-/* ---- which files ------------------------------------------------------------------------------- */
-
 /* The name of a file's record. As Tecken does, the server skips a file that it has with this name, size and MD5. */
 static struct sha1 record_name(const struct tecken_file *f)
 {
@@ -39,44 +28,6 @@ static struct sha1 record_name(const struct tecken_file *f)
 	memcpy(s.bytes, sum, sizeof(s.bytes));
 	return s;
 }
-
-static int begin_done(struct exchange *x)
-{
-	static atomic_uint_fast64_t number;
-	_cleanup_free_ struct tecken_file *files = NULL;
-	struct span body = {(const uint8_t *)buf_text(&x->body), x->body.n};
-	struct assembly *a = upload_assembly(x);
-	/* Mozilla's client reads an id of 32 bits. */
-	struct tecken_upload facts = {.id = (uint32_t)((uint64_t)x->h->started + atomic_fetch_add(&number, 1)),
-		.user = exchange_user(x), .try = !upload_is_regular(x), .began = clock_wall()};
-	char address[ADDRESS_TEXT];
-	struct store_hold hold;
-	struct err e = {0};
-	unsigned n = 0;
-	int r = a ? tecken_files_read(body, &files, &n) : 0, status = exchange_hold(x, false, &hold, &e);
-
-	if (!a)
-		return x->upload->status;
-	if (r < 0 && r != -ENOMEM)
-		return upload_refuse(x, 400, r == -E2BIG ? "too many files" : "malformed JSON request body");
-	if (r < 0 || status)
-		return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_refuse(x, status, "%s", e.text);
-	for (unsigned i = 0; i < n && !atomic_load(&x->left); i++) {
-		struct sha1 name = record_name(&files[i]);
-
-		files[i].here = !files[i].error && assembly_has(a, &name, &hold);
-	}
-	r = begun_add(x, files, n);
-	if (r)
-		return r;
-	exchange_address(x, address);
-	x->reply = BUF_UP_TO(ANSWER_MOST);
-	r = tecken_begin_answer(&facts, files, n, address, x->route->query, &x->reply);
-	return upload_answer_json(x, 201, r);
-}
-
-const struct upload_ops upload_tecken_begin = {
-	.body = UPLOAD_TEXT, .json = true, .tecken = true, .done = begin_done};
 
 /* ---- the bytes --------------------------------------------------------------------------------- */
 
@@ -224,5 +175,53 @@ static void bytes_release(void *ctx)
 		atomic_store(&p->busy, false);
 }
 
-const struct upload_ops upload_tecken_bytes = {.body = UPLOAD_FILE, .json = true, .ranges = true,
+static const struct upload_ops bytes_ops = {ROUTE_SYM_BYTES, .body = UPLOAD_FILE, .json = true, .ranges = true,
 	.bytes = take_bytes, .done = bytes_done, .release = bytes_release};
+
+/* ---- which files ------------------------------------------------------------------------------- */
+
+static int auth_done(struct exchange *x)
+{
+	return upload_answer_json(x, 200,
+		tecken_auth_answer(exchange_user(x), !upload_is_regular(x), x->token.until, &x->reply));
+}
+
+static int begin_done(struct exchange *x)
+{
+	static atomic_uint_fast64_t number;
+	_cleanup_free_ struct tecken_file *files = NULL;
+	struct span body = {(const uint8_t *)buf_text(&x->body), x->body.n};
+	struct assembly *a = upload_assembly(x);
+	/* Mozilla's client reads an id of 32 bits. */
+	struct tecken_upload facts = {.id = (uint32_t)((uint64_t)x->h->started + atomic_fetch_add(&number, 1)),
+		.user = exchange_user(x), .try = !upload_is_regular(x), .began = clock_wall()};
+	char address[ADDRESS_TEXT];
+	struct store_hold hold;
+	struct err e = {0};
+	unsigned n = 0;
+	int r = a ? tecken_files_read(body, &files, &n) : 0, status = exchange_hold(x, false, &hold, &e);
+
+	if (!a)
+		return x->upload->status;
+	if (r < 0 && r != -ENOMEM)
+		return upload_refuse(x, 400, r == -E2BIG ? "too many files" : "malformed JSON request body");
+	if (r < 0 || status)
+		return r < 0 ? upload_refuse_errno(x, r, NULL) : upload_refuse(x, status, "%s", e.text);
+	for (unsigned i = 0; i < n && !atomic_load(&x->left); i++) {
+		struct sha1 name = record_name(&files[i]);
+
+		files[i].here = !files[i].error && assembly_has(a, &name, &hold);
+	}
+	r = begun_add(x, files, n, &bytes_ops);
+	if (r)
+		return r;
+	exchange_address(x, address);
+	x->reply = BUF_UP_TO(ANSWER_MOST);
+	r = tecken_begin_answer(&facts, files, n, address, x->route->query, &x->reply);
+	return upload_answer_json(x, 201, r);
+}
+
+const struct upload_ops upload_tecken2[] = {
+	{ROUTE_TECKEN_AUTH, .body = UPLOAD_TEXT, .json = true, .tecken = true, .quick = true, .done = auth_done},
+	{ROUTE_TECKEN_BEGIN, .body = UPLOAD_TEXT, .json = true, .tecken = true, .done = begin_done},
+	{ROUTE_NONE}};

@@ -33,23 +33,34 @@ static int find_slot(const struct exchange *x, struct upload_slot **out)
 	return !*out ? -EBUSY : x->known && own >= left ? -EUSERS : 0;
 }
 
-int upload_slot_check(const struct exchange *x)
+/* 0, or the status of a refusal. Under slots_lock. */
+static int judge_slot(struct exchange *x, struct upload_slot **out)
+{
+	int r = find_slot(x, out);
+
+	if (r == -EUSERS)
+		return upload_refuse(x, 503, "the token %s sends as many uploads at the same time as are left to "
+			"others; try again later", x->token.name);
+	return r < 0 ? upload_refuse(x, 503, "too many uploads at the same time; try again later") : 0;
+}
+
+int upload_slot_check(struct exchange *x)
 {
 	LOCK_SCOPE(&x->h->uploads->slots_lock);
 	struct upload_slot *s;
 
-	return find_slot(x, &s);
+	return judge_slot(x, &s);
 }
 
-/* Results as upload_slot_check(). */
+/* 0, or the status of a refusal. */
 static int slot_take(struct exchange *x)
 {
 	LOCK_SCOPE(&x->h->uploads->slots_lock);
 	struct upload_slot *s;
-	int r = find_slot(x, &s);
+	int status = judge_slot(x, &s);
 
-	if (r < 0)
-		return r;
+	if (status)
+		return status;
 	s->taken = true;
 	memcpy(s->digest, x->token.digest, sizeof(s->digest));
 	x->upload->slot = s;
@@ -111,14 +122,6 @@ int upload_refuse_errno(struct exchange *x, int r, const char *text)
 	return upload_refuse(x, 503, "the server cannot store the file: %s; try again later", text);
 }
 
-int upload_refuse_slot(struct exchange *x, int r)
-{
-	if (r == -EUSERS)
-		return upload_refuse(x, 503, "the token %s sends as many uploads at the same time as are left to "
-			"others; try again later", x->token.name);
-	return r < 0 ? upload_refuse(x, 503, "too many uploads at the same time; try again later") : 0;
-}
-
 int upload_answer(struct exchange *x, int status, const char *type)
 {
 	x->upload->status = status;
@@ -168,7 +171,7 @@ static void drop(struct exchange *x)
 static int start_receiving(struct exchange *x)
 {
 	struct upload *u = x->upload;
-	int status = upload_refuse_slot(x, slot_take(x));
+	int status = slot_take(x);
 
 	if (status)
 		return status;

@@ -28,7 +28,7 @@ struct uploads {
 	pthread_mutex_t slots_lock;
 	struct upload_slot slots[UPLOADS_MOST]; /* under slots_lock */
 	pthread_mutex_t begun_lock;
-	struct begun *begun; /* under begun_lock (upload-begun.c) */
+	struct begun *begun; /* BEGUN_MOST, under begun_lock (upload-begun.c) */
 	pthread_mutex_t lock;	 /* for space->assembly, while it is made */
 	atomic_bool sweeping;	 /* a job of chunks_job() is posted */
 	uint64_t swept;		 /* clock_ms() of the last one; of the watching thread */
@@ -55,6 +55,9 @@ struct upload_file {
 /* What a route does with a body. The callbacks run on a worker while the connection is suspended, one at a
  * time. Each returns 0, or the result of upload_refuse(), which ends the request. */
 struct upload_ops {
+	enum route_what what; /* the route */
+	/* NULL: the row is for all requests of the route that no earlier row takes; else for those that it accepts */
+	bool (*takes)(struct exchange *x);
 	enum upload_body body;
 	uint64_t most; /* bytes of the body; 0: the server's limit for a file */
 	uint64_t file_most; /* bytes of a file; 0: the server's limit */
@@ -63,6 +66,8 @@ struct upload_ops {
 	bool json; /* errors are {"error": TEXT}, as Tecken and Sentry send them; else plain text */
 	bool tecken; /* without a valid token the answer is a 403 with Tecken's text */
 	bool ranges; /* a body can be a part of a file: Content-Range */
+	/* Judges the head after all other checks. 0, or the status of a refusal. NULL: accepts it. */
+	int (*admit)(struct exchange *x);
 	bool quick; /* done() does not judge files, so it need not wait for requests that do */
 	/* Takes the next bytes of a file. NULL: they go to a draft. */
 	int (*bytes)(struct exchange *x, const void *p, size_t n);
@@ -119,10 +124,6 @@ int upload_begin(struct exchange *x);
  * or the status that refuses it. */
 int upload_judge(struct exchange *x);
 
-/* Whether there is a slot for the body of the request. 0; -EBUSY: all are taken; -EUSERS: the client's token has its
- * share of them. Any thread. */
-int upload_slot_check(const struct exchange *x);
-
 /* ---- upload.c ------------------------------------------------------------------------- */
 
 /* Takes bytes of the body, as libmicrohttpd's access handler does: `*n` becomes the number of bytes that
@@ -142,8 +143,9 @@ int upload_refuse(struct exchange *x, int status, const char *fmt, ...) __attrib
 /* As upload_refuse(), for an error of the disk or of the system: 507 if the disk is full, 413 for -EFBIG,
  * else 503. `text` may be NULL. */
 int upload_refuse_errno(struct exchange *x, int r, const char *text);
-/* Refuses the request for the result of upload_slot_check(). 0: there is a slot, and nothing is refused. */
-int upload_refuse_slot(struct exchange *x, int r);
+/* Refuses the request if there is no slot for its body: all are taken, or the client's token has its share of them.
+ * 0, or the status of the refusal. Any thread. */
+int upload_slot_check(struct exchange *x);
 /* Whether the client may store files for as long as it likes; else only in the class "try". */
 bool upload_is_regular(struct exchange *x);
 /* Answers the request with x->reply. Returns 0. */
@@ -153,23 +155,16 @@ int upload_answer_json(struct exchange *x, int status, int r);
 /* The context of the route, n bytes, zeroed when it is first needed. NULL: out of memory, and refused. */
 void *upload_ctx(struct exchange *x, size_t n);
 
-/* ---- upload-put.c, upload-tecken.c, upload-tecken2.c, upload-sym.c, upload-sentry.c --------------------------- */
+/* ---- the kinds of uploads -------------------------------------------------------------- */
 
-/* A minidump (symbolicate.c): refuses a coded body, and takes a place of the server. 0, or the status of a
- * refusal. */
-int upload_minidump_admit(struct exchange *x);
-#define MINIDUMP_MOST (64u << 20) /* bytes of a minidump */
-bool upload_is_form(struct exchange *x); /* whether the body is multipart/form-data */
-extern const struct upload_ops upload_minidump, upload_minidump_form;
+/* The rows of a file, ended by ROUTE_NONE. uploads.c lists the files. */
+extern const struct upload_ops upload_put[], upload_tecken[], upload_tecken2[], upload_sym[], upload_sentry[],
+	upload_minidump[];
 
-extern const struct upload_ops upload_put, upload_delete, upload_tecken, upload_tecken_auth, upload_tecken_begin,
-	upload_tecken_bytes, upload_sym_check, upload_sym_create, upload_sym_bytes, upload_sym_complete,
-	upload_sym_form, upload_sentry_limits, upload_sentry_chunks, upload_sentry_assemble;
+/* ---- upload-begun.c, upload-intake.c --------------------------------------------------- */
 
-int begun_new(struct uploads *u); /* 0, -ENOMEM */
-void begun_free(struct uploads *u);
-/* Ends uploads that were begun an hour ago and are not complete. Whether any is left. */
-bool begun_sweep(struct uploads *u);
+/* Ends uploads that were begun an hour ago and are not complete; or `all`. Whether any is left. */
+bool begun_sweep(struct uploads *u, bool all);
 /* Removes the chunks of all namespaces that no request has mentioned for a day: hourly, or with `now` at once. (waits
  * for the disk) */
 void upload_sweep_chunks(struct http *h, bool now);

@@ -32,7 +32,7 @@ static bool sweep(struct uploads *u, struct http *h)
 		if (workers_post(u->judges, chunks_job, h) < 0)
 			atomic_store(&u->sweeping, false);
 	}
-	return begun_sweep(u) || test;
+	return begun_sweep(u, false) || test;
 }
 
 int uploads_new(struct uploads **out)
@@ -47,8 +47,8 @@ int uploads_new(struct uploads **out)
 	}
 	if (r == 0)
 		r = workers_new(&u->judges, UPLOAD_JUDGES);
-	if (r == 0)
-		r = begun_new(u);
+	if (r == 0 && !(u->begun = calloc(BEGUN_MOST, sizeof(*u->begun))))
+		r = -ENOMEM;
 	if (r < 0) {
 		uploads_free(u);
 		return r;
@@ -66,7 +66,9 @@ void uploads_free(struct uploads *u)
 		workers_free(u->writers);
 	if (u->judges)
 		workers_free(u->judges);
-	begun_free(u);
+	if (u->begun)
+		begun_sweep(u, true);
+	free(u->begun);
 	pthread_mutex_destroy(&u->lock);
 	pthread_mutex_destroy(&u->slots_lock);
 	pthread_mutex_destroy(&u->begun_lock);
@@ -75,29 +77,26 @@ void uploads_free(struct uploads *u)
 
 /* ---- the head ------------------------------------------------------------------------- */
 
+static const struct upload_ops *find_ops(struct exchange *x)
+{
+	static const struct upload_ops *const kinds[] = {
+		upload_put, upload_tecken, upload_tecken2, upload_sym, upload_sentry, upload_minidump};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		for (const struct upload_ops *o = kinds[i]; o->what != ROUTE_NONE; o++)
+			if (o->what == x->route->what && (!o->takes || o->takes(x)))
+				return o;
+	return NULL;
+}
+
 int upload_begin(struct exchange *x)
 {
-	static const struct upload_ops *const ops[] = {
-		[ROUTE_PUT] = &upload_put,
-		[ROUTE_DELETE] = &upload_delete,
-		[ROUTE_TECKEN] = &upload_tecken,
-		[ROUTE_TECKEN_AUTH] = &upload_tecken_auth,
-		[ROUTE_TECKEN_BEGIN] = &upload_tecken_begin,
-		[ROUTE_SYM_CHECK] = &upload_sym_check,
-		[ROUTE_SYM_CREATE] = &upload_sym_create,
-		[ROUTE_SYM_BYTES] = &upload_sym_bytes,
-		[ROUTE_SYM_COMPLETE] = &upload_sym_complete,
-		[ROUTE_SYM_FORM] = &upload_sym_form,
-		[ROUTE_SENTRY_OPTIONS] = &upload_sentry_limits,
-		[ROUTE_SENTRY_CHUNKS] = &upload_sentry_chunks,
-		[ROUTE_SENTRY_ASSEMBLE] = &upload_sentry_assemble,
-		[ROUTE_MINIDUMP] = &upload_minidump,
-	};
-	struct upload *u = calloc(1, sizeof(*u));
+	const struct upload_ops *ops = find_ops(x);
+	struct upload *u = ops ? calloc(1, sizeof(*u)) : NULL;
 
 	if (!u)
 		return 503;
-	u->ops = x->route->what == ROUTE_MINIDUMP && upload_is_form(x) ? &upload_minidump_form : ops[x->route->what];
+	u->ops = ops;
 	u->file_most = u->ops->file_most ? u->ops->file_most : x->h->opts.upload_most;
 	u->most = u->ops->body == UPLOAD_TEXT ? x->h->body_most : u->ops->most;
 	u->most = u->most ? u->most : x->h->opts.upload_most;
@@ -112,12 +111,10 @@ int upload_judge(struct exchange *x)
 	struct upload *u = x->upload;
 	struct store_hold hold;
 	struct err e = {0};
-	bool tecken = false;
-	int status = x->route->what == ROUTE_SYM_BYTES ? begun_admit(x, &tecken) : 0;
+	int status = x->route->what == ROUTE_SYM_BYTES ? begun_admit(x) : 0;
 
 	if (status)
 		return status;
-	u->ops = tecken ? &upload_tecken_bytes : u->ops;
 	status = u->ops->answers ? 0 : exchange_hold(x, false, &hold, &e);
 	if (status)
 		return upload_refuse(x, status, "%s", e.text);
@@ -131,7 +128,7 @@ int upload_judge(struct exchange *x)
 		return upload_refuse(x, 413, "the upload is larger than %llu bytes, the limit of this server",
 			(unsigned long long)u->most);
 	/* The client learns before it sends the body that there is no slot for it. */
-	status = u->ops->body == UPLOAD_TEXT ? 0 : upload_refuse_slot(x, upload_slot_check(x));
-	return status || !u->ops->answers ? status : upload_minidump_admit(x);
+	status = u->ops->body == UPLOAD_TEXT ? 0 : upload_slot_check(x);
+	return status || !u->ops->admit ? status : u->ops->admit(x);
 }
 

@@ -120,16 +120,6 @@ static void note_clock(struct caller *c, const struct net_reply *r, uint64_t beg
 		atomic_store(&c->ahead, llabs(ahead) <= CLOCKS_DIFFER ? 0 : ahead);
 }
 
-int64_t call_ahead(struct caller *c)
-{
-	return atomic_load(&c->ahead);
-}
-
-int64_t call_now(struct caller *c)
-{
-	return clock_wall() + call_ahead(c);
-}
-
 static int call_once(struct caller *c, struct call *call)
 {
 	static const struct net_sink sink = {on_head, on_body, on_done};

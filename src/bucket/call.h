@@ -59,9 +59,4 @@ int call_get(struct caller *c, const char *name, struct buf *out);
  * bucket is looked for, and then the object once more. */
 int call_get_sure(struct caller *c, const char *name, struct buf *out);
 
-/* Seconds by which the store's clock is ahead of the own one, and the time of the store's clock. Small differences
- * count as none. */
-int64_t call_ahead(struct caller *c);
-int64_t call_now(struct caller *c);
-
 const char *call_text(int code); /* err_text(), but for -ENXIO a text about the bucket */

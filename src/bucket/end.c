@@ -14,6 +14,18 @@
 #define END_MOST 100 /* bytes of an object e/ */
 #define END_TRIES 5 /* to change it, while other servers change it, too */
 
+/* Seconds by which the store's clock is ahead of the own one, and the time of the store's clock. Small differences
+ * count as none. */
+static int64_t ahead(struct caller *c)
+{
+	return atomic_load(&c->ahead);
+}
+
+static int64_t bucket_now(struct caller *c)
+{
+	return clock_wall() + ahead(c);
+}
+
 /* Reads the end of a file. `condition`: the header under which a write replaces just this end; "": the store named no
  * version. 0; -ENOENT; -EBADMSG: it is malformed. Others: errors of call_run(). */
 static int get_end(struct caller *c, const char *sha256, struct bucket_end *out,
@@ -91,7 +103,7 @@ static int change_end(struct caller *c, const char *sha256, const struct end_cha
 /* The end of a file that is pinned here. */
 static struct bucket_end own_end(struct caller *c, const struct hold_state *held)
 {
-	return (struct bucket_end){.until = held->ends ? held->ends + call_ahead(c) : INT64_MAX,
+	return (struct bucket_end){.until = held->ends ? held->ends + ahead(c) : INT64_MAX,
 		.age = held->ends ? held->hold.age : 0, .rank = hold_rank(held)};
 }
 
@@ -107,7 +119,7 @@ int put_hold(struct caller *c, const char *sha256, const struct hold_state *held
 
 int put_use(struct caller *c, const struct use_row *use, bool conditions)
 {
-	return change_end(c, use->sha256, &(struct end_change){.used = use->used + call_ahead(c)}, conditions);
+	return change_end(c, use->sha256, &(struct end_change){.used = use->used + ahead(c)}, conditions);
 }
 
 int end_is_held(struct caller *c, const char *sha256, int64_t *later, struct err *e)
@@ -118,8 +130,8 @@ int end_is_held(struct caller *c, const char *sha256, int64_t *later, struct err
 
 	if (r == -EBADMSG)
 		return err_set(e, r, "e/%.64s is malformed; delete it if no server holds the file", sha256);
-	if (r == 0 && end.until > call_now(c)) {
-		*later = end.until == INT64_MAX ? INT64_MAX : end.until - call_ahead(c);
+	if (r == 0 && end.until > bucket_now(c)) {
+		*later = end.until == INT64_MAX ? INT64_MAX : end.until - ahead(c);
 		return 1;
 	}
 	return r == -ENOENT ? 0 : r;
@@ -132,14 +144,14 @@ int end_rank(struct caller *c, const char *sha256, enum hold_rank *out)
 	int r = get_end(c, sha256, &end, condition);
 
 	if (r == 0 || r == -ENOENT || r == -EBADMSG)
-		*out = r == 0 && end.until > call_now(c) ? end.rank : HELD_NOT;
+		*out = r == 0 && end.until > bucket_now(c) ? end.rank : HELD_NOT;
 	return r == -ENOENT || r == -EBADMSG ? 0 : r;
 }
 
 int put_hold_again(struct caller *c, const char *sha256, const struct hold_state *held, bool conditions)
 {
 	struct bucket_end mine = own_end(c, held);
-	struct end_change change = {.hold = &mine, .now = call_now(c)};
+	struct end_change change = {.hold = &mine, .now = bucket_now(c)};
 
 	return held->pinned ? change_end(c, sha256, &change, conditions) : 0;
 }

@@ -24,9 +24,6 @@ int put_end(struct caller *c, const struct outgone_row *row, int64_t *later, str
 int put_purge(struct caller *c, struct store *st, const struct outgone_row *row, struct err *e);
 
 #define REMOVAL_BROKEN 60 /* seconds by the store's clock: an older mark is one of a removal that was broken off */
-/* removal.c: whether a removal of the key is under way, so that the key must be written again after it. Settles a
- * removal that was broken off. 1, 0; others: errors of call_run(). */
-int removal_is_marked(struct caller *c, const char *digest);
 /* removal.c: ends a removal that was broken off: the key goes, or is written again if a server holds its file. */
 int removal_settle(struct caller *c, const char *digest, const char *word);
 

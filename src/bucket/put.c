@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "base/view.h"
+#include "bucket/pages.h"
 #include "bucket/private.h"
 #include "source/bucket-key.h"
 #include "store/files/blob.h"
@@ -212,6 +213,28 @@ static int put_key(struct put *p, struct put_key *k)
 	return r;
 }
 
+/* Whether a removal of the key is under way, so that the key must be written again after it. Settles a removal that
+ * was broken off. 1, 0; others: errors of call_run(). */
+static int is_marked(struct caller *c, const char *digest)
+{
+	_cleanup_listing_ struct listing l = {0};
+	const struct page_item *it = NULL;
+	char what[BUCKET_NAME], word[SHA256_TEXT];
+	int r;
+
+	snprintf(what, sizeof(what), BUCKET_MARK "%.64s/", digest);
+	r = listing_open(&l, c, what);
+	if (r == 0)
+		r = listing_next(&l, &it);
+	if (r < 0 || !it)
+		return r;
+	if (l.now - it->modified < REMOVAL_BROKEN)
+		return 1;
+	snprintf(word, sizeof(word), "%.64s", it->sha256);
+	r = removal_settle(c, digest, word);
+	return r < 0 ? r : 1;
+}
+
 /* Whether a removal of one of the keys is under way. 1, 0; others: errors of call_run(). */
 static int is_being_removed(struct put *p)
 {
@@ -219,7 +242,7 @@ static int is_being_removed(struct put *p)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < p->n; i++)
-		r = removal_is_marked(p->c, digest_of(&p->keys[i], digest));
+		r = is_marked(p->c, digest_of(&p->keys[i], digest));
 	return r;
 }
 

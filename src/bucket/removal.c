@@ -506,23 +506,3 @@ int removal_settle(struct caller *c, const char *digest, const char *word)
 	removal_release(&m);
 	return r;
 }
-
-int removal_is_marked(struct caller *c, const char *digest)
-{
-	_cleanup_listing_ struct listing l = {0};
-	const struct page_item *it = NULL;
-	char what[BUCKET_NAME], word[SHA256_TEXT];
-	int r;
-
-	snprintf(what, sizeof(what), BUCKET_MARK "%.64s/", digest);
-	r = listing_open(&l, c, what);
-	if (r == 0)
-		r = listing_next(&l, &it);
-	if (r < 0 || !it)
-		return r;
-	if (l.now - it->modified < REMOVAL_BROKEN)
-		return 1;
-	snprintf(word, sizeof(word), "%.64s", it->sha256);
-	r = removal_settle(c, digest, word);
-	return r < 0 ? r : 1;
-}

@@ -281,11 +281,9 @@ int app_sources(struct app *app, struct sources **out, struct err *e)
 		.miss_seconds = s->miss_seconds,
 		.max_file_size = s->max_file_size,
 	};
-	int r = aws_fill(app->conf, !app->warned, e);
+	int r = secrets_fill(app->conf, !app->warned, e);
 
 	app->warned = true;
-	if (r == 0)
-		r = secrets_check(app->conf, e);
 	if (r == 0)
 		r = sources_new(out, app->conf, &defaults, e);
 	if (r == 0 && app->args.offline)

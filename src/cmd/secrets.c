@@ -71,7 +71,7 @@ static int check_entry(const struct conf_section *s, const struct conf_entry *x,
 	return 0;
 }
 
-int secrets_check(const struct conf *c, struct err *e)
+static int check_files(const struct conf *c, struct err *e)
 {
 	int r = 0;
 
@@ -295,7 +295,7 @@ static bool is_used(const struct conf *c, const struct conf_section *s)
 	return !enabled || is_yes(enabled);
 }
 
-int aws_fill(struct conf *c, bool warn, struct err *e)
+int secrets_fill(struct conf *c, bool warn, struct err *e)
 {
 	struct aws a = {.warn = warn};
 	int r = 0;
@@ -304,5 +304,5 @@ int aws_fill(struct conf *c, bool warn, struct err *e)
 		if (is_s3(s) && is_used(c, s))
 			r = fill_section(&a, (struct conf_section *)s);
 	aws_release(&a);
-	return r == 0 ? 0 : err_set(e, r, "out of memory");
+	return r == 0 ? check_files(c, e) : err_set(e, r, "out of memory");
 }

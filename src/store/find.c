@@ -8,9 +8,6 @@
 #include "store/session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#define USE_EVERY 3600 /* seconds; recording every use would turn every read into a write */
 
 struct key store_key(struct store *s, const struct key *k)
 {
@@ -47,13 +44,6 @@ int store_hit(struct store *s, const struct key *k, struct index_hit *out)
 	return ses.r;
 }
 
-static void note(struct store *s, const struct index_hit *h, bool broken)
-{
-	if (broken || llabs(store_now(s) - h->used) >= USE_EVERY)
-		pending_add(&s->pending, h->object.id, h->object.sha256, broken);
-	session_try_pending(s);
-}
-
 static int open_hit(struct store *s, const struct index_hit *h, struct blob **out)
 {
 	_cleanup_close_ int fd = -1;
@@ -86,7 +76,7 @@ int store_find(struct store *s, const struct key *k, struct blob **out)
 		r = open_hit(s, &hit, out);
 	}
 	if (r == 0 || r == -ENOENT)
-		note(s, &hit, r == -ENOENT);
+		session_note_use(s, &hit, r == -ENOENT);
 	return r;
 }
 

@@ -10,10 +10,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
 
+#define USE_EVERY 3600 /* seconds; recording every use would turn every read into a write */
 #define DUE_MS 30000
 #define WAIT_MS 60000	    /* the longest wait for the write lock; only a rebuild holds it for long */
 #define SWEEP_ROOM (1 << 20) /* free bytes on disk that a sweep needs for its transaction */
@@ -176,7 +178,7 @@ static void sweep_lost(struct session *ses)
 
 /* ---- the pending list ------------------------------------------------------------------ */
 
-void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken)
+static void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken)
 {
 	LOCK_SCOPE(&p->lock);
 	struct pending_item *at = p->list;
@@ -351,7 +353,7 @@ int session_first(struct store *s, struct err *e)
 	return r;
 }
 
-void session_try_pending(struct store *s)
+static void try_pending(struct store *s)
 {
 	_cleanup_index_ struct index *ix = NULL;
 	_cleanup_free_ struct pending_item *list = NULL;
@@ -372,4 +374,11 @@ void session_try_pending(struct store *s)
 		if (list[i].broken || n_used == 0)
 			pending_add(&s->pending, list[i].object, list[i].sha256, list[i].broken);
 	pthread_mutex_unlock(&s->write_lock);
+}
+
+void session_note_use(struct store *s, const struct index_hit *h, bool broken)
+{
+	if (broken || llabs(store_now(s) - h->used) >= USE_EVERY)
+		pending_add(&s->pending, h->object.id, h->object.sha256, broken);
+	try_pending(s);
 }

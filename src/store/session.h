@@ -52,8 +52,6 @@ int session_settle(struct session *ses);
 /* Opens the index of a new handle, and makes or rebuilds the index if necessary. */
 int session_first(struct store *s, struct err *e);
 
-/* Notes a use of an artifact, or, with `broken`, that its file is gone or has another size. */
-void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken);
-
-/* Writes the pending uses if they are due, and no other thread or process is writing. Never waits. */
-void session_try_pending(struct store *s);
+/* Notes a use of an artifact, or, with `broken`, that its file is gone or has another size. Writes the noted uses if
+ * they are due, and no other thread or process is writing. Never waits. */
+void session_note_use(struct store *s, const struct index_hit *h, bool broken);

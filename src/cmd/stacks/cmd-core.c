@@ -586,8 +586,7 @@ static int run_core(int argc, char **argv)
 				words_add(&options, "%s", all[i]);
 		r = options.r;
 		no_source_hint(args.sources, args.n_sources, "core");
-		if (core_sources_wanted(&args))
-			r = r ? r : core_sources_new(&s.sources);
+		r = r ? r : core_sources_new(&s.sources, &args);
 		status = r < 0 || !core ? EXIT_LOCAL : debug_in_sysroot(&s, core, &options, own);
 	}
 	sysroot_remove(&s);

@@ -44,12 +44,6 @@ struct core_sources {
 	unsigned n_rules;
 };
 
-int core_sources_new(struct core_sources **out)
-{
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
-}
-
 void core_sources_free(struct core_sources *s)
 {
 	for (unsigned i = 0; s && i < s->n; i++)
@@ -73,7 +67,8 @@ int core_sources_add(struct core_sources *s, const char *build_id, const char *l
 	return 0;
 }
 
-bool core_sources_wanted(const struct app_args *args)
+/* Whether a configured source can have source files. */
+static bool is_wanted(const struct app_args *args)
 {
 	struct artifact a = {.type = FILETYPE_SOURCE, .m = {.object = OBJECT_ELF, .code_id = "0123456789abcdef",
 		.path = "/a.c"}};
@@ -92,6 +87,16 @@ bool core_sources_wanted(const struct app_args *args)
 	sources_unref(all);
 	app_close(&app);
 	return can;
+}
+
+int core_sources_new(struct core_sources **out, const struct app_args *args)
+{
+	struct core_sources *s = NULL;
+
+	if (is_wanted(args) && !(s = calloc(1, sizeof(*s))))
+		return -ENOMEM;
+	*out = s;
+	return 0;
 }
 
 /* ---- debug files, in child processes ---------------------------------------------------- */

@@ -9,10 +9,8 @@
 struct app_args;
 struct core_sources;
 
-/* Whether a configured source can have source files. Without one, the rules would only cost time. */
-bool core_sources_wanted(const struct app_args *args);
-
-int core_sources_new(struct core_sources **out); /* 0, -ENOMEM */
+/* *out is NULL if no configured source can have source files: the rules would only cost time. 0, -ENOMEM. */
+int core_sources_new(struct core_sources **out, const struct app_args *args);
 void core_sources_free(struct core_sources *s);	 /* NULL is fine */
 
 /* Adds a module: its build id, and the path of a local file of the build, or NULL. Modules that are added earlier

@@ -25,22 +25,24 @@ const char no_source_help[] =
 
 #define HERE 'h'
 #define MISSING 'm'
+#define A_FILE 'f'
 
 struct dirs {
 	const char **path;
 	unsigned n;
 };
 
-/* Runs in the child. Writes the letter MISSING or HERE for each directory. */
+/* Runs in the child. Writes the letter MISSING, A_FILE or HERE for each directory. */
 static void child_look(void *ctx, int to)
 {
 	const struct dirs *d = ctx;
 
 	for (unsigned i = 0; i < d->n; i++) {
 		struct stat st;
-		bool missing = stat(d->path[i], &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
+		int r = stat(d->path[i], &st) < 0 ? -errno : 0;
+		char letter = r == -ENOENT || r == -ENOTDIR ? MISSING : r == 0 && S_ISREG(st.st_mode) ? A_FILE : HERE;
 
-		if (write(to, &(char){missing ? MISSING : HERE}, 1) != 1)
+		if (write(to, &letter, 1) != 1)
 			return;
 	}
 }
@@ -56,9 +58,14 @@ static void look(struct dirs *d, struct buf *out)
 	*out = a.text;
 }
 
-static bool is_missing(const struct buf *letters, unsigned i)
+/* What is wrong with directory `i`; NULL: nothing, or it hangs. */
+static const char *fault_of(const struct buf *letters, unsigned i)
 {
-	return i < letters->n && letters->p[i] == MISSING;
+	char letter = i < letters->n ? letters->p[i] : HERE;
+
+	return letter == MISSING ? "there is no such directory"
+	       : letter == A_FILE ? "is a file; name its directory"
+				  : NULL;
 }
 
 int no_source_check(const char *const *words, unsigned n, bool warn, struct err *e)
@@ -75,13 +82,12 @@ int no_source_check(const char *const *words, unsigned n, bool warn, struct err 
 			d.n++;
 	look(&d, &letters);
 	for (unsigned i = 0; i < d.n && r == 0; i++) {
-		if (!is_missing(&letters, i))
-			continue;
-		if (warn)
-			log_warn("source %s: there is no such directory", path[i]);
-		else
-			r = err_set(e, -EINVAL, "--source %.300s: there is no such directory",
-				text_shown(path[i], true, &room));
+		const char *fault = fault_of(&letters, i);
+
+		if (fault && warn)
+			log_warn("source %s: %s", path[i], fault);
+		else if (fault)
+			r = err_set(e, -EINVAL, "--source %.300s: %s", text_shown(path[i], true, &room), fault);
 	}
 	return r;
 }
@@ -126,10 +132,12 @@ void no_source_warn(const struct sources *so, const char *command)
 			path[d.n++] = so->list[i]->o.path ? so->list[i]->o.path : so->list[i]->shown;
 	look(&d, &letters);
 	for (unsigned i = 0; i < d.n; i++) {
-		if (!is_missing(&letters, i))
+		const char *fault = fault_of(&letters, i);
+
+		if (!fault)
 			continue;
 		missing++;
-		log_warn("source %s: there is no such directory", path[i]);
+		log_warn("source %s: %s", path[i], fault);
 	}
 	if (so->n == missing)
 		print_help(command, so->n ? "no source can answer" : "no source is configured");

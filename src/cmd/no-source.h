@@ -19,8 +19,8 @@ extern const char no_source_help[];
  * child processes. */
 void no_source_advise(FILE *to, const char *command, const char *cache_dir);
 
-/* Checks that each directory that --source names exists. 0; -EINVAL: a directory does not exist, and `e` names
- * it; -ENOMEM. With `warn`, logs each missing directory instead and returns 0: a later mount can create it. */
+/* Checks that each directory that --source names exists. 0; -EINVAL: a directory does not exist or is a file, and
+ * `e` names it; -ENOMEM. With `warn`, logs each such directory instead and returns 0: a later mount can create it. */
 int no_source_check(const char *const *words, unsigned n, bool warn, struct err *e);
 
 /* Logs which directory sources do not exist. If no source can answer, prints that to stderr. */

@@ -13,7 +13,8 @@ int places_presets(struct conf *c, struct err *e);
 /* Whether a word of --source is a URL of a server without a layout: its layout is then `native`. */
 bool place_is_native_url(const char *word);
 
-/* Makes a section for each word of --source. These sections come before all others, in the order of the words. */
+/* Makes a section for each word of --source: a URL, a path, the name of a configured source, or else the name of a
+ * directory. These sections come before all others, in the order of the words. */
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e);
 
 /* Returns a pointer into the word of --source to the directory that the word names. NULL: the word is a URL, or

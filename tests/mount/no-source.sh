@@ -24,6 +24,19 @@ for command in get warm why mount "serve --listen 127.0.0.1:0"; do
       fail "$command --source $word: $(cat "$TMP/out" "$TMP/err")"
   done
 done
+: >"$TMP/a-file"
+for word in "$TMP/a-file" "gdb@$TMP/a-file"; do
+  "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "$word" "$TMP" 2>"$TMP/err"
+  [ $? = 2 ] && grep -q -- "--source $TMP/a-file: is a file; name its directory" "$TMP/err" ||
+    fail "get --source $word: $(cat "$TMP/err")"
+done
+# A directory of this one is a place without ./, too, unless a configured source has its name.
+mkdir -p "$TMP/here/builds" "$TMP/here/team"
+printf '[source "team"]\nurl = http://127.0.0.1:1/\nlayout = debuginfod\n' >"$TMP/named.conf"
+(cd "$TMP/here" && "$SYMFS" sources --config "$TMP/named.conf" --no-default-sources --source builds --source team) \
+  >"$TMP/out" || fail "sources of names"
+grep -q '1[.] scan@builds ' "$TMP/out" && grep -q '2[.] team .*http://127.0.0.1:1/' "$TMP/out" ||
+  fail "--source builds and team: $(cat "$TMP/out")"
 # A directory without a layout: its content decides.
 mkdir -p "$TMP/files" "$TMP/ids/.build-id" "$TMP/server/buildid"
 for word in files:scan ids:gdb server:debuginfod; do

@@ -387,7 +387,7 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	if (r < 0 && r != -ENOENT)
 		return cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 	if (y.dump && !ask)
-		fprintf(stderr, "symfs why --ask WHAT asks each source now\n");
+		fprintf(stderr, "symfs why --ask %s asks each source now\n", word);
 	if (y.dump)
 		return cmd_flush(status);
 	app_stop_fetching(app); /* a mount is asked by a forked process, so there must be no threads */

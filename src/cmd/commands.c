@@ -7,6 +7,7 @@
 #include "source/source.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const struct cmd cmd_help, cmd_version;
 
@@ -185,6 +186,8 @@ static int command_unknown(const char *word)
 		lead = strcmp(leads[i].word, word) == 0 ? leads[i].text : NULL;
 	if (lead)
 		fprintf(stderr, "; %s\n", lead);
+	else if (access(word, F_OK) == 0)
+		fprintf(stderr, "; for the names in a crash: symfs symbolicate FILE\n");
 	else if (n.best)
 		fprintf(stderr, "; did you mean %s?\n", n.best);
 	else

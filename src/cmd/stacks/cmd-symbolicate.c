@@ -249,6 +249,9 @@ static int ask(struct app *app, const char *shown, const struct symb_flags *flag
 	asked = recognize_name(r, g.symb, app->fetch, &g.flags, &out, &e);
 	symbolicate_finish(&g);
 	g.frames = recognized_frames(r);
+	for (uint32_t i = 0; i < recognized_modules(r); i++)
+		if (recognized_unknown(r, i))
+			symbolicate_unknown(&g, recognized_unknown(r, i));
 	if (atomic_load(&symbolicate_stopped))
 		return symbolicate_close(&g, app, EXIT_INTERRUPTED);
 	if (asked < 0)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define NAMED_MOST 4 /* modules that the sentence names */
+#define TEXT_LACKS ": the text does not say where its modules were loaded; see symfs-symbolicate(1)"
 
 static void note_missing(void *ctx, const struct module *m, const char *why, bool unsure)
 {
@@ -31,13 +32,22 @@ static void note_missing(void *ctx, const struct module *m, const char *why, boo
 	g->refused |= strstr(why, "HTTP 401") || strstr(why, "HTTP 403");
 }
 
+void symbolicate_unknown(struct symbolicating *g, const char *path)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
+
+	if (g->n_unknown++ < NAMED_MOST)
+		buf_addf(&g->unknown, "%s%s", g->n_unknown > 1 ? ", " : "", text_shown(path, true, &room));
+}
+
 int symbolicate_begin(struct symbolicating *g, struct app *app, const struct symb_limits *most,
 	const struct symb_flags *flags)
 {
 	struct err e = {0};
 	int r;
 
-	*g = (struct symbolicating){.flags = *flags, .names = BUF_UP_TO(64 << 10), .lines = BUF_UP_TO(64u << 20)};
+	*g = (struct symbolicating){.flags = *flags, .names = BUF_UP_TO(64 << 10), .lines = BUF_UP_TO(64u << 20),
+		.unknown = BUF_UP_TO(64 << 10)};
 	g->flags.missing = note_missing;
 	g->flags.ctx = g;
 	r = symb_new(&g->symb, app->fetch, most, &e);
@@ -98,14 +108,18 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 	bool nameless = status == EXIT_DONE && g->frames && !g->named, quiet = status != EXIT_DONE || app->args.json;
 
 	if (!quiet && g->n_missing)
-		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s; symfs why %s\n%s",
+		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s%s%s%s\n%s",
 			g->n_missing, g->modules, g->modules == 1 ? " has" : "s have", buf_text(&g->names),
-			g->n_missing > NAMED_MOST ? ", …" : "", g->id, buf_text(&g->lines));
+			g->n_missing > NAMED_MOST ? ", …" : "", g->id[0] ? "; symfs why " : "",
+			g->id[0] && app->args.n_sources ? "--source … " : "", g->id, buf_text(&g->lines));
 	else if (!quiet && nameless)
-		cmd_say(0, "no frame got a name");
+		cmd_say(0, "no frame got a name%s", g->modules || g->n_unknown ? "" : TEXT_LACKS);
+	if (!quiet && g->n_unknown)
+		cmd_say(0, "%s: the text has no build id of it, and no file is there", buf_text(&g->unknown));
 	if (!quiet && (g->n_missing || nameless))
 		advise(g, app);
 	buf_release(&g->names);
 	buf_release(&g->lines);
+	buf_release(&g->unknown);
 	return nameless ? EXIT_NO : status;
 }

@@ -37,14 +37,16 @@ struct symbolicating {
 	struct symb_flags flags;
 	uint64_t frames, named, modules; /* of all that was asked; since symbolicate_finish() */
 	/* private */
-	unsigned n_missing;
+	unsigned n_missing, n_unknown;
 	bool refused;
-	struct buf names, lines;
+	struct buf names, lines, unknown;
 	char id[MODULE_ID_TEXT];
 };
 /* Starts the service. `most` may be NULL. Negative: it did not start, and a message was printed. */
 int symbolicate_begin(struct symbolicating *g, struct app *app, const struct symb_limits *most,
 	const struct symb_flags *flags);
+/* Notes a module of a text that was not asked for: its id is not known. */
+void symbolicate_unknown(struct symbolicating *g, const char *path);
 /* Frees the service. */
 void symbolicate_finish(struct symbolicating *g);
 /* Call it after the result is printed, for people. Prints to stderr which modules have no symbols, and what to do;

@@ -184,6 +184,13 @@ const char *recognized_path(const struct recognized *r, uint32_t i)
 	return s->path;
 }
 
+const char *recognized_unknown(const struct recognized *r, uint32_t i)
+{
+	const struct seen *s = &r->seen[i];
+
+	return s->used && s->better == NO_SEEN && !s->m.code_id[0] && !s->m.debug_id.set ? s->path : NULL;
+}
+
 int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char id[static RECOGNIZE_ID], bool *debug)
 {
 	struct seen *s = &r->seen[i];

@@ -33,6 +33,9 @@ size_t recognized_frames(const struct recognized *r);
  * it was deleted, or has no path, or no frame needs it. */
 uint32_t recognized_modules(const struct recognized *r);
 const char *recognized_path(const struct recognized *r, uint32_t i);
+/* The path of module `i` if its frames cannot be named, because neither the text nor a file at the path has its id;
+ * NULL: they can, or no frame needs the module. */
+const char *recognized_unknown(const struct recognized *r, uint32_t i);
 /* The caller found this file at the path of module `i`. If the text has no id of the module, the file's id is taken,
  * and the module's frames are marked `[unverified]`. 0: the file is used, `id` is its build id ("": a program of
  * .NET), and `debug` says whether it has debug information; -ESTALE: the text has another id; -ENODATA: the file is

@@ -29,13 +29,14 @@ static void release(struct upload_file *was)
 
 bool begun_sweep(struct uploads *u, bool all)
 {
-	uint64_t now = clock_ms();
 	struct upload_file over;
+	uint64_t now;
 	bool left;
 
 	do {
 		left = over.keep = false;
 		pthread_mutex_lock(&u->begun_lock);
+		now = clock_ms(); /* under the lock, so that no upload began later */
 		for (unsigned i = 0; i < BEGUN_MOST && !over.keep; i++) {
 			struct begun *p = &u->begun[i];
 

@@ -158,8 +158,9 @@ bool conn_sweep(struct http *h)
 	LOCK_SCOPE(&h->lock);
 	uint64_t now = clock_ms();
 
+	/* Another thread can set `since` to a later time than `now`. */
 	for (struct conn *c = h->conns; c; c = c->next)
-		if (!c->busy && !c->shut && now - c->since >= h->idle_ms)
+		if (!c->busy && !c->shut && c->since + h->idle_ms <= now)
 			shut(h, c);
 	return h->n_conns > 0;
 }

@@ -119,10 +119,10 @@ static int await_ranges(struct partial *p, const struct msf_lack *ranges, unsign
 
 	pthread_mutex_init(&round.lock, NULL);
 	pthread_cond_init(&round.change, NULL);
-	part_hold(p->part, true);
+	part_hold(p->part);
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = wait_for_pieces(p, &round, &ranges[i], most);
-	part_hold(p->part, false);
+	part_release(p->part);
 	pthread_mutex_lock(&round.lock);
 	round.r = r < 0 ? r : round.r;
 	pthread_mutex_unlock(&round.lock);

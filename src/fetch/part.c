@@ -196,13 +196,18 @@ void part_nudge(struct part *p)
 	post_change(p);
 }
 
-void part_hold(struct part *p, bool hold)
+void part_hold(struct part *p)
 {
 	LOCK_SCOPE(&p->lock);
 
-	if (hold)
-		p->holds++;
-	else if (--p->holds == 0)
+	p->holds++;
+}
+
+void part_release(struct part *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	if (--p->holds == 0)
 		post_change(p);
 }
 

@@ -79,8 +79,9 @@ enum part_wanted {
  * bytes are present by now, or will never arrive: call part_read() to learn which. -ENOMEM. */
 int part_wait(struct part *p, enum part_wanted what, uint64_t off, size_t n, part_ready *ready, void *ctx,
 	struct part_wait **out);
-/* Between a call with `hold` and one without, waits are collected: the flight learns of all of them at once. */
-void part_hold(struct part *p, bool hold);
+/* Between part_hold() and part_release() the part collects waits: the flight learns of all of them at once. */
+void part_hold(struct part *p);
+void part_release(struct part *p);
 
 struct part_wait *part_wait_ref(struct part_wait *w);
 /* The caller stops waiting: ready(-EINTR) runs in this call, unless it already ran. */

@@ -59,7 +59,7 @@ void body_take(struct flight *fl, struct draft **draft, struct sparse **file)
 		*draft = take(b->draft);
 	if (file)
 		*file = take(b->file);
-	b->kind = !b->draft ? (b->file ? BODY_SPARSE : BODY_NONE) : b->file ? BODY_BESIDE : BODY_STREAM;
+	b->kind = b->draft ? BODY_STREAM : b->file ? BODY_SPARSE : BODY_NONE;
 }
 
 static void commit_and_close(void *ctx)

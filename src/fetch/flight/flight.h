@@ -411,7 +411,7 @@ void tickets_remove(struct ticket *t);
 /* Whether the file that was found may be one of another type that the request's path can also mean, because its
  * first bytes do not show the type. */
 bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t);
-/* The first ticket whose caller wants to read the file while the bytes arrive; NULL: there is none. */
+/* Returns the first ticket whose caller wants to read the file while the bytes arrive. NULL: no caller does. */
 const struct ticket *tickets_reader(const struct flight *fl);
 bool flight_is_lonely(const struct flight *fl); /* no request waits for the flight, and no reader has the file open */
 bool flight_is_wanted_whole(const struct flight *fl); /* a request or a reader needs more than "it exists" */
@@ -685,7 +685,8 @@ struct probed {
 };
 /* Runs on the net thread. `winner` is the winner for which the job was started. */
 typedef void probed_ready(struct flight *fl, const struct attempt *winner, struct sparse *sp, const struct probed *p);
-/* Identifies the sparse file; if there is none yet, copies the draft to one first. Takes `heads`. 0, -ENOMEM. */
+/* Starts a worker that identifies the sparse file. If the flight has no sparse file yet, the worker copies the draft
+ * to one first. The worker frees `heads`. 0, -ENOMEM. */
 int probe_start(struct flight *fl, uint64_t *heads, probed_ready *ready);
 void sparse_job_commit(struct flight *fl); /* syncs the sparse file */
 

@@ -11,6 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+bool path_is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 bool path_name_ok(const char *name, size_t n)
 {
 	if (n == 0 || n > NAME_MAX)

@@ -13,6 +13,7 @@
 bool path_name_ok(const char *name, size_t n);
 
 const char *path_base(const char *path);	 /* the part after the last '/' or '\\'; never NULL */
+bool path_is_dir(const char *path); /* follows links; false also if the path cannot be looked at */
 int path_mkdirs(const char *path, mode_t mode);	 /* 0, also if the directory exists; -errno */
 int path_make_parents(const char *path, mode_t mode); /* as path_mkdirs(), for the directory of a file */
 /* Removes a directory and all it has. Removes links, not their targets; enters no other file system, such as a mount

@@ -17,13 +17,6 @@
 #define DEPTH_MOST 64 /* directories in directories */
 #define PATH_MOST (64 << 10)
 
-static bool is_dir(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static int bundle_add(struct bundle *b, char *path)
 {
 	if (!path)
@@ -76,7 +69,7 @@ int bundle_open(struct bundle *b, const char *word, struct err *e)
 		dir = NULL;
 		return err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
 	}
-	return is_dir(dir) ? add_all(b, dir, e) : bundle_add(b, strdup(word));
+	return path_is_dir(dir) ? add_all(b, dir, e) : bundle_add(b, strdup(word));
 }
 
 void bundle_release(struct bundle *b)
@@ -148,7 +141,7 @@ int walk_files(const char *path, walk_each *each, void *ctx)
 	_cleanup_free_ char *copy = strdup(path);
 	size_t n = strlen(path);
 
-	while (copy && n > 1 && copy[n - 1] == '/' && is_dir(path)) /* "FILE/" names nothing */
+	while (copy && n > 1 && copy[n - 1] == '/' && path_is_dir(path)) /* "FILE/" names nothing */
 		copy[--n] = '\0';
 	return copy ? visit(&(struct walk){each, ctx}, copy, 0) : -ENOMEM;
 }

@@ -195,13 +195,6 @@ bool place_is_native_url(const char *word)
 	return !layout[0] && (strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0);
 }
 
-static bool is_dir(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e)
 {
 	int r = 0;
@@ -211,7 +204,7 @@ int places_command_line(struct conf *c, const char *const *words, unsigned n, st
 		char layout[40];
 		const char *where = split_layout(words[n], layout);
 
-		if (is_place(where) || (!conf_find(c, "source", where) && is_dir(where)))
+		if (is_place(where) || (!conf_find(c, "source", where) && path_is_dir(where)))
 			r = place_add(c, true, layout, where, "command line", NULL);
 		else
 			r = add_preset(c, where, e);

@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SLICES_MOST 64
@@ -325,9 +324,7 @@ bool what_is_file(const char *word)
 
 bool what_is_dir(const char *word)
 {
-	struct stat st;
-
-	return what_is_file(word) && stat(word, &st) == 0 && S_ISDIR(st.st_mode);
+	return what_is_file(word) && path_is_dir(word);
 }
 
 int what_named(const struct what_opts *o, const char *word, what_each *each, void *ctx, struct err *e)

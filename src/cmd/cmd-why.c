@@ -377,6 +377,7 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	_cleanup_(cleanup_answer) struct answer *a = calloc(1, sizeof(*a));
 	struct json j;
 	struct why y = {app, a, ask, json ? &j : NULL, false};
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	struct err e = {0};
 	int r, status = EXIT_DONE;
 
@@ -387,7 +388,7 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	if (r < 0 && r != -ENOENT)
 		return cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 	if (y.dump && !ask)
-		fprintf(stderr, "symfs why --ask %s asks each source now\n", word);
+		fprintf(stderr, "symfs why --ask %s asks each source now\n", text_shown(word, true, &room));
 	if (y.dump)
 		return cmd_flush(status);
 	app_stop_fetching(app); /* a mount is asked by a forked process, so there must be no threads */

@@ -328,10 +328,13 @@ static bool is_bomb(struct transfer *t, size_t n)
 	return (t->received + n) / CODING_RATIO > (uint64_t)wire;
 }
 
-size_t answer_body(struct transfer *t, const char *p, size_t n)
+size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 {
+	struct transfer *t = ctx;
 	int r;
 
+	n *= size;
+	atomic_fetch_add(&t->net->took, n);
 	t->heard = clock_ms();
 	if (t->cancelled || t->reply.error)
 		return n ? 0 : 1;

@@ -92,8 +92,8 @@ int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4))); /* returns `error` */
 size_t answer_header(struct transfer *t, const char *p, size_t n); /* returns the bytes taken; another
 								      number than n: failed */
-size_t answer_body(struct transfer *t, const char *p, size_t n);   /* as answer_header(), or
-								      CURL_WRITEFUNC_PAUSE */
+/* libcurl's CURLOPT_WRITEFUNCTION; `t` is a transfer. Returns as answer_header(), or CURL_WRITEFUNC_PAUSE. */
+size_t answer_body(char *p, size_t size, size_t n, void *t);
 bool answer_is_redirect(const struct transfer *t);
 void answer_curl_failed(struct transfer *t, CURLcode result); /* puts libcurl's error into the reply */
 

@@ -182,14 +182,6 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	return took;
 }
 
-static size_t on_body(char *p, size_t size, size_t n, void *ctx)
-{
-	struct transfer *t = ctx;
-
-	atomic_fetch_add(&t->net->took, size * n);
-	return answer_body(t, p, size * n);
-}
-
 /* Gives libcurl the next bytes of the request's body. */
 static size_t on_send(char *p, size_t size, size_t n, void *ctx)
 {
@@ -385,7 +377,7 @@ static void easy_callbacks(struct transfer *t)
 	curl_easy_setopt(e, CURLOPT_PRIVATE, t);
 	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
-	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, answer_body);
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
 	curl_easy_setopt(e, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
 	curl_easy_setopt(e, CURLOPT_RESOLVER_START_DATA, t);

@@ -133,16 +133,17 @@ static int keep_beside(struct flight *fl, uint64_t off, const void *p, size_t n)
 
 int body_keep(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
-	uint64_t have = body_here(&fl->body);
-	size_t old = off < have ? (size_t)MIN(n, have - off) : 0;
+	uint64_t most = fl->readers.part ? part_size(fl->readers.part) : UINT64_MAX, have;
+	size_t old;
 	int r;
 
 	if (fl->body.file)
 		return keep_beside(fl, off, p, n);
-	r = same_bytes(fl, off, p, old);
-
-	if (r == 0 && fl->readers.part && n > part_size(fl->readers.part) - MIN(off, part_size(fl->readers.part)))
+	if (n > most - MIN(off, most))
 		return -ESTALE;
+	have = draft_size(fl->body.draft);
+	old = off < have ? (size_t)MIN(n, have - off) : 0;
+	r = old ? same_bytes(fl, off, p, old) : 0;
 	return r < 0 || n == old ? r : draft_write(fl->body.draft, off + old, (const char *)p + old, n - old);
 }
 

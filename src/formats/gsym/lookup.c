@@ -1,5 +1,6 @@
 /* Looks an address up: the function, its line and its inlined calls. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/little.h"
 #include "formats/gsym/gsym.h"
 #include "formats/gsym/walk.h"
 
@@ -246,7 +247,7 @@ static inline bool pass_ulebs(const uint8_t **at, const uint8_t *end, uint64_t n
 	const uint8_t *p = *at;
 
 	for (; n && end - p >= 8; p += 8) { /* the last byte of each number has a clear high bit */
-		uint64_t last = ~le64toh(load64(p, false)) & 0x8080808080808080;
+		uint64_t last = ~le64(p) & 0x8080808080808080;
 
 		for (; last; last &= last - 1)
 			if (!--n) {

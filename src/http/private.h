@@ -300,6 +300,7 @@ const char *exchange_header(struct exchange *x, const char *name); /* NULL: the 
 bool exchange_is_head(const struct exchange *x);
 /* Whether the client is a browser that wants a page: it sent `Accept: text/html` with a GET. */
 bool exchange_wants_page(struct exchange *x);
+bool exchange_has_parts(struct exchange *x); /* the body is a form of parts: multipart/form-data */
 
 /* In http.c: takes n bytes of the body. False: the connection must end. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n);

@@ -48,6 +48,7 @@ refused() {
   rc=$?
   [ $rc = "$want" ] && grep -q '^symfs token: ' "$TMP/err" || fail "token $*: $rc $(cat "$TMP/err")"
 }
+token create brief >"$TMP/out" && token ls | grep -q '^brief' && token revoke brief || fail "token create and revoke"
 want=2
 refused add ci
 refused add 'a b'

@@ -336,7 +336,9 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	struct buf *text);
 /* Sends the text of a page; `r`: the result of writing it. */
 enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text);
-const char *refusal_text(int status); /* NULL: no refusal has this status */
+#define REFUSAL_TEXT 400
+/* The text of a refusal, which `room` may hold. NULL: no refusal has this status. */
+const char *refusal_text(struct exchange *x, int status, char room[static REFUSAL_TEXT]);
 /* Refuses the request with a fixed text. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status);
 /* Refuses an upload with x->refuse while its body still arrives: sends the answer past libmicrohttpd, which would

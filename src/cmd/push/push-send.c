@@ -94,7 +94,7 @@ static void why_not(const struct push *p, int r, const struct send_reply *a, cha
 	else if (a->status == 403)
 		what = reason[0] ? "" : "the token may not upload";
 	else if (a->status == 404 || a->status == 405)
-		what = "the server takes no uploads; start it with `symfs serve --upload`";
+		what = "no server takes uploads at this URL; check it, or start `symfs serve --upload` there";
 	else
 		what = "";
 	if (what[0])
@@ -372,8 +372,8 @@ static void take_result(struct batch *b, struct push_file *f, const struct sentr
 	*(old ? &p->present : &p->added) += 1;
 	if (p->verbose) {
 		progress_erase(&p->progress);
-		printf("%s: %s %s %s %s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
-			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id);
+		printf("%s: %s %s %s %s%s%s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
+			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id, a->detail[0] ? ": " : "", a->detail);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/hash.h"
 #include "base/inflate.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/push/push.h"
@@ -360,6 +361,7 @@ static int add_piece(struct sending *g, struct push_file *f, const struct sha1 *
 
 static void take_result(struct batch *b, struct push_file *f, const struct sentry_answer *a)
 {
+	_cleanup_buf_ struct buf room = BUF_UP_TO(4 << 10);
 	struct push *p = b->p;
 	bool old = b->first || strcmp(a->dif.what, "present") == 0;
 
@@ -373,7 +375,8 @@ static void take_result(struct batch *b, struct push_file *f, const struct sentr
 	if (p->verbose) {
 		progress_erase(&p->progress);
 		printf("%s: %s %s %s %s%s%s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
-			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id, a->detail[0] ? ": " : "", a->detail);
+			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id, a->detail[0] ? ": " : "",
+			text_shown(a->detail, true, &room));
 	}
 }
 

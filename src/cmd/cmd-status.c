@@ -537,6 +537,9 @@ static int run_status(int argc, char **argv)
 		return status;
 	if (argc > 2 || (watch && args.json))
 		return cmd_usage("%s", argc > 2 ? "expected at most one DIR" : "--watch prints no JSON");
+	if (argc == 2 && strstr(argv[1], "://"))
+		return cmd_usage("expected the DIR of a mount; `curl URL/metrics` asks a server, whose page is "
+			"URL/status");
 	only = argc == 2 ? path_absolute(argv[1]) : NULL;
 	if (!s || (argc == 2 && !only))
 		return cmd_say(EXIT_LOCAL, "out of memory");

@@ -148,9 +148,12 @@ static const struct verb {
 	bool adds;	      /* takes --rights, --expires and --namespace */
 } verbs[] = {
 	{"add", run_add, 1, 1, true},
+	{"create", run_add, 1, 1, true},
 	{"ls", run_ls, 0, 0, false},
 	{"list", run_ls, 0, 0, false},
 	{"rm", run_rm, 1, UINT32_MAX, false},
+	{"delete", run_rm, 1, UINT32_MAX, false},
+	{"revoke", run_rm, 1, UINT32_MAX, false},
 };
 
 /* The error message for wrong words; NULL: they are right. */

@@ -110,18 +110,12 @@ enum MHD_Result exchange_error(struct exchange *x, const struct answer *a)
 
 enum MHD_Result exchange_refuse(struct exchange *x, int status)
 {
-	const char *text = refusal_text(status);
-	char json[120], lacks[200], right[AUTH_RIGHTS_TEXT];
+	char json[120], room[REFUSAL_TEXT];
+	const char *text = refusal_text(x, status, room);
 
-	if (status == 403 && x->lacks) {
-		auth_rights_text(x->lacks, right);
-		snprintf(lacks, sizeof(lacks), "the token does not have the right %s; the server's administrator "
-			"gives it: symfs token add NAME --rights %s\n", right, right);
-		text = lacks;
-	}
 	if (text && exchange_wants_page(x) && !x->route->api && !x->upload)
 		return page_error(x, status, text);
-	if (text == lacks)
+	if (status == 403 && x->lacks)
 		return exchange_plain(x, 403, text);
 	if (status == 413 && x->route->api) {
 		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"

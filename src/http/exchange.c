@@ -32,6 +32,13 @@ bool exchange_wants_page(struct exchange *x)
 	return accept && strstr(accept, "text/html") && strcmp(x->method, "GET") == 0;
 }
 
+bool exchange_has_parts(struct exchange *x)
+{
+	const char *type = exchange_header(x, "Content-Type");
+
+	return type && strncasecmp(type, "multipart/form-data", 19) == 0;
+}
+
 const char *exchange_user(const struct exchange *x)
 {
 	return x->known ? x->token.name : "-";

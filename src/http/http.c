@@ -34,15 +34,29 @@ static enum MHD_Result options(struct exchange *x)
 
 static enum MHD_Result not_found(struct exchange *x)
 {
+	char room[REFUSAL_TEXT];
 	enum MHD_Result result;
 
 	return page_not_found(x, &result) ? result
-		: exchange_text(x, 404, PLAIN, HTTP_STRUCTURAL, exchange_missing_text(x));
+		: exchange_text(x, 404, PLAIN, HTTP_STRUCTURAL,
+			x->route->tecken ? exchange_missing_text(x) : refusal_text(x, 404, room));
+}
+
+/* The status of a request without a handler, or with a body that is larger than its route takes. */
+static int status_of(const struct exchange *x)
+{
+	switch (x->route->what) {
+	case ROUTE_NONE: return 404;
+	case ROUTE_BAD: return 400;
+	case ROUTE_LONG: return 414;
+	case ROUTE_METHOD: return 405;
+	default: return 413;
+	}
 }
 
 static enum MHD_Result bad(struct exchange *x)
 {
-	return exchange_refuse(x, x->route->what == ROUTE_LONG ? 414 : x->route->what == ROUTE_METHOD ? 405 : 400);
+	return exchange_refuse(x, status_of(x));
 }
 
 static enum MHD_Result fixed_text(struct exchange *x)
@@ -122,7 +136,7 @@ bool exchange_take_body(struct exchange *x, const char *p, size_t n)
 	if (x->refuse || !(x->route->api || x->upload || has_form(x))) {
 		x->bytes += n;
 		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
-			x->refuse = 413;
+			x->refuse = status_of(x);
 		x->status = x->refuse;
 		return x->bytes <= 2 * x->h->body_most;
 	}
@@ -148,7 +162,7 @@ static int judge_head(struct exchange *x)
 	hours_look(x->space);
 	if (x->upload)
 		return upload_judge(x);
-	return length && strtoull(length, NULL, 10) > body_most(x) ? 413 : 0;
+	return length && strtoull(length, NULL, 10) > body_most(x) ? status_of(x) : 0;
 }
 
 static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *url, const char *method,

@@ -300,6 +300,7 @@ const char *exchange_header(struct exchange *x, const char *name); /* NULL: the 
 bool exchange_is_head(const struct exchange *x);
 /* Whether the client is a browser that wants a page: it sent `Accept: text/html` with a GET. */
 bool exchange_wants_page(struct exchange *x);
+bool exchange_has_parts(struct exchange *x); /* the body is a form of parts: multipart/form-data */
 
 /* In http.c: takes n bytes of the body. False: the connection must end. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n);
@@ -335,7 +336,9 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	struct buf *text);
 /* Sends the text of a page; `r`: the result of writing it. */
 enum MHD_Result page_reply(struct exchange *x, const char *type, int r, struct buf *text);
-const char *refusal_text(int status); /* NULL: no refusal has this status */
+#define REFUSAL_TEXT 400
+/* The text of a refusal, which `room` may hold. NULL: no refusal has this status. */
+const char *refusal_text(struct exchange *x, int status, char room[static REFUSAL_TEXT]);
 /* Refuses the request with a fixed text. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status);
 /* Refuses an upload with x->refuse while its body still arrives: sends the answer past libmicrohttpd, which would

@@ -100,7 +100,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 {
 	enum MHD_Result ok;
 	const char *type;
-	char via[64];
+	char via[64], room[REFUSAL_TEXT];
 
 	if (!r)
 		return MHD_NO;
@@ -109,7 +109,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 		status = exchange_condition(x, "none", -1, INT64_MAX);
 		if (status == 412) {
 			MHD_destroy_response(r);
-			return exchange_plain(x, 412, refusal_text(412));
+			return exchange_plain(x, 412, refusal_text(x, 412, room));
 		}
 		x->bytes = status == 304 ? 0 : x->bytes;
 	}
@@ -236,7 +236,25 @@ enum MHD_Result upload_send_error(struct exchange *x, int status, const char *te
 	return exchange_buf(x, status, upload_type(x->upload), "no-store", &out);
 }
 
-const char *refusal_text(int status)
+/* What a path leads to that clients try. */
+static const char *lead_of(const struct exchange *x)
+{
+	static const char *const paths[][2] = {
+		{"health", "the health check is at /healthz"},
+		{"symbolicate", "POST a request to /symbolicate/v5, or a text with stacks to /symbolicate/text"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (strcmp(paths[i][0], x->route->path) == 0)
+			return paths[i][1];
+	if (strcmp(x->method, "PUT") != 0)
+		return NULL;
+	return x->h->opts.upload_most ? "PUT takes the path of a file in a layout, such as /buildid/ID/debuginfo; "
+					"`symfs push` finds it"
+				      : "this server takes no uploads; start it with `symfs serve --upload`";
+}
+
+const char *refusal_text(struct exchange *x, int status, char room[static REFUSAL_TEXT])
 {
 	static const struct {
 		int status;
@@ -255,18 +273,34 @@ const char *refusal_text(int status)
 		{503, "symfs is stopping or overloaded; try again later\n"},
 		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
 	};
+	const char *lead = x->route->what == ROUTE_NONE && (status == 401 || status == 404) ? lead_of(x) : NULL;
+	const char *text = NULL;
+	char right[AUTH_RIGHTS_TEXT];
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i].status == status)
-			return texts[i].text;
-	return NULL;
+			text = texts[i].text;
+	if (status == 403 && x->lacks) {
+		/* the right upload includes try */
+		auth_rights_text(x->lacks == AUTH_TRY ? AUTH_UPLOAD : x->lacks, right);
+		snprintf(room, REFUSAL_TEXT, "the token does not have the right %s; the server's administrator "
+			"gives it: symfs token add NAME --rights %s\n", right, right);
+		return room;
+	}
+	if (status == 401 && exchange_has_token(x))
+		text = "the token is not valid here: it is unknown or has ended; the server's administrator makes "
+			"one: symfs token add NAME\n";
+	if (!lead)
+		return text;
+	snprintf(room, REFUSAL_TEXT, "%.*s; %s\n", (int)strcspn(text, "\n"), text, lead);
+	return room;
 }
 
 bool exchange_refuse_early(struct exchange *x)
 {
 	_cleanup_buf_ struct buf body = BUF_UP_TO(4096), all = BUF_UP_TO(8192);
-	const char *text = refusal_text(x->refuse);
-	char date[DATE_TEXT];
+	char date[DATE_TEXT], room[REFUSAL_TEXT];
+	const char *text = refusal_text(x, x->refuse, room);
 	int status = x->refuse;
 	int r = upload_error(x, &status, text ? text : "a local error", &body);
 

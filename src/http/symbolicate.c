@@ -251,15 +251,8 @@ static int minidump_done(struct exchange *x)
 	return r < 0 ? refuse_dump(x, r, e.text) : upload_answer(x, 200, json ? "application/json" : PLAIN);
 }
 
-static bool is_form(struct exchange *x)
-{
-	const char *type = exchange_header(x, "Content-Type");
-
-	return type && strncasecmp(type, "multipart/form-data", 19) == 0;
-}
-
 const struct upload_ops upload_minidump[] = {
-	{ROUTE_MINIDUMP, .takes = is_form, .body = UPLOAD_FORM, .most = MINIDUMP_MOST + FORM_MOST,
+	{ROUTE_MINIDUMP, .takes = exchange_has_parts, .body = UPLOAD_FORM, .most = MINIDUMP_MOST + FORM_MOST,
 		.file_most = MINIDUMP_MOST, .answers = true, .admit = minidump_admit, .file = minidump_file,
 		.done = minidump_done, .release = job_release},
 	{ROUTE_MINIDUMP, .body = UPLOAD_FILE, .most = MINIDUMP_MOST, .file_most = MINIDUMP_MOST, .answers = true,

@@ -62,8 +62,19 @@ make_program "$TMP/q" more
 (cd "$TMP/q/debug" && zip -q "$TMP/archive.zip" libmore.so.debug)
 push 0 "$U" "$TMP/archive.zip"
 same_at "/buildid/$(build_id "$TMP/q/bin/libmore.so")/debuginfo" "$TMP/q/debug/libmore.so.debug"
-push 1 "$U" "$F/prog"
-prints "prog: refused: another file is stored under its id" # the better one above
+push 0 -v "$U" "$F/prog"
+prints "prog: present elf .*: another file is stored under its id" # the better one above
+# A program with debug information takes the id of its split debug file.
+mkdir "$TMP/both"
+cp "$TMP/q/full/more" "$TMP/q/debug/more.debug" "$TMP/both"
+for n in added present; do
+  push 0 "$U" "$TMP/both/more.debug"
+  push 0 "$U" "$TMP/both"
+done
+prints "^added 0, present 2, refused 0"
+mkdir "$TMP/none"
+push 1 "$U" "$TMP/none"
+warns "$TMP/none: no file in it has debug information or symbols"
 push 1 "$U" "$F/notes.txt" "$F/empty" "$TMP/nowhere" "$F/deep/er/libprog.so"
 prints "notes.txt: refused: of no format that symfs knows"
 prints "empty: refused: is empty"
@@ -145,7 +156,7 @@ push 2 "$U"
 push 2 --token-file "$TMP/nowhere" "$U" "$F/prog"
 symfs_serve plain
 push 3 "$URL_plain" "$F/prog"
-warns 'HTTP 40[45]: .*takes no uploads; start it with .symfs serve --upload'
+warns "$URL_plain: HTTP 404: no server takes uploads at this URL"
 symfs_unserve plain
 push 3 http://127.0.0.1:1 "$F/prog"
 warns '127.0.0.1:1: '
@@ -173,6 +184,11 @@ push 3 --config "$TMP/team.conf" --token-file "$TMP/wrong" team "$F/prog"
 push 2 --config "$TMP/team.conf" tea "$F/prog"
 warns 'the name of a source'
 symfs_unserve guarded
+"$SYMFS" token add --file "$TMP/rights" reader >"$TMP/reader" || fail "token add"
+symfs_serve rights --upload --token-file "$TMP/rights"
+push 3 --token-file "$TMP/reader" "$URL_rights" "$F/prog"
+warns 'the token does not have the right upload; .*symfs token add NAME --rights upload'
+symfs_unserve rights
 symfs_serve small --upload --max-file-size 10000
 push 1 "$URL_small" "$F/deep"
 prints "libprog.so: refused: is larger than 10000 bytes, the limit of the server"

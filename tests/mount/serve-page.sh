@@ -71,6 +71,8 @@ printf 'x\n%s b.pdb\n' $ID >"$TMP/long"
 [ "$(code --data-urlencode "path@$TMP/long" "$URL_one/")" = 200 ] &&
   grep -q 'symbol file (Breakpad): stored' "$TMP/body" ||
   fail "a text of two lines: $(cat "$TMP/body")"
+[ "$(code -F "path=<$TMP/long" "$URL_one/")" = 200 ] && grep -q 'symbol file (Breakpad): stored' "$TMP/body" ||
+  fail "a text of two lines as a part of a form: $(cat "$TMP/body")"
 head -c 900000 /dev/zero | tr '\0' x >"$TMP/huge"
 [ "$(code --data-binary "@$TMP/huge" "$URL_one/")" = 413 ] || fail "a huge form: $(cat "$TMP/head")"
 [ "$(code -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary "@$TMP/huge" "$URL_one/")" = 413 ] ||

@@ -48,6 +48,7 @@ refused() {
   rc=$?
   [ $rc = "$want" ] && grep -q '^symfs token: ' "$TMP/err" || fail "token $*: $rc $(cat "$TMP/err")"
 }
+token create brief >"$TMP/out" && token ls | grep -q '^brief' && token revoke brief || fail "token create and revoke"
 want=2
 refused add ci
 refused add 'a b'
@@ -109,6 +110,9 @@ try 401 "$PATH_PUB" -H "$(auth "${READER}0")"
 try 401 "$PATH_PUB" -H "$(auth "$(echo "$READER" | tr a-f A-F)")"
 try 401 "$PATH_PUB" -H "$(auth "$(grep ' reader ' "$TMP/tokens" | cut -d' ' -f1)")"
 try 401 "$PATH_PUB" -H "$(auth reader)"
+says "the token is not valid here"
+try 401 /health
+says "a token is required; .*the health check is at /healthz"
 try 401 "$PATH_PUB" -H "Auth-Token: -$READER"
 try 401 "$PATH_PUB" -H "Auth-Token: x-$READER"
 try 401 "$PATH_PUB" -H "Cookie: token=$READER"
@@ -142,12 +146,16 @@ try 403 /status -H "$(auth "$UPLOADER")"
 try 403 /metrics -H "$(auth "$PURGER")"
 try 403 /symbolicate/v5 -H "$(auth "$UPLOADER")" -d '{"memoryMap": [], "stacks": []}'
 try 403 "$PATH_PUB" -H "$(auth "$READER")" -T "$DEBUG"
-# The refusal names the right that the token lacks: for a regular class, `try` is not enough.
-for row in "upload $TRY $PATH_PUB?class=default" "try $READER $PATH_PUB"; do
+# The refusal names the right that the token lacks: for a regular class, `try` is not enough. So does the early
+# refusal of a long body.
+for row in "upload $TRY $PATH_PUB?class=default" "upload $READER $PATH_PUB"; do
   set -- $row
   curl -s -H "$(auth "$2")" -T "$DEBUG" "$URL_one/$3" | grep -q "does not have the right $1;" ||
     fail "$3: the refusal does not name $1"
 done
+head -c 3000000 /dev/zero >"$TMP/zeros"
+try 403 "$PATH_PUB" -H "$(auth "$READER")" -H Expect: -T "$TMP/zeros"
+says "does not have the right upload;"
 try 403 "$PATH_PUB" -H "$(auth "$READER")" -X DELETE
 try 403 "$PATH_PUB" -H "$(auth "$TRY")" -X DELETE
 try 403 "$PATH_PUB" -H "$(auth "$UPLOADER")" -X DELETE

@@ -54,7 +54,7 @@ says "^improved elf_debug $LIB"
 ask 200 "$LIBPATH"
 same_file "$TMP/body" "$TMP/a/debug/libprog.so.debug"
 put 409 "$LIBPATH" "$TMP/poor"
-says "another file is stored under this key"
+says "another file is stored under this key.*a DELETE of this path removes that file"
 ask 200 "$LIBPATH"
 same_file "$TMP/body" "$TMP/a/debug/libprog.so.debug"
 
@@ -84,6 +84,14 @@ for path in /healthz /metrics /upload.txt /gsym/buildid/$ID/debuginfo.gsym /../.
   got=$(fetch_url --path-as-is -o /dev/null -w '%{http_code}' -T "$PROG" "$U$path") || fail "curl $path"
   case $got in 400 | 404 | 405) ;; *) fail "PUT $path: $got" ;; esac
 done
+# A path of no layout, whatever the size of the body, with and without waiting for the server to ask for it.
+head -c 200000 /dev/zero >"$TMP/zeros"
+for file in "$PROG" "$TMP/zeros"; do
+  put 404 /prog "$file"
+  says 'PUT takes the path of a file in a layout, such as /buildid/ID/debuginfo'
+  put 404 /prog "$file" -H Expect: -H 'Transfer-Encoding: chunked'
+done
+put 405 /healthz "$TMP/zeros"
 ask 405 "/buildid/$ID/debuginfo" -X PATCH
 tr -d '\r' <"$TMP/head" | grep -qi '^allow: GET, HEAD, PUT, DELETE, OPTIONS$' || fail "Allow: $(cat "$TMP/head")"
 # A part of a file, and words of the query that mean nothing.

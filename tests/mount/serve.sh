@@ -153,6 +153,10 @@ for path in /desktop.ini /symstore /.symfs/config /buildid/xyz/debuginfo \
   "/buildid/$ID/source/../../etc/passwd" /%2e%2e/%2e%2e/etc/passwd; do
   get "$U" 404 "$path" --path-as-is
 done
+for lead in "health at /healthz" "symbolicate to /symbolicate/v5, .* to /symbolicate/text"; do
+  get "$U" 404 "/${lead%% *}"
+  grep -q "^Not Found; .*${lead#* }" "$TMP/body" || fail "${lead%% *}: $(cat "$TMP/body")"
+done
 get "$U" 400 /a%00b
 get "$U" 405 "/$SYM" -X DELETE
 has 'allow: GET, HEAD, OPTIONS'

@@ -57,6 +57,8 @@ grep -q "^$MNT_three: symfs " "$TMP/out" || fail "the third is not shown: $(cat 
 "$SYMFS" status "$MNT_one" 2>/dev/null | cat >"$TMP/out"
 kill -CONT "$PID_one" "$PID_two"
 every 0 0
+status 2 http://127.0.0.1:1/
+grep -q 'curl URL/metrics' "$TMP/err" || fail "a server: $(cat "$TMP/err")"
 # A link leads to it, as with umount; DIR is named where no mount is.
 ln -s one "$TMP/link"
 for dir in "$TMP/link" "$TMP/link/" "$TMP/link/../one"; do

@@ -73,6 +73,7 @@ static const struct {
 	{"0x10 - 0x20 +MyApp arm64 <" GUID "> /Users/x/MyApp.app/MyApp", GUID, "MyApp"},
 	{"Format: RSDS, {3249D99D-0C40-4931-8610-F4E4FB0B6936}, 10, c:\\b\\crash.pdb", GUID "a", "crash.pdb"},
 	{"Module|crash.exe|1.0|crash.pdb|" GUID "1|0x00400000|0x00402fff|1", GUID "1", "crash.pdb"},
+	{"    #0 0x55d0 in main (/tmp/prog+0x1271) (BuildId: " ID ")", ID, "prog"},
 	{"{" GUID "}", GUID, ""},
 	{"#1 0x00007f1234567890 in main () at a.c:10", NULL, NULL},
 	{"rip 00007ff612345678 rsp 00000012345678ff", NULL, NULL},

@@ -143,8 +143,11 @@ static int take_file(void *ctx, const struct walk_file *f)
 
 int push_find(struct push *p, const char *word)
 {
+	size_t had = p->n_files + p->refused;
 	int r = walk_files(word, take_file, p);
 
+	if (r == 0 && p->n_files + p->refused == had)
+		push_fail(p, EXIT_NO, "%.300s: no file in it has debug information or symbols", word);
 	return r == -ENOMEM ? no_memory(p) : MIN(r, 0);
 }
 

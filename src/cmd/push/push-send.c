@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/hash.h"
 #include "base/inflate.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/push/push.h"
@@ -94,7 +95,7 @@ static void why_not(const struct push *p, int r, const struct send_reply *a, cha
 	else if (a->status == 403)
 		what = reason[0] ? "" : "the token may not upload";
 	else if (a->status == 404 || a->status == 405)
-		what = "the server takes no uploads; start it with `symfs serve --upload`";
+		what = "no server takes uploads at this URL; check it, or start `symfs serve --upload` there";
 	else
 		what = "";
 	if (what[0])
@@ -360,6 +361,7 @@ static int add_piece(struct sending *g, struct push_file *f, const struct sha1 *
 
 static void take_result(struct batch *b, struct push_file *f, const struct sentry_answer *a)
 {
+	_cleanup_buf_ struct buf room = BUF_UP_TO(4 << 10);
 	struct push *p = b->p;
 	bool old = b->first || strcmp(a->dif.what, "present") == 0;
 
@@ -372,8 +374,9 @@ static void take_result(struct batch *b, struct push_file *f, const struct sentr
 	*(old ? &p->present : &p->added) += 1;
 	if (p->verbose) {
 		progress_erase(&p->progress);
-		printf("%s: %s %s %s %s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
-			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id);
+		printf("%s: %s %s %s %s%s%s\n", f->path, old ? "present" : "added", a->dif.format, a->dif.arch,
+			a->dif.code_id[0] ? a->dif.code_id : a->dif.debug_id, a->detail[0] ? ": " : "",
+			text_shown(a->detail, true, &room));
 	}
 }
 

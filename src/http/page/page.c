@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PART_HEAD_MOST 4096 /* bytes of the head of a part of a form */
+
 char *page_form_value(const char *form, const char *name)
 {
 	size_t want = strlen(name);
@@ -139,8 +141,41 @@ static bool is_post(const struct exchange *x)
 	return strcmp(x->method, "POST") == 0;
 }
 
+/* A field of a form of parts (multipart/form-data). */
+struct field {
+	const char *name;
+	struct buf value;
+};
+
+static enum MHD_Result take_field(void *ctx, enum MHD_ValueKind kind, const char *name, const char *file_name,
+	const char *type, const char *coding, const char *p, uint64_t off, size_t n)
+{
+	struct field *f = ctx;
+
+	return !name || strcmp(name, f->name) != 0 || buf_add(&f->value, p, n) == 0 ? MHD_YES : MHD_NO;
+}
+
+/* As page_form_value(), for the body of the request, also if it is a form of parts. */
+static char *value_of(struct exchange *x, const char *name)
+{
+	struct field f = {name, BUF_UP_TO(HTML_MOST)};
+	struct MHD_PostProcessor *form = NULL;
+	size_t n;
+
+	if (!x->body.n)
+		return NULL;
+	if (!exchange_has_parts(x))
+		return page_form_value(x->body.p, name);
+	form = MHD_create_post_processor(x->c, PART_HEAD_MOST, take_field, &f);
+	if (form) {
+		MHD_post_process(form, x->body.p, x->body.n);
+		MHD_destroy_post_processor(form);
+	}
+	return buf_take(&f.value, &n);
+}
+
 /* The text to find. NULL: out of memory. */
-static char *text_of(const struct exchange *x)
+static char *text_of(struct exchange *x)
 {
 	char *text = calloc(1, ROUTE_PATH_MAX);
 
@@ -150,13 +185,13 @@ static char *text_of(const struct exchange *x)
 		return text;
 	}
 	free(text);
-	text = x->body.n ? page_form_value(x->body.p, "path") : NULL;
+	text = value_of(x, "path");
 	return text ? text : strdup("");
 }
 
-static bool asks(const struct exchange *x)
+static bool asks(struct exchange *x)
 {
-	char *value = is_post(x) && x->body.n ? page_form_value(x->body.p, "ask") : NULL;
+	char *value = is_post(x) ? value_of(x, "ask") : NULL;
 	bool set = value && strcmp(value, "1") == 0;
 
 	free(value);

@@ -26,7 +26,8 @@ static bool is_word(char c)
 
 /* ---- names ---------------------------------------------------------------------------- */
 
-/* A word of a line, without the directories before it: "/usr/lib/libx.so.6" is "libx.so.6". */
+/* A word of a line, without the directories before it and the offset behind it: "/usr/lib/libx.so.6+0x1234" is
+ * "libx.so.6". */
 struct word {
 	const char *p;
 	size_t n;
@@ -36,6 +37,7 @@ static const char name_ends_at[] = " \t\r,;|\"'()[]{}<>=*";
 
 static struct word next_word(const char **line)
 {
+	const char *offset;
 	struct word w;
 
 	*line += strspn(*line, name_ends_at);
@@ -44,6 +46,8 @@ static struct word next_word(const char **line)
 	*line += w.n;
 	while (w.n && strchr(":.", w.p[w.n - 1]))
 		w.n--;
+	offset = memmem(w.p, w.n, "+0x", 3);
+	w.n = offset ? (size_t)(offset - w.p) : w.n;
 	for (size_t i = w.n; i-- > 0;)
 		if (w.p[i] == '/' || w.p[i] == '\\') {
 			w.p += i + 1;

@@ -46,8 +46,8 @@ static int put_file(struct exchange *x, struct upload_file *f)
 	if (out.refused)
 		return upload_refuse_file(x, &out, 422);
 	if (!out.added && out.differs)
-		return upload_refuse(x, 409, "%s: another file is stored under this key, and this file is not better",
-			name);
+		return upload_refuse(x, 409, "%s: another file is stored under this key, and this file is not "
+			"better; a DELETE of this path removes that file, with the right purge", name);
 	return upload_answer(x, out.added ? 201 : 200, PLAIN);
 }
 

@@ -43,7 +43,6 @@ struct job {
 	struct filed filed;
 	struct wait_list stored; /* all keys; `filed` has the first ones */
 	unsigned refused; /* parts */
-	bool held; /* of a part, other bytes hold the id: it is stored once they are removed */
 	char why[SENTRY_TEXT_MAX];
 	/* under lock */
 	uint64_t turn, number; /* its place in the order of work: the clients take turns; and in that of arrival */
@@ -303,17 +302,17 @@ static void note(void *ctx, const struct intake_report *r)
 	static const char *const words[] = {
 		[INTAKE_ADDED] = "added", [INTAKE_IMPROVED] = "improved", [INTAKE_PRESENT] = "present"};
 	struct job *j = ctx;
-	const char *why = r->what == INTAKE_REFUSED ? r->why : r->differs
-		? "another file is stored under its id, and this file is not better" : NULL;
 	struct filed *f = &j->filed;
 
-	if (why) {
-		j->held |= r->differs;
+	if (r->what == INTAKE_REFUSED) {
 		if (j->refused++ == 0)
 			snprintf(j->why, sizeof(j->why), "%.120s%s%.260s", r->member ? r->shown : "",
-				r->member ? ": " : "", why);
+				r->member ? ": " : "", r->why);
 		return;
 	}
+	if (r->differs)
+		snprintf(f->detail, sizeof(f->detail), "another file is stored under its id, and this file is not "
+			"better");
 	if (j->a->opts.bucket)
 		wait_list_add_all(&j->stored, j->a->opts.store, r);
 	if (f->n < FILED_KEYS_MOST)
@@ -527,7 +526,7 @@ static void job_run(struct job *j)
 	explain(j, r);
 	report(j, false);
 	if (r == -EBADMSG || r == -EFBIG)
-		job_end(j, SENTRY_ERROR, 0, j->held ? TROUBLE_MS : REFUSED_MS);
+		job_end(j, SENTRY_ERROR, 0, REFUSED_MS);
 	else
 		job_end(j, SENTRY_ERROR, r, TROUBLE_MS);
 }

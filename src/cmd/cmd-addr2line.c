@@ -7,7 +7,7 @@
 static int run_addr2line(int argc, char **argv)
 {
 	struct gsym_run run = {.file_first = true};
-	const char *type = NULL, *file = NULL;
+	const char *type = NULL, *file = NULL, *section = NULL;
 	bool same; /* functions, inlined calls and one line are what is printed anyway */
 	const struct opt own[] = {
 		{"exe", 'e', "FILE", "the file; numbers are hexadecimal then", &file},
@@ -15,7 +15,9 @@ static int run_addr2line(int argc, char **argv)
 		{"basenames", 's', NULL, "print files without directories", &run.basenames},
 		{"functions", 'f', NULL, "as always", &same},
 		{"inlines", 'i', NULL, "as always", &same},
-		{"pretty-print", 'p', NULL, "as always", &same},
+		{"pretty-print", 'p', NULL, "print \": \" after the address, not a tab", &run.pretty},
+		{"addresses", 'a', NULL, "as always", &same},
+		{"section", 'j', "NAME", "refused: addresses are those of the file", &section},
 		{"stdin", 0, NULL, "read addresses from stdin, one a line", &run.from_stdin},
 		{"plain-names", 0, NULL, "omit parameters from names of a PDB", &run.plain_names},
 		{"arch", 0, "ARCH", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
@@ -27,6 +29,8 @@ static int run_addr2line(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	if (section)
+		return cmd_usage("-j %s: add the address of the section (readelf -S) to each offset", section);
 	if (file) { /* in argv[0], before the addresses */
 		argv[0] = (char *)(uintptr_t)file;
 		argv--;

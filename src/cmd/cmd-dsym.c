@@ -451,7 +451,7 @@ static int answer(struct dsyms *d, const struct app_args *args, bool afresh)
 		if (r == 0)
 			r = fetch_all(d);
 		if (d->worst == EXIT_NO)
-			no_source_hint(args->sources, args->n_sources, "dsym");
+			no_source_hint(args->sources, args->n_sources);
 	}
 	if (r == 0)
 		r = print_list(d);

@@ -73,12 +73,27 @@ static int copy_out(const struct blob *b, const char *path)
 	return r;
 }
 
+/* Whether the candidates are those of the debug id of a PDB alone: of other files the age is 0, and a build id that
+ * reads as a debug id has a large age. */
+static bool is_nameless_pdb(const struct download *one)
+{
+	const struct artifact *last = &one->cands[one->n - 1];
+
+	return (last->type == FILETYPE_PDB || last->type == FILETYPE_PORTABLEPDB) && !last->m.debug_file[0] &&
+		last->m.debug_id.age > 0 && last->m.debug_id.age < 0x1000;
+}
+
 static int say_failed(const struct download *one)
 {
 	const char *name = one->of ? one->of : one->cands[0].m.code_file;
+	char id[DEBUG_ID_TEXT];
 
-	return cmd_say(app_exit(one->r), "%s: %s%s%s", name,
-		one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "", one->why);
+	cmd_say(0, "%s: %s%s%s", name, one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "",
+		one->why);
+	if (one->r == -ENOENT && is_nameless_pdb(one))
+		cmd_say(0, "a server finds a PDB by its name, too: symfs get symstore/NAME.pdb/%s/NAME.pdb",
+			debug_id_breakpad(&one->cands[one->n - 1].m.debug_id, id));
+	return app_exit(one->r);
 }
 
 static int print_one(struct get *g, struct download *one)
@@ -125,11 +140,11 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 	if (downloads_run(&g->all, got_one, g))
 		return EXIT_INTERRUPTED;
 	if (g->missing)
-		no_source_hint(args->sources, args->n_sources, "get");
+		no_source_hint(args->sources, args->n_sources);
 	if (g->unnamed) {
-		cmd_say(0, "`symfs sources` lists the sources in use; to add one:");
+		cmd_say(0, "`symfs sources` lists the sources in use; " NO_SOURCE_ADVICE);
 		app_stop_fetching(&g->app); /* a mount is asked by a forked process, so there must be no threads */
-		no_source_advise(stderr, "get", g->app.settings.cache_dir);
+		no_source_mounts(stderr, "get", g->app.settings.cache_dir);
 	}
 	return g->worst;
 }
@@ -145,7 +160,7 @@ static int run_get(int argc, char **argv)
 		{"output", 'o', "FILE", "copy the file to FILE (one WHAT)", &g.out_path},
 		{"copy", 0, NULL, "copy a file of a directory source to the store", &g.copy},
 		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type_word},
-		{"wait", 0, NULL, "wait until a source has it: symfs wait --help", &waits}, {0}};
+		{"wait", 0, NULL, "wait until a source has it: symfs get --wait --help", &waits}, {0}};
 	enum filetype type;
 	struct app_args args;
 	struct err e = {0};
@@ -180,7 +195,7 @@ const struct cmd cmd_get = {
 		"LAYOUT/REST as below a mount, a path inside a mount, a build id, UUID or debug\n"
 		"id, a key as `symfs cache ls` prints it, or a program or library, whose debug\n"
 		"file is downloaded; ./ forces a file. For a directory, the command downloads the\n"
-		"files of all modules of its cores, minidumps and programs, as `symfs warm` does",
+		"files of all modules of its cores, minidumps and programs",
 	.examples = {"symfs get --source debian /usr/bin/ls",
 		"symfs get --type elf_code dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,

@@ -103,7 +103,7 @@ static int start(struct server *s, const struct app_args *args, struct err *e)
 	if (r == 0)
 		r = app_prepare(&s->app, args, e);
 	if (r == 0 && !args->offline)
-		no_source_warn(s->app.prepared, "serve");
+		no_source_warn(s->app.prepared);
 	if (r == 0)
 		r = worker_check(NULL, NULL, e);
 	if (r == 0)

@@ -342,7 +342,7 @@ static int print_list(const struct sources *so, bool as_json)
 				s->layout->name, text_shown(s->shown, true, &room));
 	}
 	if (!as_json && so->n == 0)
-		printf("no source is configured; to add one:\n%s", no_source_help);
+		printf("no source is configured; " NO_SOURCE_ADVICE "\n");
 	return json_finish(&j, as_json, EXIT_DONE);
 }
 

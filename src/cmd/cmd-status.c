@@ -385,7 +385,7 @@ static void print_text(const struct statuses *s, const char *shown, char *texts[
 		print_brief(texts);
 	}
 	if (silent)
-		printf("no source can answer: only stored files are found; to add one:\n%s", no_source_help);
+		printf("no source can answer, so only stored files are found; " NO_SOURCE_ADVICE "\n");
 	if (!s->verbose)
 		return;
 	if (!paint_terminal()) {

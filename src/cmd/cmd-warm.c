@@ -440,7 +440,7 @@ static int warm_all(struct warm *w, const struct app_args *args, bool installed,
 	fflush(stdout); /* before the messages about it */
 	print_troubles(w);
 	if (tally.missing)
-		no_source_hint(args->sources, args->n_sources, "warm");
+		no_source_hint(args->sources, args->n_sources);
 	return interrupted ? EXIT_INTERRUPTED : MAX(status, tally.status);
 }
 
@@ -459,6 +459,8 @@ static int run_warm(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	if (strcmp(argv[0], cmd_get.name) == 0) /* `symfs get DIR` */
+		cmd_called(argv[0]);
 	w.keep = installed || running;
 	w.only_breakpad = strcmp(as, "sym") == 0;
 	w.breakpad |= w.only_breakpad;

@@ -160,12 +160,41 @@ static bool is_enough(const struct answer *a)
 	return a->file[0] && (a->best || !a->worth.known || worth_suffices(&a->worth, a->key.type));
 }
 
-static bool any_verdict(const struct answer *a, const char *verdict)
+/* What to do, by the verdicts of the sources: the first that a row has counts. */
+#define FAILED "a source could not be asked: `symfs sources check` says why, `symfs why --ask WHAT` asks again"
+static const struct advice {
+	const char *verdict, *text;
+} advices[] = {
+	{"found", "a source has it: `symfs get WHAT` downloads it"},
+	{"refused", NO_SOURCE_REFUSED},
+	{"not asked", "symfs why --ask WHAT asks each source now"},
+	{"failed", FAILED},
+	{"skipped", FAILED},
+	{"mismatch", "a source has another file in its place: tell its owner, or add another source with --source"},
+	{"loop", "a source leads back to this symfs: `symfs sources` lists the sources"},
+};
+
+/* Prints the last sentence: what to do. */
+static void print_advice(const struct answer *a, const char *cache_dir)
 {
-	for (int i = 0; i < a->n; i++)
-		if (strcmp(a->rows[i].verdict, verdict) == 0)
-			return true;
-	return false;
+	if (is_enough(a)) {
+		printf("it is stored, so no source has to be asked\n");
+		return;
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(advices); k++)
+		for (int i = 0; i < a->n; i++)
+			if (strcmp(a->rows[i].verdict, advices[k].verdict) == 0) {
+				printf("%s\n", advices[k].text);
+				return;
+			}
+	if (a->n)
+		printf("no source has %s; " NO_SOURCE_ADVICE "%s%s\n", a->file[0] ? "a better file" : "it",
+			a->key.name[0] ? "; a server may distinguish letter case: see casing in symfs.conf(5)" : "",
+			a->rows[0].remembered_until ? "; `symfs why --ask WHAT` asks again" : "");
+	if (!a->unnamed)
+		return;
+	printf("%s%s\n", a->unnamed, strcmp(a->unnamed, FETCH_UNNAMED) == 0 ? "; " NO_SOURCE_ADVICE : "");
+	no_source_mounts(stdout, "why", cache_dir);
 }
 
 static void print_worth(const struct answer *a)
@@ -213,20 +242,9 @@ static int print_text(const struct answer *a, const char *cache_dir)
 	print_ended(a, &room);
 	for (int i = 0; i < a->n; i++)
 		print_row(&a->rows[i], i + 1, &room);
-	if (a->unnamed && strcmp(a->unnamed, FETCH_UNNAMED) != 0) {
-		printf("%s\n", a->unnamed);
-	} else if (a->unnamed) {
-		printf(FETCH_UNNAMED "; to add one:\n");
-		no_source_advise(stdout, "why", cache_dir);
-	}
-	if (is_enough(a))
-		return cmd_flush(EXIT_DONE);
-	for (unsigned i = 0; i < a->n_mounts; i++)
+	for (unsigned i = 0; i < a->n_mounts && !is_enough(a); i++)
 		print_mount(&a->mounts[i], &room);
-	if (any_verdict(a, "refused"))
-		printf(NO_SOURCE_REFUSED "\n");
-	if (any_verdict(a, "not asked"))
-		printf("symfs why --ask WHAT asks each source now\n");
+	print_advice(a, cache_dir);
 	return cmd_flush(EXIT_DONE);
 }
 
@@ -314,6 +332,23 @@ struct why {
 	bool dump; /* modules of a dump were printed, or are in `json` */
 };
 
+/* Adds n rows at the end, but no place of a source twice: a scanned tree is asked for each type at the same place.
+ * Then the row of the type that it has counts. */
+static void take_rows(struct answer *a, int n)
+{
+	for (int i = a->n, end = i + n; i < end; i++) {
+		const struct fetch_attempt *row = &a->rows[i];
+		int at = 0;
+
+		while (at < a->n && (strcmp(row->url, a->rows[at].url) != 0 ||
+			strcmp(row->source, a->rows[at].source) != 0))
+			at++;
+		if (at == a->n || strcmp(row->verdict, "found") == 0)
+			a->rows[at] = *row;
+		a->n += at == a->n;
+	}
+}
+
 /* Collects the rows of every candidate, and the key of the best candidate. */
 static int explain(const struct why *y, const struct what *w)
 {
@@ -334,7 +369,7 @@ static int explain(const struct why *y, const struct what *w)
 			find_made(y->app, &w->files[i], a);
 		if (!a->file[0] && !a->ended.when && key_of(&k, &w->files[i]) == 0)
 			store_tomb(y->app->store, &k, &a->ended);
-		a->n += n;
+		take_rows(a, n);
 	}
 	if (a->key.type && a->n == 0)
 		a->unnamed = fetch_unnamed(y->app->fetch, &w->files[0]);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/ask.h"
+#include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "cmd/places.h"
 #include "source/kinds.h"
@@ -15,11 +16,6 @@
 #include <sys/stat.h>
 
 #define ASK_MS 1000
-
-const char no_source_help[] =
-	"  symfs mount --source debian DIR    one of the servers that have a name; also a URL or a directory\n"
-	"  symfs sources presets              lists these servers\n"
-	"  symfs init                         writes a first symfs.conf from what this machine has\n";
 
 /* ---- directories --------------------------------------------------------------------- */
 
@@ -108,19 +104,12 @@ static void advise_mount(void *ctx, const char *mount)
 		text_shown(mount, true, &room));
 }
 
-void no_source_advise(FILE *to, const char *command, const char *cache_dir)
+void no_source_mounts(FILE *to, const char *command, const char *cache_dir)
 {
-	fputs(no_source_help, to);
 	mounts_of_store(cache_dir, advise_mount, &(struct advice){to, command});
 }
 
-static void print_help(const char *command, const char *why)
-{
-	fprintf(stderr, "symfs %s: %s: only stored files will be found; to add one:\n%s", command, why,
-		no_source_help);
-}
-
-void no_source_warn(const struct sources *so, const char *command)
+void no_source_warn(const struct sources *so)
 {
 	_cleanup_free_ const char **path = calloc(so->n + 1, sizeof(char *));
 	_cleanup_buf_ struct buf letters = {0};
@@ -140,17 +129,15 @@ void no_source_warn(const struct sources *so, const char *command)
 		log_warn("source %s: %s", path[i], fault);
 	}
 	if (so->n == missing)
-		print_help(command, so->n ? "no source can answer" : "no source is configured");
+		cmd_say(0, "%s, so only stored files will be found; " NO_SOURCE_ADVICE,
+			so->n ? "no source can answer" : "no source is configured");
 }
 
-void no_source_hint(const char *const *words, unsigned n, const char *command)
+void no_source_hint(const char *const *words, unsigned n)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-
 	for (unsigned i = 0; i < n; i++)
 		if (place_is_native_url(words[i]))
-			fprintf(stderr,
-				"symfs %s: --source %.300s: asked in the layout native; for a debuginfod server "
-				"write debuginfod@URL, for others LAYOUT@URL (symfs-layouts(7))\n",
-				command, strchr(words[i], '@') ? "a URL" : text_shown(words[i], true, &room));
+			cmd_say(0, "--source %.300s: asked in the layout native; for a debuginfod server write "
+				"debuginfod@URL, for others LAYOUT@URL (symfs-layouts(7))",
+				strchr(words[i], '@') ? "a URL" : words[i]);
 }

@@ -9,23 +9,24 @@
 
 struct sources;
 
-/* Advice for users without a source: lines that begin with two blanks. */
-extern const char no_source_help[];
+/* Advice for users without a source. */
+#define NO_SOURCE_ADVICE "add one with --source NAME, URL or DIR (`symfs sources presets` lists the names), or " \
+	"with `symfs init`"
 
 /* Advice for users with a source that refuses. */
 #define NO_SOURCE_REFUSED "a source that refuses wants a token or password; see header in symfs.conf(5)"
 
-/* Prints no_source_help, and how `symfs COMMAND` uses the sources of each mount of the store `cache_dir`. Starts
- * child processes. */
-void no_source_advise(FILE *to, const char *command, const char *cache_dir);
+/* Prints how `symfs COMMAND` uses the sources of each mount of the store `cache_dir`: lines that begin with two
+ * blanks. Starts child processes. */
+void no_source_mounts(FILE *to, const char *command, const char *cache_dir);
 
 /* Checks that each directory that --source names exists. 0; -EINVAL: a directory does not exist or is a file, and
  * `e` names it; -ENOMEM. With `warn`, logs each such directory instead and returns 0: a later mount can create it. */
 int no_source_check(const char *const *words, unsigned n, bool warn, struct err *e);
 
 /* Logs which directory sources do not exist. If no source can answer, prints that to stderr. */
-void no_source_warn(const struct sources *so, const char *command);
+void no_source_warn(const struct sources *so);
 
 /* Prints to stderr, for each URL of --source without a layout, that it is asked in the layout `native`, and how to
  * ask in another. For commands that found no file. */
-void no_source_hint(const char *const *words, unsigned n, const char *command);
+void no_source_hint(const char *const *words, unsigned n);

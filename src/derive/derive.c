@@ -305,7 +305,7 @@ static int judge_made(struct conversion *c, int r)
 	char room[KEY_TEXT];
 
 	if (r < 0 && r != -EINTR)
-		log_warn("%s cannot be made of %s, which %s", key_text(&c->key, room),
+		(r == -ENODATA ? log_info : log_warn)("%s cannot be made of %s, which %s", key_text(&c->key, room),
 			blob_path(c->in), c->e.text[0] ? c->e.text : err_text(r));
 	if (r == -ETIME) {
 		remember(c, DERIVE_SLOW, SLOW_SECONDS);

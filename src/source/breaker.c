@@ -28,6 +28,7 @@ struct host {
 	bool outrun;	      /* see breaker_outrun() */
 	uint64_t trying;      /* clock_ms() at which the request that tries a failing host began; 0: no such
 				 request */
+	bool refuses;	      /* the last answer asked for a token or password */
 	int error;	      /* of the last failure */
 	char text[160];
 };
@@ -87,6 +88,9 @@ static void host_text(const struct host *h, uint64_t now, char out[static 240])
 
 	if (!h || !h->open_until) {
 		snprintf(out, 240, "ok");
+		if (h && h->refuses)
+			snprintf(out, 240, "refused: %.150s: it wants a token or password; see header in symfs.conf(5)",
+				h->text);
 		return;
 	}
 	if (h->open_until > now)
@@ -201,6 +205,8 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, const st
 		return;
 	if (j->blame == BLAME_NONE) {
 		host_is_well(h, now);
+		h->refuses = j->verdict == VERDICT_REFUSED;
+		snprintf(h->text, sizeof(h->text), "%.150s", j->text);
 		return;
 	}
 	if (h->failures++ == 0)

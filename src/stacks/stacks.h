@@ -79,6 +79,7 @@ struct stacks {
 	size_t n_frames, room_frames;
 	char reason[200];  /* "SIGSEGV at 0x0"; "": unknown */
 	uint64_t address;  /* the address in `reason`; 0: none */
+	uint64_t whole;	   /* bytes that the core file or minidump has, unless it is cut; 0: a process */
 	/* Of stacks_module_at(): indexes of the modules, sorted by base; NULL: not sorted yet. */
 	uint32_t *order;
 };

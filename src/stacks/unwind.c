@@ -336,6 +336,7 @@ static int finish(struct unwinding *w, int memory, struct err *e)
 		r = unwind(w, memory, e);
 	snprintf(w->s->reason, sizeof(w->s->reason), "%s", dump_reason(&w->state, reason));
 	w->s->address = w->state.has_address ? w->state.address : 0;
+	w->s->whole = w->pid ? 0 : w->state.whole;
 	dump_state_release(&w->state);
 	return r;
 }

@@ -367,6 +367,8 @@ static int take_answer(struct symb *s, struct loading *l, unsigned i, struct wai
 		w->size += w->fetched ? blob_size(q->blob) : 0;
 	} else {
 		add_reason(w, filetypes[l->cands[i].type].name, q->r, q->why);
+		if (!is_certain(q->r) && !w->failed[0])
+			memcpy(w->failed, q->why, sizeof(w->failed));
 	}
 	question_unref(q);
 	return 0;

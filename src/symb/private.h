@@ -68,7 +68,8 @@ struct wanted {
 	struct worth used_worth;
 	char used_source[64];
 	bool unsure;	     /* not found, but a source could not be asked */
-	char why[240];	     /* why the module was not found */
+	char failed[200];    /* with `unsure`: "SOURCE: REASON" of the first source that failed; "": none did */
+	char why[960];	     /* why the module was not found: a reason for each type of file */
 };
 
 struct asked_frame {

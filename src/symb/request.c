@@ -194,7 +194,7 @@ static void report_missing(const struct symb_request *q)
 		const struct wanted *w = &q->wanted[i];
 
 		if (w->asked && !w->file)
-			q->flags.missing(q->flags.ctx, &w->m, w->why, w->unsure);
+			q->flags.missing(q->flags.ctx, &w->m, w->why, w->unsure ? w->failed : NULL);
 	}
 }
 

@@ -84,9 +84,9 @@ if [ -f "$TMP/files/crash.exe" ]; then
   for layout in symstore symstore_index2 ssqp native slashsymbols; do
     printf '{"jobs":[{"memoryMap":[["crash.pdb","%s"]],"stacks":[[[0,4096]]]}]}' \
       "$(field breakpad_id "$TMP/files/crash.exe")" >"$TMP/request"
-    SYMFS_DEBUG=fetch "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-p-$layout" \
+    "$SYMFS" symbolicate --module-errors --no-default-sources --cache "$TMP/store-p-$layout" \
       --source "$layout@$TMP/$layout" "$TMP/request" >"$TMP/answer" 2>"$TMP/pe.err"
-    grep -q 'pe.gsym cannot be made of .*/crash.exe.*, which has no functions' "$TMP/pe.err" ||
-      fail "$layout: crash.exe was not found: $(cat "$TMP/pe.err")"
+    grep -q '"message": "pe: has no functions' "$TMP/answer" || fail "$layout: no crash.exe: $(cat "$TMP/answer")"
+    ! grep 'no functions' "$TMP/pe.err" || fail "$layout: a message for a program without functions"
   done
 fi

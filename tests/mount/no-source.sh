@@ -6,10 +6,9 @@
 need timeout
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"
 
-helps() { # FILE WHAT: the three commands, each once
-  for line in 'symfs mount --source debian DIR' 'symfs sources presets' 'symfs init'; do
-    [ "$(grep -c "^  $line  " "$1")" = 1 ] || fail "$2 does not name '$line': $(cat "$1")"
-  done
+helps() { # FILE WHAT: one line has the three ways out
+  [ "$(grep -c 'add one with --source NAME, URL or DIR .*symfs sources presets.*symfs init' "$1")" = 1 ] &&
+    [ "$(grep -c 'symfs init' "$1")" = 1 ] || fail "$2 has not one line of advice: $(cat "$1")"
 }
 
 # ---- a directory that does not exist ----------------------------------------------------------------
@@ -60,6 +59,8 @@ grep -qx 'debian  *https://debuginfod.debian.net/' "$TMP/out" || fail "presets: 
   grep -qF '[{"name":"debian","url":"https://debuginfod.debian.net/","enabled":false}' || fail "presets --json"
 symfs_serve s
 helps "$TMP/s.log" serve
+grep -q '^symfs serve: no source is configured, so only stored files will be found; add' "$TMP/s.log" ||
+  fail "serve: $(cat "$TMP/s.log")"
 symfs_unserve s
 symfs_serve s --offline
 [ ! -s "$TMP/s.log" ] || fail "serve --offline warns: $(cat "$TMP/s.log")"
@@ -127,6 +128,7 @@ rm "$conf"
 need_mount
 symfs_mount m
 helps "$TMP/m.log" mount
+grep -q 'serve' "$TMP/m.log" && fail "mount has advice for serve: $(cat "$TMP/m.log")"
 "$SYMFS" status "$MNT_m" >"$TMP/out" || fail "status"
 helps "$TMP/out" status
 symfs_umount m

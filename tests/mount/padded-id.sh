@@ -57,8 +57,8 @@ get miss $PADDED || fail "a miss of one path hides another: $(cat "$TMP/get.err"
 symfs_serve a --cache "$TMP/store-a"
 fetch_url "$URL_a/crash.exe/$PADDED/crash.exe" | cmp - "$EXE" || fail "serve"
 printf '{"memoryMap":[{"type":"pe","code_file":"crash.exe","code_id":"%s"}],"stacks":[[[0,4096]]]}' $PADDED |
-  "$SYMFS" symbolicate --offline --cache "$TMP/store-a" - >"$TMP/answer" 2>"$TMP/symbolicate.err"
-grep -q 'cannot be made of .*which has no functions' "$TMP/symbolicate.err" ||
+  "$SYMFS" symbolicate --module-errors --offline --cache "$TMP/store-a" - >"$TMP/answer" 2>"$TMP/symbolicate.err"
+grep -q '"message": "pe: has no functions' "$TMP/answer" ||
   fail "symbolicate: the file is not found: $(cat "$TMP/answer" "$TMP/symbolicate.err")"
 
 # A short build id of ELF, and the same in 20 bytes.

@@ -130,7 +130,7 @@ has bare.txt '^  0  prog [+] 0x[0-9a-f]+$'
 id=$(build_id gone)
 has bare.txt "^     unwinding stopped: prog \\($(echo "$id" | cut -c 1-8)…\\) is on no source$"
 has bare.txt.log "^symfs symbolicate: [12] of [12] modules? ha(s|ve) no symbols: .*prog.*; symfs why [0-9a-f]{40}$"
-has bare.txt.log 'no source is configured; to add one:$'
+has bare.txt.log 'no source is configured; add one with --source NAME, URL or DIR .*symfs init`$'
 alone empty errors.txt --module-errors core
 has errors.txt.log "^  prog  $id  .*: no source has it"
 
@@ -179,12 +179,49 @@ upstream_fault "$URL_closed" '*' status 401
 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-closed" --source "$URL_closed" core >closed.txt \
   2>closed.txt.log
 has closed.txt '^     unwinding stopped: prog [(].*[)] could not be fetched$'
+has closed.txt.log 'could not be asked: .*http://.*: HTTP 401; try: symfs sources check$'
 has closed.txt.log 'a source that refuses wants a token or password; see header in symfs.conf'
+
+# Dead servers: each is named once, and no reason is cut.
+"$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-dead" --source debuginfod@http://127.0.0.1:1/ \
+  --source debuginfod@http://127.0.0.1:2/ --module-errors core >dead.txt 2>dead.txt.log
+for port in 1 2; do
+  [ "$(grep -c "could not be asked: debuginfod@http://127.0.0.1:$port/: .*; try: symfs sources check$" dead.txt.log)" = 1 ] ||
+    fail "port $port: $(cat dead.txt.log)"
+done
+has dead.txt.log "^  prog  $id  breakpad: .*; elf_debug: .*; elf_code: .*[ts]er(ver)?|[)]$"
+
+# A core whose end is lost, with its notes in front, as the kernel writes them.
+python3 - core kernel.core <<'PY' || fail "no core of a kernel"
+import struct, sys
+b = open(sys.argv[1], 'rb').read()
+off, n = struct.unpack_from('<Q', b, 32)[0], struct.unpack_from('<H', b, 56)[0]
+rows = [list(struct.unpack_from('<IIQQQQQQ', b, off + 56 * i)) for i in range(n)]
+note = next(r for r in rows if r[0] == 4)
+notes, at = b[note[2]:note[2] + note[5]], off + 56 * n
+note[2], body = at, notes
+for r in rows:
+    if r[0] == 1:
+        body, r[2] = body + b[r[2]:r[2] + r[5]], at + len(body)
+open(sys.argv[2], 'wb').write(b[:off] + b''.join(struct.pack('<IIQQQQQQ', *r) for r in rows) + body)
+PY
+ask whole.txt kernel.core || fail "notes in front: $(cat whole.txt.log)"
+grep 'is cut' whole.txt.log && fail "a whole core is cut"
+size=$(stat -c %s kernel.core)
+head -c $((size - 4096)) kernel.core >lost.core
+ask lost.txt lost.core
+has lost.txt.log "^symfs symbolicate: lost.core is cut: $((size - 4096)) of $size bytes are there, so frames can be missing$"
 
 # From stdin, and packed.
 for how in 'cat core' 'gzip -1c core' 'zstd -1qc core'; do
   $how | ask packed.txt - || fail "$how: $(cat packed.txt.log)"
   same_file core.txt packed.txt
+done
+gzip -1c core >core.gz
+for command in why get id core; do
+  "$SYMFS" $command ./core.gz >packed.out 2>packed.out.log
+  [ $? = 1 ] && grep -q 'core.gz: is packed; unpack it first: gzip -dc$' packed.out.log ||
+    fail "$command of a packed core: $(cat packed.out.log)"
 done
 [ -z "$(find links -name 'symfs-input*')" ] || fail "a file is left: $(ls links)"
 

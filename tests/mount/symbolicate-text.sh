@@ -529,7 +529,7 @@ instead 'symfs why ' cut-program
 instead 'symfs addr2line ' breakpad/cxx/555555555555555555555555555555550/cxx.sym
 instead 'no stack in a known format' junk
 bare "$TMP" >instead.out 2>instead.err && fail "a directory"
-grep -q 'is a directory; try: symfs warm ' instead.err || fail "a directory: $(cat instead.err)"
+grep -q 'is a directory; try: symfs get ' instead.err || fail "a directory: $(cat instead.err)"
 gzip -c perf-ids.txt | head -c 100 >cut.gz
 instead 'cut short' cut.gz
 gzip -c bin/prog >prog.gz
@@ -541,13 +541,13 @@ sed 's/+ 0x5)/+ 0x5)\n#1  0x6 n\/a (gone + 0x6)/; s/$/\nModule gone with build-i
 bare lacks.txt >lacks.out 2>lacks.err || fail "one module of two: $?"
 grep -qx 'symfs symbolicate: 1 of 2 modules have no symbols: gone; symfs why --source … 6\{32\}' lacks.err ||
   fail "one module of two: $(cat lacks.err)"
-grep -q 'to add one' lacks.err && fail "a hint for a user with a source: $(cat lacks.err)"
+grep -q 'add one with' lacks.err && fail "a hint for a user with a source: $(cat lacks.err)"
 bare --module-errors lacks.txt 2>&1 >lacks.out | grep -q '^  gone  6\{32\}  .*elf_debug: no source has it' ||
   fail "--module-errors"
 "$SYMFS" symbolicate --no-default-sources --cache store-bare cxx.txt >lacks.out 2>lacks.err
 [ $? = 1 ] || fail "a text of which nothing gets a name does not end with 1"
 grep -q '1 of 1 module has no symbols: cxx; symfs why 5\{32\}$' lacks.err &&
-  grep -q 'no source is configured; to add one:' lacks.err && grep -q 'symfs sources presets' lacks.err ||
+  grep -q 'no source is configured; add one with --source .*symfs sources presets' lacks.err ||
   fail "no source: $(cat lacks.err)"
 echo 'no stack' >none.txt
 text none.txt >none.out 2>none.err

@@ -250,6 +250,11 @@ timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offli
   -nx -batch -ex bt >"$TMP/out" 2>&1
 grep -q 'die () at lib.c:1' "$TMP/out" && grep -q 'in main () at main.c:1' "$TMP/out" ||
   fail "a library under its soname: $(cat "$TMP/out")"
+# Without the program there is a sentence, and no error of gdb about a path that is not there.
+timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-none" --offline core-versions -- gdb -nx -batch \
+  >"$TMP/out" 2>&1
+grep -q 'the program of the core: .*; a debugger names nothing without it' "$TMP/out" || fail "core: $(cat "$TMP/out")"
+grep 'root/.*/die: No such file' "$TMP/out" && fail "gdb's error"
 # Why the files are missing is in the mount's log, which the command prints after the debugger's end.
 upstream_fault "$URL_up" '*' status 401
 timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-denied" --source "gdb@$URL_up" core-versions -- \
@@ -258,10 +263,13 @@ upstream_clear "$URL_up"
 grep -q 'HTTP 401' "$TMP/out" || fail "symfs core does not say why: $(cat "$TMP/out")"
 grep -q 'logs nothing\|logs to' "$TMP/out" && fail "symfs core speaks of its mount: $(cat "$TMP/out")"
 
+mkdir "$TMP/no-files"
+"$SYMFS" get --offline --cache "$TMP/store-none" "$TMP/no-files" 2>"$TMP/err" && fail "get of an empty directory"
+grep -q '^symfs get: .*: has neither core files' "$TMP/err" || fail "get of a directory: $(cat "$TMP/err")"
 printf 'MDMP0123456789' >"$TMP/crash.dmp"
 for command in core debug; do
   "$SYMFS" $command "$TMP/crash.dmp" 2>"$TMP/err"
-  [ $? = 1 ] && grep -q 'is a minidump, not a core file; .symfs warm FILE. fetches its files' "$TMP/err" ||
+  [ $? = 1 ] && grep -q 'is a minidump, not a core file; .symfs get FILE. fetches its files' "$TMP/err" ||
     fail "symfs $command MINIDUMP says $(cat "$TMP/err")"
 done
 # The dynamic linker is there by the name that the program has for it, and is that of the core.

@@ -155,14 +155,16 @@ for word in ./prog "$id" "$debug" "buildid/$id/debuginfo"; do
   exits 0 gsym lookup "$at" "$word"
   grep -q "	main@.*prog\.c:4\$" "$TMP/out" || fail "gsym lookup $word: $(cat "$TMP/out" "$TMP/err")"
 done
+exits 2 addr2line -j .text -e ./prog "$at"
+grep -q -- '-j .text: add the address of the section (readelf -S) to each offset' "$TMP/err" || fail "addr2line -j: $(cat "$TMP/err")"
 exits 1 addr2line none "$at"
 exits 2 addr2line ./prog no_such_function
 grep -q '^symfs addr2line: .*no_such_function$' "$TMP/err" || fail "addr2line of no address: $(cat "$TMP/err")"
 exits 1 addr2line none "$at"
 grep -q '^symfs addr2line: none: ' "$TMP/err" || fail "addr2line of no file: $(cat "$TMP/err")"
 # What users of binutils type: the file behind -e, hexadecimal numbers, letters, stdin, functions with an offset.
-exits 0 addr2line -e ./prog -fips "${at#0x}"
-grep -qx "0x[0-9a-f]*	main@prog\.c:4" "$TMP/out" || fail "addr2line -e -fips: $(cat "$TMP/out")"
+exits 0 addr2line -e ./prog -afips "${at#0x}"
+grep -qx "0x[0-9a-f]*: main@prog\.c:4" "$TMP/out" || fail "addr2line -e -afips: $(cat "$TMP/out")"
 exits 0 addr2line ./prog main
 grep -q '	main@.*prog\.c:' "$TMP/out" || fail "addr2line main: $(cat "$TMP/out")"
 main=$(cut -f 1 "$TMP/out")

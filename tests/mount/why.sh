@@ -76,6 +76,12 @@ symfs_umount d
 # A source that was asked may be said to have nothing, and a second time by memory alone.
 says 1 'no source has it' symfs_with e get --source "$SRC" "$PATH_OF"
 says 1 'known to be missing' symfs_with e get --source "$SRC" "$PATH_OF"
+says 0 'no source has it; add one with --source .*; .symfs why --ask WHAT. asks again$' symfs_with e why \
+  --source "$SRC" "$PATH_OF"
+says 0 'a source could not be asked: .symfs sources check. says why' symfs_with e why --ask \
+  --source debuginfod@http://127.0.0.1:1/ "$PATH_OF"
+says 1 'symfs get symstore/NAME[.]pdb/44E4EC8C2F41492B9369D6B9A059577C2/NAME[.]pdb$' symfs_with e get \
+  --source "$SRC" 44E4EC8C2F41492B9369D6B9A059577C2
 
 # ---- warm asks for a program's Breakpad file --------------------------------------------------
 printf 'int main(void) { return 0; }\n' >"$TMP/p.c"
@@ -95,6 +101,18 @@ id=$("$SYMFS" id "$TMP/prog" | awk '/code id/ { print $3; exit }')
 mkdir -p "$TMP/root/buildid/$id"
 cp "$TMP/prog" "$TMP/root/buildid/$id/executable"
 symfs_mount m --source "$SRC"
+# An ask that finds the file forgets the miss.
+says 1 'no source has it' symfs_with f get --source "$SRC" "debuginfod/buildid/$id/debuginfo"
+cp "$TMP/prog" "$TMP/root/buildid/$id/debuginfo"
+says 1 'known to be missing' symfs_with f get --source "$SRC" "debuginfod/buildid/$id/debuginfo"
+says 0 'a source has it: .symfs get WHAT. downloads it$' symfs_with f why --ask --source "$SRC" \
+  "debuginfod/buildid/$id/debuginfo"
+says 0 '/blobs/' symfs_with f get --source "$SRC" "debuginfod/buildid/$id/debuginfo"
+rm "$TMP/root/buildid/$id/debuginfo"
+# A scanned tree is one row, whatever an identifier can be.
+mkdir "$TMP/tree" && cp "$TMP/prog" "$TMP/tree"
+says 0 '^[0-9]+[.] scan@' symfs_with g why --ask --source "$TMP/tree" "$id"
+says 0 '^   found: prog$' symfs_with g why --ask --source "$TMP/tree" "$id"
 says 0 'elf_code +chosen' "$SYMFS" best --for symtab --object-type elf "$MNT_m/debuginfod/buildid/$id/executable"
 says 1 'elf_debug +not there: (no source has it|known to be missing)' "$SYMFS" best --for debug --object-type elf \
   "$MNT_m/$PATH_OF"
@@ -117,10 +135,13 @@ grep -q 'last saw' "$TMP/out" && fail "what a mount saw is printed beside what e
 "$SYMFS" get "$MNT_m/debuginfod/buildid/$id/executable" >"$TMP/out" || fail "get: $(cat "$TMP/out")"
 says 0 "^from    $SRC  $URL_up/buildid/$id/executable" "$SYMFS" why "$MNT_m/debuginfod/buildid/$id/executable"
 grep -q 'last saw\|symfs why --ask' "$TMP/out" && fail "advice for a file that is there: $(cat "$TMP/out")"
+[ "$(tail -n 1 "$TMP/out")" = 'it is stored, so no source has to be asked' ] || fail "no end: $(cat "$TMP/out")"
 # A source that refuses wants credentials.
 upstream_fault "$URL_up" '*' status 401
 says 0 'a source that refuses wants a token or password' symfs_with m why --ask --source "$SRC" \
   "${BAD%2/debuginfo}4/debuginfo"
+cat "$MNT_m/${BAD%2/debuginfo}5/debuginfo" >/dev/null 2>&1 && fail "a file came with status 401"
+says 0 'refused: HTTP 401: it wants a token or password; see header in symfs.conf.5.$' "$SYMFS" status "$MNT_m"
 upstream_clear "$URL_up"
 # Without a source of its own, the command names the mounts that have some.
 for command in why get; do

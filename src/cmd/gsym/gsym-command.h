@@ -16,6 +16,7 @@ struct gsym_run {
 	const char *debug; /* the debug file of a WebAssembly module, which was fetched; or NULL */
 	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
 	bool demangle, basenames, hex; /* for lookup: hex: addresses are hexadecimal without 0x, too */
+	bool pretty;	    /* for lookup: ": " follows an address, not a tab */
 	bool file_first;    /* for lookup: in argv the file comes before the addresses, not after them */
 	int argc;
 	char **argv; /* the words after the subcommand */

@@ -213,13 +213,13 @@ static void look_up(struct lookup *l, uint64_t addr)
 	} else {
 		buf_clear(&l->line);
 		gsym_address_text(addr, &l->line);
-		buf_add(&l->line, "\t", 1);
+		buf_adds(&l->line, l->run->pretty ? ": " : "\t");
 		if (r == 0)
 			r = gsym_hit_text(&hit, l->fields, &l->line);
 		if (r < 0) { /* an address with an error gets a line, too */
 			buf_clear(&l->line);
 			gsym_address_text(addr, &l->line);
-			buf_adds(&l->line, "\t-");
+			buf_adds(&l->line, l->run->pretty ? ": -" : "\t-");
 		}
 		buf_add(&l->line, "\n", 1);
 		fwrite(l->line.p, 1, l->line.n, stdout);

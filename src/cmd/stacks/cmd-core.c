@@ -11,6 +11,7 @@
 #include "cmd/no-source.h"
 #include "cmd/progress.h"
 #include "cmd/stacks/core-sources.h"
+#include "cmd/what.h"
 #include "formats/obj/obj.h"
 #include "stacks/dump/dump.h"
 
@@ -206,9 +207,11 @@ static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 		return r;
 	v = view_of_fd(fd, size);
 	if (view_read(&v, 0, magic, sizeof(magic)) == 0 && memcmp(magic, "MDMP", sizeof(magic)) == 0)
-		return err_set(e, -ENOMSG, "is a minidump, not a core file; `symfs warm FILE` fetches its files, and "
+		return err_set(e, -ENOMSG, "is a minidump, not a core file; `symfs get FILE` fetches its files, and "
 			"`lldb -c FILE` or minidump-stackwalk reads it");
 	r = dump_read(&v, link_module, s, e);
+	if (r == -ENOMSG && what_unpacks(&v))
+		return err_set(e, r, "is packed; unpack it first: %s", what_unpacks(&v));
 	if (r == -ENOMSG) /* for example an ELF file or a text */
 		return err_set(e, r, "is not a core file; `symfs id` says what it is");
 	if (r == 0) {
@@ -527,6 +530,11 @@ static int debug_with_sources(struct sysroot *s, const char *core, char **own)
 	signals_of_end(&held);
 	sigprocmask(SIG_BLOCK, &held, &old);
 	find_sources(s, is_lldb(own));
+	if (s->program && access(s->program, F_OK) < 0) {
+		cmd_say(0, "the program of the core: %s; a debugger names nothing without it, but `symfs symbolicate` "
+			"needs only its debug file", errno == ENOENT ? "no source has it" : err_text(errno));
+		free(take(s->program));
+	}
 	if (is_ended())
 		return EXIT_INTERRUPTED;
 	sigprocmask(SIG_SETMASK, &old, NULL);
@@ -585,7 +593,7 @@ static int run_core(int argc, char **argv)
 			if (all[i] != argv[1])
 				words_add(&options, "%s", all[i]);
 		r = options.r;
-		no_source_hint(args.sources, args.n_sources, "core");
+		no_source_hint(args.sources, args.n_sources);
 		r = r ? r : core_sources_new(&s.sources, &args);
 		status = r < 0 || !core ? EXIT_LOCAL : debug_in_sysroot(&s, core, &options, own);
 	}

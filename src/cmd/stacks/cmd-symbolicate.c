@@ -9,6 +9,7 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/stacks/symbolicate.h"
+#include "cmd/what.h"
 #include "formats/obj/obj.h"
 #include "pack/unpack/unpack.h"
 #include "stacks/recognize/recognize.h"
@@ -104,7 +105,7 @@ static int open_input(struct symbolicate_input *in, const char *word, struct err
 		return -errno;
 	in->size = (uint64_t)st.st_size;
 	if (S_ISDIR(st.st_mode))
-		return err_set(e, -EISDIR, "is a directory; try: symfs warm %s", word);
+		return err_set(e, -EISDIR, "is a directory; try: symfs get %s", word);
 	if (!S_ISREG(st.st_mode) || lseek(in->fd, 0, SEEK_CUR) != 0)
 		r = keep_pipe(in);
 	n = pread(in->fd, head, sizeof(head), 0);
@@ -113,20 +114,11 @@ static int open_input(struct symbolicate_input *in, const char *word, struct err
 		? unpack_input(in, p, e) : r;
 }
 
-/* Inputs that another program turns into one for this command. */
-static const struct {
-	const char *magic, *what, *command;
-} others[] = {
-	{"PERFILE2", "is a recording of perf", "perf script -i"},
-	{"\xfd" "7zXZ", "is packed by xz", "xz -dc"},
-	{"\x04\"M\x18", "is packed by lz4", "lz4 -dc"},
-	{"BZh", "is packed by bzip2", "bzip2 -dc"},
-};
-
 /* Why the input can have no stack: a text with the command that helps. "": it can. */
 static const char *find_kind(struct symbolicate_input *in, const char *file, char room[static 600])
 {
 	struct view v = view_of_fd(in->fd, in->size);
+	const char *unpack = what_unpacks(&v);
 	unsigned char head[18] = {0};
 	struct obj_slice s;
 	bool elf;
@@ -145,10 +137,11 @@ static const char *find_kind(struct symbolicate_input *in, const char *file, cha
 	else if (elf || obj_identify(&v, 0, &s, NULL) == 0)
 		snprintf(room, 600, "is a program or debug file, and has no stack; try: symfs addr2line %.200s "
 			"ADDRESS, or: symfs why %.200s", file, file);
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		if (memcmp(head, others[i].magic, strlen(others[i].magic)) == 0)
-			snprintf(room, 600, "%s; try: %s %.200s | symfs symbolicate", others[i].what,
-				others[i].command, file);
+	if (memcmp(head, "PERFILE2", 8) == 0)
+		snprintf(room, 600, "is a recording of perf; try: perf script -i %.200s | symfs symbolicate", file);
+	if (unpack)
+		snprintf(room, 600, "is packed by %.*s; try: %s %.200s | symfs symbolicate",
+			(int)strcspn(unpack, " "), unpack, unpack, file);
 	return room;
 }
 

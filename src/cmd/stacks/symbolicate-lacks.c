@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/no-source.h"
 #include "cmd/stacks/symbolicate.h"
+#include "fetch/fetch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,22 @@
 #define NAMED_MOST 4 /* modules that the sentence names */
 #define TEXT_LACKS ": the text does not say where its modules were loaded; see symfs-symbolicate(1)"
 
-static void note_missing(void *ctx, const struct module *m, const char *why, bool unsure)
+/* Adds a line for a source that failed, once. `failed` begins with the source's name and ": ". */
+static void note_failed(struct symbolicating *g, const char *failed)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10), line = BUF_UP_TO(16 << 10);
+	const char *why = strstr(failed, ": "), *shown;
+	char head[200] = "";
+
+	if (why)
+		snprintf(head, sizeof(head), "could not be asked: %.*s", (int)(why - failed), failed);
+	shown = text_shown(head, true, &line);
+	if (why && !strstr(buf_text(&g->failed), shown))
+		buf_addf(&g->failed, "symfs symbolicate: %s%s; try: symfs sources check\n", shown,
+			text_shown(why, true, &room));
+}
+
+static void note_missing(void *ctx, const struct module *m, const char *why, const char *failed)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
 	const char *name = m->code_file[0] ? m->code_file : m->debug_file[0] ? m->debug_file : "<unknown>";
@@ -29,6 +45,8 @@ static void note_missing(void *ctx, const struct module *m, const char *why, boo
 		buf_addf(&g->names, "%s%s", g->n_missing > 1 ? ", " : "", name);
 	if (g->flags.module_errors)
 		buf_addf(&g->lines, "  %s  %s  %s\n", name, id, why);
+	if (failed)
+		note_failed(g, failed);
 	g->refused |= strstr(why, "HTTP 401") || strstr(why, "HTTP 403");
 }
 
@@ -47,7 +65,7 @@ int symbolicate_begin(struct symbolicating *g, struct app *app, const struct sym
 	int r;
 
 	*g = (struct symbolicating){.flags = *flags, .names = BUF_UP_TO(64 << 10), .lines = BUF_UP_TO(64u << 20),
-		.unknown = BUF_UP_TO(64 << 10)};
+		.unknown = BUF_UP_TO(64 << 10), .failed = BUF_UP_TO(64 << 10)};
 	g->flags.missing = note_missing;
 	g->flags.ctx = g;
 	r = symb_new(&g->symb, app->fetch, most, &e);
@@ -76,31 +94,40 @@ void symbolicate_finish(struct symbolicating *g)
 	symb_free(take(g->symb));
 }
 
-/* Whether the command has no source but the links to local files. */
-static bool has_no_source(struct app *app)
+/* Adds a server that is known to fail: if several fail for one file, its reason names only one. */
+static void note_failing(struct symbolicating *g, struct app *app, const struct source *s)
 {
-	struct sources *so = NULL;
-	struct err e;
-	bool none = app_sources(app, &so, &e) == 0 && so->n == (app->args.links != NULL);
+	char state[240], line[320];
 
-	sources_unref(so);
-	return none;
+	if (s->kind->local)
+		return;
+	fetch_source_state(app->fetch, s, state);
+	snprintf(line, sizeof(line), "%s: %s", s->name, state);
+	if (strncmp(state, "failing", 7) == 0)
+		note_failed(g, line);
 }
 
 /* Starts child processes, so the threads of fetch/ end first. */
-static void advise(const struct symbolicating *g, struct app *app)
+static void advise(struct symbolicating *g, struct app *app)
 {
-	bool none = has_no_source(app);
+	struct sources *so = NULL;
+	struct err e;
+	/* no source but the links to local files */
+	bool none = app_sources(app, &so, &e) == 0 && so->n == (app->args.links != NULL);
 
+	for (unsigned i = 0; so && i < so->n; i++)
+		note_failing(g, app, so->list[i]);
+	sources_unref(so);
+	fputs(buf_text(&g->failed), stderr);
 	if (g->refused)
 		cmd_say(0, NO_SOURCE_REFUSED);
 	if (!none) {
-		no_source_hint(app->args.sources, app->args.n_sources, "symbolicate");
+		no_source_hint(app->args.sources, app->args.n_sources);
 		return;
 	}
-	cmd_say(0, "no source is configured; to add one:");
+	cmd_say(0, "no source is configured; " NO_SOURCE_ADVICE);
 	app_stop_fetching(app);
-	no_source_advise(stderr, "symbolicate", app->settings.cache_dir);
+	no_source_mounts(stderr, "symbolicate", app->settings.cache_dir);
 }
 
 int symbolicate_close(struct symbolicating *g, struct app *app, int status)
@@ -121,6 +148,7 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 		advise(g, app);
 	buf_release(&g->names);
 	buf_release(&g->lines);
+	buf_release(&g->failed);
 	buf_release(&g->unknown);
 	return nameless ? EXIT_NO : status;
 }

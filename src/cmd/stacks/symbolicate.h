@@ -39,7 +39,7 @@ struct symbolicating {
 	/* private */
 	unsigned n_missing, n_unknown;
 	bool refused;
-	struct buf names, lines, unknown;
+	struct buf names, lines, unknown, failed;
 	char id[MODULE_ID_TEXT];
 };
 /* Starts the service. `most` may be NULL. Negative: it did not start, and a message was printed. */

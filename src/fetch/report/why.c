@@ -234,6 +234,7 @@ int fetch_why(struct fetch *f, const struct artifact *asked, const struct fetch_
 	_cleanup_sources_ struct sources *so = fetch_sources(f);
 	struct artifact a = *asked;
 	struct key k, own;
+	bool found = false;
 	unsigned n = 0;
 	int r = key_of(&k, asked);
 
@@ -254,10 +255,13 @@ int fetch_why(struct fetch *f, const struct artifact *asked, const struct fetch_
 
 			if (source_plan(so->list[i], &facts, &a, nth, &ask) < 0)
 				break;
-			fill_row(f, so->list[i], &a, &k, &own, &ask, asking, &rows[n++]);
+			fill_row(f, so->list[i], &a, &k, &own, &ask, asking, &rows[n]);
+			found |= strcmp(rows[n++].verdict, "found") == 0;
 			source_ask_release(&ask);
 		}
 		symstore_known_release(&facts);
 	}
+	if (found)
+		store_misses_clear(f->store, &k);
 	return r < 0 ? r : (int)n;
 }

@@ -22,6 +22,7 @@ struct minidump_file {
 		uint64_t at, size; /* at 0: the dump has no such stream */
 	} stream[MINIDUMP_STREAMS];
 	unsigned platform, processor;
+	uint64_t end; /* of all streams and memory that the dump lists */
 };
 
 /* Each returns 0 or -errno, and sets d->e: -EBADMSG for a dump that is broken or cut short. */

@@ -82,7 +82,10 @@ static int room_for_ranges(struct threads *t, uint64_t count)
 
 static void add_range(struct threads *t, uint64_t start, uint64_t size, uint64_t at)
 {
-	if (size && start + size > start && at + size > at && view_holds(t->file.v, at, size))
+	if (!size || start + size <= start || at + size <= at)
+		return;
+	t->file.end = MAX(t->file.end, at + size);
+	if (view_holds(t->file.v, at, size))
 		t->ranges[t->n_ranges++] = (struct minidump_range){start, size, at};
 }
 
@@ -291,6 +294,7 @@ int minidump_open(struct minidump *out, struct view *v, struct err *e)
 	t.file.e = &t.e;
 	if (r == 0)
 		read_names(&t);
+	out->whole = t.file.end;
 	free(t.ranges);
 	return r;
 }

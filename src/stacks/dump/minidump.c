@@ -24,8 +24,10 @@ static const uint32_t types[MINIDUMP_STREAMS] = {
 static void note_stream(struct minidump_file *d, const uint8_t s[static 12])
 {
 	for (unsigned i = 0; i < MINIDUMP_STREAMS; i++)
-		if (le32(s) == types[i] && !d->stream[i].at)
+		if (le32(s) == types[i] && !d->stream[i].at) {
 			d->stream[i] = (struct minidump_stream){.at = le32(s + 8), .size = le32(s + 4)};
+			d->end = MAX(d->end, d->stream[i].at + d->stream[i].size);
+		}
 }
 
 static int read_platform(struct minidump_file *d)

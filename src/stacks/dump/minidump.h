@@ -37,6 +37,7 @@ struct minidump {
 	bool crashed;	  /* the dump has an exception */
 	char reason[160]; /* "SIGSEGV / SEGV_MAPERR at 0x10"; "": no crash */
 	uint64_t address; /* of the crash */
+	uint64_t whole;	  /* bytes that the file has, unless it is cut */
 	struct minidump_thread *thread; /* in the order of the dump, without the thread that wrote the dump */
 	size_t n_threads;
 };

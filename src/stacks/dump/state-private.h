@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/grow.h"
+#include "base/util.h"
 #include "stacks/dump/state.h"
 
 /* Begins a state. False: the processor is not one of the three. */
@@ -18,6 +19,7 @@ static inline int state_thread(struct dump_state *s, const struct dump_thread *t
 
 static inline int state_part(struct dump_state *s, uint64_t address, uint64_t offset, uint64_t size)
 {
+	s->whole = MAX(s->whole, offset + size);
 	return APPEND(s->part, s->room_parts, s->n_parts, (struct dump_part){address, offset, size});
 }
 

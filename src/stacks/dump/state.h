@@ -42,6 +42,7 @@ struct dump_state {
 	int signal;	   /* that ended the program; 0: none */
 	bool has_address;  /* the signal has an address */
 	uint64_t address;
+	uint64_t whole;	   /* bytes that the core file has, unless it is cut */
 	uint64_t vdso, vdso_end; /* where it is in memory; 0: none, or unknown */
 };
 

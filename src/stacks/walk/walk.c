@@ -343,6 +343,7 @@ static int walk_threads(struct walk *w, struct stacks *out,
 	int r = all ? walk_all(w, all, load) : -ENOMEM;
 
 	put_reason(w, out);
+	out->whole = w->dump.whole;
 	for (size_t i = 0; r == 0 && i < w->dump.n_threads; i++)
 		r = put_thread(w, &all[i], out);
 	for (size_t i = 0; all && i < w->dump.n_threads; i++)

@@ -160,7 +160,7 @@ static int run_get(int argc, char **argv)
 		{"output", 'o', "FILE", "copy the file to FILE (one WHAT)", &g.out_path},
 		{"copy", 0, NULL, "copy a file of a directory source to the store", &g.copy},
 		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type_word},
-		{"wait", 0, NULL, "wait until a source has it: symfs get --wait --help", &waits}, {0}};
+		{"wait", 0, NULL, "wait until a source has it: get --wait --help", &waits}, {0}};
 	enum filetype type;
 	struct app_args args;
 	struct err e = {0};

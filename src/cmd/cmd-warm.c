@@ -459,7 +459,7 @@ static int run_warm(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (strcmp(argv[0], cmd_get.name) == 0) /* `symfs get DIR` */
+	if (strcmp(argv[0], "get") == 0) /* `symfs get DIR` */
 		cmd_called(argv[0]);
 	w.keep = installed || running;
 	w.only_breakpad = strcmp(as, "sym") == 0;

@@ -196,8 +196,8 @@ struct fetch_asking {
 };
 
 /* Writes the requests for an artifact, in order, each with its remembered result. With `asking` it sends the
- * requests, one after the other, writes the answers, and forgets the misses of a file that a source has (waits; not on
- * the net thread, not in a FUSE worker). NULL: it sends no request. Returns the number of rows, at most `most`, or
+ * requests, one after the other, writes the answers, and forgets the misses of a file that a source has (waits; not
+ * on the net thread, not in a FUSE worker). NULL: it sends no request. Returns the number of rows, at most `most`, or
  * -errno if the artifact has no key. */
 int fetch_why(struct fetch *f, const struct artifact *a, const struct fetch_asking *asking,
 	struct fetch_attempt *rows, unsigned most);

@@ -89,8 +89,8 @@ static void host_text(const struct host *h, uint64_t now, char out[static 240])
 	if (!h || !h->open_until) {
 		snprintf(out, 240, "ok");
 		if (h && h->refuses)
-			snprintf(out, 240, "refused: %.150s: it wants a token or password; see header in symfs.conf(5)",
-				h->text);
+			snprintf(out, 240, "refused: %.150s: it wants a token or password; see header in "
+				"symfs.conf(5)", h->text);
 		return;
 	}
 	if (h->open_until > now)

@@ -43,6 +43,6 @@ bool breaker_well(struct breakers *b, const char *origin);
 void breaker_outrun(struct breakers *b, const char *origin);
 bool breaker_may_hold(struct breakers *b, const char *origin);
 
-/* Describes the host's state: "ok", "refused: HTTP 401: ...", "failing, retry in 12 s: HTTP 503 (since 2027-01-31T20:14:05Z)", "failing,
- * retrying now: ...". */
+/* Describes the host's state: "ok", "refused: HTTP 401: it wants a token or password; ...", "failing, retry in 12 s:
+ * HTTP 503 (since 2027-01-31T20:14:05Z)", "failing, retrying now: ...". */
 void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240]);

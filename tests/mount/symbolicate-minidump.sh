@@ -77,7 +77,8 @@ broken() { # FILE WORDS
 }
 head -c -64 "$DUMPS/thread_name_list.dmp" >cut.dmp
 symbolicate cut.dmp >text 2>text.log
-grep -q '^symfs symbolicate: cut[.]dmp is cut: [0-9]* of [0-9]* bytes are there' text.log || fail "cut: $(cat text.log)"
+grep -q '^symfs symbolicate: cut[.]dmp is cut: [0-9]* of [0-9]* bytes are there' text.log ||
+  fail "cut: $(cat text.log)"
 printf MDMP >short.dmp
 broken short.dmp 'broken or cut short: its header'
 printf 'MDMP\223\247\0\0\0\0\0\0\040\0\0\0%016d' 0 >empty.dmp

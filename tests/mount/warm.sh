@@ -253,7 +253,8 @@ grep -q 'die () at lib.c:1' "$TMP/out" && grep -q 'in main () at main.c:1' "$TMP
 # Without the program there is a sentence, and no error of gdb about a path that is not there.
 timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-none" --offline core-versions -- gdb -nx -batch \
   >"$TMP/out" 2>&1
-grep -q 'the program of the core: .*; a debugger names nothing without it' "$TMP/out" || fail "core: $(cat "$TMP/out")"
+grep -q 'the program of the core: .*; a debugger names nothing without it' "$TMP/out" ||
+  fail "core: $(cat "$TMP/out")"
 grep 'root/.*/die: No such file' "$TMP/out" && fail "gdb's error"
 # Why the files are missing is in the mount's log, which the command prints after the debugger's end.
 upstream_fault "$URL_up" '*' status 401

@@ -156,7 +156,8 @@ for word in ./prog "$id" "$debug" "buildid/$id/debuginfo"; do
   grep -q "	main@.*prog\.c:4\$" "$TMP/out" || fail "gsym lookup $word: $(cat "$TMP/out" "$TMP/err")"
 done
 exits 2 addr2line -j .text -e ./prog "$at"
-grep -q -- '-j .text: add the address of the section (readelf -S) to each offset' "$TMP/err" || fail "addr2line -j: $(cat "$TMP/err")"
+grep -q -- '-j .text: add the address of the section (readelf -S) to each offset' "$TMP/err" ||
+  fail "addr2line -j: $(cat "$TMP/err")"
 exits 1 addr2line none "$at"
 exits 2 addr2line ./prog no_such_function
 grep -q '^symfs addr2line: .*no_such_function$' "$TMP/err" || fail "addr2line of no address: $(cat "$TMP/err")"

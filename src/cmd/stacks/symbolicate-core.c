@@ -255,8 +255,8 @@ int symbolicate_stacks(struct app *app, const struct symbolicate_input *in, cons
 	if (r == 0 || s.n_threads) /* stacks without their end are better than none */
 		status = name_stacks(app, &s, in, flags);
 	if (s.whole > in->size)
-		cmd_say(0, "%s is cut: %" PRIu64 " of %" PRIu64 " bytes are there, so frames can be missing", in->shown,
-			in->size, s.whole);
+		cmd_say(0, "%s is cut: %" PRIu64 " of %" PRIu64 " bytes are there, so frames can be missing",
+			in->shown, in->size, s.whole);
 	stacks_release(&s);
 	if (r < 0)
 		status = fail(in, r, &e); /* after the stacks, and the status counts */

@@ -43,8 +43,8 @@ echo "$(wc -l <"$tmp/owned") files of others, all in debian/copyright"
 ! named debian/copyright tests/nothing.c || complain "a file that debian/copyright does not name passed"
 
 # What a newcomer finds at the top.
-top_level='.ci .clang-format .editorconfig .gitignore .shellcheckrc ARCHITECTURE.md CONTRIBUTING.md COPYING HACKING.md Makefile.am
-	NEWS.md README.md configure.ac debian doc etc man scripts src tests'
+top_level='.ci .clang-format .editorconfig .gitignore .shellcheckrc ARCHITECTURE.md CONTRIBUTING.md COPYING HACKING.md
+	Makefile.am NEWS.md README.md configure.ac debian doc etc man scripts src tests'
 strange() { cut -d/ -f1 | sort -u | while read -r name; do
 	case " $(echo $top_level) " in *" $name "*) ;; *) echo "$name" ;; esac
 done; }

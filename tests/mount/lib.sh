@@ -94,8 +94,8 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP PIPE
 
-# wait_for COMMAND...: until it succeeds. 1 after at least WAIT_MOST seconds: the test hangs, and the caller reports for
-# what it waited. No test depends on this bound: a loaded machine only makes the wait longer.
+# wait_for COMMAND...: until it succeeds. 1 after at least WAIT_MOST seconds: the test hangs, and the caller reports
+# for what it waited. No test depends on this bound: a loaded machine only makes the wait longer.
 WAIT_MOST=300
 wait_for() {
   wf_looks=0

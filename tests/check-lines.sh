@@ -9,11 +9,14 @@ width=118
 
 long_in() # FILE...: counts characters, not bytes; an output means a long line
 {
-	for file; do
-		expand "$file" | LC_ALL=C awk -v file="$file" -v width="$width" '
-			{ text = $0; gsub(/[\200-\277]/, "", text) }
-			length(text) > width { print file ":" NR ": " length(text) " columns" }'
-	done
+	LC_ALL=C awk -v width="$width" '
+		{ text = $0; gsub(/[\200-\277]/, "", text) }
+		length(text) * 8 <= width { next }
+		{
+			while ((i = index(text, "\t")))
+				text = substr(text, 1, i - 1) substr("        ", 1 + (i - 1) % 8) substr(text, i + 1)
+		}
+		length(text) > width { print FILENAME ":" FNR ": " length(text) " columns" }' "$@"
 }
 
 # Files of data, tables and pictures have lines of their own length. HAProxy cannot continue a line.

@@ -14,11 +14,12 @@ counts=$(sed -n 's/^\([0-9]* promises, [0-9]* tests\)\.$/\1/p' "$tmp/page")
 set -- $counts
 { [ "${1:-0}" -ge 800 ] && [ "${3:-0}" -ge 120 ]; } || complain "only ${counts:-nothing} in the page"
 # What a person would count: the rows of some tables.
+"$top/scripts/proof" --promises >"$tmp/promises"
 for word in "$(sed -n '/^static const struct fixed {/,/^};/p' "$top/src/http/route.c" | grep -c '^	{'):route" \
 	"$(grep -c '^	{&cmd_[a-z0-9_]*, [N"]' "$top/src/cmd/commands.c"):command" \
 	"$(find "$top/etc/sources.d" -name '*.conf' | wc -l):service"; do
-	"$top/scripts/proof" --promises | awk -F'\t' -v kind="${word#*:}" -v least="${word%:*}" '
-		$1 == kind { n++ } END { exit n < least || !least }' || complain "too few promises of ${word#*:}"
+	awk -F'\t' -v kind="${word#*:}" -v least="${word%:*}" '$1 == kind { n++ } END { exit n < least || !least }' \
+		"$tmp/promises" || complain "too few promises of ${word#*:}"
 done
 
 # A map in which each thing that the wall looks at is wrong once.

@@ -420,6 +420,8 @@ static int run_check(const struct app *app, const struct sources *so)
 		if (rows[i].good && !rows[i].text[0])
 			fetch_scan_saved(app->settings.cache_dir, so->list[i], rows[i].text);
 	status = print_checks(so, rows, app->args.json);
+	if (!app->args.json && so->n == 0)
+		cmd_say(0, "no source is configured; " NO_SOURCE_ADVICE);
 	for (unsigned i = 0; !app->args.json && i < so->n; i++)
 		if (strcmp(rows[i].state, "refused") == 0) {
 			cmd_say(0, NO_SOURCE_REFUSED);

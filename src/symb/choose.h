@@ -23,7 +23,7 @@ struct best_candidate {
 	enum best_verdict verdict;
 	int error;	   /* -errno with BEST_FAILED; otherwise 0 */
 	struct worth worth; /* what the file contains, if it was found */
-	char why[200];	   /* the reason of the verdict, for people; never empty */
+	char why[320];	   /* the reason of the verdict, for people; never empty */
 	struct blob *blob; /* a reference to the file; NULL: the file was not found */
 };
 

@@ -68,7 +68,7 @@ struct wanted {
 	struct worth used_worth;
 	char used_source[64];
 	bool unsure;	     /* not found, but a source could not be asked */
-	char failed[200];    /* with `unsure`: "SOURCE: REASON" of the first source that failed; "": none did */
+	char failed[320];    /* with `unsure`: "SOURCE: REASON" of the first source that failed; "": none did */
 	char why[960];	     /* why the module was not found: a reason for each type of file */
 };
 

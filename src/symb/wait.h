@@ -31,7 +31,7 @@ struct question {
 	struct blob *blob;
 	struct key key;
 	double ended;
-	char why[200];
+	char why[320];
 };
 
 struct waits *waits_new(void); /* NULL: out of memory */

@@ -531,9 +531,9 @@ static int debug_with_sources(struct sysroot *s, const char *core, char **own)
 	sigprocmask(SIG_BLOCK, &held, &old);
 	find_sources(s, is_lldb(own));
 	if (s->program && access(s->program, F_OK) < 0) {
-		cmd_say(0, "the program of the core: %s; a debugger names nothing without it, but `symfs "
-			"symbolicate` needs only its debug file",
-			errno == ENOENT ? "no source has it" : err_text(errno));
+		cmd_say(0, "the program of the core: %s; a debugger names nothing without it: add its directory "
+			"with --source", errno == ENOENT ? "no source has it" :
+			errno == EHOSTUNREACH ? "a source that may have it does not answer" : err_text(errno));
 		free(take(s->program));
 	}
 	if (is_ended())

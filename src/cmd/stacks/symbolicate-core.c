@@ -236,6 +236,7 @@ static int name_stacks(struct app *app, struct stacks *s, const struct symbolica
 
 	if (symbolicate_begin(&g, app, &most, flags) < 0)
 		return EXIT_LOCAL;
+	g.dump = true;
 	status = stacks_print(s, g.symb, &g.flags, app->args.json, &out, &e);
 	symbolicate_finish(&g);
 	status = status == 0 ? print(&out, app->args.json) : fail(in, status, &e);

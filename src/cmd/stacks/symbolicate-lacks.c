@@ -140,7 +140,7 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 			g->n_missing > NAMED_MOST ? ", …" : "", g->id[0] ? "; symfs why " : "",
 			g->id[0] && app->args.n_sources ? "--source … " : "", g->id, buf_text(&g->lines));
 	else if (!quiet && nameless)
-		cmd_say(0, "no frame got a name%s", g->modules || g->n_unknown ? "" : TEXT_LACKS);
+		cmd_say(0, "no frame got a name%s", g->dump || g->modules || g->n_unknown ? "" : TEXT_LACKS);
 	if (!quiet && g->n_unknown)
 		cmd_say(0, "neither a build id in the text nor a file on this machine for: %s%s",
 			buf_text(&g->unknown), g->n_unknown > NAMED_MOST ? ", …" : "");

@@ -35,6 +35,7 @@ pid_t symbolicate_process(const char *word);
 struct symbolicating {
 	struct symb *symb;
 	struct symb_flags flags;
+	bool dump; /* the caller sets it for stacks of a core, minidump or process, whose modules are known */
 	uint64_t frames, named, modules; /* of all that was asked; since symbolicate_finish() */
 	/* private */
 	unsigned n_missing, n_unknown;

@@ -25,4 +25,6 @@ ends 124 'not over after 1,1 s' "$bounded" 1,1 sleep 1000
 ends 124 'not over' "$bounded" 1,1 sh -c 'trap "" TERM; while :; do sleep 1; done'
 ends 0 'these have not' "$bounded" 60,1 setsid sh -c 'setsid sleep 1000 & exit 0'
 ends 124 cleaned "$bounded" 1,5 sh -c 'trap "echo cleaned; exit 0" TERM; while :; do sleep 1; done'
-echo "8 ways to end, each of them does"
+ends 77 '^SKIP: left out' env BOUNDED_UNTIL=1 "$bounded" 60 sh tests/never.sh
+ends 0 '^1..0 # SKIP left out' env BOUNDED_UNTIL=1 "$bounded" 60 unit/never
+echo "10 ways to end, each of them does"

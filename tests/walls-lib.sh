@@ -10,8 +10,6 @@
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 symfs=$(cd "${top_builddir:-.}" && pwd)/symfs
 tmp=$(mktemp -d) || exit 1
-# As in tests/mount/lib.sh.
-export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=${SYMFS_LEAKS:-1}}"
 
 complain() { echo "$*"; : >"$tmp/complained"; }
 

@@ -34,11 +34,8 @@ printf '[symfs]\nlookup-deadline = 100s\nconnect-timeout = 100s\nstall-timeout =
 export HOME XDG_CACHE_HOME XDG_CONFIG_HOME
 unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE \
   _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
-# Leak checks count, also when a test ends the daemon on purpose. They are more than half of the time of a short
-# command: so scripts/check without --long checks only daemons, with SYMFS_LEAKS=0. In scripts/check, undefined
-# behavior is SIGILL.
-DAEMON_LEAKS=1
-ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=${SYMFS_LEAKS:-1}:abort_on_error=0:exitcode=99:handle_sigill=1}
+# Leak checks count, also when a test ends the daemon on purpose. In scripts/check undefined behavior is SIGILL.
+ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99:handle_sigill=1}
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export ASAN_OPTIONS UBSAN_OPTIONS
 
@@ -282,8 +279,7 @@ symfs_mount() {
   # shellcheck disable=SC2046 # words
   set -- $(deadlines_beside "$@") "$@"
   [ -n "${SYMFS_DEFAULTS:-}" ] || set -- --no-default-sources "$@"
-  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=$DAEMON_LEAKS "$SYMFS" mount -f "$@" "$TMP/$sm_name" \
-    >"$TMP/$sm_name.log" 2>&1 &
+  "$SYMFS" mount -f "$@" "$TMP/$sm_name" >"$TMP/$sm_name.log" 2>&1 &
   sm_pid=$!
   PIDS="$PIDS $sm_pid"
   MOUNTS="$MOUNTS $TMP/$sm_name"
@@ -430,8 +426,7 @@ symfs_serve() {
   # shellcheck disable=SC2046 # words
   set -- $(deadlines_beside "$@") "$@"
   rm -f "$TMP/$sv_name.out"
-  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=$DAEMON_LEAKS "$SYMFS" serve --no-default-sources "$@" \
-    >"$TMP/$sv_name.out" 2>"$TMP/$sv_name.log" &
+  "$SYMFS" serve --no-default-sources "$@" >"$TMP/$sv_name.out" 2>"$TMP/$sv_name.log" &
   sv_pid=$!
   PIDS="$PIDS $sv_pid"
   wait_for grep -q 'listening on' "$TMP/$sv_name.out" || fail "the server $sv_name does not start"

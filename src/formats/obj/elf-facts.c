@@ -133,16 +133,17 @@ static int take_segment(struct elf *elf, const struct elf_segment *s)
 
 int elf_segments(struct elf *elf)
 {
-	struct elf_segment s[ELF_ONCE];
-	int n = 0, r = 0;
+	struct elf_segment s;
 
-	for (uint32_t i = 0; r == 0 && i < elf->segments.count; i += (uint32_t)n) {
-		n = elf_segments_at(elf, i, s);
-		r = MIN(n, 0);
-		for (int k = 0; r == 0 && k < n; k++)
-			r = take_segment(elf, &s[k]);
+	for (uint32_t i = 0; i < elf->segments.count; i++) {
+		int r = elf_segment_at(elf, i, &s);
+
+		if (r == 0)
+			r = take_segment(elf, &s);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* ---- sections ----------------------------------------------------------------------- */
@@ -245,8 +246,8 @@ static bool take_section(struct elf *elf, const struct elf_section *s)
 
 static int elf_sections(struct elf *elf)
 {
-	struct elf_section s[ELF_ONCE];
-	const char *names[ELF_ONCE];
+	struct elf_section s[ELF_SECTIONS_ONCE];
+	const char *names[ELF_SECTIONS_ONCE];
 	unsigned n_names = 0;
 	int n;
 

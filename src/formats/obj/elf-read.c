@@ -170,16 +170,6 @@ int elf_segment_at(struct elf *elf, uint32_t i, struct elf_segment *s)
 	return r;
 }
 
-int elf_segments_at(struct elf *elf, uint32_t i, struct elf_segment s[static ELF_ONCE])
-{
-	uint32_t n = MIN(elf->segments.count - i, ELF_ONCE);
-	int r = 0;
-
-	for (uint32_t k = 0; r == 0 && k < n; k++)
-		r = elf_segment_at(elf, i + k, &s[k]);
-	return r < 0 ? r : (int)n;
-}
-
 int elf_name_read(struct elf *elf, const struct elf_range *names, uint32_t at, void *p, size_t n)
 {
 	int r = elf_read(elf, "the table of section names", names->off + at, p, n);
@@ -221,9 +211,9 @@ int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s)
 	return read_section_name(elf, s);
 }
 
-int elf_sections_at(struct elf *elf, uint32_t i, struct elf_section s[static ELF_ONCE])
+int elf_sections_at(struct elf *elf, uint32_t i, struct elf_section s[static ELF_SECTIONS_ONCE])
 {
-	uint32_t n = MIN(elf->sections.count - i, ELF_ONCE);
+	uint32_t n = MIN(elf->sections.count - i, ELF_SECTIONS_ONCE);
 	int r = 0;
 
 	for (uint32_t k = 0; r == 0 && k < n; k++)

@@ -6,7 +6,7 @@
 
 #define BUILD_ID_MOST (CODE_ID_MAX / 2)
 #define SCE_ID_SIZE 20
-#define ELF_ONCE 64u
+#define ELF_SECTIONS_ONCE 64u
 
 enum {
 	ET_REL = 1, ET_EXEC = 2, ET_DYN = 3, ET_CORE = 4,
@@ -87,9 +87,8 @@ int elf_open(struct elf *elf, struct view *v, struct err *e);
 /* Header `i` of a segment or section, which has a name if elf->names is set. Errors as those of elf_open(). */
 int elf_segment_at(struct elf *elf, uint32_t i, struct elf_segment *s);
 int elf_section_at(struct elf *elf, uint32_t i, struct elf_section *s);
-/* Headers of the next segments or sections from `i` on: their number, at most ELF_ONCE; errors as above. */
-int elf_segments_at(struct elf *elf, uint32_t i, struct elf_segment s[static ELF_ONCE]);
-int elf_sections_at(struct elf *elf, uint32_t i, struct elf_section s[static ELF_ONCE]);
+/* Headers of the next sections from `i` on: their number, at most ELF_SECTIONS_ONCE; errors as above. */
+int elf_sections_at(struct elf *elf, uint32_t i, struct elf_section s[static ELF_SECTIONS_ONCE]);
 /* Reads n bytes of the table of section names from offset `at` on. Errors as those of elf_open(). */
 int elf_name_read(struct elf *elf, const struct elf_range *names, uint32_t at, void *p, size_t n);
 

@@ -8,7 +8,6 @@
 #include "base/util.h"
 #include "cmd/bundle.h"
 #include "cmd/json.h"
-#include "cmd/what.h"
 #include "stacks/dump/dump.h"
 #include "formats/obj/obj.h"
 #include "formats/obj/ppdb.h"
@@ -207,8 +206,8 @@ static void id_file(struct run *run, const char *path)
 		r = obj_identify(&v, i, &s, &e);
 		if (r == -ENOENT)
 			return;
-		if (r == -ENOMSG && what_unpacks(&v))
-			err_set(&e, r, "is packed; unpack it first: %s", what_unpacks(&v));
+		if (r == -ENOMSG && obj_unpacker(&v))
+			err_set(&e, r, "is packed; unpack it first: %s", obj_unpacker(&v));
 		if (r < 0) {
 			report_failure(run, path, i,
 				r == -ENOMSG || r == -EBADMSG ? EXIT_NO : EXIT_LOCAL,

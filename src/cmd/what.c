@@ -223,18 +223,6 @@ static int dumped_module(void *ctx, const struct dump_module *d)
 	return t->each(t->ctx, t->w);
 }
 
-const char *what_unpacks(struct view *v)
-{
-	static const char *const rows[][2] = {{"\x1f\x8b", "gzip -dc"}, {"\x28\xb5\x2f\xfd", "zstd -dc"},
-		{"\xfd" "7zXZ", "xz -dc"}, {"\x04\"M\x18", "lz4 -dc"}, {"BZh", "bzip2 -dc"}};
-	char head[5];
-
-	for (size_t i = 0; view_read(v, 0, head, sizeof(head)) == 0 && i < ARRAY_SIZE(rows); i++)
-		if (memcmp(head, rows[i][0], strlen(rows[i][0])) == 0)
-			return rows[i][1];
-	return NULL;
-}
-
 int what_file(const struct what_opts *o, const char *path, what_each *each, void *ctx, struct err *e)
 {
 	_cleanup_free_ struct what *w = calloc(1, sizeof(*w));
@@ -256,8 +244,8 @@ int what_file(const struct what_opts *o, const char *path, what_each *each, void
 		r = obj_identify(&v, i, &s, e);
 		if (r == -ENOENT && i > 0)
 			return 0;
-		if (r == -ENOMSG && what_unpacks(&v))
-			return err_set(e, r, "is packed; unpack it first: %s", what_unpacks(&v));
+		if (r == -ENOMSG && obj_unpacker(&v))
+			return err_set(e, r, "is packed; unpack it first: %s", obj_unpacker(&v));
 		if (r == -ENOMSG)
 			return err_set(e, r, "is not a program, library, debug file, core file or minidump");
 		if (r == 0) {

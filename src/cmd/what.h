@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 struct store;
-struct view;
 
 enum what_kind {
 	WHAT_PATH, /* a path of a layout, or a path inside a mount */
@@ -51,9 +50,6 @@ int what_named(const struct what_opts *o, const char *word, what_each *each, voi
 
 /* what_named() for the path of a local file. -ENOMSG: the file is of another kind. */
 int what_file(const struct what_opts *o, const char *path, what_each *each, void *ctx, struct err *e);
-
-/* The command that unpacks a file with these first bytes, such as "gzip -dc"; NULL: it is not packed. */
-const char *what_unpacks(struct view *v);
 
 /* Whether what_named() would take the word for a local file, or for a directory. */
 bool what_is_file(const char *word);

@@ -11,7 +11,6 @@
 #include "cmd/no-source.h"
 #include "cmd/progress.h"
 #include "cmd/stacks/core-sources.h"
-#include "cmd/what.h"
 #include "formats/obj/obj.h"
 #include "stacks/dump/dump.h"
 
@@ -210,8 +209,8 @@ static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 		return err_set(e, -ENOMSG, "is a minidump, not a core file; `symfs get FILE` fetches its files, and "
 			"`lldb -c FILE` or minidump-stackwalk reads it");
 	r = dump_read(&v, link_module, s, e);
-	if (r == -ENOMSG && what_unpacks(&v))
-		return err_set(e, r, "is packed; unpack it first: %s", what_unpacks(&v));
+	if (r == -ENOMSG && obj_unpacker(&v))
+		return err_set(e, r, "is packed; unpack it first: %s", obj_unpacker(&v));
 	if (r == -ENOMSG) /* for example an ELF file or a text */
 		return err_set(e, r, "is not a core file; `symfs id` says what it is");
 	if (r == 0) {

@@ -9,7 +9,6 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/stacks/symbolicate.h"
-#include "cmd/what.h"
 #include "formats/obj/obj.h"
 #include "pack/unpack/unpack.h"
 #include "stacks/recognize/recognize.h"
@@ -118,7 +117,7 @@ static int open_input(struct symbolicate_input *in, const char *word, struct err
 static const char *find_kind(struct symbolicate_input *in, const char *file, char room[static 600])
 {
 	struct view v = view_of_fd(in->fd, in->size);
-	const char *unpack = what_unpacks(&v);
+	const char *unpack = obj_unpacker(&v);
 	unsigned char head[18] = {0};
 	struct obj_slice s;
 	bool elf;

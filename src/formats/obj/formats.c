@@ -67,17 +67,21 @@ static bool is_text(const uint8_t *p, size_t n)
 }
 
 /* Containers and formats that a message can name. */
-static const char *magic_word(const uint8_t *p, size_t n)
+struct magic {
+	const char *magic;
+	size_t n;
+	const char *word;
+	const char *unpack; /* the command that unpacks to its standard output; NULL: none */
+};
+
+static const struct magic *magic_of(const uint8_t *p, size_t n)
 {
-	static const struct {
-		const char *magic;
-		size_t n;
-		const char *word;
-	} rows[] = {
-		{"\x1f\x8b", 2, "is gzip data"},
-		{"\x28\xb5\x2f\xfd", 4, "is zstd data"},
-		{"\xfd" "7zXZ", 5, "is xz data"},
-		{"BZh", 3, "is bzip2 data"},
+	static const struct magic rows[] = {
+		{"\x1f\x8b", 2, "is gzip data", "gzip -dc"},
+		{"\x28\xb5\x2f\xfd", 4, "is zstd data", "zstd -dc"},
+		{"\xfd" "7zXZ", 5, "is xz data", "xz -dc"},
+		{"\x04\"M\x18", 4, "is lz4 data", "lz4 -dc"},
+		{"BZh", 3, "is bzip2 data", "bzip2 -dc"},
 		{"PK\3\4", 4, "is a zip archive"},
 		{"MSCF", 4, "is a cabinet archive"},
 		{"!<arch>\n", 8, "is an ar archive"},
@@ -91,19 +95,27 @@ static const char *magic_word(const uint8_t *p, size_t n)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
 		if (n >= rows[i].n && memcmp(p, rows[i].magic, rows[i].n) == 0)
-			return rows[i].word;
+			return &rows[i];
 	return NULL;
+}
+
+const char *obj_unpacker(struct view *v)
+{
+	uint8_t head[5];
+	const struct magic *m = view_read(v, 0, head, sizeof(head)) == 0 ? magic_of(head, sizeof(head)) : NULL;
+
+	return m ? m->unpack : NULL;
 }
 
 /* Some servers send an HTML page in place of a file, so the message names that case. */
 const char *obj_foreign(const uint8_t *p, size_t n)
 {
-	const char *word = magic_word(p, n);
+	const struct magic *m = magic_of(p, n);
 
 	if (!n)
 		return "is empty";
-	if (word)
-		return word;
+	if (m)
+		return m->word;
 	if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) {
 		p += 3;
 		n -= 3;

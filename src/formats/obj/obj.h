@@ -40,6 +40,9 @@ struct obj_walk {
  * last slice. -EAGAIN: the view lacks the bytes of v->want_off and want_len; call again with them. */
 int obj_identify(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
 
+/* The command that unpacks a file with these first bytes, such as "gzip -dc"; NULL: it is not packed. */
+const char *obj_unpacker(struct view *v);
+
 /* Whether a file of type `t` can begin with these n bytes. n is at least OBJ_HEAD, or the size of a shorter
  * file. Source files and sections can begin with any bytes. */
 #define OBJ_HEAD 64

@@ -142,32 +142,7 @@ static int add_token(struct buf *out, const struct auth_token *t, const char *se
 		t->space);
 }
 
-int auth_add(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e)
-{
-	_cleanup_(editing_release) struct editing ed = {.dirfd = -1};
-	_cleanup_buf_ struct buf text = BUF_UP_TO(TOKENS_BYTES);
-	char fresh[AUTH_SECRET];
-	size_t n;
-	int r = editing_open(&ed, path, e);
-
-	if (r == 0)
-		r = check_new(&ed.list, t, ed.path, e);
-	if (r < 0)
-		return r;
-	r = hex_random(32, fresh);
-	n = strlen(ed.text);
-	buf_addf(&text, "%s%s", ed.text, n && ed.text[n - 1] != '\n' ? "\n" : "");
-	if (r == 0)
-		r = add_token(&text, t, fresh);
-	if (r < 0)
-		return err_set(e, r, "%s: %s", ed.path, err_text(r));
-	r = editing_write(&ed, &text, e);
-	if (r == 0)
-		snprintf(secret, AUTH_SECRET, "%s", fresh);
-	return r;
-}
-
-/* Copies all lines but one. */
+/* Copies all lines but the one with this number. */
 static int copy_without(struct buf *out, const char *text, unsigned line)
 {
 	unsigned number = 0;
@@ -181,18 +156,50 @@ static int copy_without(struct buf *out, const char *text, unsigned line)
 	return out->r;
 }
 
-int auth_remove(const char *path, const char *name, struct err *e)
+/* Removes the token with the name `gone`, then adds `t`; either may be NULL. With both, the new one is as the removed
+ * one, also in its end if t->until is 0. */
+static int change(const char *path, const char *gone, const struct auth_token *t, char *secret, struct err *e)
 {
 	_cleanup_(editing_release) struct editing ed = {.dirfd = -1};
 	_cleanup_buf_ struct buf text = BUF_UP_TO(TOKENS_BYTES);
-	const struct auth_token *t;
+	const struct auth_token *was = NULL;
+	struct auth_token kept;
+	char fresh[AUTH_SECRET];
 	int r = editing_open(&ed, path, e);
 
+	if (r == 0 && gone && !(was = named(&ed.list, gone)))
+		r = err_set(e, -ENOENT, "%s: no token has the name %.100s", ed.path, gone);
+	if (r == 0 && t && !was)
+		r = check_new(&ed.list, t, ed.path, e);
 	if (r < 0)
 		return r;
-	t = named(&ed.list, name);
-	if (!t)
-		return err_set(e, -ENOENT, "%s: no token has the name %.100s", ed.path, name);
-	r = copy_without(&text, ed.text, t->line);
-	return r < 0 ? err_set(e, r, "%s: %s", ed.path, err_text(r)) : editing_write(&ed, &text, e);
+	if (was && t) {
+		kept = *was;
+		kept.until = t->until ? t->until : was->until;
+		t = &kept;
+	}
+	r = copy_without(&text, ed.text, was ? was->line : 0);
+	if (r == 0 && t && text.n && text.p[text.n - 1] != '\n')
+		r = buf_adds(&text, "\n");
+	if (r == 0 && t && (r = hex_random(32, fresh)) == 0)
+		r = add_token(&text, t, fresh);
+	r = r < 0 ? err_set(e, r, "%s: %s", ed.path, err_text(r)) : editing_write(&ed, &text, e);
+	if (r == 0 && t)
+		memcpy(secret, fresh, AUTH_SECRET);
+	return r;
+}
+
+int auth_add(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e)
+{
+	return change(path, NULL, t, secret, e);
+}
+
+int auth_rotate(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e)
+{
+	return change(path, t->name, t, secret, e);
+}
+
+int auth_remove(const char *path, const char *name, struct err *e)
+{
+	return change(path, name, NULL, NULL, e);
 }

@@ -74,6 +74,8 @@ bool auth_allows(unsigned rights, enum auth_right right);
 int auth_add(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e);
 /* Removes the line of a token. 0; -ENOENT: no token has the name; other errors as auth_add(). */
 int auth_remove(const char *path, const char *name, struct err *e);
+/* Replaces the token of the name t->name by a new one, with a new end unless t->until is 0. Errors as both above. */
+int auth_rotate(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e);
 
 /* ---- words ------------------------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@
 
 struct token_command {
 	const char *file, *rights, *expires, *space; /* options; NULL: not given */
-	bool json;
+	bool json, rotates;
 };
 
 static int failed(const struct err *e, int r)
@@ -25,7 +25,7 @@ static int failed(const struct err *e, int r)
 		: r == -ENOENT ? EXIT_NO : EXIT_LOCAL, "%s", e->text);
 }
 
-/* ---- add ----------------------------------------------------------------------------- */
+/* ---- add, rotate ----------------------------------------------------------------------- */
 
 static int read_age(const char *text, int64_t *until, struct err *e)
 {
@@ -33,8 +33,8 @@ static int read_age(const char *text, int64_t *until, struct err *e)
 	int64_t age = 0;
 	int r = conf_value(&field, text, &age, "command line", e);
 
-	if (r == 0 && age <= 0)
-		return err_set(e, -EINVAL, "--expires %s: expected a time such as 90d", text);
+	if (r == 0 && (age <= 0 || !text[strspn(text, "0123456789")]))
+		return err_set(e, -EINVAL, "--expires %.40s: expected a number with a unit, as in 90d or 12h", text);
 	*until = clock_wall() + age;
 	return r;
 }
@@ -59,7 +59,7 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 	if (r == 0)
 		path_make_parents(c->file, 0755); /* auth_add() reports errors */
 	if (r == 0)
-		r = auth_add(c->file, &t, secret, &e);
+		r = (c->rotates ? auth_rotate : auth_add)(c->file, &t, secret, &e);
 	if (r < 0)
 		return failed(&e, r);
 	printf("%s\n", secret);
@@ -145,26 +145,27 @@ static const struct verb {
 	const char *name;
 	int (*run)(struct token_command *c, char **words, unsigned n);
 	unsigned least, most; /* words after the verb */
-	bool adds;	      /* takes --rights, --expires and --namespace */
+	bool adds, ends;      /* takes --rights and --namespace; takes --expires */
 } verbs[] = {
-	{"add", run_add, 1, 1, true},
-	{"create", run_add, 1, 1, true},
-	{"ls", run_ls, 0, 0, false},
-	{"list", run_ls, 0, 0, false},
-	{"rm", run_rm, 1, UINT32_MAX, false},
-	{"delete", run_rm, 1, UINT32_MAX, false},
-	{"revoke", run_rm, 1, UINT32_MAX, false},
+	{"add", run_add, 1, 1, true, true},
+	{"create", run_add, 1, 1, true, true},
+	{"rotate", run_add, 1, 1, false, true},
+	{"ls", run_ls, 0, 0, false, false},
+	{"list", run_ls, 0, 0, false, false},
+	{"rm", run_rm, 1, UINT32_MAX, false, false},
+	{"delete", run_rm, 1, UINT32_MAX, false, false},
+	{"revoke", run_rm, 1, UINT32_MAX, false, false},
 };
 
 /* The error message for wrong words; NULL: they are right. */
 static const char *words_wrong(const struct token_command *c, const struct verb *v, unsigned n)
 {
 	if (!v)
-		return "expected add, ls or rm";
+		return "expected add, rotate, ls or rm";
 	if (n < v->least || n > v->most)
-		return v->adds ? "add: expected one name" : v->least ? "rm: expected names" : "ls: expected no names";
-	if (!v->adds && (c->rights || c->expires || c->space))
-		return "--rights, --expires and --namespace are for add only";
+		return v->ends ? "expected one name" : v->least ? "rm: expected names" : "ls: expected no names";
+	if ((!v->adds && (c->rights || c->space)) || (!v->ends && c->expires))
+		return "--rights and --namespace are for add only, --expires for add and rotate";
 	return c->json && v->run != run_ls ? "--json is for ls only" : NULL;
 }
 
@@ -182,7 +183,7 @@ static int run_token(int argc, char **argv)
 	const struct opt own[] = {
 		{"file", 0, "FILE", "the file of the tokens, as of symfs serve", &c.file},
 		{"rights", 0, "RIGHTS", "add: read, upload, try, purge, added; read", &c.rights},
-		{"expires", 0, "TIME", "add: the token is valid for this time: 90d", &c.expires},
+		{"expires", 0, "TIME", "add, rotate: valid for this time: 90d", &c.expires},
 		{"namespace", 0, "NAME", "add: the namespace of the client; public", &c.space},
 		{0},
 	};
@@ -204,16 +205,17 @@ static int run_token(int argc, char **argv)
 		c.file = usual = usual_file();
 	if (!c.file)
 		return cmd_say(EXIT_USAGE, "there is no home directory: use --file FILE");
+	c.rotates = v->ends && !v->adds;
 	return v->run(&c, argv + 2, n);
 }
 
 const struct cmd cmd_token = {
 	.name = "token",
-	.args = "add|ls|rm [OPTIONS] [NAME...]",
+	.args = "add|rotate|ls|rm [OPTIONS] [NAME...]",
 	.help = "Manages the tokens of the clients of `symfs serve --token-file`. add prints a\n"
-		"new token once: the file has only its digest. A running server notices changes\n"
-		"of the file. Without --file it is /etc/symfs/tokens for root, and\n"
-		"~/.config/symfs/tokens for other users",
+		"new token once: the file has only its digest. rotate replaces a token: the old\n"
+		"one ends. A running server notices changes of the file. Without --file it is\n"
+		"/etc/symfs/tokens for root, and ~/.config/symfs/tokens for other users",
 	.examples = {"symfs token add ci --rights read,upload --expires 365d",
 		"symfs token rm ci"},
 	.json = true,

@@ -56,12 +56,17 @@ refused add x --rights fly
 refused add x --namespace ../public
 refused add x --namespace RED
 refused add x --expires 0
+refused add x --expires 90
+grep -q 'a number with a unit, as in 90d' "$TMP/err" || fail "a number without a unit: $(cat "$TMP/err")"
+refused rotate ci --rights read
+refused rotate
 refused add
 refused ls x
 refused rm
 refused rm ci --rights read
 want=1
 refused rm nobody
+refused rotate nobody
 cp "$TMP/tokens" "$TMP/good"
 
 cat >"$TMP/conf" <<'END'
@@ -362,6 +367,11 @@ try 401 "$PATH_PUB" -H "$(auth "$READER")"
 NEW=$(token add reader)
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
 try 401 "$PATH_PUB" -H "$(auth "$READER")"
+OLD=$NEW
+NEW=$(token rotate reader) || fail "token rotate"
+token ls | grep -q '^reader	read	-	public$' || fail "the rights after token rotate: $(token ls)"
+ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
+try 401 "$PATH_PUB" -H "$(auth "$OLD")"
 printf '# symfs tokens 1\nrubbish\n' >"$TMP/tokens"
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
 grep -q "tokens:2: .*the earlier tokens stay" "$TMP/one.log" || fail "a broken file is not logged"

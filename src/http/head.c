@@ -243,6 +243,8 @@ static bool is_over(const struct exchange *x, const struct auth_token *t)
  * request has none that is valid; 403: the token lacks the right of the route. */
 static int judge_rights(struct exchange *x)
 {
+	/* The answer to any other request without a right of its own discloses nothing about files. */
+	unsigned needs = x->route->needs || x->route->what <= ROUTE_METHOD ? x->route->needs : AUTH_READ;
 	struct space *space;
 	int status;
 
@@ -254,7 +256,7 @@ static int judge_rights(struct exchange *x)
 		x->route->what == ROUTE_OPTIONS)
 		return x->route->needs ? exchange_may(x, x->route->needs) : 0;
 	x->known = find_token(x, &x->token) == 0 && !is_over(x, &x->token);
-	status = exchange_may(x, x->route->needs ? x->route->needs : AUTH_READ);
+	status = needs || !x->known ? exchange_may(x, needs) : 0;
 	space = status ? NULL : space_find(x->h, x->token.space);
 	if (space)
 		x->space = space;

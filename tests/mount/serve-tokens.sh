@@ -158,6 +158,12 @@ for row in "upload $TRY $PATH_PUB?class=default" "upload $READER $PATH_PUB"; do
   curl -s -H "$(auth "$2")" -T "$DEBUG" "$URL_one/$3" | grep -q "does not have the right $1;" ||
     fail "$3: the refusal does not name $1"
 done
+# A path without a meaning has the answer that it has for others: it is the same with and without files.
+try 404 /nonsense -H "$(auth "$UPLOADER")"
+try 404 /nonsense -H "$(auth "$UPLOADER")" -T "$DEBUG"
+says "PUT takes the path of a file in a layout"
+try 405 /metrics -H "$(auth "$UPLOADER")" -T "$DEBUG"
+try 404 /nonsense -H "$(auth "$UPLOADER")" -H 'Accept: text/html'
 head -c 3000000 /dev/zero >"$TMP/zeros"
 try 403 "$PATH_PUB" -H "$(auth "$READER")" -H Expect: -T "$TMP/zeros"
 says "does not have the right upload;"

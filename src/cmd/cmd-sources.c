@@ -411,26 +411,24 @@ static int print_checks(const struct sources *so, const struct check_row *rows, 
 static int run_check(const struct app *app, const struct sources *so)
 {
 	_cleanup_free_ struct check_row *rows = calloc(so->n ? so->n : 1, sizeof(*rows));
+	bool refused = false, good = true;
 	struct err e = {0};
 	int status;
 
 	if (!rows || check_sources(so, app->settings.lookup_deadline_ms, rows, &e) < 0)
 		return cmd_say(EXIT_LOCAL, "%s", rows ? e.text : "out of memory");
-	for (unsigned i = 0; i < so->n; i++)
+	for (unsigned i = 0; i < so->n; i++) {
 		if (rows[i].good && !rows[i].text[0])
 			fetch_scan_saved(app->settings.cache_dir, so->list[i], rows[i].text);
+		refused |= strcmp(rows[i].state, "refused") == 0;
+		good &= rows[i].good;
+	}
 	status = print_checks(so, rows, app->args.json);
 	if (!app->args.json && so->n == 0)
 		cmd_say(0, "no source is configured; " NO_SOURCE_ADVICE);
-	for (unsigned i = 0; !app->args.json && i < so->n; i++)
-		if (strcmp(rows[i].state, "refused") == 0) {
-			cmd_say(0, NO_SOURCE_REFUSED);
-			break;
-		}
-	for (unsigned i = 0; status == EXIT_DONE && i < so->n; i++)
-		if (!rows[i].good)
-			status = EXIT_UNASKED;
-	return status;
+	if (!app->args.json && refused)
+		cmd_say(0, NO_SOURCE_REFUSED);
+	return status == EXIT_DONE && !good ? EXIT_UNASKED : status;
 }
 
 /* ---- presets ------------------------------------------------------------------------ */

@@ -275,7 +275,7 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 	for (unsigned i = 0; i < n; i++) {
 		struct key k;
 
-		if (key_of(&k, &cands[i]) < 0)
+		if (key_of(&k, &cands[i]) < 0 || key_is_probe(&k))
 			continue;
 		r = try_one(f, so, &cands[i], &k, from, out, &m);
 		if (r <= 0)

@@ -172,6 +172,13 @@ grep -q '"name":"nobody".*"state":"unreachable","status":null,"http":null,"ms":n
   "$TMP/rows" ||
   fail "--json: $(cat "$TMP/rows")"
 check --source gdb@"$URL_plain" || fail "all are well, and it ends with $?"
+# A symfs server whose own sources fail is reachable itself.
+symfs_serve front --source "debuginfod@http://127.0.0.1:$(free_port)"
+for layout in native debuginfod symstore breakpad; do
+  check --source "$layout@$URL_front" && grep -q reachable "$TMP/out" ||
+    fail "$layout: a server with a dead source: $(cat "$TMP/out")"
+done
+symfs_unserve front
 check nonsense
 [ $? = 2 ] || fail "a wrong word"
 exit 0

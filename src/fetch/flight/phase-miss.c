@@ -22,8 +22,6 @@ static void miss_add(struct flight *fl, const struct source *s, bool first)
 
 	if (*name)
 		snprintf(shown.name, sizeof(shown.name), "%s", name);
-	if (key_is_probe(&shown))
-		return;
 	if (!key_equal(&shown, &fl->key))
 		shown = fl->key;
 	store_miss_add(fl->f->store, &shown, miss_name(s, &fl->what, room), s->memory, s->o.miss_seconds,

@@ -54,7 +54,8 @@ int key_parse(struct key *out, const char *text); /* 0, -EINVAL */
  * key. */
 bool key_is_by_debug_id(const struct key *k);
 
-/* `symfs sources check` asks a server for ids that begin so, "symfs-" in hex. Lists of misses omit them. */
+/* `symfs sources check` asks a server for ids that begin so, "symfs-" in hex. No file has one: symfs as that server
+ * asks no source for it, so the answer is about the server alone. Lists of misses omit them. */
 #define KEY_PROBE "73796d66732d"
 bool key_is_probe(const struct key *k);
 

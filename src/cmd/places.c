@@ -123,10 +123,37 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 			*p = '_';
 }
 
+/* 0, -ENOMEM */
+static int copy_entries(struct conf_section *s, const struct conf_section *from)
+{
+	int r = 0;
+
+	for (const struct conf_entry *x = from->entries; r == 0 && x; x = x->next)
+		r = conf_set_from(s, x->name, x->value, x->file ? x->file : from->file, x->line);
+	return r == 0 ? conf_set(s, "enabled", "yes", from->line) : r;
+}
+
+/* The configured source at a URL, which is no preset. NULL: there is none. */
+static const struct conf_section *find_url(const struct conf *c, const char *url)
+{
+	size_t n = strlen(url);
+
+	while (n && url[n - 1] == '/')
+		n--;
+	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));) {
+		const char *have = s->preset ? NULL : conf_get(s, "url");
+
+		if (have && strncmp(have, url, n) == 0 && !have[n + strspn(have + n, "/")])
+			return s;
+	}
+	return NULL;
+}
+
 int place_add(struct conf *c, bool first, const char *layout, const char *where, const char *from,
 	struct conf_section **out)
 {
 	bool url = strstr(where, "://") != NULL;
+	const struct conf_section *same = first && url ? find_url(c, where) : NULL;
 	struct conf_section *s;
 	char name[64];
 	int r;
@@ -137,7 +164,9 @@ int place_add(struct conf *c, bool first, const char *layout, const char *where,
 	s = conf_add(c, "source", name, from, first);
 	if (!s)
 		return -ENOMEM;
-	r = conf_set(s, url ? "url" : "path", where, 0);
+	r = same ? copy_entries(s, same) : 0;
+	if (r == 0)
+		r = conf_set(s, url ? "url" : "path", where, 0);
 	if (r == 0)
 		r = conf_set(s, "layout", layout, 0);
 	if (r == 0 && out)
@@ -161,7 +190,6 @@ static int add_preset(struct conf *c, const char *name, struct err *e)
 {
 	const struct conf_section *preset = conf_find(c, "source", name);
 	struct conf_section *s;
-	int r = 0;
 
 	if (!preset)
 		return unknown_preset(c, name, e);
@@ -169,9 +197,7 @@ static int add_preset(struct conf *c, const char *name, struct err *e)
 	if (!s)
 		return -ENOMEM;
 	s->line = preset->line;
-	for (const struct conf_entry *x = preset->entries; r == 0 && x; x = x->next)
-		r = conf_set(s, x->name, x->value, x->line);
-	return r == 0 ? conf_set(s, "enabled", "yes", preset->line) : r;
+	return copy_entries(s, preset);
 }
 
 static bool is_place(const char *where)

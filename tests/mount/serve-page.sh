@@ -131,6 +131,9 @@ grep -q 'hidden' "$TMP/body" && grep -q 'b\.sym' "$TMP/body" && grep -q 'red in 
 code -u "any:$READER" "$URL_two/uploads" >"$TMP/out"
 grep -q 'Your token may not upload' "$TMP/body" && grep -q 'symfs push --token-file' "$TMP/body" ||
   fail "the rights of the reader: $(cat "$TMP/body")"
+code -u "any:$READER" -H 'Accept: text/html' "$URL_two/" >"$TMP/out"
+grep -q '^header = Auth-Token: TOKEN' "$TMP/body" && ! grep -q 'symfs mount --source' "$TMP/body" ||
+  fail "the lines for a mount have no token: $(grep -n 'symfs mount' "$TMP/body")"
 # A refusal is a page for a browser, and text for others. Both name the right that the token lacks.
 for accept in text/html text/plain; do
   [ "$(code -H "Accept: $accept" "$URL_two/uploads")" = 401 ] && grep -q 'symfs token add NAME' "$TMP/body" ||

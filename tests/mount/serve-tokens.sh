@@ -378,6 +378,12 @@ NEW=$(token rotate reader) || fail "token rotate"
 token ls | grep -q '^reader	read	-	public$' || fail "the rights after token rotate: $(token ls)"
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
 try 401 "$PATH_PUB" -H "$(auth "$OLD")"
+# `--source URL` has the token of the configured source at this URL, and a layout of its own.
+printf '[source "team"]\nurl = %s\nlayout = debuginfod\nenabled = no\nheader = Auth-Token: %s\n' "$U/" "$NEW" \
+  >"$TMP/client.conf" && chmod 600 "$TMP/client.conf"
+"$SYMFS" sources check --no-default-sources --config "$TMP/client.conf" --source "$U" --source "symstore@$U/" \
+  >"$TMP/out" || fail "a source of the configuration: $(cat "$TMP/out")"
+[ "$(grep -cE ' (native|symstore)@http.* reachable ' "$TMP/out")" = 2 ] || fail "sources check: $(cat "$TMP/out")"
 printf '# symfs tokens 1\nrubbish\n' >"$TMP/tokens"
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
 grep -q "tokens:2: .*the earlier tokens stay" "$TMP/one.log" || fail "a broken file is not logged"

@@ -292,7 +292,7 @@ static const struct tool {
 		"settings set symbols.enable-external-lookup true\n"
 		"settings set plugin.symbol-locator.debuginfod.server-urls @@/",
 		"# LLDB sends no token: mount the server, and use the mount\n"
-		"symfs mount --source @@/ ~/symbols   # the token is in symfs.conf\n"
+		"symfs mount ~/symbols   # the token is in symfs.conf, see below\n"
 		"lldb -O 'settings set target.debug-file-search-paths ~/symbols/gdb' PROGRAM"},
 	{"WinDbg, Visual Studio",
 		".sympath srv*C:\\Symbols*@@\n"
@@ -318,8 +318,10 @@ static const struct tool {
 		"curl -fO -H 'Authorization: Bearer TOKEN' @@/NAME.pdb/ID/NAME.pdb\n"
 		"curl -fO -H 'Authorization: Bearer TOKEN' @@/NAME.pdb/ID/NAME.sym"},
 	{"symfs: a mount that every tool can use",
-		"symfs mount --source @@/ ~/symbols\n"
-		"gdb -iex 'set debug-file-directory ~/symbols/gdb' PROGRAM", NULL},
+		"symfs mount --source @@/ ~/symbols\ngdb -iex 'set debug-file-directory ~/symbols/gdb' PROGRAM",
+		"mkdir -p ~/.config/symfs && (umask 077 && cat >>~/.config/symfs/symfs.conf) <<END\n"
+		"[source \"team\"]\nurl = @@/\nlayout = native\nheader = Auth-Token: TOKEN\nEND\n"
+		"symfs mount ~/symbols\ngdb -iex 'set debug-file-directory ~/symbols/gdb' PROGRAM"},
 };
 
 void page_add_lines(struct page *p, const char *title, const char *lines)

@@ -487,6 +487,7 @@ some(event="upload", user="ci", namespace="public", key=key, method="PUT")
 some(event="present", user="pull-requests", key=key)
 some(event="purge", user="ci", key=key, method="DELETE")
 later = some(user="pull-requests", file="prog.debug")
+assert later[0]["peer"] == "127.0.0.1", later
 assert [r["event"] for r in later] == ["upload"] and later[0]["key"].startswith(key), later
 some(event="upload", user="red", namespace="red")
 some(event="refused", user="reader", status=403)

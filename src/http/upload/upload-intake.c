@@ -133,6 +133,7 @@ static void on_end(void *ctx, const struct assembly_event *ev)
 								  : "upload",
 		.user = ev->user,
 		.space = s->name,
+		.peer = ev->peer[0] ? ev->peer : NULL,
 		.target = ev->project,
 		.file = ev->name,
 		.key = ev->key,

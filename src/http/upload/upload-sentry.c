@@ -107,7 +107,7 @@ static int answer_files(struct exchange *x, struct assembly *a, const struct sen
 {
 	struct sha1 *missing = calloc(MAX(q->n_chunks, 1u), sizeof(*missing));
 	char project[SENTRY_PROJECT_MAX] = "";
-	struct assembly_for by = {.user = exchange_user(x), .project = project};
+	struct assembly_for by = {.user = exchange_user(x), .peer = x->conn->peer, .project = project};
 	struct sentry_answer answer;
 	struct err e = {0};
 	int r = missing ? 0 : -ENOMEM, trouble = 0, status = exchange_hold(x, false, &by.hold, &e);

@@ -37,7 +37,7 @@ struct job {
 	struct assembly *a;
 	struct sentry_file file;
 	struct sha1 *chunks; /* its own copy */
-	char user[64], project[160];
+	char user[64], peer[64], project[160];
 	struct store_hold hold;
 	/* the worker */
 	struct filed filed;
@@ -405,6 +405,7 @@ static void report(const struct job *j, bool stored)
 	const struct assembly_opts *o = &j->a->opts;
 	const struct assembly_event ev = {
 		.user = j->user,
+		.peer = j->peer,
 		.project = j->project,
 		.name = j->file.name,
 		.sha1 = &j->file.sha1,
@@ -615,6 +616,7 @@ static struct job *job_new(struct assembly *a, const struct sentry_file *f, cons
 	memcpy(j->chunks, chunks + f->first, f->n * sizeof(*chunks));
 	j->hold = by->hold;
 	snprintf(j->user, sizeof(j->user), "%s", by->user);
+	snprintf(j->peer, sizeof(j->peer), "%s", by->peer ? by->peer : "");
 	snprintf(j->project, sizeof(j->project), "%s", by->project);
 	j->state = SENTRY_CREATED;
 	return j;

@@ -11,7 +11,7 @@ struct bucket;
 
 /* A file that was assembled, or refused. Valid during the call. */
 struct assembly_event {
-	const char *user, *project; /* of the request that began it */
+	const char *user, *peer, *project; /* of the request that began it; `peer` "": unknown */
 	const char *name;
 	const struct sha1 *sha1;
 	uint64_t size;
@@ -40,7 +40,7 @@ void assembly_count(struct assembly *a, unsigned *waiting); /* files that wait, 
 
 /* The request to which the files belong. It is copied. */
 struct assembly_for {
-	const char *user, *project;
+	const char *user, *peer, *project; /* `peer`: the client's address; NULL: unknown */
 	struct store_hold hold; /* how long the files stay; a file that is stored already is held, too */
 };
 

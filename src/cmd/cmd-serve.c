@@ -7,9 +7,11 @@
 #include "cmd/cmd.h"
 #include "cmd/no-source.h"
 #include "cmd/serving.h"
+#include "config.h"
 #include "http/http.h"
 #include "priv/worker.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +21,7 @@ struct server {
 	struct app app;
 	struct http *http;
 	const char *drain_seconds, *drain_grace; /* numbers, as text; NULL: the default */
-	unsigned drain_ms, grace_ms;
+	unsigned drain_ms, grace_ms, sources; /* `sources`: their number at the start */
 	int notify;	      /* the socket of $NOTIFY_SOCKET; -1: no socket */
 	const char *log_path; /* the value of --log-file; NULL: the option is not given */
 };
@@ -80,12 +82,16 @@ static int next_signal(struct server *s, const sigset_t *signals)
 static void serve(struct server *s, const sigset_t *signals)
 {
 	bool hup_ends = serving_hup_ends();
+	int sig;
 
+	log_info("version " PACKAGE_VERSION " at %s; store: %s; sources: %u; tokens: %s", http_where(s->http),
+		s->app.settings.cache_dir, s->sources, s->serving.token_file ? s->serving.token_file : "none");
 	notify_send(s->notify, "READY=1");
-	while (next_signal(s, signals) == SIGHUP && !hup_ends)
+	while ((sig = next_signal(s, signals)) == SIGHUP && !hup_ends)
 		reload(s);
 	notify_send(s->notify, "STOPPING=1");
 	drain(s, signals);
+	log_info("ended by the signal %s; requests: %" PRIu64, strsignal(sig), http_requests(s->http));
 }
 
 static int start(struct server *s, const struct app_args *args, struct err *e)
@@ -102,7 +108,9 @@ static int start(struct server *s, const struct app_args *args, struct err *e)
 		r = log_open_file(s->log_path, &log_fd, e);
 	if (r == 0)
 		r = app_prepare(&s->app, args, e);
-	if (r == 0 && !args->offline)
+	s->sources = r == 0 ? s->app.prepared->n : 0;
+	/* A server of uploads alone has no source on purpose. */
+	if (r == 0 && !args->offline && !(s->serving.upload && args->no_default_sources && s->sources == 0))
 		no_source_warn(s->app.prepared);
 	if (r == 0)
 		r = worker_check(NULL, NULL, e);
@@ -179,7 +187,7 @@ const struct cmd cmd_serve = {
 	.args = "[--listen WHERE] [OPTIONS]",
 	.help = "Serves the contents of a mount over HTTP: every layout under /LAYOUT/, and at\n"
 		"the root the paths of debuginfod, symbol servers and Breakpad's tools.\n"
-		"`symfs serve token add|ls|rm` manages its clients' tokens",
+		"`symfs serve token add|rotate|ls|rm` manages its clients' tokens",
 	.examples = {"symfs serve --source debian",
 		"symfs serve --listen 0.0.0.0:8737 --token-file token"},
 	.configured = true,

@@ -64,6 +64,7 @@ void http_reopen_log(struct http *h);
 void http_drain(struct http *h);  /* /ready answers 503 from now on, and each connection ends with its answer */
 void http_refuse(struct http *h); /* no client can connect any more, and connections without a request are closed */
 unsigned http_running(struct http *h); /* the number of requests that have not ended */
+uint64_t http_requests(struct http *h); /* since the start */
 
 /* Cancels all waits, answers the requests that waited, stops the server and frees it. NULL is fine. */
 void http_stop(struct http *h);

@@ -319,3 +319,8 @@ unsigned http_running(struct http *h)
 {
 	return atomic_load(&h->running);
 }
+
+uint64_t http_requests(struct http *h)
+{
+	return atomic_load(&h->counters.requests);
+}

@@ -63,7 +63,11 @@ grep -q '^symfs serve: no source is configured, so only stored files will be fou
   fail "serve: $(cat "$TMP/s.log")"
 symfs_unserve s
 symfs_serve s --offline
-[ ! -s "$TMP/s.log" ] || fail "serve --offline warns: $(cat "$TMP/s.log")"
+! grep -v ': version .*; sources: 0; tokens: none$' "$TMP/s.log" ||
+  fail "serve --offline warns: $(cat "$TMP/s.log")"
+symfs_unserve s
+symfs_serve s --upload
+! grep 'no source' "$TMP/s.log" || fail "a server of uploads alone gets advice: $(cat "$TMP/s.log")"
 symfs_unserve s
 
 # A build id, and nothing else: the way out is there.

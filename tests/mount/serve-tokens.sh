@@ -520,6 +520,10 @@ says 'expired: class short'
 try 405 "$PATH_PUB" -H "$(auth "$CI")" -T "$DEBUG"
 try 405 "$PATH_PUB" -H "$(auth "$CI")" -X DELETE
 symfs_unserve two
+grep -q "version .* at $U; store: $STORE; sources: 0; tokens: $TMP/tokens\$" "$TMP/two.log" ||
+  fail "the log has no start: $(cat "$TMP/two.log")"
+grep -q 'ended by the signal Terminated; requests: [1-9]' "$TMP/two.log" ||
+  fail "the log has no end: $(cat "$TMP/two.log")"
 # ---- a team's bucket: each namespace has a prefix of its own ---------------------------------------------
 put() { # PREFIX ID FILE: what a server of the namespace writes
   put_sha=$(sha256sum <"$3" | cut -d' ' -f1) put_key=$(printf 'elf_debug %s' "$2" | sha256sum | cut -d' ' -f1)

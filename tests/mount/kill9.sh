@@ -67,6 +67,8 @@ damaged() { # WHAT: verify must end with 1 and name the artifact
   rc=$?
   say "$1: $rc, $(head -n 3 "$TMP/verify.out" | tr '\n' ' ')"
   [ $rc = 1 ] || fail "$1: verify ended with $rc"
+  grep -q "damaged files*, served until removed: .symfs cache rm 'KEY'" "$TMP/verify.out" ||
+    fail "$1: no next step: $(cat "$TMP/verify.out")"
   grep -q "$2" "$TMP/verify.out" || fail "$1: it does not name $2: $(cat "$TMP/verify.out")"
 }
 id=$(build_id "$TMP/big.debug")
@@ -74,6 +76,8 @@ chmod u+w "$blob"
 keep
 printf 'X' | dd of="$blob" bs=1 seek=9999999 conv=notrunc 2>/dev/null
 damaged "a flipped byte" "$id"
+"$SYMFS" cache rm --cache "$store" "elf_debug $id" && "$SYMFS" cache verify --cache "$store" >/dev/null ||
+  fail "the damaged file cannot be removed"
 again
 keep
 truncate -s -1 "$blob"

@@ -49,6 +49,7 @@ same_at "/buildid/$LIB/executable" "$F/deep/er/libprog.so"
 had=$(posts)
 push 0 -v "$U/" "$F"
 prints "prog.debug: present elf x86_64"
+prints "notes.txt: skipped: it has no debug information or symbols"
 prints "^added 0, present 3, refused 0, skipped 2; sent 0.0 MB"
 [ "$(posts)" = "$had" ] || fail "chunks were sent again"
 # Only the changed part of a file is sent: here another build whose first chunks are the same.

@@ -134,8 +134,12 @@ static int take_file(void *ctx, const struct walk_file *f)
 		return 1;
 	if (f->fd < 0)
 		return file_refuse(p, f->path, f->named, f->why);
-	if (r == 0)
-		p->skipped++;
+	if (r == 0 && ++p->skipped && p->verbose) {
+		_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+
+		progress_erase(&p->progress);
+		printf("%s: skipped: it has no debug information or symbols\n", text_shown(f->path, true, &room));
+	}
 	if (r < 0)
 		return file_refuse(p, f->path, false, e.text);
 	return r == 0 ? 0 : file_add(p, f->path, f->size, f->named);

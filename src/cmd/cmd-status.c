@@ -538,8 +538,8 @@ static int run_status(int argc, char **argv)
 	if (argc > 2 || (watch && args.json))
 		return cmd_usage("%s", argc > 2 ? "expected at most one DIR" : "--watch prints no JSON");
 	if (argc == 2 && strstr(argv[1], "://"))
-		return cmd_usage("expected the DIR of a mount; `curl URL/metrics` asks a server, whose page is "
-			"URL/status");
+		return cmd_usage("expected the DIR of a mount; `symfs sources check --source URL` asks whether a "
+			"server answers, `curl URL/metrics` what it has done; its page is URL/status");
 	only = argc == 2 ? path_absolute(argv[1]) : NULL;
 	if (!s || (argc == 2 && !only))
 		return cmd_say(EXIT_LOCAL, "out of memory");

@@ -58,7 +58,7 @@ grep -q "^$MNT_three: symfs " "$TMP/out" || fail "the third is not shown: $(cat 
 kill -CONT "$PID_one" "$PID_two"
 every 0 0
 status 2 http://127.0.0.1:1/
-grep -q 'curl URL/metrics' "$TMP/err" || fail "a server: $(cat "$TMP/err")"
+grep -q 'symfs sources check --source URL. asks .*curl URL/metrics' "$TMP/err" || fail "a server: $(cat "$TMP/err")"
 # A link leads to it, as with umount; DIR is named where no mount is.
 ln -s one "$TMP/link"
 for dir in "$TMP/link" "$TMP/link/" "$TMP/link/../one"; do

@@ -31,7 +31,7 @@ char *place_user_file(void);
  * symfs cannot use, and logs them. 0, -ENOMEM. */
 int places_environment(struct conf *c, struct err *e);
 
-/* Adds a section for the URL or path `where`, before all other sections (`first`) or after them. The section's
- * name has the layout and the place. With layout "", the place decides the layout. `out` may be NULL. 0, -ENOMEM. */
+/* Adds a section for the URL or path `where`, before all others (`first`: with the settings of a source at this URL)
+ * or after them. Its name has layout and place. Layout "": the place decides. `out` may be NULL. 0, -ENOMEM. */
 int place_add(struct conf *c, bool first, const char *layout, const char *where, const char *from,
 	struct conf_section **out);

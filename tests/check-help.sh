@@ -124,7 +124,7 @@ staus status
 prefech prefetch
 addr addr2line
 END
-for word in layouts list ls lookup unmount; do
+for word in backtrace bt gdb layouts list ls lookup unmount; do
   "$symfs" "$word" 2>&1 | grep -q "^symfs: no such command: $word; .*[\`(]" || complain "$word leads to nothing"
 done
 # What help lists has a line in the words of a user, below the title of a group.
@@ -184,6 +184,10 @@ leads 'symfs token add' token list --file "$tmp/none"
 leads '127.0.0.1:8080' serve --listen :8080
 leads 'symfs-layouts(7)' help layouts
 leads '--for debug' best "$id"
+leads 'symfs symbolicate CORE' bt
+leads 'symfs core CORE' gdb
+leads 'symfs symbolicate --source DIR CORE' symbolicate "$tmp/program" "$tmp/none"
+leads 'no such process' symbolicate $alone -p 999999999
 for word in frobnicate x 12345678901234567890123456789012345678901234567890; do
   "$symfs" "$word" 2>&1 | grep -q 'did you mean' && complain "$word is near to something"
 done

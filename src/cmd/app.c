@@ -214,7 +214,8 @@ static int read_configuration(struct app *app, struct err *e)
 		r = conf_only(app->conf, kinds, e);
 	if (r == 0)
 		r = check_names(app->conf, e);
-	if (r == 0 && ((r = bucket_sections(app->conf)) < 0 || (r = sources_inherit(app->conf)) < 0))
+	if (r == 0 && ((r = bucket_sections(app->conf)) < 0 || (r = sources_inherit(app->conf)) < 0 ||
+			      (r = places_directories(app->conf)) < 0))
 		err_set(e, r, "out of memory");
 	/* --source can name a preset even with --no-default-sources. */
 	if (r == 0)

@@ -197,9 +197,11 @@ static void judge_index2(const struct source *s, const struct question *q, struc
 
 static void check_dir(const struct source *s, struct check_row *row)
 {
+	/* A layout looks up names; a scan lists them. */
+	int may = source_scans(s) ? R_OK | X_OK : X_OK;
 	_cleanup_close_ int fd = open(s->o.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0) {
+	if (fd < 0 || faccessat(AT_FDCWD, s->o.path, may, AT_EACCESS) < 0) {
 		int r = -errno;
 
 		row->state = r == -ENOENT || r == -ENOTDIR ? "absent" : "refused";
@@ -420,7 +422,7 @@ static int run_check(const struct app *app, const struct sources *so)
 	for (unsigned i = 0; i < so->n; i++) {
 		if (rows[i].good && !rows[i].text[0])
 			fetch_scan_saved(app->settings.cache_dir, so->list[i], rows[i].text);
-		refused |= strcmp(rows[i].state, "refused") == 0;
+		refused |= strcmp(rows[i].state, "refused") == 0 && !so->list[i]->kind->local;
 		good &= rows[i].good;
 	}
 	status = print_checks(so, rows, app->args.json);

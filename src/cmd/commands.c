@@ -61,7 +61,7 @@ static const struct alias {
 	{"config", &cmd_init},
 };
 
-/* Words that make one command another: an option, or the first operand. */
+/* Words that make one command another: an option, or the first operand. -p PID of other programs is PID. */
 static const struct way {
 	const struct cmd *from, *to;
 	const char *word;
@@ -71,6 +71,7 @@ static const struct way {
 	{&cmd_id, &cmd_pdb, "--pdb", false},
 	{&cmd_paths, &cmd_parse, "--parse", false},
 	{&cmd_serve, &cmd_token, "token", false},
+	{&cmd_symbolicate, &cmd_symbolicate, "-p", false},
 	{&cmd_why, &cmd_best, "--for", true},
 };
 
@@ -78,6 +79,9 @@ static const struct way {
 static const struct lead {
 	const char *word, *text;
 } leads[] = {
+	{"backtrace", "`symfs symbolicate CORE` prints the stacks of a core"},
+	{"bt", "`symfs symbolicate CORE` prints the stacks of a core"},
+	{"gdb", "`symfs core CORE` starts gdb on a core"},
 	{"layouts", "symfs-layouts(7) describes them, and `symfs paths FILE` prints the paths of a file in each"},
 	{"list", "`symfs cache ls` lists the store, `symfs sources` the servers, and ls(1) a mount"},
 	{"ls", "`symfs cache ls` lists the store, `symfs sources` the servers, and ls(1) a mount"},

@@ -103,6 +103,19 @@ static const char *guess_layout(const char *path)
 	return holds(path, "buildid") ? "debuginfod" : holds(path, ".build-id") ? "gdb" : source_anywhere.name;
 }
 
+int places_directories(struct conf *c)
+{
+	int r = 0;
+
+	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));) {
+		const char *url = conf_get(s, "url");
+
+		if (url && url[0] == '/' && !conf_get(s, "layout") && !conf_get(s, "type") && !conf_get(s, "kind"))
+			r = conf_set((struct conf_section *)s, "layout", guess_layout(url), 0);
+	}
+	return r;
+}
+
 /* Makes the name of a source, under which the store records misses. The name identifies the place, and contains no
  * secrets. */
 static void name_of(const char *layout, const char *where, char name[static 64])

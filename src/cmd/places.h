@@ -17,6 +17,9 @@ bool place_is_native_url(const char *word);
  * directory. These sections come before all others, in the order of the words. */
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e);
 
+/* Gives each section whose `url` is a path the layout that --source would give it, if it has none. 0, -ENOMEM. */
+int places_directories(struct conf *c);
+
 /* Returns a pointer into the word of --source to the directory that the word names. NULL: the word is a URL, or
  * the name of a source. */
 const char *place_path(const char *word);

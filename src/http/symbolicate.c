@@ -22,7 +22,7 @@ static bool is_on(struct exchange *x, const char *name)
 }
 
 /* A module without a file counts as a request for the debug file that its name and identifiers suggest. */
-static void note_missing(void *ctx, const struct module *m, const char *why, const char *failed)
+static void note_missing(void *ctx, const struct module *m, bool exports, const char *why, const char *failed)
 {
 	struct exchange *x = ctx;
 	struct artifact a = {.type = name_ends(m->debug_file, ".pdb") ? FILETYPE_PDB
@@ -31,7 +31,7 @@ static void note_missing(void *ctx, const struct module *m, const char *why, con
 		.m = *m};
 	struct key k;
 
-	if (failed)
+	if (failed || exports)
 		return;
 	if (key_of(&k, &a) < 0) {
 		a.type = FILETYPE_BREAKPAD;

@@ -252,12 +252,12 @@ static int check_headers(const struct source *s, const struct conf_section *c, s
 	return 0;
 }
 
-/* Turns a file:/// URL into the path of a directory. */
+/* Turns a file:/// URL, or a path in place of a URL, into the path of a directory. */
 static int take_file_url(struct source *s)
 {
-	if (!s->o.url || strncmp(s->o.url, "file:///", 8) != 0 || s->o.path)
+	if (!s->o.url || (s->o.url[0] != '/' && strncmp(s->o.url, "file:///", 8) != 0) || s->o.path)
 		return 0;
-	s->o.path = strdup(s->o.url + 7);
+	s->o.path = strdup(s->o.url + (s->o.url[0] == '/' ? 0 : 7));
 	free(s->o.url);
 	s->o.url = NULL;
 	return s->o.path ? 0 : -ENOMEM;
@@ -287,7 +287,7 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 				"at most one @, in front of the host, and no %00 to %1F "
 				"(in a password, write / ? # @ as %2F %3F %23 %40)");
 		if (net_origin(s->o.url, s->origin) < 0)
-			return url_mistake(s->o.url, c, e, "url", "http://HOST/…, https://HOST/… or file:///…");
+			return url_mistake(s->o.url, c, e, "url", "http://HOST/…, https://HOST/… or /DIRECTORY");
 		if (url_without_credentials(s->o.url, &shown) < 0)
 			return -ENOMEM;
 		s->shown = buf_take(&shown, NULL);

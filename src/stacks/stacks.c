@@ -125,7 +125,13 @@ static int add_thread(struct taking *t, size_t index, const char *end)
 	return stacks_thread(t->s, &to);
 }
 
-/* Why no caller of the last frame was found: most often its module has no file. */
+/* Whether a frame pointer led out of all modules: it was probably no frame pointer. */
+static bool is_guess(const struct stack_frame *f)
+{
+	return f->found == STACK_POINTER && f->module == STACKS_NO_MODULE;
+}
+
+/* Why no caller of the last frame that is not a guess was found: most often its module has no file. */
 static void say_stuck(const struct stacks *s, struct stack_thread *t)
 {
 	static const char *const lacks[] = {
@@ -135,9 +141,13 @@ static void say_stuck(const struct stacks *s, struct stack_thread *t)
 		[STACK_FILE_FAILED] = "could not be fetched",
 	};
 	const struct stack_frame *f = &s->frame[t->first + t->n - 1];
-	const struct stack_module *m = f->module == STACKS_NO_MODULE ? NULL : &s->module[f->module];
-	const char *id = m ? m->m.code_id : "";
+	const struct stack_module *m;
+	const char *id;
 
+	while (is_guess(f)) /* the first frame is not */
+		f--;
+	m = f->module == STACKS_NO_MODULE ? NULL : &s->module[f->module];
+	id = m ? m->m.code_id : "";
 	if (!m)
 		snprintf(t->end, sizeof(t->end), "unwinding stopped: 0x%" PRIx64 " is in no module", f->address);
 	else if (m->file == STACK_FILE_THERE || (m->file == STACK_FILE_UNASKED && id[0]))
@@ -205,7 +215,7 @@ static int add_stack(struct taking *t, size_t index)
 	r = add_thread(t, index, why);
 	for (size_t i = 0; r >= 0 && i < frames; i++)
 		r = add_frame(t->s, &x[i], i ? &t->s->frame[t->s->n_frames - 1] : NULL);
-	if (r >= 0 && stuck)
+	if (r >= 0 && (stuck || (frames && !why[0] && !thread->lacks[0] && is_guess(&t->s->frame[r]))))
 		say_stuck(t->s, &t->s->thread[t->s->n_threads - 1]);
 	return r;
 }

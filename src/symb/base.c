@@ -54,11 +54,14 @@ static void find_nameless(struct symb_request *q, struct gsym_hit *hit)
 static void take_program(struct wanted *w, struct blob *b)
 {
 	struct view v = view_of_fd(blob_fd(b), blob_size(b));
+	const struct worth *has = &blob_facts(b)->worth;
 
-	if (w->nameless)
-		w->program = blob_ref(b);
-	else
+	if (!w->nameless) {
 		w->has_base = obj_link_base(&v, &w->base) == 0;
+		return;
+	}
+	w->program = blob_ref(b);
+	w->exports = has->known && !has->debug && has->symbols < WORTH_SYMBOLS && !loaded_has_lines(w->file);
 }
 
 /* Takes the address from a program that is here. 0, -EAGAIN. */

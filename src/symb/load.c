@@ -183,12 +183,6 @@ static bool others_may_say_more(struct symb *s, const struct loading *l)
 	return more;
 }
 
-/* Whether the file has lines. File 0 stands for no file. */
-static bool has_lines(const struct loaded *l)
-{
-	return l->g.n_files > 1;
-}
-
 /* Looks for a stored GSYM file. A file without lines is taken only if no other file could
  * have more. `again`: maps no file, and sets *again if a file should be mapped; NULL: maps files. */
 static bool is_here(struct symb *s, struct loading *l, bool *again)
@@ -206,17 +200,17 @@ static bool is_here(struct symb *s, struct loading *l, bool *again)
 		if (made_of(s, &l->w->m, t, &l->request->flags, &a) < 0 ||
 			!find_made(s, &a, form_of(&l->w->m, t), again, &file))
 			continue;
-		if (symbols && !has_lines(file)) {
+		if (symbols && !loaded_has_lines(file)) {
 			loaded_unref(s, file);
 			continue;
 		}
 		if (symbols)
 			loaded_unref(s, symbols);
 		symbols = file;
-		if (has_lines(file))
+		if (loaded_has_lines(file))
 			break;
 	}
-	if (symbols && !has_lines(symbols) && others_may_say_more(s, l))
+	if (symbols && !loaded_has_lines(symbols) && others_may_say_more(s, l))
 		loaded_unref(s, take(symbols));
 	l->w->file = symbols;
 	return symbols;
@@ -315,7 +309,7 @@ static int take_part(struct symb *s, struct loading *l, unsigned i, struct quest
 		return ask(s, l, i, w, true);
 	if (r < 0) {
 		add_reason(l->w, filetypes[FILETYPE_PDB].name, r, q->why);
-	} else if (l->n_found && !has_lines(file)) {
+	} else if (l->n_found && !loaded_has_lines(file)) {
 		loaded_unref(s, file);
 	} else {
 		l->w->file = file;

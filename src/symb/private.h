@@ -57,6 +57,7 @@ struct wanted {
 	struct loaded *file; /* the file for look-ups; NULL: not found */
 	bool nameless; /* ELF: a frame is in no function of `file` */
 	struct blob *program; /* if nameless; NULL: not found */
+	bool exports;	     /* `program` is stripped, and `file` has no more */
 	struct loaded *names; /* .NET: the file with the names of methods; NULL: not found */
 	bool asked;	     /* the module was looked for */
 	bool hit;	     /* the file was already in the store */
@@ -188,6 +189,12 @@ struct loaded {
 	char made[160]; /* describes the file that was converted, for derive_is_stale() */
 	atomic_uint_fast64_t checked; /* clock_ms() of the last check that found no better input */
 };
+
+/* Whether the file has lines. File 0 stands for no file. */
+static inline bool loaded_has_lines(const struct loaded *l)
+{
+	return l->g.n_files > 1;
+}
 
 /* Returns a reference to the file that is mapped under the key `canon`; NULL: no file is mapped under it. */
 struct loaded *loaded_find(struct symb *s, const char *canon);

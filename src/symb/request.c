@@ -193,8 +193,8 @@ static void report_missing(const struct symb_request *q)
 	for (size_t i = 0; q->flags.missing && i < q->n_wanted; i++) {
 		const struct wanted *w = &q->wanted[i];
 
-		if (w->asked && !w->file)
-			q->flags.missing(q->flags.ctx, &w->m, w->why, w->unsure ? w->failed : NULL);
+		if (w->asked && (!w->file || w->exports))
+			q->flags.missing(q->flags.ctx, &w->m, w->file, w->why, w->unsure ? w->failed : NULL);
 	}
 }
 

@@ -49,8 +49,9 @@ struct symb_flags {
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
 	bool text;	    /* lines of text in place of JSON */
 	/* Called for each module that was looked for, and that has no file, with the reason; `failed`: NULL, or a
-	 * file may be there: "SOURCE: REASON" of a source that could not be asked, or "". NULL: not called. */
-	void (*missing)(void *ctx, const struct module *m, const char *why, const char *failed);
+	 * file may be there: "SOURCE: REASON" of a source that could not be asked, or "". `exports`: it has a file,
+	 * but only a stripped program, which lacks the function of a frame. NULL: not called. */
+	void (*missing)(void *ctx, const struct module *m, bool exports, const char *why, const char *failed);
 	void *ctx;
 	const atomic_bool *gone; /* becomes true when the client no longer waits; may be NULL */
 };

@@ -42,7 +42,14 @@ for word in files:scan ids:gdb server:debuginfod; do
   "$SYMFS" sources --no-default-sources --source "$TMP/${word%:*}" >"$TMP/out" || fail "sources"
   grep -q "${word#*:}@$TMP/${word%:*} " "$TMP/out" ||
     fail "--source $TMP/${word%:*} is not ${word#*:}: $(cat "$TMP/out")"
+  # The same in a configuration, where a URL stands otherwise.
+  printf '[source "d"]\nurl = %s\n' "$TMP/${word%:*}" >"$TMP/conf"
+  "$SYMFS" sources --no-default-sources --config "$TMP/conf" >"$TMP/out" || fail "url = a directory"
+  grep -q " d .* ${word#*:}  *$TMP/${word%:*}\$" "$TMP/out" ||
+    fail "url = $TMP/${word%:*} is not ${word#*:}: $(cat "$TMP/out")"
 done
+printf '[source "d"]\nurl = %s/files\nlayout = gdb\n' "$TMP" >"$TMP/conf"
+"$SYMFS" sources --no-default-sources --config "$TMP/conf" | grep -q ' gdb ' || fail "a directory with a layout"
 # In a configuration it may be an automount.
 printf '[source "later"]\npath = %s/later\n' "$TMP" >"$TMP/conf"
 "$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" gdb/.build-id/aa/bbcc.debug >"$TMP/out" \

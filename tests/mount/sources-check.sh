@@ -181,4 +181,18 @@ done
 symfs_unserve front
 check nonsense
 [ $? = 2 ] || fail "a wrong word"
+# A scan lists a directory, and a layout only looks up names.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  mkdir "$TMP/closed" "$TMP/names"
+  chmod 755 "$TMP" && chmod 000 "$TMP/closed" && chmod 711 "$TMP/names"
+  as_nobody() { HOME="$TMP" setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+  # The build may lie where nobody may go.
+  if as_nobody test -x "$TMP/names" && as_nobody "$SYMFS" version >/dev/null 2>&1; then
+    as_nobody "$SYMFS" sources check --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/closed" \
+      --source "scan@$TMP/names" --source "gdb@$TMP/names" >"$TMP/out" 2>"$TMP/err"
+    [ $? = 3 ] && [ "$(grep -c ' refused  *Permission denied$' "$TMP/out")" = 2 ] &&
+      grep -q '^ 3[.] .* reachable' "$TMP/out" && ! grep -q token "$TMP/err" ||
+      fail "a directory that cannot be read: $(cat "$TMP/out" "$TMP/err")"
+  fi
+fi
 exit 0

@@ -539,16 +539,46 @@ instead 'symfs addr2line' prog.gz
 sed 's/+ 0x5)/+ 0x5)\n#1  0x6 n\/a (gone + 0x6)/; s/$/\nModule gone with build-id 66666666666666666666666666666666/' \
   cxx.txt >lacks.txt
 bare lacks.txt >lacks.out 2>lacks.err || fail "one module of two: $?"
-grep -qx 'symfs symbolicate: 1 of 2 modules have no symbols: gone; symfs why --source … 6\{32\}' lacks.err ||
+grep -q ': 1 of 2 modules have no symbols: gone; symfs why --ask 6\{32\} --source gdb@.* --source breakpad@[^ ]*$' \
+  lacks.err ||
   fail "one module of two: $(cat lacks.err)"
 grep -q 'add one with' lacks.err && fail "a hint for a user with a source: $(cat lacks.err)"
 bare --module-errors lacks.txt 2>&1 >lacks.out | grep -q '^  gone  6\{32\}  .*elf_debug: no source has it' ||
   fail "--module-errors"
 "$SYMFS" symbolicate --no-default-sources --cache store-bare cxx.txt >lacks.out 2>lacks.err
 [ $? = 1 ] || fail "a text of which nothing gets a name does not end with 1"
-grep -q '1 of 1 module has no symbols: cxx; symfs why 5\{32\}$' lacks.err &&
+grep -q '1 of 1 module has no symbols: cxx; symfs why --ask 5\{32\}$' lacks.err &&
   grep -q 'no source is configured; add one with --source .*symfs sources presets' lacks.err ||
   fail "no source: $(cat lacks.err)"
+# A stripped library has only the names of exported functions, also when it was converted before. A source with a
+# password is not printed.
+cat >exports.c <<'END'
+static __attribute__((noinline)) int hidden(int x) { return x * 3; }
+int exported(int x) { return hidden(x) + 1; }
+END
+gcc -O1 -shared -fPIC -Wl,--build-id=0x77777777777777777777777777777777 -o exports.so exports.c || fail gcc
+for function in hidden exported; do
+  at=$(nm exports.so | sed -n "s/^0*\([0-9a-f]*\) [tT] $function\$/\1/p")
+  printf '#0  0x%s n/a (exports.so + 0x%s)\nModule exports.so with build-id 77777777777777777777777777777777\n' \
+    "$at" "$at" >$function.txt
+done
+strip exports.so && put_gdb stripped exports.so
+exports() { "$SYMFS" symbolicate --no-default-sources --cache store-bare --source "gdb@$TMP/stripped" \
+  --source http://u:hunter2@127.0.0.1:1/ "$@" >exports.out 2>exports.err; }
+for round in 1 2; do
+  exports hidden.txt
+  [ $? = 1 ] && grep -q "1 of 1 module has no symbols: exports.so (only exports); symfs why --ask 7\{32\} --source \
+gdb@$TMP/stripped --source PLACE\$" exports.err || fail "only exports, round $round: $(cat exports.err)"
+  grep -q 'could not be asked: .*127.0.0.1:1.*; try: symfs sources check --source ' exports.err ||
+    fail "a dead source, round $round: $(cat exports.err)"
+  grep hunter2 exports.err && fail "a password is printed"
+done
+exports exported.txt || fail "an exported function: $(cat exports.err)"
+grep -q 'exported (exports.so' exports.out && ! grep -q 'only exports' exports.err ||
+  fail "an exported function: $(cat exports.err)"
+# Frames without modules: which command of gdb prints them.
+printf '#0  0x00007f0000001136 in ?? ()\n#1  0x00007f0000001155 in ?? ()\n' >bt.txt
+bare bt.txt 2>&1 >bt.out | grep -q 'no frame got a name: .*`info proc mappings`' || fail "a backtrace without modules"
 echo 'no stack' >none.txt
 text none.txt >none.out 2>none.err
 [ $? = 1 ] || fail "a text without stacks does not end with 1"

@@ -250,6 +250,11 @@ timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offli
   -nx -batch -ex bt >"$TMP/out" 2>&1
 grep -q 'die () at lib.c:1' "$TMP/out" && grep -q 'in main () at main.c:1' "$TMP/out" ||
   fail "a library under its soname: $(cat "$TMP/out")"
+# What pretty printers load beside a library, they find.
+timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --offline core-versions -- gdb \
+  -nx -batch -ex 'python import os; print(os.listdir(gdb.parameter("sysroot") + "/usr/share") != [])' \
+  >"$TMP/out" 2>&1
+grep -qx True "$TMP/out" || fail "no /usr/share beside libraries: $(cat "$TMP/out")"
 # Without the program there is a sentence, and no error of gdb about a path that is not there.
 timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-none" --offline core-versions -- gdb -nx -batch \
   >"$TMP/out" 2>&1

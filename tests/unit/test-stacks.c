@@ -2,6 +2,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"
+#include "stacks/dump/state.h"
+#include "stacks/libdw/wire.h"
+#include "stacks/records.h"
 #include "stacks/stacks.h"
 #include "symb/form.h"
 #include "unit.h"
@@ -215,4 +218,40 @@ START_TEST(modules_at)
 }
 END_TEST
 
-UNIT_MAIN("stacks", printed, without_an_answer, without_threads, modules_at)
+/* A frame pointer that leads out of all modules does not hide why the stack ends. */
+START_TEST(ends)
+{
+	struct dump_thread thread = {.id = 1, .pc = 0x1234, .n = 17};
+	const struct stacks_records of = {.thread = &thread, .n_threads = 1};
+	const struct stack_module m = {.path = (char *)"/opt/prog", .base = 0x1000, .end = 0x3000};
+	static const struct {
+		unsigned frames;
+		uint64_t pc; /* of the second frame */
+		uint8_t kind, rules;
+		const char *end;
+	} rows[] = {
+		{1, 0, UNWINDER_END, 0, ""},
+		{1, 0, UNWINDER_STUCK, 0, "unwinding stopped: prog has no build id"},
+		{2, 0x7fe2, UNWINDER_STUCK, 0, "unwinding stopped: prog has no build id"},
+		{2, 0x7fe2, UNWINDER_END, 0, "unwinding stopped: prog has no build id"},
+		{2, 0x7fe2, UNWINDER_STUCK, 1, "unwinding stopped: 0x7fe2 is in no module"},
+		{2, 0x1300, UNWINDER_END, 0, ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct unwinder_record x[3] = {{.pc = 0x1234, .activation = 1},
+			{.pc = rows[i].pc, .rules = rows[i].rules}};
+		struct stacks s = {0};
+		struct stacks_cut at;
+
+		x[rows[i].frames].kind = rows[i].kind;
+		ck_assert_int_eq(stacks_module(&s, &m), 0);
+		ck_assert_int_eq(stacks_records(&s, &of, x, rows[i].frames + 1, &at), 0);
+		ck_assert_uint_eq(s.thread[0].n, rows[i].frames);
+		ck_assert_str_eq(s.thread[0].end, rows[i].end);
+		stacks_release(&s);
+	}
+}
+END_TEST
+
+UNIT_MAIN("stacks", printed, without_an_answer, without_threads, modules_at, ends)

@@ -196,6 +196,7 @@ static int link_versions(const char *path, const struct stat *st, int type, stru
 
 static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 {
+	_cleanup_free_ char *share = NULL;
 	_cleanup_close_ int fd = -1;
 	uint64_t size;
 	struct view v;
@@ -218,6 +219,9 @@ static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 		link_usr(s);
 		r = link_loader(s);
 	}
+	/* Pretty printers look for ../../share/gcc/python. This link is the last: it leads out of the root. */
+	if (r == 0 && asprintf(&share, "%s/usr/share", s->root) >= 0)
+		link_at(share, "/usr/share");
 	return r < 0 && !e->text[0] ? err_set(e, r, "%s", err_text(r)) : r;
 }
 

@@ -404,7 +404,8 @@ static int run_symbolicate(int argc, char **argv)
 		return status;
 	w.api = symb_api_find(api ? api : "v5");
 	if (!w.api || argc > 2)
-		return cmd_usage(w.api ? "expected at most one FILE" : "--api: expected v4 or v5");
+		return cmd_usage(!w.api ? "--api: expected v4 or v5"
+			: "expected one FILE; a program is in a source: symfs symbolicate --source DIR CORE");
 	w.request = (api || args.json) && !w.flags.text;
 	symbolicate_catch();
 	status = symbolicate_open(&in, argc > 1 ? argv[1] : NULL, w.request);

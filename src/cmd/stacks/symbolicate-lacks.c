@@ -13,12 +13,27 @@
 #include <string.h>
 
 #define NAMED_MOST 4 /* modules that the sentence names */
-#define TEXT_LACKS ": the text does not say where its modules were loaded; see symfs-symbolicate(1)"
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:@%+=,._-"
+#define TEXT_LACKS ": the text does not say where its modules were loaded; beside a backtrace of gdb, paste what " \
+	"`info proc mappings` prints (symfs-symbolicate(1))"
+
+/* Adds the sources of the command line, for a command to paste. PLACE stands for one that has a password, or that a
+ * shell would read in another way. */
+static const char *add_sources(const struct app_args *a, struct buf *out)
+{
+	for (unsigned i = 0; i < a->n_sources; i++) {
+		const char *word = a->sources[i], *url = strstr(word, "://");
+		bool plain = !word[strspn(word, PLAIN)] && !(url && strchr(url, '@'));
+
+		buf_addf(out, " --source %s", plain ? word : "PLACE");
+	}
+	return buf_text(out);
+}
 
 /* Adds a line for a source that failed, once. `failed` begins with the source's name and ": ". */
 static void note_failed(struct symbolicating *g, const char *failed)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10), line = BUF_UP_TO(16 << 10);
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), line = room, sources = room;
 	const char *why = strstr(failed, ": "), *shown;
 	char head[200] = "";
 
@@ -26,11 +41,11 @@ static void note_failed(struct symbolicating *g, const char *failed)
 		snprintf(head, sizeof(head), "could not be asked: %.*s", (int)(why - failed), failed);
 	shown = text_shown(head, true, &line);
 	if (why && !strstr(buf_text(&g->failed), shown))
-		buf_addf(&g->failed, "symfs symbolicate: %s%s; try: symfs sources check\n", shown,
-			text_shown(why, true, &room));
+		buf_addf(&g->failed, "symfs symbolicate: %s%s; try: symfs sources check%s\n", shown,
+			text_shown(why, true, &room), add_sources(g->args, &sources));
 }
 
-static void note_missing(void *ctx, const struct module *m, const char *why, const char *failed)
+static void note_missing(void *ctx, const struct module *m, bool exports, const char *why, const char *failed)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
 	const char *name = m->code_file[0] ? m->code_file : m->debug_file[0] ? m->debug_file : "<unknown>";
@@ -42,7 +57,7 @@ static void note_missing(void *ctx, const struct module *m, const char *why, con
 		snprintf(g->id, sizeof(g->id), "%s", id);
 	name = text_shown(name, true, &room);
 	if (g->n_missing++ < NAMED_MOST)
-		buf_addf(&g->names, "%s%s", g->n_missing > 1 ? ", " : "", name);
+		buf_addf(&g->names, "%s%s%s", g->n_missing > 1 ? ", " : "", name, exports ? " (only exports)" : "");
 	if (g->flags.module_errors)
 		buf_addf(&g->lines, "  %s  %s  %s\n", name, id, why);
 	if (failed)
@@ -65,7 +80,7 @@ int symbolicate_begin(struct symbolicating *g, struct app *app, const struct sym
 	int r;
 
 	*g = (struct symbolicating){.flags = *flags, .names = BUF_UP_TO(64 << 10), .lines = BUF_UP_TO(64u << 20),
-		.unknown = BUF_UP_TO(64 << 10), .failed = BUF_UP_TO(64 << 10)};
+		.unknown = BUF_UP_TO(64 << 10), .failed = BUF_UP_TO(64 << 10), .args = &app->args};
 	g->flags.missing = note_missing;
 	g->flags.ctx = g;
 	r = symb_new(&g->symb, app->fetch, most, &e);
@@ -132,13 +147,14 @@ static void advise(struct symbolicating *g, struct app *app)
 
 int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 {
+	_cleanup_buf_ struct buf sources = BUF_UP_TO(64 << 10);
 	bool nameless = status == EXIT_DONE && g->frames && !g->named, quiet = status != EXIT_DONE || app->args.json;
 
 	if (!quiet && g->n_missing)
 		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s%s%s%s\n%s",
 			g->n_missing, g->modules, g->modules == 1 ? " has" : "s have", buf_text(&g->names),
-			g->n_missing > NAMED_MOST ? ", …" : "", g->id[0] ? "; symfs why " : "",
-			g->id[0] && app->args.n_sources ? "--source … " : "", g->id, buf_text(&g->lines));
+			g->n_missing > NAMED_MOST ? ", …" : "", g->id[0] ? "; symfs why --ask " : "", g->id,
+			g->id[0] ? add_sources(g->args, &sources) : "", buf_text(&g->lines));
 	else if (!quiet && nameless)
 		cmd_say(0, "no frame got a name%s", g->dump || g->modules || g->n_unknown ? "" : TEXT_LACKS);
 	if (!quiet && g->n_unknown)

@@ -41,6 +41,7 @@ struct symbolicating {
 	unsigned n_missing, n_unknown;
 	bool refused;
 	struct buf names, lines, unknown, failed;
+	const struct app_args *args;
 	char id[MODULE_ID_TEXT];
 };
 /* Starts the service. `most` may be NULL. Negative: it did not start, and a message was printed. */

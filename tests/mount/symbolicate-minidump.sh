@@ -125,7 +125,7 @@ symbolicate --source plain one.dmp >text.out 2>text.log
 grep -qx 'symfs symbolicate: 1 of 1 module has no symbols: one[.]exe; symfs why --source … one[.]dmp' text.log ||
   fail "the way out: $(cat text.log)"
 
-# ---- a .sym without functions --------------------------------------------------------------------
+# ---- a .sym without functions, and programs for Windows in text ------------------------------------
 mkdir -p "bare/one.pdb/${GUID}1"
 printf 'MODULE windows x86_64 %s1 one.pdb\nFILE 0 a.c\n' $GUID >"bare/one.pdb/${GUID}1/one.sym"
 for turn in first stored; do
@@ -135,3 +135,17 @@ done
 printf 'FUNC 1200 80 0 main\n' >>"bare/one.pdb/${GUID}1/one.sym"
 symbolicate --cache "$TMP/store-func" --source breakpad@bare one.dmp >text.out 2>text.log
 grep -q 'main + 0x34$' text.out && [ ! -s text.log ] || fail "a .sym of functions alone: $(cat text.out text.log)"
+if [ -d "$PDBS" ]; then
+  mkdir pdbs && cp "$PDBS/cl64.pdb" pdbs && cp "$PDBS/cl64.exe" .
+  printf 'cl64.exe+0x1234\n#1 0x7ff6a1234  (cl64.exe+0x140001234)\n' >windows.txt
+  symbolicate --source pdbs windows.txt >text.out 2>text.log || fail "text: $(cat text.out text.log)"
+  [ "$(grep -c ' in mainCRTStartup() at .*main[.]cpp:64.* \[unverified\]$' text.out)" = 2 ] ||
+    fail "text: $(cat text.out text.log)"
+  cp "$PDBS/cl64.pdb" .
+  for file in cl64.pdb cl64.exe; do
+    "$SYMFS" addr2line $file 0x1234 mainCRTStartup+0x144 >text.out 2>text.log || fail "addr2line: $(cat text.log)"
+    [ "$(sort -u text.out | wc -l)" = 1 ] && grep -q main.cpp:64 text.out || fail "addr2line: $(cat text.out)"
+  done
+  "$SYMFS" addr2line cl64.exe 0x140001234 >text.out 2>text.log
+  grep -q '^0x140001234.*main[.]cpp:64$' text.out || fail "the image's base: $(cat text.out text.log)"
+fi

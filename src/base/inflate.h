@@ -21,12 +21,6 @@ enum inflate_form {
 int inflater_new(struct inflater **out, enum inflate_form form); /* 0, -ENOMEM */
 void inflater_free(struct inflater *z);				 /* NULL is fine */
 
-static inline void cleanup_inflater(struct inflater **z)
-{
-	inflater_free(*z);
-}
-#define _cleanup_inflater_ __attribute__((cleanup(cleanup_inflater)))
-
 /* Takes bytes from the front of `in`, and writes to `out`. *n is the room at `out`, and then the number of
  * bytes written. 0: the inflater needs more input, or more room (then all of the room is used). 1: the
  * stream has ended with the right checksum, and the rest of `in` comes after it. -EBADMSG, -ENOMEM. */

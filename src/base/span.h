@@ -16,8 +16,3 @@ static inline const void *span_at(struct span s, size_t off, size_t len)
 {
 	return off <= s.n && len <= s.n - off ? s.p + off : NULL;
 }
-
-static inline struct span span_text(const char *s)
-{
-	return (struct span){(const uint8_t *)s, strlen(s)};
-}

@@ -21,7 +21,6 @@
 #define PUT_TRIES 4 /* after a conflict with another server */
 #define REMOVAL_LOOKS 50 /* for another server's removal of a key to end */
 #define REMOVAL_LOOK_MS 100
-#define PUT_MOST (5ull << 30) /* bytes of one request, by the protocol */
 
 struct put_key {
 	struct key key;

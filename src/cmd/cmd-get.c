@@ -73,26 +73,21 @@ static int copy_out(const struct blob *b, const char *path)
 	return r;
 }
 
-/* Whether the candidates are those of the debug id of a PDB alone: of other files the age is 0, and a build id that
- * reads as a debug id has a large age. */
-static bool is_nameless_pdb(const struct download *one)
-{
-	const struct artifact *last = &one->cands[one->n - 1];
-
-	return (last->type == FILETYPE_PDB || last->type == FILETYPE_PORTABLEPDB) && !last->m.debug_file[0] &&
-		last->m.debug_id.age > 0 && last->m.debug_id.age < 0x1000;
-}
-
 static int say_failed(const struct download *one)
 {
 	const char *name = one->of ? one->of : one->cands[0].m.code_file;
+	const struct artifact *last = &one->cands[one->n - 1];
+	bool sym = last->type == FILETYPE_BREAKPAD;
 	char id[DEBUG_ID_TEXT];
 
 	cmd_say(0, "%s: %s%s%s", name, one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "",
 		one->why);
-	if (one->r == -ENOENT && is_nameless_pdb(one))
-		cmd_say(0, "a server finds a PDB by its name, too: symfs get symstore/NAME.pdb/%s/NAME.pdb",
-			debug_id_breakpad(&one->cands[one->n - 1].m.debug_id, id));
+	/* Of other files the age is 0, and a build id that reads as a debug id has a large age. */
+	if (one->r == -ENOENT && (sym || last->type == FILETYPE_PDB || last->type == FILETYPE_PORTABLEPDB) &&
+		!last->m.debug_file[0] && last->m.debug_id.age > 0 && last->m.debug_id.age < 0x1000)
+		cmd_say(0, "a server finds a %s by its name, too: symfs get %s/NAME.pdb/%s/NAME.%s",
+			sym ? "Breakpad file" : "PDB", sym ? "breakpad" : "symstore",
+			debug_id_breakpad(&last->m.debug_id, id), sym ? "sym" : "pdb");
 	return app_exit(one->r);
 }
 

@@ -1,6 +1,7 @@
 /* symfs why: prints the key that a path means, the plan, and the answer of each source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/ask.h"
@@ -109,21 +110,18 @@ static void print_module(const struct answer *a, const struct what *w)
 	else if (a->unnamed)
 		said = a->unnamed;
 	printf("%s%s", a->file[0] ? "stored " : "", said);
-	for (int i = 0; !said[0] && i < a->n; i++) /* the other spellings have the same answer most often */
-		if (!i || strcmp(a->rows[i].source, a->rows[i - 1].source) != 0 ||
-			strcmp(a->rows[i].verdict, a->rows[i - 1].verdict) != 0)
-			printf("%s%s: %s", i ? ", " : "", a->rows[i].source, a->rows[i].verdict);
+	for (int i = 0; !said[0] && i < a->n; i++) {
+		const struct fetch_attempt *row = &a->rows[i];
+		bool found = strcmp(row->verdict, "found") == 0;
+		const char *more = found ? path_base(path_base(row->url)[0] ? row->url : row->error) : row->error;
+
+		if (i && strcmp(row->source, row[-1].source) == 0 && strcmp(row->verdict, row[-1].verdict) == 0)
+			continue; /* the other spellings have the same answer most often */
+		printf("%s%s: %s", i ? ", " : "", row->source, row->verdict);
+		if (more[0] && (!row->status || strcmp(row->verdict, "missing") != 0))
+			printf("%s %s", found ? "" : ":", text_shown(more, true, &room));
+	}
 	printf("\n");
-}
-
-/* Prints the HTTP status, unless the error begins with it: "HTTP 500, ask again in 3 s". */
-static void print_status(const struct fetch_attempt *row)
-{
-	char text[24];
-	size_t n = (size_t)snprintf(text, sizeof(text), "HTTP %d", row->status);
-
-	if (row->status && strncmp(row->error, text, n) != 0)
-		printf(", %s", text);
 }
 
 static void print_row(const struct fetch_attempt *row, int nth, struct buf *room)
@@ -133,7 +131,6 @@ static void print_row(const struct fetch_attempt *row, int nth, struct buf *room
 	printf("%d. %s%s%s  [%s]  %s\n", nth, paint(PAINT_HEAD), row->source, paint(PAINT_END), row->spelling,
 		text_shown(row->url, true, room));
 	printf("   %s%s%s", paint_word(row->verdict), row->verdict, paint(PAINT_END));
-	print_status(row);
 	if (row->remembered_until) {
 		clock_print(row->remembered_until, until);
 		printf(", remembered until %s", until);
@@ -165,7 +162,7 @@ static bool is_enough(const struct answer *a)
 static const struct advice {
 	const char *verdict, *text;
 } advices[] = {
-	{"found", "a source has it: `symfs get WHAT` downloads it"},
+	{"found", "a source has it: `symfs get WHAT` downloads and checks it"},
 	{"refused", NO_SOURCE_REFUSED},
 	{"not asked", "symfs why --ask WHAT asks each source now"},
 	{"failed", FAILED},
@@ -363,7 +360,9 @@ static int explain(const struct why *y, const struct what *w)
 
 		if (n < 0)
 			continue;
-		if (!a->key.type && key_of(&a->key, &w->files[i]) == 0)
+		if (!a->key.type)
+			key_of(&a->key, &w->files[i]);
+		if (!a->file[0])
 			find_stored(y->app, &w->files[i], a);
 		if (i == 0)
 			find_made(y->app, &w->files[i], a);
@@ -445,7 +444,7 @@ static int run_why(int argc, char **argv)
 		{"ask", 0, NULL, "ask every source now and print the answers", &ask},
 		{"for", 0, "symtab|debug|unwind", "which file is the best: symfs best --help", &purpose},
 		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type}, {0}};
-	struct what_opts o = {.type = FILETYPE_NONE, .dumps = true};
+	struct what_opts o = {.type = FILETYPE_NONE, .dumps = true, .names = true};
 	struct app_args args;
 	struct app app;
 	struct err e = {0};

@@ -103,7 +103,8 @@ static void add_nameless(const struct what_opts *o, struct what *w, const char *
 	static const enum filetype types[] = {FILETYPE_PDB, FILETYPE_PORTABLEPDB};
 	struct module by_debug = {0}, by_code = {0};
 
-	debug_id_parse(&by_debug.debug_id, digits, strlen(digits));
+	if (!search_is_pe(digits)) /* an old PDB has an id as short, but a small age at its end */
+		debug_id_parse(&by_debug.debug_id, digits, strlen(digits));
 	module_set_code_id(&by_code, digits, strlen(digits));
 	if (o->type != FILETYPE_NONE) {
 		what_add(w, o->type, &by_code);
@@ -152,7 +153,7 @@ static int named_id(const struct what_opts *o, const char *digits, what_each *ea
 			what_add(w, seen[i].type, &seen[i].m);
 	add_nameless(o, w, digits);
 	if (!w->n)
-		return no_such_file(o, "this identifier", e);
+		return no_such_file(o, search_is_pe(digits) ? "the code id of a PE file" : "this identifier", e);
 	stored_first(o, w);
 	return each(ctx, w);
 }
@@ -218,6 +219,8 @@ static int dumped_module(void *ctx, const struct dump_module *d)
 	const struct dumped *t = ctx;
 
 	slice_files(t->o, &s, t->w, NULL);
+	if (t->o->names && t->o->type == FILETYPE_NONE)
+		what_add(t->w, FILETYPE_BREAKPAD, &d->m);
 	t->w->kind = WHAT_DUMP;
 	t->w->name = d->path[0] ? d->path : d->m.code_file;
 	return t->each(t->ctx, t->w);

@@ -25,6 +25,7 @@ struct what_opts {
 	bool every;	     /* every file of the module is wanted, not only the debug file */
 	bool dumps;	     /* a core file or a minidump means its modules; `n` is 0 if one has no identifier */
 	bool nameless;	     /* so it is for a file without an identifier */
+	bool names;	     /* of a module of a dump, also the Breakpad file, from which symbolicate takes names */
 };
 
 struct what {

@@ -47,6 +47,8 @@ static void add_types(struct search *r, const struct module *m)
 		struct key k;
 		int n;
 
+		if (m->object && filetypes[types[i]].object != m->object)
+			continue;
 		a.m.object = filetypes[types[i]].object;
 		/* Keys of these types need a name; the look-up ignores the name. */
 		if (by_name) {
@@ -78,6 +80,13 @@ bool search_digits(const char *text, char digits[static MODULE_ID_TEXT])
 	return n >= 8;
 }
 
+bool search_is_pe(const char *digits)
+{
+	size_t n = strlen(digits);
+
+	return n > 10 && n < 16 && strcmp(digits + n - 3, "000") == 0;
+}
+
 void search_id(struct search *r, const char *text)
 {
 	struct module by_code = {0}, by_debug = {0};
@@ -86,7 +95,10 @@ void search_id(struct search *r, const char *text)
 
 	if (!search_digits(text, digits))
 		return;
-	code = module_set_code_id(&by_code, digits, strlen(digits)) == 0;
+	/* More than a GUID and less than a SHA-1: a GUID and an age. */
+	code = (strlen(digits) <= 32 || strlen(digits) >= SHA1_DIGITS) &&
+	       module_set_code_id(&by_code, digits, strlen(digits)) == 0;
+	by_code.object = search_is_pe(digits) ? OBJECT_PE : OBJECT_UNKNOWN;
 	debug = debug_id_parse(&by_debug.debug_id, digits, strlen(digits)) == 0;
 	/* 40 digits are nearly always a build id, and seldom a GUID with a stamp. */
 	if (code && strlen(digits) == SHA1_DIGITS)

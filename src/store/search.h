@@ -21,6 +21,9 @@ void search_add_key(struct search *s, const struct key *k);
  * fewer than eight digits. */
 bool search_digits(const char *text, char digits[static MODULE_ID_TEXT]);
 
+/* Whether these are the digits of the code id of a PE file: its time, and its size in whole pages. */
+bool search_is_pe(const char *digits);
+
 /* Adds the artifacts that an identifier can name: a build id, a UUID, a debug id
  * or the code id of a PE file. A type that also needs a name, or that servers know only by name, is
  * included if the index has such a file or miss. Adds nothing if `text` is not an identifier. Any thread. (reads

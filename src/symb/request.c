@@ -192,9 +192,13 @@ static void report_missing(const struct symb_request *q)
 {
 	for (size_t i = 0; q->flags.missing && i < q->n_wanted; i++) {
 		const struct wanted *w = &q->wanted[i];
+		const struct worth *worth = &w->used_worth;
+		bool empty = w->file && (w->hit ? !w->file->g.count : w->used == FILETYPE_BREAKPAD && worth->known &&
+			!worth->symbols && !worth->debug);
 
-		if (w->asked && (!w->file || w->exports))
-			q->flags.missing(q->flags.ctx, &w->m, w->file, w->why, w->unsure ? w->failed : NULL);
+		if (w->asked && (!w->file || empty || w->exports))
+			q->flags.missing(q->flags.ctx, &w->m, w->exports, empty ? "its file has no functions" : w->why,
+				w->unsure ? w->failed : NULL);
 	}
 }
 

@@ -87,7 +87,7 @@ mv bin away
 text gdb.txt >gone.out 2>gone.log
 [ $? = 1 ] || fail "gdb, without files, does not end with 1: $(cat gone.log)"
 grep -q 'no frame got a name$' gone.log &&
-  grep -q 'neither a build id in the text nor a file on this machine for: .*/bin/prog' gone.log ||
+  grep -q 'neither an id in the text nor a file with one on this machine for: .*/bin/prog' gone.log ||
   fail "gdb, without files: $(cat gone.log)"
 cmp gdb.txt gone.out || fail "gdb, without files: $(cat gone.out)"
 mv away bin

@@ -82,6 +82,12 @@ says 0 'a source could not be asked: .symfs sources check. says why' symfs_with 
   --source debuginfod@http://127.0.0.1:1/ "$PATH_OF"
 says 1 'symfs get symstore/NAME[.]pdb/44E4EC8C2F41492B9369D6B9A059577C2/NAME[.]pdb$' symfs_with e get \
   --source "$SRC" 44E4EC8C2F41492B9369D6B9A059577C2
+says 1 'symfs get breakpad/NAME[.]pdb/44E4EC8C2F41492B9369D6B9A059577C2/NAME[.]sym$' symfs_with e get \
+  --type breakpad --source "$SRC" 44E4EC8C2F41492B9369D6B9A059577C2
+# The form of an identifier says what it is.
+says 0 '^key     pdb 44E4EC8C2F41492B9369D6B9A059577C2$' symfs_with e why 44e4ec8c-2f41-492b-9369-d6b9a059577c-2
+says 1 '5F3A12341000: the code id of a PE file cannot name a file .*; a path with the file.s name can$' \
+  symfs_with e why 5F3A12341000
 
 # ---- warm asks for a program's Breakpad file --------------------------------------------------
 printf 'int main(void) { return 0; }\n' >"$TMP/p.c"
@@ -105,7 +111,7 @@ symfs_mount m --source "$SRC"
 says 1 'no source has it' symfs_with f get --source "$SRC" "debuginfod/buildid/$id/debuginfo"
 cp "$TMP/prog" "$TMP/root/buildid/$id/debuginfo"
 says 1 'known to be missing' symfs_with f get --source "$SRC" "debuginfod/buildid/$id/debuginfo"
-says 0 'a source has it: .symfs get WHAT. downloads it$' symfs_with f why --ask --source "$SRC" \
+says 0 'a source has it: .symfs get WHAT. downloads and checks it$' symfs_with f why --ask --source "$SRC" \
   "debuginfod/buildid/$id/debuginfo"
 says 0 '/blobs/' symfs_with f get --source "$SRC" "debuginfod/buildid/$id/debuginfo"
 rm "$TMP/root/buildid/$id/debuginfo"

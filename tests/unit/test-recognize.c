@@ -92,4 +92,15 @@ START_TEST(mappings_of_gdb_16)
 }
 END_TEST
 
-UNIT_MAIN("recognize", systemd_257, systemd_252, mappings_of_gdb_16)
+/* A frame that has a function is left, as are lines that only look like an offset. */
+START_TEST(windbg)
+{
+	reads("00 000000e7`d0aff8c8 00007ff6`4a011234     app+0x1234\r\n"
+	      "01 000000e7`d0aff8d0 00007ff6`4a011400     app!main+0x12\r\n"
+	      "02 000000e7`d0aff8e0 00007ff6`4a011500     lib+0x20\r\n"
+	      "  app.exe+0x1300\nmain+0x10\nat app.exe+0x1300\napp.exe+0x1300 (x)\n",
+		"windbg", "1234 app -\n20 lib - back\n1300 app.exe -\n");
+}
+END_TEST
+
+UNIT_MAIN("recognize", systemd_257, systemd_252, mappings_of_gdb_16, windbg)

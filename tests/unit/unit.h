@@ -2,6 +2,7 @@
  * START_TESTs in order. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/span.h"
 #include "unit/row.h"
 
 #include <check.h>
@@ -22,6 +23,11 @@ static inline uint32_t unit_seed(uint32_t usual)
 	const char *text = getenv("SYMFS_TEST_SEED");
 
 	return text ? usual + (uint32_t)strtoul(text, NULL, 10) * 2654435761u : usual;
+}
+
+static inline struct span span_text(const char *s)
+{
+	return (struct span){(const uint8_t *)s, strlen(s)};
 }
 
 /* Reports that a part of a test has no data here: scripts/summary lists what a run could not prove. */

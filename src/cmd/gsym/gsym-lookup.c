@@ -106,7 +106,7 @@ static int gsym_pdb_find(struct gsym_pdb *p, uint64_t addr, struct gsym_hit *out
 
 struct lookup {
 	const struct gsym *g;
-	uint64_t shift;	      /* as in struct gsym_file */
+	uint64_t shift, base; /* as in struct gsym_file */
 	struct gsym_pdb *pdb; /* used for look-ups instead of `g`; NULL: the file is not a PDB */
 	const char *path;
 	struct json *json; /* NULL: text */
@@ -126,6 +126,7 @@ static bool is_name(const char *name, const char *word, size_t n)
 static bool find_address(struct lookup *l, const char *word, uint64_t *out)
 {
 	const char *plus = strrchr(word, '+');
+	const struct gsym *g = l->pdb ? &l->pdb->g : l->g;
 	size_t n = plus ? (size_t)(plus - word) : strlen(word);
 	uint64_t more = 0;
 	struct gsym_func f;
@@ -136,9 +137,11 @@ static bool find_address(struct lookup *l, const char *word, uint64_t *out)
 	}
 	if (gsym_address_of(word, out))
 		return true;
-	if (l->pdb || !n || (plus && !gsym_address_of(plus + 1, &more)))
+	if (!n || (plus && !gsym_address_of(plus + 1, &more)))
 		return false;
-	for (uint32_t i = 0; i < l->g->count && gsym_func_at(l->g, i, &f, NULL) == 0; i++)
+	if (l->pdb && l->pdb->partial)
+		convert(l->pdb);
+	for (uint32_t i = 0; i < g->count && gsym_func_at(g, i, &f, NULL) == 0; i++)
 		if (is_name(f.name, word, n) || (demangle(f.name, &l->one) && is_name(buf_text(&l->one), word, n))) {
 			*out = f.addr - l->shift + more;
 			return true;
@@ -199,7 +202,8 @@ static void look_up(struct lookup *l, uint64_t addr)
 {
 	struct gsym_hit hit;
 	struct err e = {0};
-	int r = l->pdb ? gsym_pdb_find(l->pdb, addr, &hit, &e) : gsym_lookup(l->g, addr + l->shift, &hit, &e);
+	uint64_t at = l->base && addr > UINT32_MAX ? addr - l->base : addr; /* an offset has 32 bits */
+	int r = l->pdb ? gsym_pdb_find(l->pdb, at, &hit, &e) : gsym_lookup(l->g, at + l->shift, &hit, &e);
 
 	if (r == -ENOENT)
 		r = 0, hit.n = 0;
@@ -297,6 +301,7 @@ static int open_for(struct lookup *l, struct gsym_file *o, struct gsym_run *run,
 	else if (run->from_stdin || n >= MANY)
 		r = gsym_prepare(&o->g, &e);
 	l->shift = o->shift;
+	l->base = o->base;
 	return r < 0 ? cmd_fail(l->path, &e) : -1;
 }
 

@@ -21,7 +21,7 @@
 /* Whether the file is a program without debug information, so that its debug file is wanted. Also false for a file
  * that cannot be identified. *pdb: its PDB; without a name if the program names no PDB. Only the type is set of
  * WebAssembly. */
-static bool lacks_debug(const char *path, struct artifact *pdb)
+static bool lacks_debug(const char *path, struct artifact *pdb, uint64_t *base)
 {
 	_cleanup_close_ int fd = -1;
 	struct obj_slice s = {0};
@@ -37,6 +37,8 @@ static bool lacks_debug(const char *path, struct artifact *pdb)
 		return false;
 	if (s.module.object == OBJECT_PE)
 		*pdb = (struct artifact){.type = FILETYPE_PDB, .m = s.module};
+	if (pdb->m.debug_file[0])
+		obj_link_base(&v, base);
 	if (s.module.object == OBJECT_WASM)
 		*pdb = (struct artifact){.type = FILETYPE_WASM_DEBUG};
 	return true;
@@ -256,7 +258,7 @@ int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word)
 
 	if (r != -ENOMSG)
 		return r < 0 ? cmd_fail(word, &e) : -1;
-	if (file && !lacks_debug(word, &pdb))
+	if (file && !lacks_debug(word, &pdb, &o->base))
 		return open_made(run, o, word);
 	if (open_beside(run, o, word, &pdb) == 0 || open_fetched(run, o, word, &status, &e) == 0)
 		return -1;

@@ -237,6 +237,8 @@ static int name_stacks(struct app *app, struct stacks *s, const struct symbolica
 	if (symbolicate_begin(&g, app, &most, flags) < 0)
 		return EXIT_LOCAL;
 	g.dump = true;
+	if (in->kind == INPUT_MINIDUMP && strcmp(in->shown, "stdin") != 0)
+		snprintf(g.id, sizeof(g.id), "%s", in->shown);
 	status = stacks_print(s, g.symb, &g.flags, app->args.json, &out, &e);
 	symbolicate_finish(&g);
 	status = status == 0 ? print(&out, app->args.json) : fail(in, status, &e);
@@ -256,8 +258,8 @@ int symbolicate_stacks(struct app *app, const struct symbolicate_input *in, cons
 	if (r == 0 || s.n_threads) /* stacks without their end are better than none */
 		status = name_stacks(app, &s, in, flags);
 	if (s.whole > in->size)
-		cmd_say(0, "%s is cut: %" PRIu64 " of %" PRIu64 " bytes are there, so frames can be missing",
-			in->shown, in->size, s.whole);
+		cmd_say(0, "%s is cut: %" PRIu64 " of %s%" PRIu64 " bytes are there, so frames can be missing",
+			in->shown, in->size, in->kind == INPUT_MINIDUMP ? "at least " : "", s.whole);
 	stacks_release(&s);
 	if (r < 0)
 		status = fail(in, r, &e); /* after the stacks, and the status counts */

@@ -158,7 +158,7 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 	else if (!quiet && nameless)
 		cmd_say(0, "no frame got a name%s", g->dump || g->modules || g->n_unknown ? "" : TEXT_LACKS);
 	if (!quiet && g->n_unknown)
-		cmd_say(0, "neither a build id in the text nor a file on this machine for: %s%s",
+		cmd_say(0, "neither an id in the text nor a file with one on this machine for: %s%s",
 			buf_text(&g->unknown), g->n_unknown > NAMED_MOST ? ", …" : "");
 	if (!quiet && (g->n_missing || nameless))
 		advise(g, app);

@@ -37,12 +37,12 @@ struct symbolicating {
 	struct symb_flags flags;
 	bool dump; /* the caller sets it for stacks of a core, minidump or process, whose modules are known */
 	uint64_t frames, named, modules; /* of all that was asked; since symbolicate_finish() */
+	char id[PATH_MAX]; /* what `symfs why` explains: the path of a minidump, or the id of the first module */
 	/* private */
 	unsigned n_missing, n_unknown;
 	bool refused;
 	struct buf names, lines, unknown, failed;
 	const struct app_args *args;
-	char id[MODULE_ID_TEXT];
 };
 /* Starts the service. `most` may be NULL. Negative: it did not start, and a message was printed. */
 int symbolicate_begin(struct symbolicating *g, struct app *app, const struct symb_limits *most,

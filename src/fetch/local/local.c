@@ -265,6 +265,7 @@ static int take_member(struct look *l, int fd, const struct scan_found *at)
 static int try_found(struct look *l, const struct scan_found *at)
 {
 	_cleanup_close_ int fd = -1;
+	char said[92];
 	int r;
 
 	if (at->member)
@@ -273,8 +274,9 @@ static int try_found(struct look *l, const struct scan_found *at)
 		r = try_path(l, at->path);
 	if (r == 0 && at->member)
 		r = take_member(l, fd, at);
-	if (r == 0)
-		snprintf(l->why, 200, "%.120s%s%.70s", at->path, at->member ? "!" : "", at->name);
+	snprintf(said, sizeof(said), "%.90s", r == 0 ? "" : l->why[0] ? l->why : err_text(r));
+	snprintf(l->why, 200, "%.*s%s%.*s%s%s", r < 0 ? 70 : 120, at->path, at->member ? "!" : "", r < 0 ? 30 : 70,
+		at->name, r < 0 ? " " : "", said);
 	return r;
 }
 
@@ -294,13 +296,15 @@ static int find_in_tree(struct look *l)
 			l->why[0] = '\0';
 			if (r == -EAGAIN)
 				snprintf(l->why, 200, "is still being walked");
+			else if (l->exists && !l->found && nth == 0 && l->k->name[0] &&
+				trees_find(l->f, l->s, l->k, SCAN_NAMED, at) == 0)
+				return try_found(l, at) == 0 ? 0 : worst; /* says why this file does not count */
 			return r == -ENOENT ? worst : r;
 		}
 		r = try_found(l, at);
 		if (r == 0)
 			return 0;
-		log_debug(LOG_FETCH, "%s/%s%s%s: %s", l->s->shown, at->path, at->name[0] ? "!" : "", at->name,
-			l->why[0] ? l->why : err_text(r));
+		log_debug(LOG_FETCH, "%s/%s", l->s->shown, l->why);
 		if (r == -EIO || r == -ENOMEM || r == -EACCES)
 			worst = r;
 	}

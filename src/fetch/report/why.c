@@ -16,7 +16,7 @@ struct probe {
 	struct net_wait wait;
 	/* as it was after the head; if no head came or the transfer failed, as it was at the end */
 	struct net_reply reply;
-	uint8_t first[OBJ_HEAD];
+	uint8_t first[16 << 10]; /* many formats have their identifier there */
 	size_t first_n;
 };
 
@@ -28,7 +28,7 @@ static int probe_head(void *ctx, const struct net_reply *r)
 	return r->status == 200 ? 0 : -ECANCELED;
 }
 
-/* Reads only the first bytes of the body, which show the kind of file. */
+/* Reads only the first bytes of the body, which show the kind of file, and mostly its identifier. */
 static int probe_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct probe *probe = ctx;
@@ -104,7 +104,7 @@ static void row_put(struct fetch_attempt *row, const char *verdict, const char *
 
 /* Writes the answer to the row. */
 static void judge_http(const struct probe *p, const struct source *s, const struct source_ask *ask,
-	enum filetype type, struct fetch_attempt *row)
+	const struct key *k, struct fetch_attempt *row)
 {
 	static const char *const words[] = {
 		[VERDICT_FOUND] = "found",
@@ -113,24 +113,27 @@ static void judge_http(const struct probe *p, const struct source *s, const stru
 		[VERDICT_LATER] = "failed",
 		[VERDICT_LOOP] = "loop",
 	};
-	const struct packing *packing;
+	const struct packing *packing = packed_as(k->type, p->first, p->first_n);
+	struct view v = view_of_mem(p->first, p->first_n);
+	struct obj_slice slice;
 	struct judgement j;
+	struct err e = {0};
 
 	source_judge(s, &p->reply, &j);
 	row_put(row, words[j.verdict], j.text);
 	row->status = p->reply.status;
-	if (j.verdict == VERDICT_FOUND && ask->ptr) {
+	v.size = p->first_n < sizeof(p->first) ? p->first_n : VIEW_UNKNOWN;
+	if (j.verdict == VERDICT_FOUND && ask->ptr)
 		row_put(row, words[j.verdict], "it says where the file is");
-		return;
-	}
-	packing = packed_as(type, p->first, p->first_n);
-	if (j.verdict == VERDICT_FOUND && packing)
+	else if (j.verdict == VERDICT_FOUND && packing)
 		snprintf(row->error, sizeof(row->error), "packed: %s", packing_name(packing));
-	else if (j.verdict == VERDICT_FOUND && !obj_may_be(type, p->first, p->first_n))
+	else if (j.verdict == VERDICT_FOUND && !obj_may_be(k->type, p->first, p->first_n))
 		row_put(row, "mismatch", "its first bytes are of another kind of file");
+	else if (j.verdict == VERDICT_FOUND && obj_check(&v, k, &slice, &e) == -EBADMSG)
+		row_put(row, "mismatch", e.text);
 }
 
-static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask, enum filetype type,
+static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask, const struct key *k,
 	const struct fetch_asking *asking, struct fetch_attempt *row)
 {
 	struct probe *p = NULL;
@@ -141,7 +144,7 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 		return;
 	}
 	if (net_wait_end(&p->wait, asking->until, asking->stop))
-		judge_http(p, s, ask, type, row);
+		judge_http(p, s, ask, k, row);
 	else
 		row_put(row, "failed", "no answer in time");
 	free(p);
@@ -160,12 +163,9 @@ static void ask_local(struct fetch *f, const struct source *s, const struct arti
 		!is_over(asking))
 		poll(NULL, 0, LOOK_MS);
 	blob_unref(b);
-	snprintf(row->verdict, sizeof(row->verdict), "%s",
-		r == 0 ? "found" : r == -ENOENT ? "missing" : r == -ELOOP ? "skipped" : "failed");
-	if (r == 0 && why[0]) /* a scanned tree: where the file is */
-		snprintf(row->error, sizeof(row->error), "%s", why);
-	if (r < 0 && (r != -ENOENT || why[0]))
-		snprintf(row->error, sizeof(row->error), "%s", why[0] ? why : err_text(r));
+	row_put(row, r == 0 ? "found" : r == -ENOENT ? "missing" : r == -EBADMSG ? "mismatch"
+		: r == -ELOOP ? "skipped" : "failed", /* of a file in a scanned tree, `why` says where it is */
+		why[0] ? why : r == 0 || r == -ENOENT ? "" : err_text(r));
 }
 
 static const char *seen_word(int error)
@@ -223,7 +223,7 @@ static void fill_row(struct fetch *f, const struct source *s, const struct artif
 	else if (s->kind->local)
 		ask_local(f, s, a, own, asking, row);
 	else
-		ask_http(f, s, ask, k->type, asking, row);
+		ask_http(f, s, ask, own, asking, row);
 	if (asking && strcmp(row->verdict, "not asked") == 0)
 		snprintf(row->error, sizeof(row->error), "the time for asking was over");
 }

@@ -17,7 +17,6 @@
 #define NAME_STEP 128u
 #define NAME_MOST (64u << 10)
 #define NAMES_HEADER 12
-#define NAMES_MAGIC 0xeffeeffeu
 
 /* The most records to pass in search of one. The marks of linkers are closer to each other. */
 #define WALK_MOST 4096u

@@ -111,16 +111,6 @@ static const char *verdict_class(const char *verdict)
 
 /* ---- the card --------------------------------------------------------------------------- */
 
-/* The HTTP status, unless the error begins with it: "HTTP 500, ask again in 3 s". */
-static void add_status(struct buf *out, const struct fetch_attempt *row)
-{
-	char text[24];
-	size_t n = (size_t)snprintf(text, sizeof(text), "HTTP %d", row->status);
-
-	if (row->status && strncmp(row->error, text, n) != 0)
-		buf_addf(out, ", %s", text);
-}
-
 static void add_attempt(struct buf *out, const struct fetch_attempt *row)
 {
 	buf_adds(out, "<tr>");
@@ -132,7 +122,6 @@ static void add_attempt(struct buf *out, const struct fetch_attempt *row)
 	buf_addf(out, "</td><td data-name=\"answer\"><span class=\"state %s\">", verdict_class(row->verdict));
 	html_text(out, row->verdict);
 	buf_adds(out, "</span>");
-	add_status(out, row);
 	if (row->remembered_until) {
 		buf_adds(out, ", remembered until ");
 		html_time(out, row->remembered_until);

@@ -11,6 +11,7 @@
 #include <search.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
@@ -303,6 +304,18 @@ static int find_source(struct scan *s, const struct key *k, struct scan_found *o
 	return out->member ? 0 : s->walked ? -ENOENT : -EAGAIN;
 }
 
+static int find_named(struct scan *s, const char *name, struct scan_found *out)
+{
+	LOCK_SCOPE(&s->lock);
+
+	*out = (struct scan_found){0};
+	for (size_t i = 0; i < s->n_dirs; i++)
+		for (size_t j = 0; j < s->dirs[i]->n; j++)
+			if (strcasecmp(s->dirs[i]->files[j].name, name) == 0)
+				return path_of(s->dirs[i], &s->dirs[i]->files[j], out->path);
+	return -ENOENT;
+}
+
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out)
 {
 	uint64_t number = key_number(k);
@@ -310,6 +323,8 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_fou
 
 	if (k->type == FILETYPE_SOURCE)
 		return nth ? -ENOENT : find_source(s, k, out);
+	if (nth == SCAN_NAMED)
+		return find_named(s, k->name, out);
 	LOCK_SCOPE(&s->lock);
 	at = index_from(s, number);
 	if (nth < s->n_refs - at && s->refs[at + nth].number == number) {

@@ -138,6 +138,8 @@ static uint64_t sp_of(const struct threads *t, const struct minidump_thread *th)
  * stack pointer is in. */
 static void find_stack(struct threads *t, struct minidump_thread *th, uint64_t start, uint32_t size, uint32_t at)
 {
+	if (size && at)
+		t->file.end = MAX(t->file.end, (uint64_t)at + size);
 	if (size && at && start + size > start && view_holds(t->file.v, at, size)) {
 		th->stack = (struct minidump_range){start, size, at};
 		return;

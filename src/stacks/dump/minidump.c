@@ -23,11 +23,12 @@ static const uint32_t types[MINIDUMP_STREAMS] = {
 
 static void note_stream(struct minidump_file *d, const uint8_t s[static 12])
 {
+	const struct minidump_stream at = {.at = le32(s + 8), .size = le32(s + 4)};
+
+	d->end = MAX(d->end, le32(s) ? at.at + at.size : 0); /* records of the type 0 are not used */
 	for (unsigned i = 0; i < MINIDUMP_STREAMS; i++)
-		if (le32(s) == types[i] && !d->stream[i].at) {
-			d->stream[i] = (struct minidump_stream){.at = le32(s + 8), .size = le32(s + 4)};
-			d->end = MAX(d->end, d->stream[i].at + d->stream[i].size);
-		}
+		if (le32(s) == types[i] && !d->stream[i].at)
+			d->stream[i] = at;
 }
 
 static int read_platform(struct minidump_file *d)

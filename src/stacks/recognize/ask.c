@@ -102,8 +102,10 @@ static bool take_linked(struct finding *w, uint64_t address, struct asked *out)
 	const struct segments *p = segments_of(w->r, w->f, w->flags, out->module);
 
 	out->kind = p->known ? FRAME_IMAGE : FRAME_LINKED;
-	out->offset = p->known ? address - p->image : address;
-	return !p->known || address >= p->image;
+	if (p->known && address < p->image && p->n)
+		return false;
+	out->offset = p->known && address >= p->image ? address - p->image : address; /* of a PE: it is an offset */
+	return true;
 }
 
 static bool is_module(const struct recognized *r, uint32_t a, uint32_t b)

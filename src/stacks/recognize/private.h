@@ -183,7 +183,7 @@ struct recognizer {
 };
 extern const struct recognizer recognize_gdb, recognize_lldb, recognize_elfutils, recognize_sanitizer,
 	recognize_systemd, recognize_android, recognize_apple, recognize_ips, recognize_perf, recognize_minidump,
-	recognize_maps, recognize_go, recognize_dotnet;
+	recognize_maps, recognize_go, recognize_dotnet, recognize_windbg;
 
 /* ---- document.c: what the recognizers of JSON documents share ------------------------------------- */
 

@@ -22,6 +22,7 @@ static const struct recognizer *const recognizers[] = {
 	&recognize_lldb,
 	&recognize_apple,
 	&recognize_perf,
+	&recognize_windbg,
 	&recognize_maps,
 	NULL,
 };
@@ -200,8 +201,7 @@ int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char
 
 	if (status < 0)
 		return status;
-	if ((slice.module.object != OBJECT_ELF && slice.module.object != OBJECT_PE_DOTNET) ||
-		!slice.module.code_id[0])
+	if (slice.module.object == OBJECT_MACHO || !slice.module.code_id[0])
 		return -ENODATA;
 	if (s->has_id && !build_id_equal(slice.module.code_id, s->m.code_id))
 		return -ESTALE;

@@ -37,9 +37,9 @@ const char *recognized_path(const struct recognized *r, uint32_t i);
  * NULL: they can, or no frame needs the module. */
 const char *recognized_unknown(const struct recognized *r, uint32_t i);
 /* The caller found this file at the path of module `i`. If the text has no id of the module, the file's id is taken,
- * and the module's frames are marked `[unverified]`. 0: the file is used, `id` is its build id ("": a program of
- * .NET), and `debug` says whether it has debug information; -ESTALE: the text has another id; -ENODATA: the file is
- * neither an ELF file with a build id nor a program of .NET; errors of obj_identify(). */
+ * and the module's frames are marked `[unverified]`. 0: the file is used, `id` is its build id ("": a program for
+ * Windows), `debug` says whether it has debug information; -ESTALE: the text has another id; -ENODATA: the file
+ * has no build id, or is a Mach-O file; errors of obj_identify(). */
 int recognize_file(struct recognized *r, uint32_t i, int fd, uint64_t size, char id[static RECOGNIZE_ID],
 	bool *debug);
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "formats/obj/elf.h"
+#include "formats/obj/obj.h"
 #include "stacks/recognize/private.h"
 
 #include <string.h>
@@ -56,8 +57,11 @@ int segments_read(struct segments *p, struct view *v)
 	memset(p, 0, sizeof(*p));
 	if (r < 0)
 		return r;
-	if (memcmp(magic, "\177ELF", 4) != 0)
-		return -ENOMSG;
+	if (memcmp(magic, "\177ELF", 4) != 0) {
+		r = obj_link_base(v, &p->image);
+		p->known = r == 0;
+		return r;
+	}
 	r = elf_open(&elf, v, &e);
 	if (r == 0)
 		r = read_segments(p, &elf);

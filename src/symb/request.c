@@ -197,8 +197,8 @@ static void report_missing(const struct symb_request *q)
 			!worth->symbols && !worth->debug);
 
 		if (w->asked && (!w->file || empty || w->exports))
-			q->flags.missing(q->flags.ctx, &w->m, w->exports, empty ? "its file has no functions" : w->why,
-				w->unsure ? w->failed : NULL);
+			q->flags.missing(q->flags.ctx, &w->m, w->exports,
+				empty ? "its file has no functions" : w->why, w->unsure ? w->failed : NULL);
 	}
 }
 

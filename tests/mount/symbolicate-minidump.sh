@@ -62,8 +62,8 @@ if [ -d "$DUMPS" ]; then
   [ "$files" -ge 20 ] || fail "only $files minidumps"
   say "Breakpad's minidumps: $frames frames of $files minidumps are equal"
   symbolicate --source "breakpad@$DUMPS/symbols" "$DUMPS/thread_name_list.dmp" >text 2>text.log
-  [ $? = 1 ] && grep -q \
-    '4 of 4 modules have no symbols: .*; symfs why --ask .*/thread_name_list[^ ]* --source breakpad@[^ ]*$' text.log ||
+  [ $? = 1 ] && grep -q ': 4 of 4 modules have no symbols: ' text.log &&
+    grep -q '; symfs why --ask .*/thread_name_list[^ ]* --source breakpad@[^ ]*$' text.log ||
     fail "text: $(cat text.log)"
   head -n 1 text | grep -qx 'EXCEPTION_ACCESS_VIOLATION_READ at 0xf1004' || fail "the reason: $(cat text)"
   sed -n 3p text | grep -q 'crashed:$' || fail "the first thread: $(cat text)"

@@ -89,7 +89,7 @@ static int copy_function(struct copy *c, uint32_t i)
 	struct gsym_func f;
 	int r;
 
-	c->bad = func_read(c->g, i, &f);
+	c->bad = func_read(c->g, i, true, &f);
 	if (c->bad)
 		return -EBADMSG;
 	gsym_begin(c->w, f.addr, f.size, gsym_name(c->w, f.name, strlen(f.name)), GSYM_DEBUG);

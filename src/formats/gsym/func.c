@@ -119,9 +119,39 @@ static const char *parts_old(const struct gsym *g, uint64_t at, struct gsym_func
 	}
 }
 
+/* Reads the parts of a record of version 1, whose parts begin at `at`. NULL, or what is wrong. Unknown parts
+ * are skipped by their length, as the format intends. If several parts have the same kind, the first counts.
+ * `all`: reads to the end of the record; otherwise only until lines and inlined calls were found, which is
+ * enough for a lookup. */
+static const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f, bool all)
+{
+	bool lines = false, inlines = false;
+
+	while (all || !lines || !inlines) {
+		const uint8_t *h = span_at(g->data, at, 8);
+		uint32_t type = h ? load32(h, g->swap) : 0, len = h ? load32(h + 4, g->swap) : 0;
+
+		if (!h)
+			return "a function without an end";
+		if (type == INFO_END)
+			return NULL;
+		if (!span_at(g->data, at + 8, len))
+			return "a function that reaches outside";
+		if (type == INFO_LINES && !lines) {
+			f->lines = (struct span){h + 8, len};
+			lines = true;
+		} else if (type == INFO_INLINES && !inlines) {
+			f->inlines = (struct span){h + 8, len};
+			inlines = true;
+		}
+		at += 8 + (uint64_t)len;
+	}
+	return NULL;
+}
+
 /* ---- any form ------------------------------------------------------------------------ */
 
-const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
+const char *func_read(const struct gsym *g, uint32_t i, bool all, struct gsym_func *out)
 {
 	uint32_t at = gsym_info_at(g, i);
 	const uint8_t *h = span_at(g->data, at, 8);
@@ -140,13 +170,13 @@ const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
 		return "a function without a name";
 	if (out->addr + out->size < out->addr)
 		return "a function that ends beyond the last address";
-	return g->form == GSYM_V1 ? parts_v1(g, (uint64_t)at + 8, out, true)
+	return g->form == GSYM_V1 ? parts_v1(g, (uint64_t)at + 8, out, all)
 				  : parts_old(g, (uint64_t)at + 8, out);
 }
 
 int gsym_func_at(const struct gsym *g, uint32_t i, struct gsym_func *out, struct err *e)
 {
-	const char *bad = func_read(g, i, out);
+	const char *bad = func_read(g, i, true, out);
 
 	return bad ? err_set(e, -EBADMSG, "is broken at function %u: %s", i, bad) : 0;
 }
@@ -329,7 +359,7 @@ int gsym_check(const struct gsym *g, struct err *e)
 			return err_set(e, -EBADMSG, "is broken: file %u has no name", i);
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct gsym_func f;
-		const char *bad = func_read(g, i, &f);
+		const char *bad = func_read(g, i, true, &f);
 
 		if (!bad && i && f.addr < gsym_addr(g, i - 1))
 			bad = "its address is out of order";

@@ -117,30 +117,6 @@ static int find_function(const struct gsym *g, uint64_t addr, uint32_t *out)
 
 /* ---- frames -------------------------------------------------------------------------- */
 
-/* Reads a record of version 1 only as far as its lines and calls. The rest is not needed, and may lie on a
- * page that is not in memory yet. */
-static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f)
-{
-	uint64_t at = load32(g->infos + (size_t)i * 4, g->swap);
-	const uint8_t *h = span_at(g->data, at, 8);
-	uint32_t name;
-
-	if (!h)
-		return "a function that lies outside";
-	f->addr = gsym_addr(g, i);
-	f->size = load32(h, g->swap);
-	name = load32(h + 4, g->swap);
-	f->name = gsym_string(g, name);
-	f->lines = f->inlines = (struct span){h, 0};
-	f->biased = false;
-	/* Reads only text 0, which should be "". Another text may lie on a page that is not in memory yet. */
-	if (!f->name || (!name && !f->name[0]))
-		return "a function without a name";
-	if (f->addr + f->size < f->addr)
-		return "a function that ends behind the last address";
-	return parts_v1(g, at + 8, f, false);
-}
-
 /* Finds the last row at or before the address, which lies in the function. 1: found; 0: the function has no
  * such row; -EBADMSG: *bad says why. This is rows_step() with its state in registers, and it checks only
  * the row that it returns. */
@@ -389,7 +365,7 @@ int gsym_lookup(const struct gsym *g, uint64_t addr, struct gsym_hit *out, struc
 		return err_set(e, r, "no function has the address");
 	if (r < 0)
 		return err_set(e, r, "is broken at function %u: it lies outside", i);
-	bad = g->form == GSYM_V1 ? read_v1(g, i, &f) : func_read(g, i, &f);
+	bad = func_read(g, i, false, &f);
 	if (!bad) {
 		out->start = f.addr;
 		out->size = f.size;

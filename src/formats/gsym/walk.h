@@ -11,8 +11,9 @@ enum { INFO_END = 0, INFO_LINES = 1, INFO_INLINES = 2, INFO_MERGED = 3, INFO_CAL
 /* Opcodes of a line table. */
 enum { ROW_END = 0, ROW_FILE = 1, ROW_PC = 2, ROW_LINE = 3, ROW_SPECIAL = 4 };
 
-/* Reads the record of function i. NULL, or what is wrong with it. */
-const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out);
+/* Reads the record of function i. `all`: of version 1, to its end, not only to what a look-up needs. NULL, or what is
+ * wrong with it. */
+const char *func_read(const struct gsym *g, uint32_t i, bool all, struct gsym_func *out);
 
 /* As gsym_file(), for the file of a call site. The prototype omits files that only call sites name, so in
  * its output a missing file has no name. */
@@ -23,36 +24,6 @@ static inline bool file_is_none(const struct gsym *g, uint32_t i)
 {
 	return !load32(g->files + (size_t)i * 8, g->swap) &&
 	       !load32(g->files + (size_t)i * 8 + 4, g->swap);
-}
-
-/* Reads the parts of a record of version 1, whose parts begin at `at`. NULL, or what is wrong. Unknown parts
- * are skipped by their length, as the format intends. If several parts have the same kind, the first counts.
- * `all`: reads to the end of the record; otherwise only until lines and inlined calls were found, which is
- * enough for a lookup. */
-static inline const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f, bool all)
-{
-	bool lines = false, inlines = false;
-
-	while (all || !lines || !inlines) {
-		const uint8_t *h = span_at(g->data, at, 8);
-		uint32_t type = h ? load32(h, g->swap) : 0, len = h ? load32(h + 4, g->swap) : 0;
-
-		if (!h)
-			return "a function without an end";
-		if (type == INFO_END)
-			return NULL;
-		if (!span_at(g->data, at + 8, len))
-			return "a function that reaches outside";
-		if (type == INFO_LINES && !lines) {
-			f->lines = (struct span){h + 8, len};
-			lines = true;
-		} else if (type == INFO_INLINES && !inlines) {
-			f->inlines = (struct span){h + 8, len};
-			inlines = true;
-		}
-		at += 8 + (uint64_t)len;
-	}
-	return NULL;
 }
 
 static inline int rows_bad(struct gsym_rows *it, const char *why)

@@ -72,3 +72,12 @@ void text_fields(char *line, char **fields, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		fields[i] = line ? strsep(&line, "\t") : none;
 }
+
+char *text_trim(char *text, const char *set)
+{
+	char *p = text + strspn(text, set);
+
+	for (size_t n = strlen(p); n && strchr(set, p[n - 1]);)
+		p[--n] = '\0';
+	return p;
+}

@@ -20,6 +20,8 @@ const char *text_shown(const char *text, bool terminal, struct buf *room);
 
 /* Splits a line at its tabs into n fields; missing fields are "". */
 void text_fields(char *line, char **fields, unsigned n);
+/* The text without the characters of `set` at both ends. */
+char *text_trim(char *text, const char *set);
 
 /* ---- UTF-16 -------------------------------------------------------------------------- */
 

@@ -203,16 +203,14 @@ static void add_download(void *ctx, char *line)
 /* Adds an object for a source. `line` has the form "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE". */
 static void add_source(void *ctx, char *line)
 {
+	static const char *const members[] = {"name", "type", "layout", "where", "state"};
 	struct json *j = ctx;
 	char *f[FIELDS];
 
 	text_fields(line, f, FIELDS);
 	json_begin_object(j, NULL);
-	json_text(j, "name", f[1]);
-	json_text(j, "type", f[2]);
-	json_text(j, "layout", f[3]);
-	json_text(j, "where", f[4]);
-	json_text(j, "state", f[5]);
+	for (unsigned i = 0; i < ARRAY_SIZE(members); i++)
+		json_text(j, members[i], f[i + 1]);
 	json_end(j);
 }
 

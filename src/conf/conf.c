@@ -3,12 +3,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "conf/conf.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
 
+#define BLANKS " \t\r"
 #define LINE_MOST 8192
 #define FILE_MOST (1u << 20)
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
@@ -195,37 +197,26 @@ int conf_only(const struct conf *c, const char *const kinds[], struct err *e)
 
 /* ---- lines -------------------------------------------------------------------------- */
 
-static char *trim(char *p)
-{
-	size_t n;
-
-	p += strspn(p, " \t\r");
-	n = strlen(p);
-	while (n && strchr(" \t\r", p[n - 1]))
-		p[--n] = '\0';
-	return p;
-}
-
 /* [kind] or [kind "name"] */
 static int read_section(struct conf *c, const char *file, unsigned line, char *p, struct err *e)
 {
 	char *close = strrchr(p, ']'), *quote, *name = NULL;
 	struct conf_section *s;
 
-	if (!close || *trim(close + 1))
+	if (!close || *text_trim(close + 1, BLANKS))
 		return err_set(
 			e, -EINVAL, "%s:%u: expected ] at the end of a section's line", file, line);
 	*close = '\0';
-	p = trim(p + 1);
+	p = text_trim(p + 1, BLANKS);
 	quote = strchr(p, '"');
 	if (quote) {
 		char *end = strchr(quote + 1, '"');
 
-		if (!end || *trim(end + 1))
+		if (!end || *text_trim(end + 1, BLANKS))
 			return err_set(e, -EINVAL, "%s:%u: expected [source \"NAME\"]", file, line);
 		*quote = *end = '\0';
 		name = quote + 1;
-		p = trim(p);
+		p = text_trim(p, BLANKS);
 	}
 	s = conf_add(c, p, name ? name : "", file, false);
 	if (!s)
@@ -246,8 +237,8 @@ static int read_entry(
 		return err_set(e, -EINVAL, "%s:%u: expected NAME = VALUE, found \"%.*s...\"", file,
 			line, (int)MIN(n, 60), p);
 	*equals = '\0';
-	p = trim(p);
-	value = trim(equals + 1);
+	p = text_trim(p, BLANKS);
+	value = text_trim(equals + 1, BLANKS);
 	if (!*p || p[n])
 		return err_set(e, -EINVAL, "%s:%u: expected a name in front of =, found \"%.*s%s\"",
 			file, line, (int)MIN(n, 60), p, p[0] ? "..." : "");
@@ -267,7 +258,7 @@ static int read_line(struct conf *c, struct conf_section **s, const char *file, 
 {
 	int r;
 
-	p = trim(p);
+	p = text_trim(p, BLANKS);
 	if (!*p || *p == '#' || *p == ';')
 		return 0;
 	if (*p != '[')

@@ -1,10 +1,13 @@
 /* Parses _NT_SYMBOL_PATH as dbghelp and symsrv do. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/symbol-path.h"
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <string.h>
 #include <strings.h>
+
+#define BLANKS " \t\r\n\""
 
 enum mode { MODE_PLAIN, MODE_SERVER, MODE_CACHE, MODE_DEBUGINFOD };
 
@@ -34,17 +37,6 @@ static const struct keyword *keyword_find(const char *word)
 		if (strcasecmp(keywords[i].word, word) == 0)
 			return &keywords[i];
 	return NULL;
-}
-
-static char *trim(char *p)
-{
-	size_t n;
-
-	p += strspn(p, " \t\r\n\"");
-	n = strlen(p);
-	while (n && strchr(" \t\r\n\"", p[n - 1]))
-		p[--n] = '\0';
-	return p;
 }
 
 static bool begins(const char *text, const char *with)
@@ -112,7 +104,7 @@ static int add_part(struct walk *w, char *part)
 	const struct keyword *k;
 	bool dll = w->dll;
 
-	part = trim(part);
+	part = text_trim(part, BLANKS);
 	k = keyword_find(part);
 	w->dll = false;
 	if (k)
@@ -127,7 +119,7 @@ static int add_element(struct walk *w, char *element)
 
 	/* An element without an asterisk is a directory, even if its name is a keyword. */
 	if (!strchr(element, '*'))
-		return add_store(w, trim(element));
+		return add_store(w, text_trim(element, BLANKS));
 	while (r == 0 && (part = strsep(&element, "*")))
 		r = add_part(w, part);
 	return r == 0 ? chain_end(w) : r;

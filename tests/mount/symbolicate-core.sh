@@ -140,6 +140,27 @@ alone empty other.txt core
 same_file bare.txt other.txt
 rm prog
 
+# A call through a null or a wild pointer: the callers are those of gdb, with the lines of the calls.
+cat >null.c <<'END'
+#include <stdlib.h>
+__attribute__((noinline)) int inner(int (*f)(int), int n) { return f(n) + 1; }
+__attribute__((noinline)) int outer(int (*f)(int), int n) { return inner(f, n) * 2; }
+int main(int c, char **v) { return outer((int (*)(int))(c > 1 ? strtoul(v[1], NULL, 16) : 0), c) + 1; }
+END
+for flags in -O0 '-O2 -fomit-frame-pointer'; do
+  # shellcheck disable=SC2086 # several words
+  gcc -g $flags -Wl,--build-id=sha1 -o null null.c || fail "gcc"
+  for to in '' 1234; do
+    gdb -nx -batch -ex 'set debuginfod enabled off' -ex "run $to </dev/null" \
+      -ex "generate-core-file $TMP/null.core" ./null >gdb.log 2>&1
+    [ -s null.core ] || fail "no core: $(cat gdb.log)"
+    alone null-store null.txt null.core
+    in_order null.txt "^  0  0x${to:-0}$" '^  1  null  inner [+] .*/null[.]c:2$' \
+      '^  2  null  outer [+] .*/null[.]c:3$' '^  3  null  main [+] .*/null[.]c:4$'
+    rm null.core
+  done
+done
+
 # Other commands take a core file, too: a line, or an object, for each of its modules.
 with() { # COMMAND ARGUMENTS...
   timeout 600 "$SYMFS" "$@" --no-default-sources --cache "$TMP/store" --source \

@@ -29,6 +29,7 @@ struct walk {
 	uint32_t thread;
 	bool rules; /* the last frame has unwind rules, which lead to the next one */
 	bool full;  /* a thread has more frames than are written */
+	bool left;  /* the thread's first frame is in no module; the next one is its caller, with a return address */
 	int r;	    /* the first error of take_record() */
 };
 
@@ -80,18 +81,13 @@ static bool read_bytes(const struct unwinder *u, uint64_t at, void *p, size_t n)
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *out, void *arg)
 {
 	const struct walk *w = arg;
+	bool is64 = w->u->head->is64;
 	uint32_t half;
 	uint64_t whole;
 
-	if (w->u->head->is64) {
-		if (!read_bytes(w->u, at, &whole, sizeof(whole)))
-			return false;
-		*out = whole;
-		return true;
-	}
-	if (!read_bytes(w->u, at, &half, sizeof(half)))
+	if (!read_bytes(w->u, at, is64 ? (void *)&whole : &half, is64 ? sizeof(whole) : sizeof(half)))
 		return false;
-	*out = half;
+	*out = is64 ? whole : half;
 	return true;
 }
 
@@ -194,17 +190,54 @@ static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
 	return (pid_t)next->i + 1;
 }
 
+static int take_record(struct walk *w, const struct unwinder_record *r)
+{
+	w->r = write_all(UNWINDER_OUT, r, sizeof(*r));
+	return w->r < 0 ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+/* Where a call leaves the return address: in the register, or on the stack (`bytes`) to which the register points. */
+static const struct {
+	uint32_t machine, reg, bytes;
+} calls[] = {{EM_X86_64, 7, 8}, {EM_386, 4, 4}, {EM_AARCH64, 30, 0}, {EM_ARM, 14, 0}};
+
+/* A thread that called an address without memory, as by a null pointer: sets the registers to those of the caller. */
+static bool leave_call(struct walk *w, Dwfl *dwfl, Dwarf_Word *pc, Dwarf_Word reg[static UNWINDER_REGISTERS])
+{
+	Dwarf_Word back;
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(calls) && w->u->head->machine != calls[i].machine)
+		i++;
+	if (i == ARRAY_SIZE(calls) || dwfl_addrmodule(dwfl, *pc) || read_bytes(w->u, *pc, &(char){0}, 1))
+		return false;
+	back = reg[calls[i].reg];
+	if ((calls[i].bytes && !read_memory(dwfl, back, &back, w)) || !dwfl_addrmodule(dwfl, back))
+		return false;
+	reg[calls[i].reg] += calls[i].bytes;
+	*pc = back;
+	return true;
+}
+
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct slot *slot = arg;
-	const struct unwinder_thread *t = &slot->w->u->thread[slot->i];
-	Dwarf_Word reg[UNWINDER_REGISTERS];
+	struct walk *w = slot->w;
+	const struct unwinder_thread *t = &w->u->thread[slot->i];
+	Dwarf_Word reg[UNWINDER_REGISTERS] = {0}, pc = t->pc;
 
 	for (uint64_t r = 0; r < t->n; r++)
 		reg[r] = t->reg[r];
+	w->left = leave_call(w, dwfl_thread_dwfl(thread), &pc, reg);
+	if (w->left) {
+		w->rules = true;
+		w->depth++;
+		w->frames++;
+		take_record(w, &(struct unwinder_record){t->pc, slot->i, UNWINDER_FRAME, .activation = 1});
+	}
 	if (!t->n || !dwfl_thread_state_registers(thread, 0, (unsigned)t->n, reg))
 		return false;
-	dwfl_thread_state_register_pc(thread, t->pc);
+	dwfl_thread_state_register_pc(thread, pc);
 	return true;
 }
 
@@ -233,12 +266,6 @@ static bool has_rules(Dwfl *dwfl, Dwarf_Addr at)
 	return covers(cfi, at - bias);
 }
 
-static int take_record(struct walk *w, const struct unwinder_record *r)
-{
-	w->r = write_all(UNWINDER_OUT, r, sizeof(*r));
-	return w->r < 0 ? DWARF_CB_ABORT : DWARF_CB_OK;
-}
-
 static int take_frame(Dwfl_Frame *state, void *arg)
 {
 	struct unwinder_record r = {.kind = UNWINDER_FRAME};
@@ -254,6 +281,8 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 	}
 	r.thread = w->thread;
 	r.pc = pc;
+	activation = activation && !w->left;
+	w->left = false;
 	r.activation = activation;
 	r.rules = w->depth && w->rules;
 	w->rules = has_rules(dwfl_thread_dwfl(dwfl_frame_thread(state)), activation ? pc : pc - 1);

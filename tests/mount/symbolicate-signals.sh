@@ -77,6 +77,6 @@ rc=$?
 [ "$rc" = 4 ] || fail "SIGPIPE is ignored: exit status $rc: $(cat err)"
 left "SIGPIPE is ignored"
 (symbolicate --offline core >out 2>err) || fail "core: $(cat err)"
-grep -q ' abort' out || fail "core: $(cat out)"
+grep -q '  .*abort [+]' out || fail "core: $(cat out)"
 left core
 exit 0

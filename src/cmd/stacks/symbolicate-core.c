@@ -53,6 +53,7 @@ struct taking {
 };
 
 #define COPY_MOST ((uint64_t)1 << 30)
+#define DISTRIBUTED "/usr/lib/debug/.build-id" /* debug files of packages */
 
 static int make_directory(struct local_files *l)
 {
@@ -153,20 +154,22 @@ static bool take_file(struct local_files *l, const char *path, bool gone, const 
 static int take_module(void *ctx, const struct dump_module *d)
 {
 	const struct taking *t = ctx;
-	char path[DUMP_PATH + 40];
+	bool here = !d->deleted && d->path[0] == '/';
+	char path[DUMP_PATH + CODE_ID_MAX + 40];
 
 	if (atomic_load(&symbolicate_stopped))
 		return -EINTR;
 	if (!d->m.code_id[0])
 		return 0;
-	if (!d->deleted && d->path[0] == '/') {
-		if (take_file(t->files, d->path, false, &d->m) || !t->pid)
-			return 0;
-		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)t->pid, d->path);
-		if (take_file(t->files, path, false, &d->m))
-			return 0;
+	if (here && take_file(t->files, d->path, false, &d->m)) {
+		snprintf(path, sizeof(path), DISTRIBUTED "/%.2s/%s.debug", d->m.code_id, d->m.code_id + 2);
+		take_file(t->files, path, false, &d->m);
+		return 0;
 	}
-	if (t->pid && dump_process_link(t->pid, d, path) == 0)
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)t->pid, d->path);
+	if (!t->pid || (here && take_file(t->files, path, false, &d->m)))
+		return 0;
+	if (dump_process_link(t->pid, d, path) == 0)
 		take_file(t->files, path, true, &d->m);
 	return 0;
 }

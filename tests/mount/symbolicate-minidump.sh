@@ -138,9 +138,9 @@ symbolicate --cache "$TMP/store-func" --source breakpad@bare one.dmp >text.out 2
 grep -q 'main + 0x34$' text.out && [ ! -s text.log ] || fail "a .sym of functions alone: $(cat text.out text.log)"
 if [ -d "$PDBS" ]; then
   mkdir pdbs && cp "$PDBS/cl64.pdb" pdbs && cp "$PDBS/cl64.exe" .
-  printf 'cl64.exe+0x1234\n#1 0x7ff6a1234  (cl64.exe+0x140001234)\n' >windows.txt
+  printf 'cl64.exe+0x1234\n#1 0x7ff6a1234  (cl64.exe+0x140001234)\n0012ff7c 00402915 cl64+0x1235\n' >windows.txt
   symbolicate --source pdbs windows.txt >text.out 2>text.log || fail "text: $(cat text.out text.log)"
-  [ "$(grep -c ' in mainCRTStartup() at .*main[.]cpp:64.* \[unverified\]$' text.out)" = 2 ] ||
+  [ "$(grep -c ' in mainCRTStartup() at .*main[.]cpp:64.* \[unverified\]$' text.out)" = 3 ] ||
     fail "text: $(cat text.out text.log)"
   cp "$PDBS/cl64.pdb" .
   for file in cl64.pdb cl64.exe; do

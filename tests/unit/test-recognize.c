@@ -100,6 +100,10 @@ START_TEST(windbg)
 	      "02 000000e7`d0aff8e0 00007ff6`4a011500     lib+0x20\r\n"
 	      "  app.exe+0x1300\nmain+0x10\nat app.exe+0x1300\napp.exe+0x1300 (x)\n",
 		"windbg", "1234 app -\n20 lib - back\n1300 app.exe -\n");
+	reads("ChildEBP RetAddr  Args to Child\n"
+	      "0012ff7c 00402915 00000001 00000002 app+0x1234 (FPO: [0,0,0])\n"
+	      "0012ffc0 77e614c7 00000000 app+0x2915\n0012ffc0 app+0x1\ndeadbeef cafe0000 app+0x2 x\n",
+		"windbg", "1234 app -\n2915 app - back\n2 app - back\n");
 }
 END_TEST
 

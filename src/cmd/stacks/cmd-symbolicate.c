@@ -196,6 +196,19 @@ static bool text_is_request(struct span bytes)
 		       !jtext_member(&j, 0, "threads"));
 }
 
+/* Opens the file at the path. WinDbg names modules without their suffix. */
+static int open_there(const char *path, int *fd, uint64_t *size)
+{
+	static const char *const suffixes[] = {"", ".exe", ".dll"};
+	char name[PATH_MAX];
+	int r = -ENOENT;
+
+	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(suffixes); i++)
+		r = snprintf(name, sizeof(name), "%s%s", path, suffixes[i]) < PATH_MAX
+			? path_open_file(name, fd, size, NULL) : -ENAMETOOLONG;
+	return r;
+}
+
 /* Opens the files at the paths that the text names, and makes links to those that are of the right build. */
 static void take_files(struct recognized *r, struct local_files *l)
 {
@@ -203,12 +216,10 @@ static void take_files(struct recognized *r, struct local_files *l)
 		const char *path = recognized_path(r, i);
 		_cleanup_close_ int fd = -1;
 		char id[RECOGNIZE_ID];
-		struct err e = {0};
 		uint64_t size;
 		bool debug;
 
-		if (!path || path_open_file(path, &fd, &size, &e) < 0 ||
-			recognize_file(r, i, fd, size, id, &debug) < 0)
+		if (!path || open_there(path, &fd, &size) < 0 || recognize_file(r, i, fd, size, id, &debug) < 0)
 			continue;
 		if (id[0])
 			local_files_add(l, path, id, debug);

@@ -177,6 +177,8 @@ static int change(const char *path, const char *gone, const struct auth_token *t
 		kept = *was;
 		kept.until = t->until ? t->until : was->until;
 		t = &kept;
+		if (t->until && t->until <= clock_wall())
+			return err_set(e, -EINVAL, "%s has ended: --expires gives the new token an end", t->name);
 	}
 	r = copy_without(&text, ed.text, was ? was->line : 0);
 	if (r == 0 && t && text.n && text.p[text.n - 1] != '\n')
@@ -189,14 +191,10 @@ static int change(const char *path, const char *gone, const struct auth_token *t
 	return r;
 }
 
-int auth_add(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e)
+int auth_add(const char *path, const struct auth_token *t, bool replaces, char secret[static AUTH_SECRET],
+	struct err *e)
 {
-	return change(path, NULL, t, secret, e);
-}
-
-int auth_rotate(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e)
-{
-	return change(path, t->name, t, secret, e);
+	return change(path, replaces ? t->name : NULL, t, secret, e);
 }
 
 int auth_remove(const char *path, const char *name, struct err *e)

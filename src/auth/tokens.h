@@ -69,13 +69,13 @@ bool auth_allows(unsigned rights, enum auth_right right);
 /* ---- the file ---------------------------------------------------------------------------- */
 
 /* Makes a token with 256 random bits, and adds its line to the file, which is made (0600) if it is missing. Ignores
- * the digest of `t`. 0; -EEXIST: the name is taken; -EINVAL: a bad name, a bad namespace, or a broken file; -E2BIG:
- * the file has AUTH_TOKENS_MOST tokens; -errno. */
-int auth_add(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e);
+ * the digest of `t`. `replaces`: instead replaces the token of the name t->name, whose rights stay, and also its end
+ * if t->until is 0. 0; -EEXIST: the name is taken; -ENOENT: there is no token to replace; -EINVAL: a bad name, a bad
+ * namespace, a broken file, or the token would have ended already; -E2BIG: AUTH_TOKENS_MOST tokens; -errno. */
+int auth_add(const char *path, const struct auth_token *t, bool replaces, char secret[static AUTH_SECRET],
+	struct err *e);
 /* Removes the line of a token. 0; -ENOENT: no token has the name; other errors as auth_add(). */
 int auth_remove(const char *path, const char *name, struct err *e);
-/* Replaces the token of the name t->name by a new one, with a new end unless t->until is 0. Errors as both above. */
-int auth_rotate(const char *path, const struct auth_token *t, char secret[static AUTH_SECRET], struct err *e);
 
 /* ---- words ------------------------------------------------------------------------------- */
 

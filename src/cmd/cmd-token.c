@@ -59,7 +59,7 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 	if (r == 0)
 		path_make_parents(c->file, 0755); /* auth_add() reports errors */
 	if (r == 0)
-		r = (c->rotates ? auth_rotate : auth_add)(c->file, &t, secret, &e);
+		r = auth_add(c->file, &t, c->rotates, secret, &e);
 	if (r < 0)
 		return failed(&e, r);
 	printf("%s\n", secret);

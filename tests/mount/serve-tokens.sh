@@ -378,6 +378,13 @@ NEW=$(token rotate reader) || fail "token rotate"
 token ls | grep -q '^reader	read	-	public$' || fail "the rights after token rotate: $(token ls)"
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
 try 401 "$PATH_PUB" -H "$(auth "$OLD")"
+# A token that has ended gets no successor that has ended.
+token add ended --expires 1s >"$TMP/out"
+wait_for sh -c "'$SYMFS' token ls --file '$TMP/tokens' | grep '^ended.*expired'" || fail "the token does not end"
+want=2
+refused rotate ended
+grep -q 'ended has ended: --expires gives' "$TMP/err" || fail "rotate: $(cat "$TMP/err")"
+token rotate ended --expires 1h >"$TMP/out" && token rm ended || fail "rotate with a new end"
 # `--source URL` has the token of the configured source at this URL, and a layout of its own.
 printf '[source "team"]\nurl = %s\nlayout = debuginfod\nenabled = no\nheader = Auth-Token: %s\n' "$U/" "$NEW" \
   >"$TMP/client.conf" && chmod 600 "$TMP/client.conf"

@@ -63,17 +63,17 @@ START_TEST(test_add_and_remove)
 
 	begin();
 	team.until = 4102444800; /* 2100 */
-	ck_assert_int_eq(auth_add(path, &ci, one, &e), 0);
+	ck_assert_int_eq(auth_add(path, &ci, false, one, &e), 0);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_eq(st.st_mode & 07777, 0600);
 	ck_assert_uint_eq(strlen(one), 64);
-	ck_assert_int_eq(auth_add(path, &ci, two, &e), -EEXIST);
+	ck_assert_int_eq(auth_add(path, &ci, false, two, &e), -EEXIST);
 	ck_assert_int_eq(auth_open(&a, path, &e), 0);
 	ck_assert_int_eq(find(a, one, &t), 0);
 	ck_assert_str_eq(t.name, "ci");
 	ck_assert_uint_eq(t.rights, AUTH_READ | AUTH_UPLOAD);
 	ck_assert_int_eq(chmod(path, 0640), 0);
-	ck_assert_int_eq(auth_add(path, &team, two, &e), 0);
+	ck_assert_int_eq(auth_add(path, &team, false, two, &e), 0);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_eq(st.st_mode & 07777, 0640); /* a server of this group reads it still */
 	ck_assert_int_eq(find(a, two, &t), 0);
@@ -97,11 +97,11 @@ START_TEST(test_broken_file_keeps_tokens)
 	struct auth *a;
 
 	begin();
-	ck_assert_int_eq(auth_add(path, &ci, secret, &e), 0);
+	ck_assert_int_eq(auth_add(path, &ci, false, secret, &e), 0);
 	ck_assert_int_eq(auth_open(&a, path, &e), 0);
 	write_file(MAGIC "rubbish\n", 0600);
 	ck_assert_int_eq(find(a, secret, &t), 0);
-	ck_assert_int_eq(auth_add(path, &ci, secret, &e), -EINVAL); /* a broken file is not changed */
+	ck_assert_int_eq(auth_add(path, &ci, false, secret, &e), -EINVAL); /* a broken file is not changed */
 	ck_assert_ptr_nonnull(strstr(e.text, ":2: "));
 	unlink(path);
 	ck_assert_int_eq(find(a, "other", &t), -EACCES);
@@ -109,7 +109,7 @@ START_TEST(test_broken_file_keeps_tokens)
 	ck_assert_int_eq(auth_remove(path, "ci", &e), -EINVAL);
 	write_file(MAGIC, 0600);
 	ck_assert_int_eq(find(a, "other", &t), -EACCES);
-	ck_assert_int_eq(auth_add(path, &ci, secret, &e), 0);
+	ck_assert_int_eq(auth_add(path, &ci, false, secret, &e), 0);
 	ck_assert_int_eq(find(a, secret, &t), 0);
 	auth_close(a);
 	end();
@@ -190,12 +190,12 @@ START_TEST(test_link)
 	begin();
 	snprintf(link, sizeof(link), "%s/link", dir);
 	ck_assert_int_eq(symlink("tokens", link), 0);
-	ck_assert_int_eq(auth_add(link, &ci, secret, &e), -ENOENT);
+	ck_assert_int_eq(auth_add(link, &ci, false, secret, &e), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(e.text, "leads to no file"));
 	ck_assert_int_eq(lstat(link, &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
 	write_file(MAGIC, 0600);
-	ck_assert_int_eq(auth_add(link, &ci, secret, &e), 0);
+	ck_assert_int_eq(auth_add(link, &ci, false, secret, &e), 0);
 	ck_assert_int_eq(lstat(link, &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
 	ck_assert_int_eq(auth_open(&a, path, &e), 0);
@@ -305,7 +305,7 @@ START_TEST(test_bare_and_expired)
 	ck_assert_int_eq(find(a, "sesame-sesame", &t), 0);
 	ck_assert_uint_eq(t.rights, AUTH_READ | AUTH_UPLOAD | AUTH_TRY);
 	ck_assert_str_eq(t.space, AUTH_PUBLIC);
-	ck_assert_int_eq(auth_add(path, &old, secret, &e), -EINVAL); /* the bare token would stop to work */
+	ck_assert_int_eq(auth_add(path, &old, false, secret, &e), -EINVAL); /* the bare token would stop to work */
 	/* The first line of any other text is no token. */
 	write_file("\xef\xbb\xbf" MAGIC, 0600);
 	ck_assert_int_eq(find(a, "\xef\xbb\xbf# symfs tokens 1", &t), -EACCES);
@@ -313,7 +313,7 @@ START_TEST(test_bare_and_expired)
 	ck_assert_int_eq(find(a, "Nov 24 a log", &t), -EACCES);
 	unlink(path);
 	old.until = 1000;
-	ck_assert_int_eq(auth_add(path, &old, secret, &e), 0);
+	ck_assert_int_eq(auth_add(path, &old, false, secret, &e), 0);
 	ck_assert_int_eq(find(a, secret, &t), -EKEYEXPIRED);
 	ck_assert_int_eq(find(a, "sesame-sesame", &t), -EACCES);
 	auth_close(a);

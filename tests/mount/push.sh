@@ -160,7 +160,8 @@ push 3 "$URL_plain" "$F/prog"
 warns "$URL_plain: HTTP 404: no server takes uploads at this URL"
 symfs_unserve plain
 push 3 http://127.0.0.1:1 "$F/prog"
-warns '127.0.0.1:1: '
+warns '127.0.0.1:1: .*; asking again for a while$'
+warns '127.0.0.1:1: .*[^e]$'
 head -c 20 /dev/urandom | sha1sum | cut -c 1-40 >"$TMP/token"
 cp "$TMP/token" "$TMP/tokens" && chmod 600 "$TMP/tokens"
 symfs_serve guarded --upload --token-file "$TMP/tokens"

@@ -56,23 +56,6 @@ static bool is_passing(int r, int status)
 	return r == -ECONNREFUSED || r == -ECONNRESET || r == -ETIMEDOUT || r == -EPIPE || r == -EHOSTUNREACH;
 }
 
-/* Sends a request until it is answered for good. The result of sender_do(). */
-static int send_until(struct push *p, struct sender *s, const struct send_req *q, struct send_reply *out)
-{
-	unsigned wait = 250;
-	int r = 0;
-
-	for (unsigned i = 0; i < TRIES && !atomic_load(&p->stop); i++) {
-		buf_clear(&out->body);
-		r = sender_do(s, q, out);
-		if (!is_passing(r, out->status) || i + 1 == TRIES)
-			return r;
-		push_pause(p, out->retry_after >= 0 ? (uint64_t)MIN(out->retry_after, 60) * 1000 : wait);
-		wait *= 2;
-	}
-	return r < 0 ? r : -EINTR;
-}
-
 /* Writes why a request did not succeed: the server, the fact, and a way out. */
 static void why_not(const struct push *p, int r, const struct send_reply *a, char *out, size_t room)
 {
@@ -102,6 +85,28 @@ static void why_not(const struct push *p, int r, const struct send_reply *a, cha
 		reason[0] = '\0'; /* the server's words for the same */
 	snprintf(out, room, "%s: HTTP %d%s%s%s%s%s%s", buf_text(&p->where), a->status,
 		reason[0] ? ": " : "", reason, what[0] ? ": " : "", what, a->location[0] ? ": " : "", a->location);
+}
+
+/* Sends a request until it is answered for good. The result of sender_do(). */
+static int send_until(struct push *p, struct sender *s, const struct send_req *q, struct send_reply *out)
+{
+	unsigned wait = 250;
+	char text[1600];
+	int r = 0;
+
+	for (unsigned i = 0; i < TRIES && !atomic_load(&p->stop); i++) {
+		buf_clear(&out->body);
+		r = sender_do(s, q, out);
+		if (!is_passing(r, out->status) || i + 1 == TRIES)
+			return r;
+		if ((i == 2 || out->retry_after > 1) && !atomic_exchange(&p->waits, true)) {
+			why_not(p, r, out, text, sizeof(text));
+			cmd_say(0, "%s; asking again for a while", text);
+		}
+		push_pause(p, out->retry_after >= 0 ? (uint64_t)MIN(out->retry_after, 60) * 1000 : wait);
+		wait *= 2;
+	}
+	return r < 0 ? r : -EINTR;
 }
 
 static int push_trouble(struct push *p, int r, const struct send_reply *a)

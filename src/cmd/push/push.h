@@ -49,7 +49,7 @@ struct push {
 	uint64_t shown; /* clock_ms() of the last drawing */
 	atomic_uint_fast64_t sent; /* bytes of chunks, before compression */
 	uint64_t to_send;
-	atomic_bool stop; /* the user has interrupted the command */
+	atomic_bool stop, waits; /* the user has interrupted the command; a message says for what it waits */
 };
 
 /* ---- push-files.c ---- */

@@ -94,6 +94,14 @@ static void add_answer(struct json *j, const struct answer *a)
 	json_end(j);
 }
 
+static void print_until(const struct fetch_attempt *row)
+{
+	char until[24];
+
+	clock_print(row->remembered_until, until);
+	printf("%s%s", row->remembered_until ? ", remembered until " : "", row->remembered_until ? until : "");
+}
+
 /* Prints a line of a module in a dump: its name, its identifier, and what each source answered. */
 static void print_module(const struct answer *a, const struct what *w)
 {
@@ -120,21 +128,17 @@ static void print_module(const struct answer *a, const struct what *w)
 		printf("%s%s: %s", i ? ", " : "", row->source, row->verdict);
 		if (more[0] && (!row->status || strcmp(row->verdict, "missing") != 0))
 			printf("%s %s", found ? "" : ":", text_shown(more, true, &room));
+		print_until(row);
 	}
 	printf("\n");
 }
 
 static void print_row(const struct fetch_attempt *row, int nth, struct buf *room)
 {
-	char until[24];
-
 	printf("%d. %s%s%s  [%s]  %s\n", nth, paint(PAINT_HEAD), row->source, paint(PAINT_END), row->spelling,
 		text_shown(row->url, true, room));
 	printf("   %s%s%s", paint_word(row->verdict), row->verdict, paint(PAINT_END));
-	if (row->remembered_until) {
-		clock_print(row->remembered_until, until);
-		printf(", remembered until %s", until);
-	}
+	print_until(row);
 	printf("%s%s\n", row->error[0] ? ": " : "", text_shown(row->error, true, room));
 }
 

@@ -45,8 +45,10 @@ static bool is_meant(const struct what_opts *o, enum filetype t)
 
 static int no_such_file(const struct what_opts *o, const char *of, struct err *e)
 {
-	return err_set(e, -EINVAL, "%s cannot name a file of the type %s alone; a path with the file's name can", of,
-		o->type != FILETYPE_NONE ? filetypes[o->type].name : "that is wanted");
+	bool typed = o->type != FILETYPE_NONE;
+
+	return err_set(e, -EINVAL, "%s alone names no file%s%s; a path does, such as symstore/NAME.exe/ID/NAME.exe",
+		of, typed ? " of the type " : "", typed ? filetypes[o->type].name : "");
 }
 
 /* ---- paths --------------------------------------------------------------------------- */

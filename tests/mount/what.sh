@@ -60,7 +60,7 @@ exits 1 get deadbeef
 exits 2 get --type nonsense "$id"
 grep -q 'expected one of elf_code elf_debug' "$TMP/err" || fail "--type nonsense: $(cat "$TMP/err")"
 exits 1 get --type pe 5ab380779000
-grep -q "a path with the file's name can" "$TMP/err" || fail "a PE without a name: $(cat "$TMP/err")"
+grep -q "names no file of the type pe; a path does" "$TMP/err" || fail "a PE without a name: $(cat "$TMP/err")"
 for word in none ./none /none no/such/path; do
   exits 1 get "$word"
   [ ! -s "$TMP/out" ] && [ "$(wc -l <"$TMP/err")" = 1 ] || fail "get $word: $(cat "$TMP/out" "$TMP/err")"

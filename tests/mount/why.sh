@@ -86,7 +86,7 @@ says 1 'symfs get breakpad/NAME[.]pdb/44E4EC8C2F41492B9369D6B9A059577C2/NAME[.]s
   --type breakpad --source "$SRC" 44E4EC8C2F41492B9369D6B9A059577C2
 # The form of an identifier says what it is.
 says 0 '^key     pdb 44E4EC8C2F41492B9369D6B9A059577C2$' symfs_with e why 44e4ec8c-2f41-492b-9369-d6b9a059577c-2
-says 1 '5F3A12341000: the code id of a PE file cannot name a file .*; a path with the file.s name can$' \
+says 1 '5F3A12341000: the code id of a PE file alone names no file; a path does, such as .*' \
   symfs_with e why 5F3A12341000
 
 # ---- warm asks for a program's Breakpad file --------------------------------------------------

@@ -59,7 +59,7 @@ struct gsym_file {
 	struct buf made; /* the GSYM that was made from a file of another format; used instead of `file` */
 	bool is_pdb;	 /* set by gsym_word_open(): `file` is a PDB, and `g` is not open */
 	uint64_t shift;	 /* set by gsym_word_open(): an address of the command line plus this is one of `g` */
-	uint64_t base;	 /* set by gsym_word_open(): where the program of a PDB was linked to be; 0: unknown */
+	uint64_t base, size; /* set by gsym_word_open(): where the program of a PDB was linked to be; 0: unknown */
 	struct gsym g;
 };
 

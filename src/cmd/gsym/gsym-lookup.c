@@ -106,7 +106,7 @@ static int gsym_pdb_find(struct gsym_pdb *p, uint64_t addr, struct gsym_hit *out
 
 struct lookup {
 	const struct gsym *g;
-	uint64_t shift, base; /* as in struct gsym_file */
+	uint64_t shift, base, size; /* as in struct gsym_file */
 	struct gsym_pdb *pdb; /* used for look-ups instead of `g`; NULL: the file is not a PDB */
 	const char *path;
 	struct json *json; /* NULL: text */
@@ -202,7 +202,7 @@ static void look_up(struct lookup *l, uint64_t addr)
 {
 	struct gsym_hit hit;
 	struct err e = {0};
-	uint64_t at = l->base && addr > UINT32_MAX ? addr - l->base : addr; /* an offset has 32 bits */
+	uint64_t at = addr - (addr >= MAX(l->base, l->size) ? l->base : 0); /* an offset is below the size */
 	int r = l->pdb ? gsym_pdb_find(l->pdb, at, &hit, &e) : gsym_lookup(l->g, at + l->shift, &hit, &e);
 
 	if (r == -ENOENT)
@@ -302,6 +302,7 @@ static int open_for(struct lookup *l, struct gsym_file *o, struct gsym_run *run,
 		r = gsym_prepare(&o->g, &e);
 	l->shift = o->shift;
 	l->base = o->base;
+	l->size = o->size;
 	return r < 0 ? cmd_fail(l->path, &e) : -1;
 }
 

@@ -14,6 +14,7 @@
 #include "symb/wait.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- a local file -------------------------------------------------------------------- */
@@ -21,7 +22,7 @@
 /* Whether the file is a program without debug information, so that its debug file is wanted. Also false for a file
  * that cannot be identified. *pdb: its PDB; without a name if the program names no PDB. Only the type is set of
  * WebAssembly. */
-static bool lacks_debug(const char *path, struct artifact *pdb, uint64_t *base)
+static bool lacks_debug(const char *path, struct artifact *pdb, struct gsym_file *o)
 {
 	_cleanup_close_ int fd = -1;
 	struct obj_slice s = {0};
@@ -37,8 +38,8 @@ static bool lacks_debug(const char *path, struct artifact *pdb, uint64_t *base)
 		return false;
 	if (s.module.object == OBJECT_PE)
 		*pdb = (struct artifact){.type = FILETYPE_PDB, .m = s.module};
-	if (pdb->m.debug_file[0])
-		obj_link_base(&v, base);
+	if (pdb->m.debug_file[0] && obj_link_base(&v, &o->base) == 0) /* a code id is a time and a size */
+		o->size = strtoull(&s.module.code_id[MIN(strlen(s.module.code_id), 8u)], NULL, 16);
 	if (s.module.object == OBJECT_WASM)
 		*pdb = (struct artifact){.type = FILETYPE_WASM_DEBUG};
 	return true;
@@ -258,7 +259,7 @@ int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word)
 
 	if (r != -ENOMSG)
 		return r < 0 ? cmd_fail(word, &e) : -1;
-	if (file && !lacks_debug(word, &pdb, &o->base))
+	if (file && !lacks_debug(word, &pdb, o))
 		return open_made(run, o, word);
 	if (open_beside(run, o, word, &pdb) == 0 || open_fetched(run, o, word, &status, &e) == 0)
 		return -1;

@@ -17,8 +17,7 @@
 #define TEXT_LACKS ": the text does not say where its modules were loaded; beside a backtrace of gdb, paste what " \
 	"`info proc mappings` prints (symfs-symbolicate(1))"
 
-/* Adds the sources of the command line, for a command to paste. PLACE stands for one that has a password, or that a
- * shell would read in another way. */
+/* Adds the sources of the command line, to be pasted; PLACE for one with a password or with a shell's characters. */
 static const char *add_sources(const struct app_args *a, struct buf *out)
 {
 	for (unsigned i = 0; i < a->n_sources; i++) {
@@ -148,7 +147,8 @@ static void advise(struct symbolicating *g, struct app *app)
 int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 {
 	_cleanup_buf_ struct buf sources = BUF_UP_TO(64 << 10);
-	bool nameless = status == EXIT_DONE && g->frames && !g->named, quiet = status != EXIT_DONE || app->args.json;
+	bool nameless = status == EXIT_DONE && (g->frames || g->dump) && !g->named;
+	bool quiet = status != EXIT_DONE || app->args.json;
 
 	if (!quiet && g->n_missing)
 		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s%s%s%s\n%s",

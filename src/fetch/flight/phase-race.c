@@ -161,7 +161,7 @@ static void race_conclude(struct flight *fl)
 	}
 	ra->error = worst ? worst->failure.error : c->store_error ? c->store_error : c->dir_error;
 	if (worst)
-		snprintf(ra->text, sizeof(ra->text), "%.63s: %.130s", worst->source->name, worst->failure.text);
+		snprintf(ra->text, sizeof(ra->text), "%.63s: %.134s", worst->source->name, worst->failure.text);
 	else if (c->store_error)
 		snprintf(ra->text, sizeof(ra->text), "the store cannot be read: %s", err_text(c->store_error));
 	else

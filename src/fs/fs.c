@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #define STUCK_MS 10000
 #define MOUNT_MS 30000
 #define OPTIONS_MAX 8192
-#define READERS_MOST 3 /* threads that wait for the next request */
 
 /* ---- options ------------------------------------------------------------------------ */
 
@@ -131,7 +129,6 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	pthread_mutex_init(&fs->files_lock, NULL);
 	pthread_mutex_init(&fs->config_lock, NULL);
 	pthread_mutex_init(&fs->watch_lock, NULL);
-	pthread_mutex_init(&fs->readers_lock, NULL);
 	if (derive_new(&fs->derive, f) < 0)
 		return -ENOMEM;
 	fs->has_room = pthread_key_create(&fs->room, free) == 0;
@@ -270,9 +267,6 @@ struct server {
 	pthread_t thread;
 	struct fuse_buf buf; /* used by the thread alone, until it was joined */
 	int r;
-	bool sleeps; /* the thread alone: until `wake` */
-	sem_t wake;
-	struct server *next; /* under fs->readers_lock */
 };
 
 /* Whether the result of a read means that the mount is gone. The next read of a cut connection gets
@@ -281,42 +275,6 @@ struct server {
 static bool is_cut(int r)
 {
 	return r == 0 || r == -ECONNABORTED;
-}
-
-/* Waits until the thread should read a request. The kernel gives a request to the thread that has read for longest:
- * if all did, each request would meet other memory than the last one. So READERS_MOST threads read, and the others
- * sleep. The thread that slept last wakes first. */
-static void reader_enter(struct server *s)
-{
-	struct fs *fs = s->fs;
-
-	pthread_mutex_lock(&fs->readers_lock);
-	s->sleeps = fs->readers >= READERS_MOST;
-	if (s->sleeps) {
-		s->next = fs->sleepers;
-		fs->sleepers = s;
-	} else {
-		fs->readers++;
-	}
-	pthread_mutex_unlock(&fs->readers_lock);
-	while (s->sleeps && sem_wait(&s->wake) < 0)
-		;
-}
-
-/* Wakes another thread if none reads. (With LOCK_SCOPE, the stack that a cancelled thread leaves would have marks of
- * AddressSanitizer.) */
-static void reader_leave(struct fs *fs)
-{
-	struct server *s;
-
-	pthread_mutex_lock(&fs->readers_lock);
-	s = --fs->readers ? NULL : fs->sleepers;
-	if (s) {
-		fs->sleepers = s->next;
-		fs->readers++;
-		sem_post(&s->wake);
-	}
-	pthread_mutex_unlock(&fs->readers_lock);
 }
 
 /* Reads a request and answers it, or hands it to fetch/. The thread can be cancelled only during
@@ -329,11 +287,9 @@ static void *serve(void *arg)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	while (!fuse_session_exited(session)) {
-		reader_enter(s);
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 		r = fuse_session_receive_buf(session, &s->buf);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-		reader_leave(s->fs);
 		if (r > 0) {
 			fuse_session_process_buf(session, &s->buf);
 		} else if (r != -EINTR && r != -EAGAIN) {
@@ -356,7 +312,6 @@ static unsigned serve_start(struct fs *fs, struct server *servers)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (; n < FS_THREADS; n++) {
 		servers[n] = (struct server){.fs = fs};
-		sem_init(&servers[n].wake, 0, 0);
 		if (pthread_create(&servers[n].thread, NULL, serve, &servers[n]) != 0)
 			break;
 	}
@@ -368,10 +323,8 @@ static int serve_end(struct server *servers, unsigned n)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		sem_post(&servers[i].wake);
+	for (unsigned i = 0; i < n; i++)
 		pthread_cancel(servers[i].thread);
-	}
 	for (unsigned i = 0; i < n; i++) {
 		pthread_join(servers[i].thread, NULL);
 		free(servers[i].buf.mem);
@@ -451,7 +404,6 @@ void fs_free(struct fs *fs)
 		close(fs->wake);
 	if (fs->has_room)
 		pthread_key_delete(fs->room);
-	pthread_mutex_destroy(&fs->readers_lock);
 	pthread_mutex_destroy(&fs->watch_lock);
 	pthread_mutex_destroy(&fs->config_lock);
 	pthread_mutex_destroy(&fs->files_lock);

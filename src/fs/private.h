@@ -88,9 +88,6 @@ struct fs {
 	atomic_uint busy;      /* threads inside a request */
 	atomic_uint_fast64_t finished_ms; /* clock_ms() when a thread last finished a request */
 
-	pthread_mutex_t readers_lock;
-	unsigned readers;	 /* under readers_lock: threads that read, or were told to */
-	struct server *sleepers; /* under readers_lock */
 	pthread_mutex_t pass_lock; /* taken before the lock of `nodes` */
 	bool passes, passed_once;  /* under pass_lock, except in INIT, which comes before any OPEN */
 	struct {

@@ -102,7 +102,8 @@ START_TEST(windbg)
 		"windbg", "1234 app -\n20 lib - back\n1300 app.exe -\n");
 	reads("ChildEBP RetAddr  Args to Child\n"
 	      "0012ff7c 00402915 00000001 00000002 app+0x1234 (FPO: [0,0,0])\n"
-	      "0012ffc0 77e614c7 00000000 app+0x2915\n0012ffc0 app+0x1\ndeadbeef cafe0000 app+0x2 x\n",
+	      "0012ffc0 77e614c7 00000000 app+0x2915\n0012ffc0 app+0x1\ndeadbeef cafe0000 app+0x2 x\n"
+	      "0012ffc0\t77e614c7\tapp+0x3\n",
 		"windbg", "1234 app -\n2915 app - back\n2 app - back\n");
 }
 END_TEST

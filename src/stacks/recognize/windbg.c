@@ -29,7 +29,7 @@ static bool windbg_line(struct recognized *r, const struct line *l)
 {
 	struct cursor c = line_cursor(l), path, at = c, nth = c;
 	struct frame f = {.kind = FRAME_IMAGE, .before = " in "};
-	const char *plus = cursor_find_last(&c, "+0x");
+	const char *plus = cursor_find_last(&c, "+0x"), *blank;
 	bool numbered, columns;
 	uint64_t number;
 
@@ -40,7 +40,9 @@ static bool windbg_line(struct recognized *r, const struct line *l)
 	columns = read_column(&at) && read_column(&at);
 	f.back = columns && (numbered ? number > 0 : !is_first(r, l));
 	path = cursor_until(&c, plus);
-	path.p = columns ? cursor_find_last(&path, " ") + 1 : path.p;
+	blank = columns ? cursor_find_last(&path, " ") : NULL;
+	columns = blank; /* a tab is not a blank of WinDbg */
+	path.p = blank ? blank + 1 : path.p;
 	if (!cursor_text(&c, "+") || !cursor_address(&c, &f.number) || cursor_find(&path, "!") ||
 		(cursor_left(&c) && !(columns && *c.p == ' ')) || cursor_find(&path, " ") ||
 		!(columns || cursor_ends(&path, ".exe") || cursor_ends(&path, ".dll")))

@@ -165,7 +165,7 @@ static bool is_enough(const struct answer *a)
 #define FAILED "a source could not be asked: `symfs sources check` says why, `symfs why --ask WHAT` asks again"
 static const struct advice {
 	const char *verdict, *text;
-} advices[] = {
+} outcomes[] = {
 	{"found", "a source has it: `symfs get WHAT` downloads and checks it"},
 	{"refused", NO_SOURCE_REFUSED},
 	{"not asked", "symfs why --ask WHAT asks each source now"},
@@ -182,10 +182,10 @@ static void print_advice(const struct answer *a, const char *cache_dir)
 		printf("it is stored, so no source has to be asked\n");
 		return;
 	}
-	for (size_t k = 0; k < ARRAY_SIZE(advices); k++)
+	for (size_t k = 0; k < ARRAY_SIZE(outcomes); k++)
 		for (int i = 0; i < a->n; i++)
-			if (strcmp(a->rows[i].verdict, advices[k].verdict) == 0) {
-				printf("%s\n", advices[k].text);
+			if (strcmp(a->rows[i].verdict, outcomes[k].verdict) == 0) {
+				printf("%s\n", outcomes[k].text);
 				return;
 			}
 	if (a->n)

@@ -61,7 +61,7 @@ static const struct alias {
 	{"config", &cmd_init},
 };
 
-/* Words that make one command another: an option, or the first operand. -p PID of other programs is PID. */
+/* Words that make one command another: an option, or the first operand. `-p` before a process id is skipped. */
 static const struct way {
 	const struct cmd *from, *to;
 	const char *word;

@@ -146,7 +146,7 @@ static int copy_entries(struct conf_section *s, const struct conf_section *from)
 	return r == 0 ? conf_set(s, "enabled", "yes", from->line) : r;
 }
 
-/* The configured source at a URL, which is no preset. NULL: there is none. */
+/* Finds the section of a source that has this URL. Presets do not count. NULL: no section has the URL. */
 static const struct conf_section *find_url(const struct conf *c, const char *url)
 {
 	size_t n = strlen(url);

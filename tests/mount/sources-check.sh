@@ -186,7 +186,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   mkdir "$TMP/closed" "$TMP/names"
   chmod 755 "$TMP" && chmod 000 "$TMP/closed" && chmod 711 "$TMP/names"
   as_nobody() { HOME="$TMP" setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-  # The build may lie where nobody may go.
+  # The build may lie in a directory that the user `nobody` may not search.
   if as_nobody test -x "$TMP/names" && as_nobody "$SYMFS" version >/dev/null 2>&1; then
     as_nobody "$SYMFS" sources check --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/closed" \
       --source "scan@$TMP/names" --source "gdb@$TMP/names" >"$TMP/out" 2>"$TMP/err"

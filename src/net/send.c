@@ -79,7 +79,8 @@ static int make_form(struct sender *s, const struct send_req *q, curl_mime **out
 		curl_mimepart *part = curl_mime_addpart(m);
 
 		readings[i] = (struct reading){s, &q->parts[i]};
-		if (!part || curl_mime_name(part, q->parts[i].name) != CURLE_OK ||
+		if (!part || q->parts[i].rewind(q->parts[i].ctx) < 0 ||
+			curl_mime_name(part, q->parts[i].name) != CURLE_OK ||
 			curl_mime_filename(part, q->parts[i].file_name) != CURLE_OK ||
 			curl_mime_type(part, "application/octet-stream") != CURLE_OK ||
 			curl_mime_data_cb(part, -1, send_on_read, send_on_seek, NULL, &readings[i]) != CURLE_OK)

@@ -33,7 +33,7 @@ struct send_part {
 	const char *name, *file_name;
 	/* Writes the next bytes to p, at most n. Returns their number; 0: the end; -errno. */
 	ssize_t (*read)(void *ctx, void *p, size_t n);
-	int (*rewind)(void *ctx); /* the next bytes are the first ones again: 0, -errno */
+	int (*rewind)(void *ctx); /* the next bytes are the first ones; each request begins with it: 0, -ENOMEM */
 	void *ctx;
 };
 

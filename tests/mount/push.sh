@@ -122,6 +122,26 @@ symfs_serve three --upload --listen "127.0.0.1:$port" --cache "$TMP/store-three"
 wait $PUSH || fail "the push did not wait for the server: $(cat "$TMP/out" "$TMP/err")"
 prints "^added 3"
 
+# ---- a full disk of the server --------------------------------------------------------------------------------
+# Each request sends its chunks from the first byte on, so the server can tell a full disk from wrong bytes. The push
+# goes on once the disk has room.
+if [ "$(id -u)" = 0 ] && mkdir "$TMP/disk" && mount -t tmpfs -o size=9m none "$TMP/disk" 2>/dev/null; then
+  MOUNTS="$MOUNTS $TMP/disk"
+  symfs_serve full --upload --cache "$TMP/disk/store" --min-free 0
+  timeout 600 "$SYMFS" push "$URL_full" "$F" >"$TMP/out" 2>"$TMP/err" &
+  PUSH=$!
+  PIDS="$PIDS $PUSH"
+  waits() { grep -q "; asking again for a while" "$TMP/err" || gone $PUSH; }
+  wait_for waits || fail "push does not report the full disk"
+  mount -o remount,size=200m "$TMP/disk" || fail "the disk gets no room"
+  wait $PUSH || fail "the push did not go on with room on the disk: $(cat "$TMP/out" "$TMP/err")"
+  prints "^added 3"
+  warns "HTTP 507: the disk of the server is full: No space left on device; asking again for a while\$"
+  symfs_unserve full
+else
+  part_skipped "not root, or no tmpfs: no small disk"
+fi
+
 # ---- progress ----------------------------------------------------------------------------------------------------
 # On a terminal each file of which a part was sent has a line. The server stops at the first chunk; a fast server may
 # have them all before, and then the push is repeated.

@@ -158,7 +158,8 @@ struct pouring {
 	int fd;
 	uint64_t off, n, at;
 	uint64_t counted; /* bytes that p->sent counts already: a chunk that is sent again counts once */
-	struct gzip *gzip; /* NULL: as it is */
+	bool packs;
+	struct gzip *gzip; /* of a chunk that is packed */
 	char name[SHA1_TEXT];
 };
 
@@ -193,10 +194,8 @@ static int pour_again(void *ctx)
 	struct pouring *g = ctx;
 
 	g->at = 0;
-	if (!g->gzip)
-		return 0;
 	gzip_free(take(g->gzip));
-	return gzip_new(&g->gzip, pour_raw, g);
+	return g->packs ? gzip_new(&g->gzip, pour_raw, g) : 0;
 }
 
 static int pour_open(struct pouring *g, struct push *p, const struct piece *piece, struct send_part *part)
@@ -213,12 +212,10 @@ static int pour_open(struct pouring *g, struct push *p, const struct piece *piec
 	if (!atomic_load(&piece->f->began))
 		atomic_store(&piece->f->began, clock_ms());
 	sha1_text(&piece->f->chunks[piece->nth], g->name);
-	*part = (struct send_part){.name = "file", .file_name = g->name, .read = pour, .rewind = pour_again,
-		.ctx = g};
-	if (!p->server.gzip || g->n < LEVEL_LEAST)
-		return 0;
-	part->name = "file_gzip";
-	return gzip_new(&g->gzip, pour_raw, g);
+	g->packs = p->server.gzip && g->n >= LEVEL_LEAST;
+	*part = (struct send_part){.name = g->packs ? "file_gzip" : "file", .file_name = g->name, .read = pour,
+		.rewind = pour_again, .ctx = g};
+	return 0;
 }
 
 static void pour_close(struct pouring *g)

@@ -56,6 +56,15 @@ ends 0 --address 0x1000 --address 100a 4160 1 a.gsym
 cmp -s want out || complain "--address: $(cat out)"
 printf '0x1000\n100A\n\n 4160 \r\n0x1' | "$symfs" gsym lookup --stdin a.gsym | cmp -s want - ||
   complain "lookup --stdin differs"
+# A word that is not an address has its line, and the next lines go on.
+said() { printf '0x1000\nno-such\n\033[2J\n0x1\n' | "$symfs" "$@" >out 2>err; echo $?; }
+printf '0x1000\tns::Class<0>::function(int)@/src/dir0/file0.cpp:10\nno-such\t-\n\\x1b[2J\t-\n0x1\t-\n' >words
+[ "$(said gsym lookup --stdin a.gsym)" = 1 ] && cmp -s words out || complain "a wrong word on stdin: $(cat out err)"
+says ': neither an address nor a function with symbols: no-such$' err
+[ "$(wc -l <err)" = 2 ] || complain "two wrong words have other messages: $(cat err)"
+[ "$(said addr2line --json a.gsym)" = 1 ] || complain "a wrong word on stdin, as JSON: $(cat out err)"
+says '"address":"no-such",$' out
+says '"address":"0x1",$' out
 # A frame without a file is its name alone; for programs, which read lines of --stdin, it has all fields.
 tail=0x$(awk '$1 == "PUBLIC" && $NF == "tail" { print $2 }' demo.sym)
 ends 0 lookup "$tail" a.gsym

@@ -149,9 +149,9 @@ static bool find_address(struct lookup *l, const char *word, uint64_t *out)
 	return false;
 }
 
-static int not_an_address(const char *word)
+static int not_an_address(int status, const char *word)
 {
-	return cmd_say(EXIT_USAGE, "neither an address nor a function with symbols: %.100s", word);
+	return cmd_say(status, "neither an address nor a function with symbols: %.100s", word);
 }
 
 static void change_names(struct lookup *l, struct gsym_hit *hit)
@@ -184,13 +184,10 @@ static void add_frame(struct json *j, const struct gsym_frame *f, bool inlined)
 }
 
 /* Adds an object with the address and a list of frames, which may be empty. */
-static void add_hit(const struct gsym_hit *hit, uint64_t addr, struct json *j)
+static void add_hit(const struct gsym_hit *hit, const char *address, struct json *j)
 {
-	char address[24];
-
 	json_begin_object(j, NULL);
-	snprintf(address, sizeof(address), "0x%" PRIx64, addr);
-	json_string(j, "address", address);
+	json_text(j, "address", address);
 	json_begin_array(j, "frames");
 	for (unsigned i = 0; i < hit->n; i++)
 		add_frame(j, &hit->frame[i], i + 1 < hit->n);
@@ -198,13 +195,24 @@ static void add_hit(const struct gsym_hit *hit, uint64_t addr, struct json *j)
 	json_end(j);
 }
 
-static void look_up(struct lookup *l, uint64_t addr)
+/* A word that is not an address gets the line of an address without a function. */
+static void look_up(struct lookup *l, const char *word)
 {
 	struct gsym_hit hit;
 	struct err e = {0};
-	uint64_t at = addr - (addr >= MAX(l->base, l->size) ? l->base : 0); /* an offset is below the size */
-	int r = l->pdb ? gsym_pdb_find(l->pdb, at, &hit, &e) : gsym_lookup(l->g, at + l->shift, &hit, &e);
+	uint64_t addr;
+	size_t n;
+	int r = -ENOENT, status = EXIT_DONE;
 
+	buf_clear(&l->line);
+	if (find_address(l, word, &addr)) {
+		gsym_address_text(addr, &l->line);
+		addr -= addr >= MAX(l->base, l->size) ? l->base : 0; /* an offset is below the size */
+		r = l->pdb ? gsym_pdb_find(l->pdb, addr, &hit, &e) : gsym_lookup(l->g, addr + l->shift, &hit, &e);
+	} else {
+		buf_adds(&l->line, text_shown(word, true, &l->one));
+		status = not_an_address(EXIT_NO, word);
+	}
 	if (r == -ENOENT)
 		r = 0, hit.n = 0;
 	for (unsigned i = 0; r == 0 && l->run->basenames && i < hit.n; i++)
@@ -213,23 +221,22 @@ static void look_up(struct lookup *l, uint64_t addr)
 		change_names(l, &hit);
 	if (l->json) {
 		if (r == 0)
-			add_hit(&hit, addr, l->json);
+			add_hit(&hit, buf_text(&l->line), l->json);
 	} else {
-		buf_clear(&l->line);
-		gsym_address_text(addr, &l->line);
 		buf_adds(&l->line, l->run->pretty ? ": " : "\t");
+		n = l->line.n;
 		if (r == 0)
 			r = gsym_hit_text(&hit, l->fields, &l->line);
 		if (r < 0) { /* an address with an error gets a line, too */
-			buf_clear(&l->line);
-			gsym_address_text(addr, &l->line);
-			buf_adds(&l->line, l->run->pretty ? ": -" : "\t-");
+			buf_cut(&l->line, n);
+			buf_adds(&l->line, "-");
 		}
 		buf_add(&l->line, "\n", 1);
 		fwrite(l->line.p, 1, l->line.n, stdout);
 	}
 	if (r < 0)
-		l->status = cmd_fail(l->path, &e);
+		status = cmd_fail(l->path, &e);
+	l->status = MAX(l->status, status);
 }
 
 static int look_up_lines(struct lookup *l)
@@ -240,14 +247,10 @@ static int look_up_lines(struct lookup *l)
 
 	while ((n = getline(&line, &room, stdin)) >= 0) {
 		char *word = line + strspn(line, " \t");
-		uint64_t addr;
 
 		word[strcspn(word, " \t\r\n")] = '\0';
-		if (!word[0])
-			continue;
-		if (!find_address(l, word, &addr))
-			return not_an_address(word);
-		look_up(l, addr);
+		if (word[0])
+			look_up(l, word);
 	}
 	return l->status;
 }
@@ -269,13 +272,11 @@ static int look_up_words(struct lookup *l, const struct gsym_run *run)
 {
 	uint64_t addr;
 
-	for (unsigned pass = 0; pass < 2; pass++) /* checks all words before the first look-up */
-		for (unsigned i = 0; i < count_addresses(run); i++) {
-			if (!find_address(l, address_word(run, i), &addr))
-				return not_an_address(address_word(run, i));
-			if (pass)
-				look_up(l, addr);
-		}
+	for (unsigned i = 0; i < count_addresses(run); i++) /* checks all words before the first look-up */
+		if (!find_address(l, address_word(run, i), &addr))
+			return not_an_address(EXIT_USAGE, address_word(run, i));
+	for (unsigned i = 0; i < count_addresses(run); i++)
+		look_up(l, address_word(run, i));
 	return l->status;
 }
 

@@ -108,7 +108,8 @@ static int run_verify(struct cache *c, char **words, unsigned n)
 	if (!c->json && count == 0 && store_count(c->store, &t) == 0)
 		printf("%" PRIu64 " artifact%s, none is damaged\n", t.artifacts, PLURAL(t.artifacts));
 	return count == 0 ? EXIT_DONE : cmd_say(cmd_flush(EXIT_NO), "%d damaged file%s, served until removed: "
-		"`symfs cache rm 'KEY'`; then download, add or push again", count, PLURAL(count));
+		"`symfs cache rm --cache '%s' 'KEY'`; then download, add or push again", count, PLURAL(count),
+		store_dir(c->store));
 }
 
 static void gc_json(struct json *j, const struct store_totals *before, const struct store_totals *after)

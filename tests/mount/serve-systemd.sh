@@ -55,12 +55,14 @@ mkdir -p /run/systemd/system/$unit.d
 cat >/run/systemd/system/$unit.d/tokens.conf <<'UNIT'
 [Service]
 LoadCredential=tokens:/symfs-test/etc/tokens
-Environment="SYMFS_SERVE_ARGS=--config=/symfs-test/etc/symfs.conf --upload --token-file %d/tokens"
+Environment="SYMFS_SERVE_ARGS=--config=/symfs-test/etc/symfs.conf --upload --token-file %d/tokens \
+--audit-log /var/log/symfs/audit.log"
 UNIT
 systemctl daemon-reload && systemctl restart $unit && echo restarted
 ask "without a token" $SYM
 echo "with a token: $(curl -sS --max-time 300 -o /tmp/body -w '%{http_code}' -H 'Auth-Token: 0123456789abcdef' \
   "http://127.0.0.1:8737/$SYM")"
+grep -o '"status":401' /var/log/symfs/audit.log
 echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs-*' | wc -l)"
 journalctl -u $unit -u symfs-serve.socket --no-pager >/symfs-test/out/journal
 echo end
@@ -84,6 +86,7 @@ at last: active active
 restarted
 without a token: 401
 with a token: 200
+"status":401
 failed: 0
 end
 EOF

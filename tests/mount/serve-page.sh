@@ -134,6 +134,12 @@ grep -q 'Your token may not upload' "$TMP/body" && grep -q 'symfs push --token-f
 code -u "any:$READER" -H 'Accept: text/html' "$URL_two/" >"$TMP/out"
 grep -q '^header = Auth-Token: TOKEN' "$TMP/body" && ! grep -q 'symfs mount --source' "$TMP/body" ||
   fail "the lines for a mount have no token: $(grep -n 'symfs mount' "$TMP/body")"
+# A file that gets the token is readable for its owner alone.
+written=$(grep -c 'echo .*~/.symfs-header' "$TMP/body")
+private=$(grep -c 'umask 077 .* echo .*~/.symfs-header' "$TMP/body")
+[ "$written" -ge 1 ] && [ "$private" = "$written" ] || fail "$private of $written files with the token are private"
+grep -q 'debug-file-directory ~/symbols/gdb:/usr/lib/debug' "$TMP/body" ||
+  fail "the lines for gdb lose /usr/lib/debug"
 # A refusal is a page for a browser, and text for others. Both name the right that the token lacks.
 for accept in text/html text/plain; do
   [ "$(code -H "Accept: $accept" "$URL_two/uploads")" = 401 ] && grep -q 'symfs token add NAME' "$TMP/body" ||

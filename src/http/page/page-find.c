@@ -284,7 +284,7 @@ static const struct tool {
 	{"gdb (also elfutils, valgrind)",
 		"export DEBUGINFOD_URLS=\"@@/\"\n"
 		"gdb -iex 'set debuginfod enabled on' PROGRAM",
-		"echo 'Authorization: Bearer TOKEN' >~/.symfs-header\n"
+		"(umask 077 && echo 'Authorization: Bearer TOKEN' >~/.symfs-header)\n"
 		"export DEBUGINFOD_HEADERS_FILE=~/.symfs-header\n"
 		"export DEBUGINFOD_URLS=\"@@/\"\n"
 		"gdb -iex 'set debuginfod enabled on' PROGRAM"},
@@ -306,7 +306,7 @@ static const struct tool {
 		"# any other perf\n"
 		"symfs mount --source @@/ ~/symbols\n"
 		"perf --buildid-dir ~/symbols/perf report",
-		"echo 'Authorization: Bearer TOKEN' >~/.symfs-header\n"
+		"(umask 077 && echo 'Authorization: Bearer TOKEN' >~/.symfs-header)\n"
 		"export DEBUGINFOD_HEADERS_FILE=~/.symfs-header\n"
 		"export DEBUGINFOD_URLS=\"@@/\"\n"
 		"perf report          # a perf that has debuginfod: perf version --build-options"},
@@ -318,10 +318,11 @@ static const struct tool {
 		"curl -fO -H 'Authorization: Bearer TOKEN' @@/NAME.pdb/ID/NAME.pdb\n"
 		"curl -fO -H 'Authorization: Bearer TOKEN' @@/NAME.pdb/ID/NAME.sym"},
 	{"symfs: a mount that every tool can use",
-		"symfs mount --source @@/ ~/symbols\ngdb -iex 'set debug-file-directory ~/symbols/gdb' PROGRAM",
+		"symfs mount --source @@/ ~/symbols\n"
+		"gdb -iex 'set debug-file-directory ~/symbols/gdb:/usr/lib/debug' PROGRAM",
 		"mkdir -p ~/.config/symfs && (umask 077 && cat >>~/.config/symfs/symfs.conf) <<END\n"
 		"[source \"team\"]\nurl = @@/\nlayout = native\nheader = Auth-Token: TOKEN\nEND\n"
-		"symfs mount ~/symbols\ngdb -iex 'set debug-file-directory ~/symbols/gdb' PROGRAM"},
+		"symfs mount ~/symbols\ngdb -iex 'set debug-file-directory ~/symbols/gdb:/usr/lib/debug' PROGRAM"},
 };
 
 void page_add_lines(struct page *p, const char *title, const char *lines)

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define SYSTEM_FILE SYSCONFDIR "/symfs/tokens"
 
@@ -56,6 +57,8 @@ static int run_add(struct token_command *c, char **words, unsigned n)
 			c->rights);
 	if (r == 0 && c->expires)
 		r = read_age(c->expires, &t.until, &e);
+	if (geteuid() == 0)
+		umask(022); /* other users read symfs.conf beside root's tokens; the file itself has mode 600 */
 	if (r == 0)
 		path_make_parents(c->file, 0755); /* auth_add() reports errors */
 	if (r == 0)

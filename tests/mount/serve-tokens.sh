@@ -25,6 +25,10 @@ SECRET=$HIDDEN
 
 # ---- symfs token ----------------------------------------------------------------------------
 CI=$(token add ci --rights read,upload,purge) || fail "token add"
+# The directory that root's file of tokens is in has symfs.conf, too: all users enter it. Only root reads the file.
+(umask 077 && "$SYMFS" token add --file "$TMP/etc/symfs/tokens" one >/dev/null) || fail "token add in a new directory"
+modes=$(stat -c %a "$TMP/etc/symfs" "$TMP/etc/symfs/tokens" | tr '\n' ' ')
+[ "$(id -u)" != 0 ] || [ "$modes" = "755 600 " ] || fail "the directory of tokens and the file have the modes $modes"
 READER=$(token add reader)
 TRY=$(token add pull-requests --rights read,try --expires 90d)
 UPLOADER=$(token add uploader --rights upload)

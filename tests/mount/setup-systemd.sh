@@ -24,7 +24,8 @@ state() { find /etc /usr/local/etc /var/lib /root -xdev ! -path '/etc/systemd/sy
 systemctl start sysinit.target systemd-tmpfiles-setup.service # these write files, too
 mkdir -p /root
 state >/symfs-test/out/before
-$symfs setup >/symfs-test/out/setup 2>&1; echo "setup: $?"
+(umask 077 && $symfs setup >/symfs-test/out/setup 2>&1); echo "setup: $?"
+stat -c '%a %n' /etc/gdb/gdbinit.d /etc/gdb/gdbinit.d/symfs.gdb /etc/profile.d/symfs.sh # all users read them
 sed -n 's/^\(started\|failed\|wrote\) *//p' /symfs-test/out/setup | sed 's/ .*//' | sort
 echo "enabled: $(systemctl is-enabled symfs.service), $(systemctl is-active symfs.service)"
 (. /etc/profile.d/symfs.sh && echo "$DEBUGINFOD_URLS")
@@ -45,6 +46,9 @@ export CONTAINER_FUSE CONTAINER_ARGS
 container_run
 cat >"$TMP/want" <<'EOF'
 setup: 0
+755 /etc/gdb/gdbinit.d
+644 /etc/gdb/gdbinit.d/symfs.gdb
+644 /etc/profile.d/symfs.sh
 /etc/environment.d/60-symfs.conf
 /etc/gdb/gdbinit.d/symfs.gdb
 /etc/profile.d/symfs.sh

@@ -364,6 +364,8 @@ static int run_setup(int argc, char **argv)
 	s.system |= !user && getuid() == 0;
 	if (s.system && !check && !s.dry && getuid() != 0)
 		return cmd_say(EXIT_USAGE, "--system needs root: sudo symfs setup --system");
+	if (s.system)
+		umask(022); /* all users read what is written */
 	r = find_places(&s, mount, undo);
 	if (r == 0 && check) {
 		status = setup_check(&s, argv[1]);

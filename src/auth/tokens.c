@@ -107,7 +107,7 @@ static void follow(struct auth *a)
 	a->stamp = r == 0 ? now : (struct stamp){.size = -1};
 	r = load(a->path, &fresh, &now, &e);
 	if (r < 0) {
-		if (!a->unread)
+		if (!a->unread || r == -EINVAL)
 			log_error("%s; the earlier tokens stay", e.text);
 		/* The next request reads again: the file may lack a token that was withdrawn. */
 		a->unread = r != -EINVAL;

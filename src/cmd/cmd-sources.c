@@ -28,7 +28,7 @@
 
 struct check_row {
 	const char *state; /* "reachable", "refused", … */
-	char text[200];	   /* the reason for the state; "": there is no more to say */
+	char text[500];	   /* the reason for the state; "": there is no more to say */
 	int status;	   /* the HTTP status; 0: no reply */
 	int http;	   /* the HTTP version: 11 for 1.1, 20 for 2; 0: no reply */
 	int ranges, two_tier; /* 1: yes; 0: no; -1: unknown */
@@ -80,6 +80,8 @@ static void question_done(void *ctx, const struct net_reply *r)
 	if (q->reply.status == 0) {
 		q->reply = *r;
 		q->took = clock_ms() - q->began;
+	} else if (r->error == 0) {
+		memcpy(q->reply.text, r->text, sizeof(r->text)); /* it came after the head */
 	}
 	LOCK_SCOPE(&q->c->lock);
 	if (--q->c->left == 0)
@@ -179,10 +181,11 @@ static void judge_nothing(const struct source *s, const struct question *q, stru
 	row->status = q->reply.status;
 	row->http = q->reply.http;
 	row->ms = (unsigned)q->took;
-	snprintf(row->text, sizeof(row->text), "%s",
-		j.verdict == VERDICT_MISSING ? ""
-		: j.verdict == VERDICT_FOUND ? "it has a file that cannot exist: perhaps a web page"
-					     : j.text);
+	if (j.verdict == VERDICT_FOUND)
+		snprintf(row->text, sizeof(row->text), "it has a file that cannot exist: perhaps a web page");
+	else if (j.verdict != VERDICT_MISSING)
+		snprintf(row->text, sizeof(row->text), "%s%s%s", j.text,
+			q->reply.status && q->reply.text[0] ? ": " : "", q->reply.status ? q->reply.text : "");
 }
 
 static void judge_index2(const struct source *s, const struct question *q, struct check_row *row)

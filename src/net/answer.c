@@ -303,8 +303,14 @@ size_t answer_header(struct transfer *t, const char *p, size_t n)
 	return r < 0 ? 0 : n;
 }
 
-static size_t skip_body(struct transfer *t, size_t n)
+static size_t skip_body(struct transfer *t, const char *p, size_t n)
 {
+	char *text = t->reply.text;
+
+	if (!t->skipped && strncmp(t->reply.type, "text/plain", 10) == 0) {
+		snprintf(text, sizeof(t->reply.text), "%.*s", (int)MIN(n, sizeof(t->reply.text) - 1), p);
+		text[strcspn(text, "\r\n")] = '\0';
+	}
 	t->skipped += n;
 	return t->skipped > SKIP_MOST ? 0 : n;
 }
@@ -339,7 +345,7 @@ size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 	if (t->cancelled || t->reply.error)
 		return n ? 0 : 1;
 	if (!t->wanted)
-		return skip_body(t, n);
+		return skip_body(t, p, n);
 	if (t->paused)
 		return hold_body(t);
 	if (t->most && (t->received > t->most || n > t->most - t->received)) {

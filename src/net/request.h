@@ -55,7 +55,8 @@ struct net_reply {
 	int status;		/* of HTTP; 0: no answer, and `error` says why */
 	int error;		/* 0, or a negative errno: see net_errors below */
 	int http;		/* version: 10, 11, 20, 30; 0: no answer */
-	char text[200];		/* the error in words, without credentials; "": none */
+	char text[200];		/* the error in words, without credentials, or at the end the first line of a refusal
+				   in plain text; "": none */
 	int64_t size;		/* of the decoded body; -1: unknown. X-DEBUGINFOD-SIZE counts
 				   when there is no Content-Length */
 	bool ranges;		/* Accept-Ranges: bytes */

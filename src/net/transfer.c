@@ -249,6 +249,7 @@ static int hop_start(struct transfer *t, const char *origin)
 	t->head_over = t->wanted = false;
 	t->skipped = 0;
 	t->reply.status = 0;
+	t->reply.text[0] = '\0';
 	snprintf(t->reply.url, sizeof(t->reply.url), "%s", t->url);
 	snprintf(t->origin, sizeof(t->origin), "%s", origin);
 	t->proxied = peer_proxy(t) != NULL;

@@ -395,12 +395,24 @@ printf '[source "team"]\nurl = %s\nlayout = debuginfod\nenabled = no\nheader = A
 "$SYMFS" sources check --no-default-sources --config "$TMP/client.conf" --source "$U" --source "symstore@$U/" \
   >"$TMP/out" || fail "a source of the configuration: $(cat "$TMP/out")"
 [ "$(grep -cE ' (native|symstore)@http.* reachable ' "$TMP/out")" = 2 ] || fail "sources check: $(cat "$TMP/out")"
+printf '[source "old"]\nurl = %s\nlayout = native\nheader = Auth-Token: %s\n' "$U/" "$OLD" >"$TMP/old.conf" &&
+  chmod 600 "$TMP/old.conf"
+"$SYMFS" sources check --no-default-sources --config "$TMP/old.conf" >"$TMP/out"
+grep -q ' old  *refused .* HTTP 401: the token is not valid here: it is unknown or has ended; .*NAME$' "$TMP/out" ||
+  fail "sources check does not print the server's reason: $(cat "$TMP/out")"
 printf '# symfs tokens 1\nrubbish\n' >"$TMP/tokens"
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
 grep -q "tokens:2: .*the earlier tokens stay" "$TMP/one.log" || fail "a broken file is not logged"
 rm "$TMP/tokens"
 ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
-cp "$TMP/good" "$TMP/tokens"
+ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
+[ "$(grep -c "tokens: No such file or directory; the earlier tokens stay\$" "$TMP/one.log")" = 1 ] ||
+  fail "a removed file is not logged once: $(cat "$TMP/one.log")"
+cp "$TMP/good" "$TMP/tokens.new" && chmod 644 "$TMP/tokens.new" && mv "$TMP/tokens.new" "$TMP/tokens"
+ask 200 "$PATH_PUB" -H "$(auth "$NEW")"
+grep -q "tokens: its group may write it, or all users .*the earlier tokens stay\$" "$TMP/one.log" ||
+  fail "a file that comes back with a wrong mode is not logged: $(cat "$TMP/one.log")"
+chmod 600 "$TMP/tokens"
 try 401 "$PATH_PUB" -H "$(auth "$NEW")"
 # A namespace whose store cannot be opened holds up no other one.
 BROKEN=$(token add broken --rights read --namespace broken)

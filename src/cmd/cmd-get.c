@@ -137,7 +137,7 @@ static int get_all(struct get *g, const struct app_args *args, enum filetype typ
 	if (g->missing)
 		no_source_hint(args->sources, args->n_sources);
 	if (g->unnamed) {
-		cmd_say(0, "`symfs sources` lists the sources in use; " NO_SOURCE_ADVICE);
+		cmd_say(0, "`symfs sources` lists the sources in use; %s", no_source_advice(args));
 		app_stop_fetching(&g->app); /* a mount is asked by a forked process, so there must be no threads */
 		no_source_mounts(stderr, "get", g->app.settings.cache_dir);
 	}

@@ -111,7 +111,7 @@ static int start(struct server *s, const struct app_args *args, struct err *e)
 	s->sources = r == 0 ? s->app.prepared->n : 0;
 	/* A server of uploads alone has no source on purpose. */
 	if (r == 0 && !args->offline && !(s->serving.upload && args->no_default_sources && s->sources == 0))
-		no_source_warn(s->app.prepared);
+		no_source_warn(s->app.prepared, args);
 	if (r == 0)
 		r = worker_check(NULL, NULL, e);
 	if (r == 0)

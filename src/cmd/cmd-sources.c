@@ -325,8 +325,9 @@ static int name_width(const struct sources *so)
 	return (int)width;
 }
 
-static int print_list(const struct sources *so, bool as_json)
+static int print_list(const struct app *app, const struct sources *so)
 {
+	bool as_json = app->args.json;
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	int width = name_width(so);
 	struct json j;
@@ -347,7 +348,7 @@ static int print_list(const struct sources *so, bool as_json)
 				s->layout->name, text_shown(s->shown, true, &room));
 	}
 	if (!as_json && so->n == 0)
-		printf("no source is configured; " NO_SOURCE_ADVICE "\n");
+		printf("no source is in use; %s\n", no_source_advice(&app->args));
 	return json_finish(&j, as_json, EXIT_DONE);
 }
 
@@ -430,7 +431,7 @@ static int run_check(const struct app *app, const struct sources *so)
 	}
 	status = print_checks(so, rows, app->args.json);
 	if (!app->args.json && so->n == 0)
-		cmd_say(0, "no source is configured; " NO_SOURCE_ADVICE);
+		cmd_say(0, "no source is in use; %s", no_source_advice(&app->args));
 	if (!app->args.json && refused)
 		cmd_say(0, NO_SOURCE_REFUSED);
 	return status == EXIT_DONE && !good ? EXIT_UNASKED : status;
@@ -505,7 +506,7 @@ static int run_sources(int argc, char **argv)
 	} else if (presets) {
 		status = print_presets(app.conf, args.json);
 	} else {
-		status = argc == 2 ? run_check(&app, so) : print_list(so, args.json);
+		status = argc == 2 ? run_check(&app, so) : print_list(&app, so);
 		sources_unref(so);
 	}
 	app_close(&app);

@@ -176,7 +176,7 @@ static const struct advice {
 };
 
 /* Prints the last sentence: what to do. */
-static void print_advice(const struct answer *a, const char *cache_dir)
+static void print_advice(const struct answer *a, const struct app *app)
 {
 	if (is_enough(a)) {
 		printf("it is stored, so no source has to be asked\n");
@@ -189,13 +189,15 @@ static void print_advice(const struct answer *a, const char *cache_dir)
 				return;
 			}
 	if (a->n)
-		printf("no source has %s; " NO_SOURCE_ADVICE "%s%s\n", a->file[0] ? "a better file" : "it",
+		printf("no source has %s; %s%s%s\n", a->file[0] ? "a better file" : "it",
+			no_source_advice(&app->args),
 			a->key.name[0] ? "; a server may distinguish letter case: see casing in symfs.conf(5)" : "",
 			a->rows[0].remembered_until ? "; `symfs why --ask WHAT` asks again" : "");
 	if (!a->unnamed)
 		return;
-	printf("%s%s\n", a->unnamed, strcmp(a->unnamed, FETCH_UNNAMED) == 0 ? "; " NO_SOURCE_ADVICE : "");
-	no_source_mounts(stdout, "why", cache_dir);
+	printf("%s%s%s\n", a->unnamed, strcmp(a->unnamed, FETCH_UNNAMED) == 0 ? "; " : "",
+		strcmp(a->unnamed, FETCH_UNNAMED) == 0 ? no_source_advice(&app->args) : "");
+	no_source_mounts(stdout, "why", app->settings.cache_dir);
 }
 
 static void print_worth(const struct answer *a)
@@ -223,7 +225,7 @@ static void print_ended(const struct answer *a, struct buf *room)
 	printf("ended   %s: %s\n", when, text_shown(a->ended.why, true, room));
 }
 
-static int print_text(const struct answer *a, const char *cache_dir)
+static int print_text(const struct answer *a, const struct app *app)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	char text[KEY_TEXT];
@@ -245,7 +247,7 @@ static int print_text(const struct answer *a, const char *cache_dir)
 		print_row(&a->rows[i], i + 1, &room);
 	for (unsigned i = 0; i < a->n_mounts && !is_enough(a); i++)
 		print_mount(&a->mounts[i], &room);
-	print_advice(a, cache_dir);
+	print_advice(a, app);
 	return cmd_flush(EXIT_DONE);
 }
 
@@ -415,7 +417,7 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	_cleanup_(cleanup_answer) struct answer *a = calloc(1, sizeof(*a));
 	struct json j;
 	struct why y = {app, a, ask, json ? &j : NULL, false};
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), again = room;
 	struct err e = {0};
 	int r, status = EXIT_DONE;
 
@@ -426,7 +428,8 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	if (r < 0 && r != -ENOENT)
 		return cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 	if (y.dump && !ask)
-		fprintf(stderr, "symfs why --ask %s asks each source now\n", text_shown(word, true, &room));
+		fprintf(stderr, "symfs why --ask%s %s asks each source now\n", app_options_again(&app->args, &again),
+			text_shown(word, true, &room));
 	if (y.dump)
 		return cmd_flush(status);
 	app_stop_fetching(app); /* a mount is asked by a forked process, so there must be no threads */
@@ -436,7 +439,7 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 	a->none = r < 0 && e.text[0] ? e.text : "no layout can mean this path";
 	if (json)
 		add_answer(&j, a);
-	status = json ? json_print(&j) : print_text(a, app->settings.cache_dir);
+	status = json ? json_print(&j) : print_text(a, app);
 	return status != EXIT_DONE ? status : a->key.type ? EXIT_DONE : EXIT_NO;
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "cmd/app.h"
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
@@ -109,7 +110,14 @@ void no_source_mounts(FILE *to, const char *command, const char *cache_dir)
 	mounts_of_store(cache_dir, advise_mount, &(struct advice){to, command});
 }
 
-void no_source_warn(const struct sources *so)
+const char *no_source_advice(const struct app_args *a)
+{
+	return a->offline ? "--offline leaves out all servers"
+	       : a->no_default_sources ? "--no-default-sources leaves out the configured ones; " NO_SOURCE_NAMES
+				       : NO_SOURCE_ADVICE;
+}
+
+void no_source_warn(const struct sources *so, const struct app_args *a)
 {
 	_cleanup_free_ const char **path = calloc(so->n + 1, sizeof(char *));
 	_cleanup_buf_ struct buf letters = {0};
@@ -129,8 +137,8 @@ void no_source_warn(const struct sources *so)
 		log_warn("source %s: %s", path[i], fault);
 	}
 	if (so->n == missing)
-		cmd_say(0, "%s, so only stored files will be found; " NO_SOURCE_ADVICE,
-			so->n ? "no source can answer" : "no source is configured");
+		cmd_say(0, "%s, so only stored files will be found; %s",
+			so->n ? "no source can answer" : "no source is in use", no_source_advice(a));
 }
 
 void no_source_hint(const char *const *words, unsigned n)

@@ -7,11 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct app_args;
 struct sources;
 
 /* Advice for users without a source. */
-#define NO_SOURCE_ADVICE "add one with --source NAME, URL or DIR (`symfs sources presets` lists the names), or " \
-	"with `symfs init`"
+#define NO_SOURCE_NAMES "add one with --source NAME, URL or DIR (`symfs sources presets` lists the names)"
+#define NO_SOURCE_ADVICE NO_SOURCE_NAMES ", or with `symfs init`"
 
 /* Advice for users with a source that refuses. */
 #define NO_SOURCE_REFUSED "a source that refuses wants a token or password; see header in symfs.conf(5)"
@@ -25,7 +26,10 @@ void no_source_mounts(FILE *to, const char *command, const char *cache_dir);
 int no_source_check(const char *const *words, unsigned n, bool warn, struct err *e);
 
 /* Logs which directory sources do not exist. If no source can answer, prints that to stderr. */
-void no_source_warn(const struct sources *so);
+void no_source_warn(const struct sources *so, const struct app_args *a);
+
+/* What a user whose sources have nothing can do: which option leaves sources out, or how to add one. */
+const char *no_source_advice(const struct app_args *a);
 
 /* Prints to stderr, for each URL of --source without a layout, that it is asked in the layout `native`, and how to
  * ask in another. For commands that found no file. */

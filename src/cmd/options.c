@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:@%+=,._-"
+
 static void print_option(const char *name, char letter, const char *arg, const char *help)
 {
 	char left[64];
@@ -278,6 +280,26 @@ void app_print_options(void)
 	for (const struct conf_field *f = settings_fields; f->name; f++)
 		if (strcmp(f->name, CACHE_ALIAS) != 0)
 			print_option(f->name, 0, "VALUE", f->help);
+}
+
+static void add_again(struct buf *out, const char *option, const char *word)
+{
+	const char *url = word ? strstr(word, "://") : NULL;
+	bool plain = word && !word[strspn(word, PLAIN)] && !(url && strchr(url, '@'));
+
+	if (word)
+		buf_addf(out, " --%s %s", option, plain ? word : "PLACE");
+}
+
+const char *app_options_again(const struct app_args *a, struct buf *out)
+{
+	add_again(out, "config", a->config);
+	add_again(out, "cache", a->cache);
+	if (a->no_default_sources)
+		buf_adds(out, " --no-default-sources");
+	for (unsigned i = 0; i < a->n_sources; i++)
+		add_again(out, "source", a->sources[i]);
+	return buf_text(out);
 }
 
 int app_options(

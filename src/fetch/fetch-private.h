@@ -278,6 +278,7 @@ struct ticket {
 	unsigned at;	  /* index of the current candidate */
 	bool again;	  /* the ticket asks for its current candidate once more */
 	bool named;	  /* a source has a name for one of the candidates so far */
+	bool asked;	  /* a source was asked for one, not only its remembered miss */
 	int worst;	  /* an error of a candidate so far; 0: none */
 	char worst_why[200]; /* message of `worst` */
 	unsigned miss_ms; /* the shortest `miss_ms` of the candidates so far */

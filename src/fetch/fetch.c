@@ -257,7 +257,7 @@ static void answer_missing(struct fetch *f, const struct artifact *cands, unsign
 	struct fetched *out)
 {
 	*out = (struct fetched){.r = -ENOENT, .miss_ms = (unsigned)m->seconds * 1000, .unnamed = !m->named,
-		.why = m->named ? "known to be missing" : fetch_unnamed(f, &cands[0])};
+		.why = m->named ? FETCH_KNOWN : fetch_unnamed(f, &cands[0])};
 	key_of(&out->key, &cands[0]);
 	if (m->named)
 		miss_counts_add(f, &out->key); /* of the first meaning of the path */

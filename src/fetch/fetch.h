@@ -31,6 +31,7 @@ enum fetch_need {
 
 /* The text of `why` if no source has a name for the artifact, so that no source was asked. See
  * fetch_unnamed(). */
+#define FETCH_KNOWN "known to be missing" /* no source was asked, because misses are remembered */
 #define FETCH_UNNAMED "no source is configured that can have it"
 
 /* An answer. `r` is 0, or

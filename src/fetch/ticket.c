@@ -56,8 +56,9 @@ static void ticket_go_on(struct ticket *t)
 {
 	struct fetched a = {.r = t->worst ? t->worst : -ENOENT, .unnamed = !t->worst && !t->named,
 		.why = t->worst	 ? t->worst_why
-		       : t->named ? "no source has it"
-				  : FETCH_UNNAMED};
+		       : !t->named ? FETCH_UNNAMED
+		       : t->asked ? "no source has it"
+				  : FETCH_KNOWN};
 	struct key k;
 
 	while (t->at < t->n && key_of(&k, &t->cands[t->at]) < 0)
@@ -94,6 +95,7 @@ static void ticket_answer(struct ticket *t, const struct fetched *a)
 	}
 	if (a->r == -ENOENT) {
 		t->named |= !a->unnamed;
+		t->asked |= !a->unnamed && strcmp(a->why, FETCH_KNOWN) != 0;
 		t->miss_ms = MIN(t->miss_ms, a->miss_ms);
 	} else if (!t->worst) {
 		t->worst = a->r;

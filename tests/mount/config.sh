@@ -106,7 +106,7 @@ grep -q '/off' "$TMP/out" && fail "a source that is off"
 symfs sources --no-default-sources --config "$TMP/conf" || fail "sources"
 expect_names "mine both " "--no-default-sources"
 symfs sources --no-default-sources
-grep -q 'no source is configured' "$TMP/out" || fail "no source at all: $(cat "$TMP/out")"
+grep -q 'no source is in use' "$TMP/out" || fail "no source at all: $(cat "$TMP/out")"
 # A name: of a configured source, also of one that is off, in front of the others.
 symfs sources --no-default-sources --config "$TMP/conf" --source off || fail "--source off: $(cat "$TMP/err")"
 expect_names "off mine both " "--source NAME of one that is off"

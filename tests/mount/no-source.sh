@@ -6,9 +6,9 @@
 need timeout
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"
 
-helps() { # FILE WHAT: one line has the three ways out
-  [ "$(grep -c 'add one with --source NAME, URL or DIR .*symfs sources presets.*symfs init' "$1")" = 1 ] &&
-    [ "$(grep -c 'symfs init' "$1")" = 1 ] || fail "$2 has not one line of advice: $(cat "$1")"
+helps() { # FILE WHAT: one line has the ways out
+  [ "$(grep -c 'add one with --source NAME, URL or DIR .*symfs sources presets. lists the names)' "$1")" = 1 ] ||
+    fail "$2 has not one line of advice: $(cat "$1")"
 }
 
 # ---- a directory that does not exist ----------------------------------------------------------------
@@ -59,6 +59,11 @@ printf '[source "later"]\npath = %s/later\n' "$TMP" >"$TMP/conf"
 # ---- no source ----------------------------------------------------------------------------------------
 "$SYMFS" sources --no-default-sources >"$TMP/out" || fail "sources"
 helps "$TMP/out" sources
+# It says which option leaves sources out; `symfs init` helps only where the configured ones count.
+grep -q '^no source is in use; --no-default-sources leaves out the configured ones; add one' "$TMP/out" &&
+  ! grep 'symfs init' "$TMP/out" || fail "--no-default-sources: $(cat "$TMP/out")"
+"$SYMFS" sources --offline --no-default-sources --source http://127.0.0.1:1/ >"$TMP/out" || fail "sources --offline"
+grep -qx 'no source is in use; --offline leaves out all servers' "$TMP/out" || fail "--offline: $(cat "$TMP/out")"
 "$SYMFS" sources presets --no-default-sources --config "$top_srcdir/etc/sources.d/debian.conf" >"$TMP/out" ||
   fail "presets"
 grep -qx 'debian  *https://debuginfod.debian.net/' "$TMP/out" || fail "presets: $(cat "$TMP/out")"
@@ -66,7 +71,7 @@ grep -qx 'debian  *https://debuginfod.debian.net/' "$TMP/out" || fail "presets: 
   grep -qF '[{"name":"debian","url":"https://debuginfod.debian.net/","enabled":false}' || fail "presets --json"
 symfs_serve s
 helps "$TMP/s.log" serve
-grep -q '^symfs serve: no source is configured, so only stored files will be found; add' "$TMP/s.log" ||
+grep -q '^symfs serve: no source is in use, so only stored files will be found; --no-default-sources' "$TMP/s.log" ||
   fail "serve: $(cat "$TMP/s.log")"
 symfs_unserve s
 symfs_serve s --offline

@@ -266,7 +266,7 @@ symfs_unserve nuget_page
 "$SYMFS" warm --config "$TMP/conf" "$pdb" >"$TMP/warm" 2>&1
 for said in err why page list warm; do
   grep -q 'a source needs the checksum of this file' "$TMP/$said" || fail "$said: $(cat "$TMP/$said")"
-  grep -q 'no source is configured\|add one with' "$TMP/$said" && fail "$said: $(cat "$TMP/$said")"
+  grep -q 'no source is in use\|add one with' "$TMP/$said" && fail "$said: $(cat "$TMP/$said")"
 done
 [ "$(upstream_count "$nuget" requests)" = 0 ] || fail "asked without a checksum"
 sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" \

@@ -129,8 +129,8 @@ has bare.txt '^  0  prog [+] 0x[0-9a-f]+$'
 # The stack ends with the module that lacks, and the result with all that do.
 id=$(build_id gone)
 has bare.txt "^     unwinding stopped: prog \\($(echo "$id" | cut -c 1-8)…\\) is on no source$"
-has bare.txt.log ": [12] of [12] modules? ha(s|ve) no symbols: .*prog.*; symfs why --ask [0-9a-f]{40}$"
-has bare.txt.log 'no source is configured; add one with --source NAME, URL or DIR .*symfs init`$'
+has bare.txt.log ': [12] of [12] modules? ha(s|ve) no symbols: .*prog.*; symfs why --ask [0-9a-f]{40} --cache '
+has bare.txt.log 'no source is in use; --offline leaves out all servers$'
 alone empty errors.txt --module-errors core
 has errors.txt.log "^  prog  $id  .*: no source has it"
 
@@ -200,14 +200,23 @@ upstream_fault "$URL_closed" '*' status 401
 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-closed" --source "$URL_closed" core >closed.txt \
   2>closed.txt.log
 has closed.txt '^     unwinding stopped: prog [(].*[)] could not be fetched$'
-has closed.txt.log 'could not be asked: .*http://.*: HTTP 401; try: symfs sources check --source http://[0-9.:]+/?$'
+has closed.txt.log 'could not be asked: .*http://.*: HTTP 401; try: symfs sources check .*--source http://[0-9.:]+/?$'
 has closed.txt.log 'a source that refuses wants a token or password; see header in symfs.conf'
+
+# A server without the files: the second time it is not asked, and the hint says why.
+upstream_start without --root "$TMP/up"
+for round in 1 2; do
+  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-without" --source "debuginfod@$URL_without" core \
+    >without$round.txt 2>without$round.txt.log
+done
+has without1.txt.log 'have no symbols: .*; symfs why --ask [0-9a-f]{40} .*--source debuginfod@'
+has without2.txt.log 'have no symbols: .*; misses are remembered, to ask again; symfs why --ask [0-9a-f]{40} '
 
 # Dead servers: each is named once, and no reason is cut.
 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-dead" --source debuginfod@http://127.0.0.1:1/ \
   --source debuginfod@http://127.0.0.1:2/ --module-errors core >dead.txt 2>dead.txt.log
 for port in 1 2; do
-  want="could not be asked: debuginfod@http://127.0.0.1:$port/: .*; try: symfs sources check --source .*:2/$"
+  want="could not be asked: debuginfod@http://127.0.0.1:$port/: .*; try: symfs sources check .*--source .*:2/$"
   [ "$(grep -c "$want" dead.txt.log)" = 1 ] ||
     fail "port $port: $(cat dead.txt.log)"
 done

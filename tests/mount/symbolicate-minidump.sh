@@ -63,7 +63,7 @@ if [ -d "$DUMPS" ]; then
   say "Breakpad's minidumps: $frames frames of $files minidumps are equal"
   symbolicate --source "breakpad@$DUMPS/symbols" "$DUMPS/thread_name_list.dmp" >text 2>text.log
   [ $? = 1 ] && grep -q ': 4 of 4 modules have no symbols: ' text.log &&
-    grep -q '; symfs why --ask .*/thread_name_list[^ ]* --source breakpad@[^ ]*$' text.log ||
+    grep -q '; symfs why --ask .*/thread_name_list[^ ]* .*--source breakpad@[^ ]*$' text.log ||
     fail "text: $(cat text.log)"
   head -n 1 text | grep -qx 'EXCEPTION_ACCESS_VIOLATION_READ at 0xf1004' || fail "the reason: $(cat text)"
   sed -n 3p text | grep -q 'crashed:$' || fail "the first thread: $(cat text)"
@@ -123,7 +123,7 @@ else
   part_skipped "no ../shared/fixtures/pdb: a PDB of another build"
 fi
 symbolicate --source plain one.dmp >text.out 2>text.log
-grep -qx '.*: one[.]exe; symfs why --ask one[.]dmp --source plain' text.log ||
+grep -qx '.*: one[.]exe; symfs why --ask one[.]dmp .*--source plain' text.log ||
   fail "the way out: $(cat text.log)"
 
 # ---- a .sym without functions, and programs for Windows in text ------------------------------------

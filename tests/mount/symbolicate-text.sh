@@ -539,7 +539,7 @@ instead 'symfs addr2line' prog.gz
 sed 's/+ 0x5)/+ 0x5)\n#1  0x6 n\/a (gone + 0x6)/; s/$/\nModule gone with build-id 66666666666666666666666666666666/' \
   cxx.txt >lacks.txt
 bare lacks.txt >lacks.out 2>lacks.err || fail "one module of two: $?"
-grep -q ': 1 of 2 modules have no symbols: gone; symfs why --ask 6\{32\} --source gdb@.* --source breakpad@[^ ]*$' \
+grep -q ': 1 of 2 modules have no symbols: gone; symfs why --ask 6\{32\} .*--source gdb@.* --source breakpad@[^ ]*$' \
   lacks.err ||
   fail "one module of two: $(cat lacks.err)"
 grep -q 'add one with' lacks.err && fail "a hint for a user with a source: $(cat lacks.err)"
@@ -547,8 +547,8 @@ bare --module-errors lacks.txt 2>&1 >lacks.out | grep -q '^  gone  6\{32\}  .*el
   fail "--module-errors"
 "$SYMFS" symbolicate --no-default-sources --cache store-bare cxx.txt >lacks.out 2>lacks.err
 [ $? = 1 ] || fail "a text of which nothing gets a name does not end with 1"
-grep -q '1 of 1 module has no symbols: cxx; symfs why --ask 5\{32\}$' lacks.err &&
-  grep -q 'no source is configured; add one with --source .*symfs sources presets' lacks.err ||
+grep -q 'no symbols: cxx; symfs why --ask 5\{32\} --cache store-bare --no-default-sources$' lacks.err &&
+  grep -q 'no source is in use; --no-default-sources .*; add one with --source .*symfs sources presets' lacks.err ||
   fail "no source: $(cat lacks.err)"
 # A stripped library has only the names of exported functions, also when it was converted before. A source with a
 # password is not printed.
@@ -567,9 +567,10 @@ exports() { "$SYMFS" symbolicate --no-default-sources --cache store-bare --sourc
   --source http://u:hunter2@127.0.0.1:1/ "$@" >exports.out 2>exports.err; }
 for round in 1 2; do
   exports hidden.txt
-  [ $? = 1 ] && grep -q "1 of 1 module has no symbols: exports.so (only exports); symfs why --ask 7\{32\} --source \
-gdb@$TMP/stripped --source PLACE\$" exports.err || fail "only exports, round $round: $(cat exports.err)"
-  grep -q 'could not be asked: .*127.0.0.1:1.*; try: symfs sources check --source ' exports.err ||
+  [ $? = 1 ] && grep -q "1 of 1 module has no symbols: exports.so (only exports); \
+symfs why --ask 7\{32\} .*-sources --source gdb@$TMP/stripped --source PLACE\$" exports.err ||
+    fail "only exports, round $round: $(cat exports.err)"
+  grep -q 'could not be asked: .*127.0.0.1:1.*; try: symfs sources check .*--source ' exports.err ||
     fail "a dead source, round $round: $(cat exports.err)"
   grep hunter2 exports.err && fail "a password is printed"
 done

@@ -76,7 +76,8 @@ symfs_umount d
 # A source that was asked may be said to have nothing, and a second time by memory alone.
 says 1 'no source has it' symfs_with e get --source "$SRC" "$PATH_OF"
 says 1 'known to be missing' symfs_with e get --source "$SRC" "$PATH_OF"
-says 0 'no source has it; add one with --source .*; .symfs why --ask WHAT. asks again$' symfs_with e why \
+says 0 'no source has it; --no-default-sources leaves .*; add one with .*; .symfs why --ask WHAT. asks again$' \
+  symfs_with e why \
   --source "$SRC" "$PATH_OF"
 says 0 'a source could not be asked: .symfs sources check. says why' symfs_with e why --ask \
   --source debuginfod@http://127.0.0.1:1/ "$PATH_OF"

@@ -325,7 +325,7 @@ static int daemon_prepare(struct mounting *m, struct err *e)
 	if (r == 0)
 		r = app_prepare(&m->app, &m->args, e);
 	if (r == 0 && !m->args.offline)
-		no_source_warn(m->app.prepared);
+		no_source_warn(m->app.prepared, &m->args);
 	if (r == 0)
 		r = rights_choose(&m->rights, &m->app.settings, m->helper_socket != NULL, e);
 	if (r == 0)

@@ -13,26 +13,13 @@
 #include <string.h>
 
 #define NAMED_MOST 4 /* modules that the sentence names */
-#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:@%+=,._-"
 #define TEXT_LACKS ": the text does not say where its modules were loaded; beside a backtrace of gdb, paste what " \
 	"`info proc mappings` prints (symfs-symbolicate(1))"
-
-/* Adds the sources of the command line, to be pasted; PLACE for one with a password or with a shell's characters. */
-static const char *add_sources(const struct app_args *a, struct buf *out)
-{
-	for (unsigned i = 0; i < a->n_sources; i++) {
-		const char *word = a->sources[i], *url = strstr(word, "://");
-		bool plain = !word[strspn(word, PLAIN)] && !(url && strchr(url, '@'));
-
-		buf_addf(out, " --source %s", plain ? word : "PLACE");
-	}
-	return buf_text(out);
-}
 
 /* Adds a line for a source that failed, once. `failed` begins with the source's name and ": ". */
 static void note_failed(struct symbolicating *g, const char *failed)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), line = room, sources = room;
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), line = room, again = room;
 	const char *why = strstr(failed, ": "), *shown;
 	char head[200] = "";
 
@@ -41,7 +28,7 @@ static void note_failed(struct symbolicating *g, const char *failed)
 	shown = text_shown(head, true, &line);
 	if (why && !strstr(buf_text(&g->failed), shown))
 		buf_addf(&g->failed, "symfs symbolicate: %s%s; try: symfs sources check%s\n", shown,
-			text_shown(why, true, &room), add_sources(g->args, &sources));
+			text_shown(why, true, &room), app_options_again(g->args, &again));
 }
 
 static void note_missing(void *ctx, const struct module *m, bool exports, const char *why, const char *failed)
@@ -61,6 +48,7 @@ static void note_missing(void *ctx, const struct module *m, bool exports, const 
 		buf_addf(&g->lines, "  %s  %s  %s\n", name, id, why);
 	if (failed)
 		note_failed(g, failed);
+	g->known |= strstr(why, FETCH_KNOWN) != NULL;
 	g->refused |= strstr(why, "HTTP 401") || strstr(why, "HTTP 403");
 }
 
@@ -139,22 +127,26 @@ static void advise(struct symbolicating *g, struct app *app)
 		no_source_hint(app->args.sources, app->args.n_sources);
 		return;
 	}
-	cmd_say(0, "no source is configured; " NO_SOURCE_ADVICE);
+	cmd_say(0, "no source is in use; %s", no_source_advice(&app->args));
 	app_stop_fetching(app);
 	no_source_mounts(stderr, "symbolicate", app->settings.cache_dir);
 }
 
 int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 {
-	_cleanup_buf_ struct buf sources = BUF_UP_TO(64 << 10);
+	_cleanup_buf_ struct buf hint = BUF_UP_TO(64 << 10);
 	bool nameless = status == EXIT_DONE && (g->frames || g->dump) && !g->named;
 	bool quiet = status != EXIT_DONE || app->args.json;
+	bool memory = g->known && !fetch_stats(app->fetch)->requests;
 
+	if (g->id[0])
+		buf_addf(&hint, "%s; symfs why --ask %s", memory ? "; misses are remembered, to ask again" : "",
+			g->id);
 	if (!quiet && g->n_missing)
-		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s%s%s%s\n%s",
-			g->n_missing, g->modules, g->modules == 1 ? " has" : "s have", buf_text(&g->names),
-			g->n_missing > NAMED_MOST ? ", …" : "", g->id[0] ? "; symfs why --ask " : "", g->id,
-			g->id[0] ? add_sources(g->args, &sources) : "", buf_text(&g->lines));
+		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s%s\n%s", g->n_missing,
+			g->modules, g->modules == 1 ? " has" : "s have", buf_text(&g->names),
+			g->n_missing > NAMED_MOST ? ", …" : "",
+			g->id[0] ? app_options_again(g->args, &hint) : "", buf_text(&g->lines));
 	else if (!quiet && nameless)
 		cmd_say(0, "no frame got a name%s", g->dump || g->modules || g->n_unknown ? "" : TEXT_LACKS);
 	if (!quiet && g->n_unknown)

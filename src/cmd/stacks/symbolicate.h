@@ -40,7 +40,7 @@ struct symbolicating {
 	char id[PATH_MAX]; /* what `symfs why` explains: the path of a minidump, or the id of the first module */
 	/* private */
 	unsigned n_missing, n_unknown;
-	bool refused;
+	bool refused, known;
 	struct buf names, lines, unknown, failed;
 	const struct app_args *args;
 };

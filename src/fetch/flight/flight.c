@@ -316,10 +316,10 @@ static void said_room(struct flight *fl, int error, const char *text)
 	}
 }
 
-static void answer_lost(struct flight *fl)
+static void answer_lost(struct flight *fl, bool known)
 {
-	struct fetched a = {
-		.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
+	struct fetched a = {.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS,
+		.why = known ? FETCH_KNOWN : "no source has it"};
 
 	a.unnamed = !fetch_can_name(fl->sources, &fl->what) && !fl->cut.missed;
 	if (a.unnamed)
@@ -344,7 +344,7 @@ static void said_lost(struct flight *fl, bool fresh)
 		return;
 	}
 	miss_counts_add(fl->f, &fl->key);
-	answer_lost(fl);
+	answer_lost(fl, fl->n > 0);
 }
 
 static void said_all(struct flight *fl)
@@ -649,6 +649,6 @@ static void flight_event(struct flight *fl, const struct event *e)
 	case SAID_BEATEN:
 		return said_beaten(fl, e);
 	case SAID_MISSES_STORED:
-		return answer_lost(fl);
+		return answer_lost(fl, false);
 	}
 }

@@ -181,69 +181,6 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_statfs(req, &st);
 }
 
-/* ---- writing ------------------------------------------------------------------------ */
-
-/* The mount is read-only, so the kernel itself refuses these requests, unless root remounts it. */
-static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
-	const char *newname, unsigned flags)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int which,
-	struct fuse_file_info *fi)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_write(fuse_req_t req, fuse_ino_t ino, const char *p, size_t n, off_t off,
-	struct fuse_file_info *fi)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-	struct fuse_file_info *fi)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-	size_t n, int flags)
-{
-	fuse_reply_err(req, EROFS);
-}
-
-static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
-{
-	fuse_reply_err(req, EROFS);
-}
-
 /* Keeps the kernel's default read-ahead, because more would slow random reads. Splice gains nothing. Without
  * FUSE_CAP_AUTO_INVAL_DATA, an open file keeps its cached pages when its size becomes known. The flag is not
  * needed: symfs gives changed bytes a new inode, so a new size or time never means new bytes. */
@@ -265,7 +202,8 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 		fs->up(fs->up_ctx);
 }
 
-/* There is no access and no flush: the kernel remembers the ENOSYS, and sends these requests only once. */
+/* There is no access and no flush: the kernel remembers the ENOSYS, and sends these requests only once. The mount is
+ * read-only, so the kernel refuses all that would write. */
 const struct fuse_lowlevel_ops fs_ops = {
 	.init = op_init,
 	.lookup = op_lookup,
@@ -282,16 +220,4 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.statfs = op_statfs,
 	.getxattr = op_getxattr,
 	.listxattr = op_listxattr,
-	.setattr = op_setattr,
-	.mknod = op_mknod,
-	.mkdir = op_mkdir,
-	.unlink = op_unlink,
-	.rmdir = op_unlink,
-	.symlink = op_symlink,
-	.rename = op_rename,
-	.link = op_link,
-	.write = op_write,
-	.create = op_create,
-	.setxattr = op_setxattr,
-	.removexattr = op_removexattr,
 };

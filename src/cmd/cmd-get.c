@@ -78,10 +78,12 @@ static int say_failed(const struct download *one)
 	const char *name = one->of ? one->of : one->cands[0].m.code_file;
 	const struct artifact *last = &one->cands[one->n - 1];
 	bool sym = last->type == FILETYPE_BREAKPAD;
-	char id[DEBUG_ID_TEXT];
+	char id[DEBUG_ID_TEXT], other[280] = "";
 
-	cmd_say(0, "%s: %s%s%s", name, one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "",
-		one->why);
+	if (one->r == -ENOENT)
+		fetch_named(one->all->fetch, &one->cands[0].m, other);
+	cmd_say(0, "%s: %s%s%s%s", name, one->r == -ENOENT ? "not there: " : "",
+		one->why[0] ? one->why : err_text(one->r), other[0] ? "; " : "", other);
 	/* Of other files the age is 0, and a build id that reads as a debug id has a large age. */
 	if (one->r == -ENOENT && (sym || last->type == FILETYPE_PDB || last->type == FILETYPE_PORTABLEPDB) &&
 		!last->m.debug_file[0] && last->m.debug_id.age > 0 && last->m.debug_id.age < 0x1000)

@@ -202,6 +202,9 @@ struct fetch_asking {
  * -errno if the artifact has no key. */
 int fetch_why(struct fetch *f, const struct artifact *a, const struct fetch_asking *asking,
 	struct fetch_attempt *rows, unsigned most);
+/* Why a scanned tree does not take a file that has the name of the module: "SOURCE: app is build id X, not Y". "": no
+ * tree has such a file. (waits for disks) */
+void fetch_named(struct fetch *f, const struct module *m, char out[static 280]);
 /* Why no source can be asked for the artifact: FETCH_UNNAMED, or a source needs a checksum. (any thread) */
 const char *fetch_unnamed(struct fetch *f, const struct artifact *a);
 

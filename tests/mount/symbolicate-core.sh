@@ -129,7 +129,7 @@ has bare.txt '^  0  prog [+] 0x[0-9a-f]+$'
 # The stack ends with the module that lacks, and the result with all that do.
 id=$(build_id gone)
 has bare.txt "^     unwinding stopped: prog \\($(echo "$id" | cut -c 1-8)…\\) is on no source$"
-has bare.txt.log ': [12] of [12] modules? ha(s|ve) no symbols: .*prog.*; symfs why --ask [0-9a-f]{40} --cache '
+has bare.txt.log ': [12] of [12] modules? ha(s|ve) no symbols: .*prog.*; symfs why --ask core --cache '
 has bare.txt.log 'no source is in use; --offline leaves out all servers$'
 alone empty errors.txt --module-errors core
 has errors.txt.log "^  prog  $id  .*: no source has it"
@@ -138,6 +138,25 @@ has errors.txt.log "^  prog  $id  .*: no source has it"
 gcc -O0 -Wl,--build-id=sha1 -o prog p.c -pthread 2>/dev/null || fail "gcc"
 alone empty other.txt core
 same_file bare.txt other.txt
+
+# A scanned tree that has the module's name, but another build or a part of it, says so.
+named() { # FILE WORDS
+  alone named named.txt --source built core
+  has named.txt.log "^symfs symbolicate: scan@built: $1 $2$"
+  has named.txt.log ': prog.*; symfs why --ask core .*--source built$'
+  "$SYMFS" why --ask --no-default-sources --cache "$TMP/named" --source built core >why.txt 2>why.txt.log
+  has why.txt "/prog  $id  scan@built: mismatch: $1 $2$"
+  "$SYMFS" get --no-default-sources --cache "$TMP/named" --source built core >get.txt 2>get.txt.log
+  has get.txt.log "^symfs get: prog: not there: no source has it; scan@built: $1 $2$"
+}
+mkdir built
+cp prog built
+named prog "is build id $(build_id prog), not $id"
+mv built/prog built/Prog.DEBUG
+named Prog.DEBUG "is build id $(build_id prog), not $id"
+head -c -100 full >built/prog
+rm built/Prog.DEBUG
+named prog 'is cut short before the end of its section table'
 rm prog
 
 # A call through a null or a wild pointer: the callers are those of gdb, with the lines of the calls.
@@ -209,8 +228,8 @@ for round in 1 2; do
   "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-without" --source "debuginfod@$URL_without" core \
     >without$round.txt 2>without$round.txt.log
 done
-has without1.txt.log 'have no symbols: .*; symfs why --ask [0-9a-f]{40} .*--source debuginfod@'
-has without2.txt.log 'have no symbols: .*; misses are remembered, to ask again; symfs why --ask [0-9a-f]{40} '
+has without1.txt.log 'have no symbols: .*; symfs why --ask core .*--source debuginfod@'
+has without2.txt.log 'have no symbols: .*; misses are remembered, to ask again; symfs why --ask core '
 
 # Dead servers: each is named once, and no reason is cut.
 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-dead" --source debuginfod@http://127.0.0.1:1/ \

@@ -105,7 +105,7 @@ why 'breakpad@sym: found one[.]sym' breakpad@sym
 why 'scan@sym: found one[.]sym' sym
 why 'scan@empty: missing' empty
 echo text >plain/ONE.pdb
-why 'scan@plain: missing: ONE[.]pdb is text' plain
+why 'scan@plain: mismatch: ONE[.]pdb is text' plain
 # A server that has another file in its place: get would reject it.
 mkdir -p "bad/one.pdb/${GUID}1"
 printf 'MODULE windows x86_64 %s2 one.pdb\nPUBLIC 1200 0 main\n' $GUID >"bad/one.pdb/${GUID}1/one.sym"
@@ -117,14 +117,14 @@ if [ -d "$PDBS" ]; then
   cp "$PDBS/cl32.pdb" other/below/one.pdb
   cp "$PDBS/cl32.pdb" "store-of/one.pdb/${GUID}1/one.pdb"
   is="is debug id 3C5DA737FC812FA24C4C44205044422E1, not ${GUID}1"
-  why "scan@other: missing: below/one[.]pdb $is" other
+  why "scan@other: mismatch: below/one[.]pdb $is" other
   why "symstore@store-of: mismatch: $is" symstore@store-of
 else
   part_skipped "no ../shared/fixtures/pdb: a PDB of another build"
 fi
 symbolicate --source plain one.dmp >text.out 2>text.log
-grep -qx '.*: one[.]exe; symfs why --ask one[.]dmp .*--source plain' text.log ||
-  fail "the way out: $(cat text.log)"
+grep -qx '.*: one[.]exe; symfs why --ask one[.]dmp .*--source plain' text.log &&
+  grep -qx 'symfs symbolicate: scan@plain: ONE[.]pdb is text' text.log || fail "the way out: $(cat text.log)"
 
 # ---- a .sym without functions, and programs for Windows in text ------------------------------------
 mkdir -p "bare/one.pdb/${GUID}1"

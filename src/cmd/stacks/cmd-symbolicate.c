@@ -109,8 +109,10 @@ static int open_input(struct symbolicate_input *in, const char *word, struct err
 		r = keep_pipe(in);
 	n = pread(in->fd, head, sizeof(head), 0);
 	p = r == 0 && n > 0 ? packing_of(head, (size_t)n) : NULL;
-	return p && (strcmp(packing_name(p), "gzip") == 0 || strcmp(packing_name(p), "zstd") == 0)
-		? unpack_input(in, p, e) : r;
+	if (p && (strcmp(packing_name(p), "gzip") == 0 || strcmp(packing_name(p), "zstd") == 0))
+		return unpack_input(in, p, e);
+	in->readable = word && S_ISREG(st.st_mode);
+	return r;
 }
 
 /* Why the input can have no stack: a text with the command that helps. "": it can. */

@@ -240,7 +240,7 @@ static int name_stacks(struct app *app, struct stacks *s, const struct symbolica
 	if (symbolicate_begin(&g, app, &most, flags) < 0)
 		return EXIT_LOCAL;
 	g.dump = true;
-	if (in->kind == INPUT_MINIDUMP && strcmp(in->shown, "stdin") != 0)
+	if (in->readable)
 		snprintf(g.id, sizeof(g.id), "%s", in->shown);
 	status = stacks_print(s, g.symb, &g.flags, app->args.json, &out, &e);
 	symbolicate_finish(&g);

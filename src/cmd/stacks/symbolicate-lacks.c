@@ -35,17 +35,21 @@ static void note_missing(void *ctx, const struct module *m, bool exports, const 
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
 	const char *name = m->code_file[0] ? m->code_file : m->debug_file[0] ? m->debug_file : "<unknown>";
+	char debug[MODULE_ID_TEXT], other[280] = "";
 	struct symbolicating *g = ctx;
-	char debug[MODULE_ID_TEXT];
 	const char *id = m->code_id[0] ? m->code_id : module_debug_text(m, debug);
 
 	if (!g->id[0])
 		snprintf(g->id, sizeof(g->id), "%s", id);
 	name = text_shown(name, true, &room);
-	if (g->n_missing++ < NAMED_MOST)
+	if (g->n_missing++ < NAMED_MOST) {
 		buf_addf(&g->names, "%s%s%s", g->n_missing > 1 ? ", " : "", name, exports ? " (only exports)" : "");
+		fetch_named(symb_fetch(g->symb), m, other);
+	}
 	if (g->flags.module_errors)
 		buf_addf(&g->lines, "  %s  %s  %s\n", name, id, why);
+	if (other[0])
+		buf_addf(&g->failed, "symfs symbolicate: %s\n", text_shown(other, true, &room));
 	if (failed)
 		note_failed(g, failed);
 	g->known |= strstr(why, FETCH_KNOWN) != NULL;

@@ -24,6 +24,7 @@ enum input_kind { INPUT_CORE, INPUT_PROCESS, INPUT_MINIDUMP, INPUT_TEXT };
 struct symbolicate_input {
 	enum input_kind kind;
 	const char *shown; /* the file's name, for messages */
+	bool readable;	   /* other commands can read it by this name: it is not packed, and not stdin */
 	pid_t pid;	   /* of INPUT_PROCESS */
 	int fd;		   /* of the others; what gzip or zstd packed is unpacked */
 	uint64_t size;

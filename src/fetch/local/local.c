@@ -265,7 +265,7 @@ static int take_member(struct look *l, int fd, const struct scan_found *at)
 static int try_found(struct look *l, const struct scan_found *at)
 {
 	_cleanup_close_ int fd = -1;
-	char said[92];
+	char said[100];
 	int r;
 
 	if (at->member)
@@ -274,9 +274,9 @@ static int try_found(struct look *l, const struct scan_found *at)
 		r = try_path(l, at->path);
 	if (r == 0 && at->member)
 		r = take_member(l, fd, at);
-	snprintf(said, sizeof(said), "%.90s", r == 0 ? "" : l->why[0] ? l->why : err_text(r));
-	snprintf(l->why, 200, "%.*s%s%.*s%s%s", r < 0 ? 70 : 120, at->path, at->member ? "!" : "", r < 0 ? 30 : 70,
-		at->name, r < 0 ? " " : "", said);
+	snprintf(said, sizeof(said), "%s", r == 0 ? "" : l->why[0] ? l->why : err_text(r));
+	snprintf(l->why, 200, "%.*s%s%.*s%s%s", r < 0 ? 68 : 120, at->path, at->member ? "!" : "", r < 0 ? 28 : 70,
+		at->name, r == 0 ? "" : l->why[0] ? " " : ": ", said);
 	return r;
 }
 
@@ -298,7 +298,7 @@ static int find_in_tree(struct look *l)
 				snprintf(l->why, 200, "is still being walked");
 			else if (l->exists && !l->found && nth == 0 && l->k->name[0] &&
 				trees_find(l->f, l->s, l->k, SCAN_NAMED, at) == 0)
-				return try_found(l, at) == 0 ? 0 : worst; /* says why this file does not count */
+				return try_found(l, at); /* says why this file does not count */
 			return r == -ENOENT ? worst : r;
 		}
 		r = try_found(l, at);

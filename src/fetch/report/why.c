@@ -55,7 +55,7 @@ int why_begin(struct probe **out, struct fetch *f, const struct source *s, const
 	_cleanup_free_ struct probe *p = calloc(1, sizeof(*p));
 	char line[ARTIFACT_VIA + 16];
 	struct net_req req = {0};
-	int r = p ? source_request(s, ask, &req) : -ENOMEM;
+	int begun, r = p ? source_request(s, ask, &req) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -66,7 +66,9 @@ int why_begin(struct probe **out, struct fetch *f, const struct source *s, const
 		if (!req.stall_ms)
 			req.stall_ms = f->opts.lookup_deadline_ms;
 		req.rank = NET_FIRST;
-		p->reply.error = net_wait_begin(&p->wait, f->net, &req, &sink, p);
+		begun = net_wait_begin(&p->wait, f->net, &req, &sink, p);
+		if (begun < 0) /* otherwise probe_done() may have set it already */
+			p->reply.error = begun;
 		*out = take(p);
 	}
 	net_req_release(&req);
@@ -139,11 +141,9 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	struct probe *p = NULL;
 	int r = why_begin(&p, f, s, ask, "");
 
-	if (r < 0) {
+	if (r < 0)
 		row_put(row, r == -EACCES ? "refused" : "failed", r == -EACCES ? "no credentials" : err_text(r));
-		return;
-	}
-	if (net_wait_end(&p->wait, asking->until, asking->stop))
+	else if (net_wait_end(&p->wait, asking->until, asking->stop))
 		judge_http(p, s, ask, k, row);
 	else
 		row_put(row, "failed", "no answer in time");
@@ -166,6 +166,25 @@ static void ask_local(struct fetch *f, const struct source *s, const struct arti
 	row_put(row, r == 0 ? "found" : r == -ENOENT ? "missing" : r == -EBADMSG ? "mismatch"
 		: r == -ELOOP ? "skipped" : "failed", /* of a file in a scanned tree, `why` says where it is */
 		why[0] ? why : r == 0 || r == -ENOENT ? "" : err_text(r));
+}
+
+void fetch_named(struct fetch *f, const struct module *m, char out[static 280])
+{
+	_cleanup_sources_ struct sources *so = fetch_sources(f);
+	struct artifact a = {.m = *m};
+	struct blob *b = NULL;
+	char why[200];
+	struct key k;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < 2 * so->n && !out[0]; i++, blob_unref(take(b))) {
+		const struct source *s = so->list[i / 2];
+
+		a.type = i % 2 ? object_types[m->object].program : object_types[m->object].debug;
+		if (source_scans(s) && key_of(&k, &a) == 0 &&
+			local_find(f, s, &a, &k, true, NULL, NULL, &b, why) < 0 && why[0])
+			snprintf(out, 280, "%.78s: %s", s->name, why);
+	}
 }
 
 static const char *seen_word(int error)
@@ -191,10 +210,9 @@ static void recall(struct fetch *f, const struct source *s, const struct artifac
 		: store_miss_until(f->store, k, miss_name(s, a, room), s->memory);
 	fetch_source_state(f, s, text);
 	if (row->remembered_until > clock_wall()) {
-		snprintf(row->verdict, sizeof(row->verdict), "missing");
+		row_put(row, "missing", "");
 	} else if (strncmp(text, "failing, retry in", 17) == 0 || strncmp(text, "skipped", 7) == 0) {
-		snprintf(row->verdict, sizeof(row->verdict), "skipped");
-		snprintf(row->error, sizeof(row->error), "%s", text);
+		row_put(row, "skipped", text);
 	} else if (seen_find(f, seen_number(key_number(k), s, ask), &seen)) {
 		snprintf(row->verdict, sizeof(row->verdict), "%s", seen_word(seen.error));
 		snprintf(row->error, sizeof(row->error), "%.160s, %llu s ago", seen.text,

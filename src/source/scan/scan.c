@@ -304,6 +304,14 @@ static int find_source(struct scan *s, const struct key *k, struct scan_found *o
 	return out->member ? 0 : s->walked ? -ENOENT : -EAGAIN;
 }
 
+/* The debug file of `app` is often `app.debug`. */
+static bool is_named(const char *file, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncasecmp(file, name, n) == 0 && (!file[n] || strcasecmp(file + n, ".debug") == 0);
+}
+
 static int find_named(struct scan *s, const char *name, struct scan_found *out)
 {
 	LOCK_SCOPE(&s->lock);
@@ -311,7 +319,7 @@ static int find_named(struct scan *s, const char *name, struct scan_found *out)
 	*out = (struct scan_found){0};
 	for (size_t i = 0; i < s->n_dirs; i++)
 		for (size_t j = 0; j < s->dirs[i]->n; j++)
-			if (strcasecmp(s->dirs[i]->files[j].name, name) == 0)
+			if (is_named(s->dirs[i]->files[j].name, name))
 				return path_of(s->dirs[i], &s->dirs[i]->files[j], out->path);
 	return -ENOENT;
 }

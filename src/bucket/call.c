@@ -200,7 +200,7 @@ int call_run(struct caller *c, struct call *call)
 const char *call_text(int code)
 {
 	return code == -ENXIO ? "the store does not have the bucket (HTTP 404): create it, or correct [bucket]"
-		: err_text(code);
+		: code == -EHOSTUNREACH ? "its name is not known (DNS), or there is no route to it" : err_text(code);
 }
 
 /* Whether an object still has the ETag of `condition`. Then `bare` is the condition without quotes. */

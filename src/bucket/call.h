@@ -59,4 +59,4 @@ int call_get(struct caller *c, const char *name, struct buf *out);
  * bucket is looked for, and then the object once more. */
 int call_get_sure(struct caller *c, const char *name, struct buf *out);
 
-const char *call_text(int code); /* err_text(), but for -ENXIO a text about the bucket */
+const char *call_text(int code); /* err_text(), or what the error means here */

@@ -286,8 +286,8 @@ static void read_arch(struct dsym *one, int fd, uint64_t size, const struct arti
 
 static void failed(struct dsym *one, int r, const char *why)
 {
-	snprintf(one->error, sizeof(one->error), "%s%s%s", r == -ENOENT ? "no source has the dSYM" : err_text(r),
-		why && why[0] ? ": " : "", why && why[0] ? why : "");
+	snprintf(one->error, sizeof(one->error), "%s%s%s", r == -ENOENT ? "no source has the dSYM" : "",
+		r == -ENOENT && why[0] ? ": " : "", r == -ENOENT || why[0] ? why : err_text(r));
 }
 
 static int got_file(struct dsyms *d, struct dsym *one, const struct artifact *a, struct download *got)

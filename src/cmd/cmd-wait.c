@@ -267,7 +267,7 @@ static int wait_for(void *ctx, const struct what *what)
 		printf("%s\n", key_text(&w->key, room));
 		return fflush(stdout) == 0 ? 0 : -EIO;
 	}
-	cmd_say(0, "%s%s%s", r == -ENOENT ? "not there in time" : err_text(r), w->why[0] ? ": " : "", w->why);
+	cmd_say(0, "%s%s", r == -ENOENT ? "not there in time: " : "", w->why[0] ? w->why : err_text(r));
 	w->worst = MAX(w->worst, app_exit(r));
 	return 0;
 }

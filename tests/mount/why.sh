@@ -40,7 +40,7 @@ done
 while IFS='|' read -r kind arg words; do
   upstream_fault "$URL_up" '*' "$kind" "$arg"
   says 3 "$words" symfs_with "$kind" get --source "$SRC" "$PATH_OF"
-  grep -q 'Remote I/O error' "$TMP/out" || fail "$kind: $(cat "$TMP/out")"
+  grep -q "^symfs get: $PATH_OF: $SRC: " "$TMP/out" || fail "$kind: $(cat "$TMP/out")"
   upstream_clear "$URL_up"
 done <<'END'
 status|500|HTTP 500
@@ -48,7 +48,11 @@ garbage||HTTP/0.9
 long-header|1000000|sent a header longer than 102400 bytes
 redirect|loop|more than 8 redirects
 END
-says 3 'No route to host' symfs_with c get --source debuginfod@http://127.0.0.1:1/ "$PATH_OF"
+CLOSED=debuginfod@http://127.0.0.1:1/
+says 3 "^symfs get: $PATH_OF: $CLOSED: Failed to connect" symfs_with c get --source $CLOSED "$PATH_OF"
+for turn in 1 2 3 4 5 6 7 8; do
+  says 0 'failed: Failed to connect' symfs_with "c$turn" why --ask --source $CLOSED "$PATH_OF"
+done
 
 # ---- nothing is missing that no source was asked for ------------------------------------------
 UNNAMED='no source is configured that can have it'

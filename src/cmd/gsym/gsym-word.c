@@ -150,8 +150,8 @@ static void fetched_one(void *ctx, struct download *one)
 	if (one->r == -ENOENT && key_of(&k, &one->cands[0]) == 0 && open_derived(f, &k) == 0)
 		return;
 	if (one->r < 0) {
-		f->r = err_set(f->e, one->r, "%s%s%s", one->r == -ENOENT ? "not there" : err_text(one->r),
-			one->why[0] ? ": " : "", one->why);
+		f->r = err_set(f->e, one->r, "%s%s", one->r == -ENOENT ? "not there: " : "",
+			one->why[0] ? one->why : err_text(one->r));
 		return;
 	}
 	if (one->key.type == FILETYPE_PDB) {

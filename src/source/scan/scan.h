@@ -58,7 +58,7 @@ struct scan_found {
  * 0. -ENOENT: there are no more such files. -EAGAIN: no more were found so far, but the tree is still being walked.
  * -ENAMETOOLONG. Of a source file: the member with its path, without a look at the build; of several archives the one
  * whose path is most like that of the build's debug file. */
-#define SCAN_NAMED UINT_MAX /* as nth: a file with the key's name, or that and ".debug", in any letter case and build */
+#define SCAN_NAMED UINT_MAX /* as nth: a file of any build, NAME or NAME.debug of the key's name, in any case */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct scan_found *out);
 /* A number for the name of a member: "usr/x.c", "/usr/x.c" and "./usr/y/../x.c" have the same. */
 uint64_t scan_name_number(const char *name);

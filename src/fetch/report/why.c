@@ -179,10 +179,12 @@ void fetch_named(struct fetch *f, const struct module *m, char out[static 280])
 	out[0] = '\0';
 	for (unsigned i = 0; i < 2 * so->n && !out[0]; i++, blob_unref(take(b))) {
 		const struct source *s = so->list[i / 2];
+		int r = -EAGAIN; /* the tree is still being walked: the request itself has said so */
 
 		a.type = i % 2 ? object_types[m->object].program : object_types[m->object].debug;
-		if (source_scans(s) && key_of(&k, &a) == 0 &&
-			local_find(f, s, &a, &k, true, NULL, NULL, &b, why) < 0 && why[0])
+		if (source_scans(s) && key_of(&k, &a) == 0)
+			r = local_find(f, s, &a, &k, true, NULL, NULL, &b, why);
+		if (r < 0 && r != -EAGAIN && why[0])
 			snprintf(out, 280, "%.78s: %s", s->name, why);
 	}
 }

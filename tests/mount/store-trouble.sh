@@ -131,7 +131,7 @@ grep -q . "$MNT_m/.symfs/missing" && [ "$(wc -l <"$MNT_m/.symfs/missing")" = 1 ]
 timeout 600 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" \
   "gdb/$big" >"$TMP/out" 2>"$TMP/err"
 r=$?
-[ $r = 4 ] && grep -qi 'space' "$TMP/err" || fail "get on a full disk: exit $r, $(cat "$TMP/err")"
+[ $r = 4 ] && grep -qi 'file system is full' "$TMP/err" || fail "get on a full disk: exit $r, $(cat "$TMP/err")"
 [ "$(find "$TMP/disk/store/partial" -type f -size +1k | wc -l)" = 0 ] ||
   fail "a full disk: drafts are left: $(ls -l "$TMP/disk/store/partial")"
 # Not a byte left, also for the index.

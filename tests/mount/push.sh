@@ -138,6 +138,11 @@ if [ "$(id -u)" = 0 ] && mkdir "$TMP/disk" && mount -t tmpfs -o size=9m none "$T
   prints "^added 3"
   warns "HTTP 507: the disk of the server is full: No space left on device; asking again for a while\$"
   symfs_unserve full
+  # A store that has no room for the files: the server takes the chunks, and refuses each time it assembles.
+  symfs_serve small --upload --cache "$TMP/disk/small" --min-free 512M
+  push 3 "$URL_small" "$F/prog"
+  warns "HTTP 507: .*prog.*: the server cannot store the file: "
+  symfs_unserve small
 else
   part_skipped "not root, or no tmpfs: no small disk"
 fi
@@ -265,6 +270,10 @@ symfs_unserve one
 # ---- classes and labels --------------------------------------------------------------------------------------------
 symfs_serve held --upload
 U=$URL_held
+for age in 30 ''; do
+  push 2 --expires "$age" "$U" "$F/prog"
+  warns "^symfs push: --expires $age: expected a number with a unit, as in 90d or 12h\$"
+done
 push 0 --class try --expires 3d --label commit=1f2e "$U" "$F/prog"
 prints '^added 1'
 "$SYMFS" cache ls --cache "$TMP/store-held" >"$TMP/ls" || fail "cache ls"

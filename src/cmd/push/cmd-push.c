@@ -115,6 +115,9 @@ static int take_words(struct push *p, const struct words *w, struct buf *query)
 		return push_fail(p, EXIT_USAGE, "--class %.100s: expected the name of a class", w->class);
 	if (w->class)
 		r = add_query(query, "class", w->class);
+	if (w->expires && !w->expires[strspn(w->expires, "0123456789")])
+		return push_fail(p, EXIT_USAGE, "--expires %.60s: expected a number with a unit, as in 90d or 12h",
+			w->expires);
 	if (r == 0 && w->expires)
 		r = add_query(query, "expires", w->expires);
 	for (unsigned i = 0; r == 0 && i < w->labels.n; i++) {

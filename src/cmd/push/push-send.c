@@ -87,24 +87,24 @@ static void why_not(const struct push *p, int r, const struct send_reply *a, cha
 		reason[0] ? ": " : "", reason, what[0] ? ": " : "", what, a->location[0] ? ": " : "", a->location);
 }
 
-/* Sends a request until it is answered for good. The result of sender_do(). */
-static int send_until(struct push *p, struct sender *s, const struct send_req *q, struct send_reply *out)
+/* Sends a request until it is answered for good, or `tries` reaches TRIES. The result of sender_do(). */
+static int send_until(
+	struct push *p, struct sender *s, const struct send_req *q, unsigned *tries, struct send_reply *out)
 {
-	unsigned wait = 250;
 	char text[1600];
 	int r = 0;
 
-	for (unsigned i = 0; i < TRIES && !atomic_load(&p->stop); i++) {
+	while (!atomic_load(&p->stop)) {
 		buf_clear(&out->body);
 		r = sender_do(s, q, out);
-		if (!is_passing(r, out->status) || i + 1 == TRIES)
+		if (!is_passing(r, out->status) || ++*tries >= TRIES)
 			return r;
-		if ((i == 2 || out->retry_after > 1) && !atomic_exchange(&p->waits, true)) {
+		if ((*tries == 3 || out->retry_after > 1) && !atomic_exchange(&p->waits, true)) {
 			why_not(p, r, out, text, sizeof(text));
 			cmd_say(0, "%s; asking again for a while", text);
 		}
-		push_pause(p, out->retry_after >= 0 ? (uint64_t)MIN(out->retry_after, 60) * 1000 : wait);
-		wait *= 2;
+		push_pause(p, out->retry_after >= 0 ? (uint64_t)MIN(out->retry_after, 60) * 1000
+							   : 125ull << *tries);
 	}
 	return r < 0 ? r : -EINTR;
 }
@@ -129,7 +129,7 @@ int push_ask(struct push *p)
 
 	snprintf(url, sizeof(url), "%s/api/0/organizations/symfs/chunk-upload/", p->base);
 	if (r == 0)
-		r = send_until(p, s, &(struct send_req){.url = url}, &a);
+		r = send_until(p, s, &(struct send_req){.url = url}, &(unsigned){0}, &a);
 	if (r < 0 || a.status != 200) {
 		r = push_trouble(p, r, &a);
 	} else {
@@ -277,7 +277,7 @@ static int send_pieces(struct sending *g, struct sender *s, const char *url, siz
 			snprintf(a.text, sizeof(a.text), "%.120s: %.60s", g->pieces[first + i].f->path, err_text(r));
 	}
 	if (r == 0)
-		r = send_until(g->p, s, &q, &a);
+		r = send_until(g->p, s, &q, &(unsigned){0}, &a);
 	if (r < 0 || a.status < 200 || a.status >= 300)
 		keep_error(g, r, &a);
 	for (size_t i = 0; i < n; i++)
@@ -336,6 +336,7 @@ struct batch {
 	size_t from, to;
 	struct sending sending;
 	unsigned waiting; /* files that are not at their end */
+	unsigned tries;	  /* since a file came to its end: a server whose disk is full begins again each time */
 	bool first;	  /* the first question: what is stored now was stored before */
 	int r;
 };
@@ -367,6 +368,7 @@ static void take_result(struct batch *b, struct push_file *f, const struct sentr
 	struct push *p = b->p;
 	bool old = b->first || strcmp(a->dif.what, "present") == 0;
 
+	b->tries = 0;
 	if (a->state == SENTRY_ERROR) {
 		f->result = PUSH_REFUSED;
 		push_refuse(p, f, a->detail[0] ? a->detail : "refused without a reason");
@@ -446,7 +448,7 @@ static int ask_batch(struct batch *b, struct sender *s, const char *url)
 	q.body = buf_text(&body);
 	q.body_n = body.n;
 	if (r == 0)
-		r = send_until(b->p, s, &q, &a);
+		r = send_until(b->p, s, &q, &b->tries, &a);
 	if (r < 0 || a.status != 200) {
 		r = push_trouble(b->p, r, &a);
 	} else {

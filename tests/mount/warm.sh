@@ -221,6 +221,14 @@ for row in TERM:default:143 HUP:default:129 'HUP TERM:ignore:143'; do
   [ $r = "${rest#*:}" ] || fail "$row: symfs core: exit $r: $(cat "$TMP/out")"
   grep " $TMPDIR/" /proc/self/mountinfo && fail "$row: a mount is left behind"
 done
+# A closed pipe ends the debugger, and no mount stays behind although there is more to print.
+{
+  timeout 600 "$SYMFS" core --no-default-sources --cache "$TMP/store-pipe" --source debuginfod@http://127.0.0.1:1/ \
+    "$TMP/core" -- sh -c 'while echo line; do :; done' 2>&1
+  echo $? >"$TMP/status"
+} | grep -m 1 -q '^line$' || fail "the debugger printed nothing"
+[ "$(cat "$TMP/status")" = 141 ] || fail "symfs core with a closed pipe: exit $(cat "$TMP/status")"
+grep " $TMPDIR/" /proc/self/mountinfo && fail "a closed pipe leaves a mount behind"
 # A module whose path goes through another module is left out, and the others are there.
 ODD=$NEAR/bin/libprog.so
 THERE=$NEAR/bin/prog/xxxxx

@@ -266,18 +266,21 @@ static int start_program(pid_t *pid, const char *file, char *const *argv, const 
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
+	sigset_t pipe;
 	int r;
 
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE); /* ignored here, but a program ends by it */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigdefault(&attr, &pipe);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | (mask ? POSIX_SPAWN_SETSIGMASK : 0));
 	if (log) {
 		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
 		posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	}
-	if (mask) {
-		posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	if (mask)
 		posix_spawnattr_setsigmask(&attr, mask);
-	}
 	r = posix_spawnp(pid, file, &actions, &attr, argv, environ);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
@@ -559,6 +562,7 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 	if (s->unplaced)
 		cmd_say(0, "left out: %u module%s with a path that conflicts with others, or is too long",
 			s->unplaced, PLURAL(s->unplaced));
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe for the messages must not leave the mount */
 	r = mount_with(s, options);
 	show_log(s, UINT_MAX);
 	if (r != 0)

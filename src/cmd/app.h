@@ -71,9 +71,11 @@ struct app_args {
  * the returned exit status: the help or an error message was printed. */
 int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
 
-/* Adds the options by which a hint's command finds the same sources and store. A word with a password or with a
- * shell's characters becomes PLACE. Returns the text of `out`. */
+/* Adds the options by which a hint's command finds the same sources and store. Returns the text of `out`. */
 const char *app_options_again(const struct app_args *a, struct buf *out);
+/* Adds a word of a hint, in single quotes if a shell needs them. PLACE: it has a password, a quote or control
+ * characters. Returns the text of `out`. */
+const char *app_word_again(const char *word, struct buf *out);
 
 /* Prints the options that commands share. */
 void app_print_options(void);

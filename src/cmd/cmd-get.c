@@ -80,7 +80,7 @@ static int say_failed(const struct download *one)
 	bool sym = last->type == FILETYPE_BREAKPAD;
 	char id[DEBUG_ID_TEXT], other[280] = "";
 
-	if (one->r == -ENOENT)
+	if (one->r != -EBADMSG) /* `why` says it already */
 		fetch_named(one->all->fetch, &one->cands[0].m, other);
 	cmd_say(0, "%s: %s%s%s%s", name, one->r == -ENOENT ? "not there: " : "",
 		one->why[0] ? one->why : err_text(one->r), other[0] ? "; " : "", other);

@@ -429,7 +429,7 @@ static int why_word(struct app *app, const struct what_opts *o, const char *word
 		return cmd_say(what_exit(r), "%s: %s", word, err_why(&e, r));
 	if (y.dump && !ask)
 		fprintf(stderr, "symfs why --ask%s %s asks each source now\n", app_options_again(&app->args, &again),
-			text_shown(word, true, &room));
+			app_word_again(word, &room));
 	if (y.dump)
 		return cmd_flush(status);
 	app_stop_fetching(app); /* a mount is asked by a forked process, so there must be no threads */

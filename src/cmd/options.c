@@ -2,6 +2,7 @@
  * options. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
@@ -282,13 +283,23 @@ void app_print_options(void)
 			print_option(f->name, 0, "VALUE", f->help);
 }
 
+const char *app_word_again(const char *word, struct buf *out)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	const char *url = strstr(word, "://"), *quote = word[strspn(word, PLAIN)] ? "'" : "";
+	bool odd = (url && strchr(url, '@')) || strchr(word, '\'') ||
+		strcmp(text_shown(word, true, &room), word) != 0;
+
+	buf_addf(out, "%s%s%s", odd ? "" : quote, odd ? "PLACE" : word, odd ? "" : quote);
+	return buf_text(out);
+}
+
 static void add_again(struct buf *out, const char *option, const char *word)
 {
-	const char *url = word ? strstr(word, "://") : NULL;
-	bool plain = word && !word[strspn(word, PLAIN)] && !(url && strchr(url, '@'));
-
-	if (word)
-		buf_addf(out, " --%s %s", option, plain ? word : "PLACE");
+	if (!word)
+		return;
+	buf_addf(out, " --%s ", option);
+	app_word_again(word, out);
 }
 
 const char *app_options_again(const struct app_args *a, struct buf *out)

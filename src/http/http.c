@@ -255,8 +255,8 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 
 	if (r == 0 && !local && !h->auth && !o->anyone)
 		return err_set(e, -EINVAL,
-			"%s is reachable from other machines without a token: use --token-file FILE, "
-			"or --anyone to allow this", h->where);
+			"%s is reachable from other machines without a token: `symfs serve` takes "
+			"--token-file FILE, or --anyone to allow this", h->where);
 	if (r == 0 && !local && !h->auth && o->upload_most)
 		return err_set(e, -EINVAL,
 			"%s is reachable from other machines: uploads need --token-file FILE", h->where);

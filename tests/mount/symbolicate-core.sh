@@ -231,6 +231,11 @@ done
 has without1.txt.log 'have no symbols: .*; symfs why --ask core .*--source debuginfod@'
 has without2.txt.log 'have no symbols: .*; misses are remembered, to ask again; symfs why --ask core '
 
+# A hint can be pasted into a shell.
+cp core 'my core'
+alone 'an empty' blank.txt 'my core'
+has blank.txt.log "; symfs why --ask 'my core' --cache '$TMP/an empty' --no-default-sources$"
+
 # Dead servers: each is named once, and no reason is cut.
 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-dead" --source debuginfod@http://127.0.0.1:1/ \
   --source debuginfod@http://127.0.0.1:2/ --module-errors core >dead.txt 2>dead.txt.log

@@ -39,7 +39,10 @@ static void note_missing(void *ctx, const struct module *m, bool exports, const 
 	struct symbolicating *g = ctx;
 	const char *id = m->code_id[0] ? m->code_id : module_debug_text(m, debug);
 
-	if (!g->id[0])
+	/* The code id of a PE file alone names no file. */
+	if (!g->id[0] && m->object == OBJECT_PE && m->debug_file[0] && module_debug_text(m, debug)[0])
+		snprintf(g->id, sizeof(g->id), "%s/%s/%s", m->debug_file, debug, m->debug_file);
+	else if (!g->id[0])
 		snprintf(g->id, sizeof(g->id), "%s", id);
 	name = text_shown(name, true, &room);
 	if (g->n_missing++ < NAMED_MOST) {
@@ -143,9 +146,8 @@ int symbolicate_close(struct symbolicating *g, struct app *app, int status)
 	bool quiet = status != EXIT_DONE || app->args.json;
 	bool memory = g->known && !fetch_stats(app->fetch)->requests;
 
-	if (g->id[0])
-		buf_addf(&hint, "%s; symfs why --ask %s", memory ? "; misses are remembered, to ask again" : "",
-			g->id);
+	buf_addf(&hint, "%s; symfs why --ask ", memory ? "; misses are remembered, to ask again" : "");
+	app_word_again(g->id, &hint);
 	if (!quiet && g->n_missing)
 		fprintf(stderr, "symfs symbolicate: %u of %" PRIu64 " module%s no symbols: %s%s%s\n%s", g->n_missing,
 			g->modules, g->modules == 1 ? " has" : "s have", buf_text(&g->names),

@@ -53,7 +53,7 @@ symfs_umount stored
 upstream_start up --root "$TMP/far"
 symfs_mount cold --source "breakpad@$URL_up"
 named "far away" "$MNT_cold/breakpad"
-[ "$(upstream_count "$URL_up" get)" = 2 ] || fail "two files were $(upstream_count "$URL_up" get) GETs"
+[ "$(upstream_count "$URL_up" get "*.sym")" = 2 ] || fail "not one GET for each of two files"
 before=$(asked)
 named "again" "$MNT_cold/breakpad"
 [ "$(asked)" = "$before" ] || fail "asked again"

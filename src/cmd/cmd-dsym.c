@@ -286,7 +286,7 @@ static void read_arch(struct dsym *one, int fd, uint64_t size, const struct arti
 
 static void failed(struct dsym *one, int r, const char *why)
 {
-	snprintf(one->error, sizeof(one->error), "%s%s%s", r == -ENOENT ? "no source has the dSYM" : "",
+	snprintf(one->error, sizeof(one->error), "%s%s%.450s", r == -ENOENT ? "no source has the dSYM" : "",
 		r == -ENOENT && why[0] ? ": " : "", r == -ENOENT || why[0] ? why : err_text(r));
 }
 

@@ -31,7 +31,7 @@ static int load(struct walk *w, const struct walk_source *from)
 
 FUZZ_TARGET("walk", p, n)
 {
-	_cleanup_free_ uint8_t *copy = malloc(n ? n : 1); /* that ends where the dump ends */
+	_cleanup_free_ uint8_t *copy = calloc(n ? n : 1, 1); /* that ends where the dump ends */
 	struct view v = view_of_mem(copy, n);
 	struct stacks s = {0};
 	struct err e = {0};

@@ -101,7 +101,7 @@ static bool is_over(const struct fetch_asking *asking)
 static void row_put(struct fetch_attempt *row, const char *verdict, const char *error)
 {
 	snprintf(row->verdict, sizeof(row->verdict), "%s", verdict);
-	snprintf(row->error, sizeof(row->error), "%s", error);
+	snprintf(row->error, sizeof(row->error), "%.239s", error);
 }
 
 /* Writes the answer to the row. */

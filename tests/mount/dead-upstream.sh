@@ -57,6 +57,8 @@ done
 
 # A server that has never answered has less time: connect-timeout, and a tenth of it once it has failed. Otherwise the
 # look-ups would wait for an hour.
+upstream_clear "$URL_silent"
+upstream_hold "$URL_silent" '/*' 0
 symfs_mount first --source "debuginfod@$URL_silent" --lookup-deadline 3600s --connect-timeout 2s \
   --stall-timeout 3600s --breaker-seconds 1s
 one() { stat "$MNT_first/.build-id/ab/$(printf '%038d' "$1").debug" >/dev/null 2>"$TMP/first.err"; }
@@ -67,6 +69,7 @@ n=300
 wait_for again || fail "it was not tried again: $(cat "$TMP/first.err")"
 # The answers come at last, and are not lost.
 upstream_clear "$URL_silent"
+upstream_go "$URL_silent"
 arrives() { one 300 || grep -q 'No such file' "$TMP/first.err"; }
 wait_for arrives || fail "no answer of a server that is there again: $(cat "$TMP/first.err")"
 symfs_umount first

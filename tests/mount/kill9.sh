@@ -67,7 +67,7 @@ damaged() { # WHAT: verify must end with 1 and name the artifact
   rc=$?
   say "$1: $rc, $(head -n 3 "$TMP/verify.out" | tr '\n' ' ')"
   [ $rc = 1 ] || fail "$1: verify ended with $rc"
-  grep -q "damaged files*, served until removed: .symfs cache rm --cache '$store' 'KEY'" "$TMP/verify.out" ||
+  grep -q "damaged files*, served until removed: .symfs cache rm --cache $store 'KEY'" "$TMP/verify.out" ||
     fail "$1: no next step: $(cat "$TMP/verify.out")"
   grep -q "$2" "$TMP/verify.out" || fail "$1: it does not name $2: $(cat "$TMP/verify.out")"
 }

@@ -97,6 +97,7 @@ static void show_damage(void *ctx, const struct key *k, const char *path, const 
 
 static int run_verify(struct cache *c, char **words, unsigned n)
 {
+	_cleanup_buf_ struct buf dir = BUF_UP_TO(64 << 10);
 	struct store_totals t = {0};
 	int count;
 
@@ -108,8 +109,8 @@ static int run_verify(struct cache *c, char **words, unsigned n)
 	if (!c->json && count == 0 && store_count(c->store, &t) == 0)
 		printf("%" PRIu64 " artifact%s, none is damaged\n", t.artifacts, PLURAL(t.artifacts));
 	return count == 0 ? EXIT_DONE : cmd_say(cmd_flush(EXIT_NO), "%d damaged file%s, served until removed: "
-		"`symfs cache rm --cache '%s' 'KEY'`; then download, add or push again", count, PLURAL(count),
-		store_dir(c->store));
+		"`symfs cache rm --cache %s 'KEY'`; then download, add or push again", count, PLURAL(count),
+		app_word_again(store_dir(c->store), &dir));
 }
 
 static void gc_json(struct json *j, const struct store_totals *before, const struct store_totals *after)

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 #define ID "00112233445566778899AABBCCDDEEFF0"
@@ -16,7 +17,7 @@
 
 static struct store *store;
 static struct assembly *assembly;
-static unsigned events, ci_event; /* of the client "ci": the number of its last one */
+static atomic_uint events, ci_event; /* ci_event: the number of the last one of the client "ci" */
 static uint64_t last_size;
 static char last_what[32], last_detail[SENTRY_TEXT_MAX], last_user[64];
 
@@ -43,7 +44,7 @@ static void open_gate(bool open)
 	pthread_mutex_unlock(&gate.lock);
 }
 
-/* On any worker's thread. A test reads the values only when no worker has a job. */
+/* On any worker's thread. A test reads the counters at any time, the rest only when no worker has a job. */
 static void on_event(void *ctx, const struct assembly_event *ev)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -191,10 +191,10 @@ symfs_serve old --source "gdb@$URL_plain"
 U=$URL_old
 section .tail
 [ "$status" = 404 ] || fail "without ranges: $status"
-requests=$(upstream_count "$URL_plain" requests)
+requests=$(upstream_count "$URL_plain" requests "/$NAME.debug")
 [ "$requests" = 1 ] || fail "$requests requests without ranges"
 section .debug_info
-requests=$(upstream_count "$URL_plain" requests)
+requests=$(upstream_count "$URL_plain" requests "/$NAME.debug")
 [ "$requests" = 1 ] || fail "$requests requests for the second section without ranges"
 # On a fast connection the whole file may have come before the download was ended: then it is stored.
 [ "$status" = 404 ] || { [ "$status" = 200 ] && [ "$(upstream_count "$URL_plain" bytes)" -ge "$size" ]; } ||

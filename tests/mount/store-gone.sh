@@ -4,7 +4,7 @@
 # directory cannot be created, the answer is EIO and never "no such file".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc objcopy strip readelf curl cmp
+need gcc objcopy strip readelf curl cmp python3
 need_mount
 
 make_two_large
@@ -30,6 +30,14 @@ never_enoent() {
 }
 # no_store: the daemon may write a file into the directory while rm empties it, and rm fails then.
 no_store() { wait_for rm -rf "$store" || fail "$row: rm"; }
+# store_is PATH: the two change places at once. Between two renames the daemon could make a store.
+store_is() {
+  python3 -c 'import ctypes, os, sys
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+one, two = map(os.fsencode, sys.argv[1:])
+sys.exit(ctypes.CDLL(None).renameat2(AT_FDCWD, one, AT_FDCWD, two, RENAME_EXCHANGE) != 0)' "$1" "$store" ||
+    fail "$row: $1 does not take the place of the store"
+}
 begin() {
   no_store
   symfs_mount m --cache "$store" --source "gdb@$URL_up"
@@ -109,7 +117,7 @@ grep -q 'elf_debug.*add' "$TMP/before" || fail "nothing was in it: $(cat "$TMP/b
 # Another store in its place: it is the store from now on.
 row="exchanged"
 begin
-mv "$store" "$TMP/stores/second" && mv "$TMP/stores/old" "$store"
+store_is "$TMP/stores/old"
 goes_on
 here added || fail "the store at the path is not used"
 end
@@ -117,7 +125,7 @@ end
 # A file in its place: nothing can be stored. What was there is an error, and comes back.
 row="blocked"
 begin
-mv "$store" "$TMP/stores/gone" && : >"$store" || fail "$row: mv"
+: >"$TMP/stores/gone" && store_is "$TMP/stores/gone"
 wait_for rm -rf "$TMP/stores/gone" || fail "$row: rm"
 for p in "$added" "$one" gdb/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug "$two" "$added"; do
   blocked "$p" || fail "blocked: $p: $(cat "$TMP/said")"
@@ -130,7 +138,7 @@ grep -q 'cannot be made anew' "$TMP/m.log" || fail "blocked: no word in the log"
 # A link into the mount in its place: the daemon does not wait for itself.
 row="leads into its own mount"
 begin
-mv "$store" "$TMP/stores/gone" && ln -sT "$MNT_m/gdb" "$store" || fail "$row: mv"
+ln -s "$MNT_m/gdb" "$TMP/stores/gone" && store_is "$TMP/stores/gone"
 wait_for rm -rf "$TMP/stores/gone" || fail "$row: rm"
 for p in "$added" "$two"; do blocked "$p" || fail "$row: $p: $(cat "$TMP/said")"; done
 timeout -s KILL 600 df "$MNT_m" >/dev/null || fail "$row: df"

@@ -114,6 +114,15 @@ nap() { read -r _ </dev/null; command sleep 0.05; }
 gone() { ! kill -0 "$1" 2>/dev/null || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
 wait_gone() { wait_for gone "$1"; }
 
+# exchange ONE TWO: at once, so that no daemon makes a directory between two renames. It needs python3.
+exchange() {
+  python3 -c 'import ctypes, os, sys
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+one, two = map(os.fsencode, sys.argv[1:])
+sys.exit(ctypes.CDLL(None).renameat2(AT_FDCWD, one, AT_FDCWD, two, RENAME_EXCHANGE) != 0)' "$1" "$2" ||
+    fail "$1 and $2 are not exchanged"
+}
+
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
 need() {

@@ -4,7 +4,7 @@
 # once. /ready also says no while the store cannot be used.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl gcc objcopy
+need curl gcc objcopy python3
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"
 
 # Files that are sent while they come: their first bytes show what they are.
@@ -113,11 +113,12 @@ wait_gone "$PID_four" || fail "the server of the Unix socket does not end"
 # ---- a store that cannot be used ------------------------------------------------------------------------
 symfs_serve five --source "gdb@$URL_quick"
 [ "$(status "$URL_five/gdb/$sym_5")" = 200 ] || fail "a file: $(cat "$TMP/body")"
-mv "$TMP/store-five" "$TMP/aside" && : >"$TMP/store-five"
+: >"$TMP/aside"
+exchange "$TMP/aside" "$TMP/store-five"
 wait_for not_ready "$URL_five" || fail "/ready without a store: $(cat "$TMP/body")"
 grep -q '^the store cannot be used: ' "$TMP/body" || fail "/ready without a store: $(cat "$TMP/body")"
 [ "$(status "$URL_five/healthz")" = 200 ] || fail "/healthz without a store"
-rm "$TMP/store-five" && mv "$TMP/aside" "$TMP/store-five"
+exchange "$TMP/aside" "$TMP/store-five"
 wait_for is_ready "$URL_five" || fail "/ready with the store again: $(cat "$TMP/body")"
 [ "$(status "$URL_five/gdb/$sym_6")" = 200 ] || fail "a file after that: $(cat "$TMP/body")"
 symfs_unserve five

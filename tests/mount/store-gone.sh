@@ -30,14 +30,6 @@ never_enoent() {
 }
 # no_store: the daemon may write a file into the directory while rm empties it, and rm fails then.
 no_store() { wait_for rm -rf "$store" || fail "$row: rm"; }
-# store_is PATH: the two change places at once. Between two renames the daemon could make a store.
-store_is() {
-  python3 -c 'import ctypes, os, sys
-AT_FDCWD, RENAME_EXCHANGE = -100, 2
-one, two = map(os.fsencode, sys.argv[1:])
-sys.exit(ctypes.CDLL(None).renameat2(AT_FDCWD, one, AT_FDCWD, two, RENAME_EXCHANGE) != 0)' "$1" "$store" ||
-    fail "$row: $1 does not take the place of the store"
-}
 begin() {
   no_store
   symfs_mount m --cache "$store" --source "gdb@$URL_up"
@@ -117,7 +109,7 @@ grep -q 'elf_debug.*add' "$TMP/before" || fail "nothing was in it: $(cat "$TMP/b
 # Another store in its place: it is the store from now on.
 row="exchanged"
 begin
-store_is "$TMP/stores/old"
+exchange "$TMP/stores/old" "$store"
 goes_on
 here added || fail "the store at the path is not used"
 end
@@ -125,7 +117,7 @@ end
 # A file in its place: nothing can be stored. What was there is an error, and comes back.
 row="blocked"
 begin
-: >"$TMP/stores/gone" && store_is "$TMP/stores/gone"
+: >"$TMP/stores/gone" && exchange "$TMP/stores/gone" "$store"
 wait_for rm -rf "$TMP/stores/gone" || fail "$row: rm"
 for p in "$added" "$one" gdb/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug "$two" "$added"; do
   blocked "$p" || fail "blocked: $p: $(cat "$TMP/said")"
@@ -138,7 +130,7 @@ grep -q 'cannot be made anew' "$TMP/m.log" || fail "blocked: no word in the log"
 # A link into the mount in its place: the daemon does not wait for itself.
 row="leads into its own mount"
 begin
-ln -s "$MNT_m/gdb" "$TMP/stores/gone" && store_is "$TMP/stores/gone"
+ln -s "$MNT_m/gdb" "$TMP/stores/gone" && exchange "$TMP/stores/gone" "$store"
 wait_for rm -rf "$TMP/stores/gone" || fail "$row: rm"
 for p in "$added" "$two"; do blocked "$p" || fail "$row: $p: $(cat "$TMP/said")"; done
 timeout -s KILL 600 df "$MNT_m" >/dev/null || fail "$row: df"

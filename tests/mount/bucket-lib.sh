@@ -34,7 +34,8 @@ s3_start() {
 
 # bucket_conf [LINE...]: a section for the store that started last, and lines after it.
 bucket_conf() {
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = %s\nsecret-key = %s\n' "$s3_url" "$ACCESS" "$SECRET"
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\naccess-key = %s\nsecret-key = %s\nstall-timeout = 100s\n' \
+    "$s3_url" "$ACCESS" "$SECRET"
   [ $# = 0 ] || printf '%s\n' "$@"
 }
 

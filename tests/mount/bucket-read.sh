@@ -27,7 +27,8 @@ upstream_start up --root "$TMP/up"
 
 bucket_conf 'prefix = team' 'read-only = yes' 'timeout = 600s' '[source "up"]' "url = $URL_up" 'type = debuginfod' \
   >"$TMP/conf"
-symfs() { "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+# shellcheck disable=SC2086 # words
+symfs() { "$SYMFS" "$@" $PATIENT --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }
 gets() { # WHAT FILE TYPE ID
   symfs get "debuginfod/buildid/$4/$3" || fail "$1: exit $? $(cat "$TMP/err")"

@@ -63,8 +63,8 @@ done
 upstream_start up --root "$TMP/up"
 
 conf() { # NAME [LINES...]
-  printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team/x\naccess-key = %s\nsecret-key = %s\n' \
-    "$S3" "$ACCESS" "$SECRET" >"$TMP/$1.conf"
+  printf '[bucket]\nendpoint = %s\nbucket = symbols\nprefix = team/x\naccess-key = %s\nsecret-key = %s\n%s\n' \
+    "$S3" "$ACCESS" "$SECRET" 'stall-timeout = 100s' >"$TMP/$1.conf"
   printf '[source "up"]\nurl = %s\ntype = debuginfod\n' "$URL_up" >>"$TMP/$1.conf"
 }
 server() { # NAME: with the store of that name. Only the server a does not wait long for the bucket.

@@ -40,7 +40,8 @@ rm -rf "$TMP/store-m"
 symfs_mount m --config "$TMP/conf"
 same_file "$(path "$THIRD")" "$TMP/third/Prog.pdb"
 symfs_umount m
-get() { "$SYMFS" get "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" \
+# shellcheck disable=SC2086 # words
+get() { "$SYMFS" get "$@" $PATIENT --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" \
   2>"$TMP/err"; }
 rm -rf "$TMP/store/pROG.pdb"
 get "symstore/PROG.PDB/$THIRD/PROG.PDB" && fail "what was removed is found: $(cat "$TMP/out")"

@@ -269,11 +269,12 @@ nginx_run() {
   ! gone "$ns_pid"
 }
 
-# deadlines_beside ARGS...: PATIENT, if the arguments name a configuration without a deadline; no other file is read
-# then.
+# deadlines_beside ARGS...: PATIENT, if the arguments name a configuration whose section [symfs] has no deadline; no
+# other file is read then.
 deadlines_beside() {
   for db_word; do
-    [ "${db_last:-}" = --config ] && ! grep -qE '(deadline|timeout) *=' "$db_word" 2>/dev/null && echo "$PATIENT"
+    [ "${db_last:-}" = --config ] &&
+      ! sed -n '/^\[symfs\]/,/^\[/p' "$db_word" 2>/dev/null | grep -qE '(deadline|timeout) *=' && echo "$PATIENT"
     db_last=$db_word
   done
 }

@@ -76,7 +76,7 @@ mkdir -p "$TMP/far/$(dirname "$PLACE")"
 cp "$DSYM" "$TMP/far/$PLACE"
 cp Demo "$TMP/far/$PLACE.app"
 upstream_start up --root "$TMP/far"
-asked() { upstream_count "$URL_up" "$1"; }
+asked() { upstream_count "$URL_up" "$@"; }
 
 # leads WANTED PATH: the link, and the file that it leads to.
 leads() {
@@ -96,17 +96,18 @@ done
 # The link is there when the file is; both together, and the reading of it, are one GET.
 leads "$NAMELESS" "lldb/$PLACE"
 same_file "$DSYM" "$M/lldb/$PLACE"
-[ "$(asked get)" = 1 ] || fail "link and file were $(asked get) GETs"
+[ "$(asked get "/$PLACE")" = 1 ] || fail "link and file were $(asked get "/$PLACE") GETs"
 same_file "$TMP/w/Demo" "$M/lldb/$PLACE.app"
 [ -L "$M/lldb/$PLACE.app" ] && fail "the program is a link"
-[ "$(asked get)" = 2 ] || fail "two files were $(asked get) GETs"
+[ "$(asked get "/$PLACE.app")" = 1 ] || fail "the program was $(asked get "/$PLACE.app") GETs"
+seen=$(asked requests)
 [ -L "$M/native/$PLACE" ] && fail "native has a link"
 [ -L "$M/$PLACE" ] && fail "the root has a link"
 ino=$(stat -Lc %i "$M/lldb/$PLACE")
 for path in "native/$PLACE" "$PLACE" "dsym/$NAMELESS" "dsym/$NAMED" "$DIR/debuginfo"; do
   [ "$(stat -c %i "$M/$path")" = "$ino" ] || fail "$path has another inode"
 done
-[ "$(asked get)" = 2 ] || fail "other spellings asked"
+[ "$(asked requests)" = "$seen" ] || fail "other spellings asked"
 wait_for [ -e "$M/$DIR/debuginfo.meta" ] || fail "no .meta of what was fetched"
 [ "$(cat "$M/$DIR/debuginfo.meta")" = '{"arch":"x86_64","file_format":"macho"}' ] ||
   fail "$(cat "$M/$DIR/debuginfo.meta")"

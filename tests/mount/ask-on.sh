@@ -32,8 +32,9 @@ got() {
   g_what=$1 g_wanted=$2
   shift 2
   rm -rf "$TMP/store" "$TMP/out"
-  "$SYMFS" get --no-default-sources --cache "$TMP/store" --lookup-deadline 600s "$@" -o "$TMP/out" "gdb/$path" \
-    >"$TMP/said" 2>&1 ||
+  # shellcheck disable=SC2086 # words
+  "$SYMFS" get --no-default-sources --cache "$TMP/store" $PATIENT --lookup-deadline 600s "$@" -o "$TMP/out" \
+    "gdb/$path" >"$TMP/said" 2>&1 ||
     fail "$g_what: $(cat "$TMP/said")"
   same_file "$TMP/out" "$g_wanted"
 }
@@ -109,6 +110,7 @@ beside_silent() {
     --source "gdb@$URL_poor_ranges" --source "gdb@$URL_good_ranges")
 }
 wait_for beside_silent || fail "a silent source: $(cat "$TMP/said")"
+rm -f "$TMP/failed" # of a try that was too late
 [ "$(upstream_count "$URL_good_ranges" requests)" -gt 0 ] || fail "the silent source was not asked"
 upstream_clear "$URL_good_ranges"
 
@@ -140,8 +142,7 @@ for key in "$path" "$none"; do
   [ "$got" = 404 ] || fail "at first: $got for $key"
 done
 requests() { upstream_count "$URL_late" requests "*/$none"; }
-first=$(requests)
-asked_again() { [ "$(requests)" = $((2 * first)) ]; }
+asked_again() { [ "$(requests)" = 2 ]; }
 is_stored() { "$SYMFS" cache ls --cache "$TMP/store-again" | grep -q "elf_debug $id"; }
 wait_for is_stored || fail "the file was not asked for again: $(cat "$TMP/again.log")"
 wait_for asked_again || fail "$(requests) requests, $first of them at first"

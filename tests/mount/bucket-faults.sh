@@ -56,7 +56,8 @@ for n in 3 4; do
     fail "no word of file $n: $(cat "$TMP/a.log")"
   [ ! -e "$ROOT/b/$(sha $n)" ] || fail "file $n is in the bucket"
 done
-[ "$(number "$URL_a" queued_files)" = 2 ] && [ "$(number "$URL_a" refused_files)" = 2 ] ||
+counted() { [ "$(number "$URL_a" queued_files)" = 2 ] && [ "$(number "$URL_a" refused_files)" = 2 ]; }
+wait_for counted ||
   fail "the broken files are not counted: $(fetch_url "$URL_a/metrics" | grep bucket)"
 put 201 "$URL_a" 6
 

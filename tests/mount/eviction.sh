@@ -23,14 +23,18 @@ most_kb=$((QUOTA_MB * 1024 + READERS * 2 * MEAN * 7 / 4 / 1024))
 reader=$!
 PIDS="$PIDS $reader"
 high=0 looks=0
-while ! gone $reader; do
+look() {
   kb=$(du -sk "$store/blobs" "$store/partial" 2>/dev/null | awk '{ n += $1 } END { print n }')
   [ "$kb" -le "$high" ] || high=$kb
   looks=$((looks + 1))
+}
+while ! gone $reader; do
+  look
   nap
 done
 wait $reader
 rc=$?
+look
 tail -n 1 "$TMP/reader.out"
 say "the disk held at most $((high / 1024)) MB in $looks looks; the quota is $QUOTA_MB MB, allowed were" \
   "$((most_kb / 1024))"

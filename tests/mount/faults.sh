@@ -243,7 +243,7 @@ done <<EOF
 500|status|500|$R|$R|3
 503|status|503|$R|$R|3
 503 with Retry-After|status|503,1|$R|$R|3
-a slow header|slow|20000|ETIMEDOUT|ETIMEDOUT $H|3
+a slow header|slow|2000000|ETIMEDOUT|ETIMEDOUT $H|3
 a part that was not requested (206)|status|206|$R EBADMSG|$R EBADMSG|3
 416|status|416|$R EACCES|$R EACCES|3
 400|status|400|$R|$R|3

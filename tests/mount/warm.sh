@@ -84,7 +84,9 @@ grep -Eq ' [1-9][0-9]* have symbols .*, 0 of them only GSYM, ' "$TMP/warm.out" |
   fail "coverage: $(cat "$TMP/warm.out")"
 "$SYMFS" warm --running --as whole --offline --no-default-sources --cache "$TMP/store-gsym" \
   --source "gdb@$URL_waiting" >"$TMP/out" 2>"$TMP/warm.err"
-grep -Eq ' 1 have symbols .*, 1 of them only GSYM, ' "$TMP/out" || fail "coverage of GSYM alone: $(cat "$TMP/out")"
+# One of the program of this test, and one of each other run of this test on the machine.
+grep -Eq ' ([1-9][0-9]*) have symbols .*, \1 of them only GSYM, ' "$TMP/out" ||
+  fail "coverage of GSYM alone: $(cat "$TMP/out")"
 [ "$("$SYMFS" cache ls --cache "$TMP/store-gsym" | grep -c pinned)" = 1 ] ||
   fail "GSYM alone: $("$SYMFS" cache ls --cache "$TMP/store-gsym")"
 symfs_mount gsym --offline --cache "$TMP/store-gsym"

@@ -173,12 +173,12 @@ EOF
   wait_for smb_answers "$ss_port" || fail "smbd did not start: $(cat "$ss_dir"/log/* 2>/dev/null | tail -n 5)"
   eval "SMB_$ss_name=\$ss_port"
 }
-smb_answers() { smbclient -s /dev/null -p "$1" -N //127.0.0.1/symbols -c 'cd /'; }
+smb_answers() { smbclient -s /dev/null -t 300 -p "$1" -N //127.0.0.1/symbols -c 'cd /'; }
 
 # smb NAME COMMAND: what smbclient prints, with the share of smbd_start NAME.
 smb() {
   eval "smb_port=\$SMB_$1"
-  timeout 300 smbclient -s /dev/null -p "$smb_port" -N //127.0.0.1/symbols -c "$2" 2>&1
+  timeout 300 smbclient -s /dev/null -t 300 -p "$smb_port" -N //127.0.0.1/symbols -c "$2" 2>&1
 }
 
 # macs_make DIR: programs of macOS in a new directory: m.x86_64 and m.arm64 with their bundles, m.x86_64.stripped, and

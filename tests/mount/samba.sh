@@ -86,8 +86,8 @@ absent='NT_STATUS_(OBJECT_NAME_NOT_FOUND|NO_SUCH_FILE|OBJECT_PATH_NOT_FOUND)'
 ask_misses() { # SHARE N
   eval "am_port=\$SMB_$1"
   misses "$2" >"$TMP/misses"
-  (cd "$TMP" && timeout 300 smbclient -s /dev/null -p "$am_port" -N //127.0.0.1/symbols <misses) >"$TMP/misses.out" \
-    2>&1
+  (cd "$TMP" && timeout 300 smbclient -s /dev/null -t 300 -p "$am_port" -N //127.0.0.1/symbols <misses) \
+    >"$TMP/misses.out" 2>&1
   am_n=$(grep -cE "$absent" "$TMP/misses.out")
   [ "$am_n" = "$2" ] || fail "$am_n of $2 were not there: $(grep -vE "$absent" "$TMP/misses.out" | head)"
 }

@@ -117,7 +117,8 @@ for name in tree deb tar ${rpms:+rpm}; do
     [ "$(status_of "$URL_s/$at")" = 200 ] || fail "$name over HTTP: $at"
     same_file "$TMP/$name/src/$name.c" "$TMP/body"
   done
-  "$SYMFS" get --no-default-sources --cache "$TMP/store-get" --config "$TMP/conf" \
+  # shellcheck disable=SC2086 # words
+  "$SYMFS" get $PATIENT --no-default-sources --cache "$TMP/store-get" --config "$TMP/conf" \
     "debuginfod/buildid/$id/source/$path" >"$TMP/got" 2>"$TMP/err" || fail "get: $(cat "$TMP/err")"
   same_file "$TMP/$name/src/$name.c" "$(cat "$TMP/got")"
   # Sources that are there, but that the build does not name.
@@ -128,7 +129,8 @@ for name in tree deb tar ${rpms:+rpm}; do
   done
 done
 id=$(build_id "$TMP/tree/bin/tree")
-"$SYMFS" why --ask --no-default-sources --config "$TMP/conf" --cache "$TMP/store-w" \
+# shellcheck disable=SC2086 # words
+"$SYMFS" why --ask $PATIENT --no-default-sources --config "$TMP/conf" --cache "$TMP/store-w" \
   "debuginfod/buildid/$id/source/usr/src/tree-1.0/tree.c" >"$TMP/out"
 grep -qF "$TMP/tree/src/tree.c" "$TMP/out" || fail "why: $(cat "$TMP/out")"
 lib=$(build_id "$TMP/deb/bin/libdeb.so")

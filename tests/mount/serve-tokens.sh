@@ -570,6 +570,8 @@ prefix = team
 access-key = AKIDEXAMPLE
 secret-key = s3cr3t
 read-only = yes
+timeout = 600s
+stall-timeout = 100s
 END
 chmod 600 "$TMP/bucket.conf"
 symfs_serve three --config "$TMP/bucket.conf" --token-file "$TMP/tokens"

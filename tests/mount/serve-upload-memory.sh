@@ -19,7 +19,7 @@ head -c "${MIB}M" /dev/urandom >"$TMP/noise"
 objcopy --add-section .noise="$TMP/noise" "$TMP/a/full/prog" "$TMP/large" || fail objcopy
 rm "$TMP/noise"
 
-symfs_serve one --upload --idle-seconds 20
+symfs_serve one --upload --idle-seconds 100
 U=$URL_one PORT=${URL_one##*:}
 grep -q -e libasan -e libtsan "/proc/$PID_one/maps" && skip "a sanitizer needs memory of its own"
 # Once, so that each thread has begun and each library is loaded.

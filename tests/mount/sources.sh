@@ -89,7 +89,8 @@ fails 3 "$file" "no client certificate"
 conf '[source "m"]' "url = https://127.0.0.1:$mtls/" 'layout = gdb' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
   "key = $TMP/client.key"
 gets "$file" "$TMP/p/full/prog" "a client certificate"
-case $(last) in "$mtls "*' 200 [CN=client]'*) ;; *) fail "a client certificate: $(last)" ;; esac
+with_certificate() { case $(last) in "$mtls "*' 200 [CN=client]'*) ;; *) false ;; esac; }
+wait_for with_certificate || fail "a client certificate: $(last)"
 conf '[source "m"]' "url = https://127.0.0.1:$mtls/away/" 'layout = gdb' "ca-file = $TMP/ca.pem" \
   "cert = $TMP/client.pem" "key = $TMP/client.key"
 gets "$file" "$TMP/p/full/prog" "a redirect to another server"
@@ -271,6 +272,7 @@ done
 [ "$(upstream_count "$nuget" requests)" = 0 ] || fail "asked without a checksum"
 sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" \
   >"$TMP/conf"
+cat "$DEADLINES" >>"$TMP/conf"
 fails 1 "$pdb" "the preset"
 grep -qE '^SymbolChecksum: SHA256:[0-9a-f]{64}.?$' "$TMP/nuget.heads" ||
   fail "no placeholder: $(cat "$TMP/nuget.heads")"

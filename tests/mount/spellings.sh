@@ -174,6 +174,7 @@ symfs get "symstore/PROG.PDB/$OTHER/PROG.PDB" || fail "the case of a source: $(c
 preset() { # NAME: its section, of this server
   conf
   sed -e "s#^url = .*#url = $up/#" -e '/^enabled/d' "$top_srcdir/etc/sources.d/$1.conf" >"$TMP/conf"
+  cat "$DEADLINES" >>"$TMP/conf"
 }
 wire() { # PATH STATUS: how many requests it costs
   : >"$TMP/requests"

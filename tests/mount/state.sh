@@ -100,7 +100,9 @@ for text in "$MNT_m/.symfs/config" "$MNT_m/.symfs/sources" "$MNT_m/.symfs/why/$p
   "$TMP/m.log" /proc/self/mountinfo; do
   grep -q "$secret" "$text" && fail "a secret in $text"
 done
-"$SYMFS" why --config "$TMP/symfs.conf" --no-default-sources --cache "$TMP/store-x" --ask "$path" >"$TMP/why.out" 2>&1
+# shellcheck disable=SC2086 # words
+"$SYMFS" why $PATIENT --config "$TMP/symfs.conf" --no-default-sources --cache "$TMP/store-x" --ask "$path" \
+  >"$TMP/why.out" 2>&1
 "$SYMFS" sources --json --config "$TMP/symfs.conf" --no-default-sources >>"$TMP/why.out" 2>&1
 grep -q "found" "$TMP/why.out" || fail "why --ask: $(cat "$TMP/why.out")"
 grep -q "$secret" "$TMP/why.out" && fail "a secret in why or sources"

@@ -18,6 +18,7 @@ mkdir "$TMP/user" "$TMP/root" "$TMP/user/mnt"
 copy_symfs "$TMP/bin"
 if [ "$(id -u)" = 0 ]; then
   need setpriv mknod
+  mkdir "$TMP/user/symfs" && cp "$DEADLINES" "$TMP/user/symfs/" || fail "no configuration"
   chown -R 65534:65534 "$TMP/user"
   mknod "$TMP/fuse" c 10 229 && chmod 666 "$TMP/fuse" && mount --bind "$TMP/fuse" /dev/fuse ||
     skip "cannot make a /dev/fuse of its own"

@@ -89,7 +89,7 @@ helper=$(helper_of "$PID_mine")
 [ "$(told "$PID_mine") $(told "$helper")" = "$NOTHING $ADMIN" ] || fail "$(told "$PID_mine") $(told "$helper")"
 [ "$(stat -c %u "$TMP/store-mine")" = 65534 ] || fail "whose store? $(stat -c %u "$TMP/store-mine")"
 cmp "$MNT_mine/$one" "$TMP/made/debug/one.debug" 2>/dev/null && fail "a directory of root alone was read"
-grep -q "source one: the daemon, user nobody, cannot read $TMP/rootonly" "$TMP/mine.log" ||
+wait_for grep -q "source one: the daemon, user nobody, cannot read $TMP/rootonly" "$TMP/mine.log" ||
   fail "the log does not say that it cannot be read"
 # What is in the store is passed to the kernel, by the helper.
 setpriv --reuid=65534 --regid=65534 --clear-groups "$TMP/symfs" add --no-default-sources --cache "$TMP/store-mine" \

@@ -60,6 +60,8 @@ try() {
 led() { # URL [LINES...]
   try "$@" || fail "refused: $*: $(cat "$TMP/err")"
   cmp -s "$(cat "$TMP/out")" "$TMP/p/full/prog" || fail "other bytes: $*"
+  # nginx writes the line after the last byte.
+  case $1 in */to/*) wait_for test -s "$TMP/served" || fail "nginx has no line of $1" ;; esac
 }
 refused() { # WORDS URL [LINES...]
   words=$1

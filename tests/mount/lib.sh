@@ -114,7 +114,8 @@ nap() { read -r _ </dev/null; command sleep 0.05; }
 gone() { ! kill -0 "$1" 2>/dev/null || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
 wait_gone() { wait_for gone "$1"; }
 
-# exchange ONE TWO: at once, so that no daemon makes a directory between two renames. It needs python3.
+# exchange ONE TWO: the two paths change places in one step, so that no daemon makes a directory between two renames.
+# It needs python3.
 exchange() {
   python3 -c 'import ctypes, os, sys
 AT_FDCWD, RENAME_EXCHANGE = -100, 2

@@ -84,7 +84,7 @@ grep -Eq ' [1-9][0-9]* have symbols .*, 0 of them only GSYM, ' "$TMP/warm.out" |
   fail "coverage: $(cat "$TMP/warm.out")"
 "$SYMFS" warm --running --as whole --offline --no-default-sources --cache "$TMP/store-gsym" \
   --source "gdb@$URL_waiting" >"$TMP/out" 2>"$TMP/warm.err"
-# One of the program of this test, and one of each other run of this test on the machine.
+# If this test runs twice on the machine, --running also finds the program of the other run.
 grep -Eq ' ([1-9][0-9]*) have symbols .*, \1 of them only GSYM, ' "$TMP/out" ||
   fail "coverage of GSYM alone: $(cat "$TMP/out")"
 [ "$("$SYMFS" cache ls --cache "$TMP/store-gsym" | grep -c pinned)" = 1 ] ||

@@ -25,10 +25,9 @@ cp "$TMP/p/full/prog" "$TMP/up/buildid/$id/executable"
 cp "$TMP/q/full/other" "$TMP/up/buildid/$other/executable"
 upstream_start up --root "$TMP/up"
 
-bucket_conf 'prefix = team' 'read-only = yes' 'timeout = 600s' '[source "up"]' "url = $URL_up" 'type = debuginfod' \
-  >"$TMP/conf"
-# shellcheck disable=SC2086 # words
-symfs() { "$SYMFS" "$@" $PATIENT --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
+bucket_conf 'prefix = team' 'read-only = yes' 'timeout = 600s' '[source "up"]' "url = $URL_up" 'type = debuginfod' |
+  cat "$DEADLINES" - >"$TMP/conf"
+symfs() { "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" \
   2>"$TMP/err"; }
 gets() { # WHAT FILE TYPE ID
   symfs get "debuginfod/buildid/$4/$3" || fail "$1: exit $? $(cat "$TMP/err")"

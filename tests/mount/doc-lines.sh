@@ -47,6 +47,7 @@ why=$($apart true 2>&1) || skip "no namespaces here: $why"
 MADE=$TMP/made
 mkdir -p "$MADE/home/build" "$MADE/debian/buildid" "$MADE/team" "$MADE/world"
 chmod 755 "$TMP" "$MADE"
+cp "$DEADLINES" "$MADE/deadlines.conf" || fail "no deadlines"
 cd "$MADE" || exit 1
 cat >parse.c <<'E'
 #include <stdlib.h>

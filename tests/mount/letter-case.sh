@@ -25,7 +25,8 @@ path() { echo "$TMP/m/symstore/PROG.PDB/$1/prog.PDB"; } # ID
 # Names of one spelling are split over directories, as tools on Windows leave them; SSQP's are in lower case.
 put "$TMP/one/Prog.pdb" "Prog.pdb/$ONE/Prog.pdb"
 put "$TMP/other/Prog.pdb" "prog.PDB/$(lower "$OTHER")/PROG.pdb"
-printf '[source "d"]\npath = %s\nlayout = symstore\nmiss-lifetime = 1s\n' "$TMP/store" >"$TMP/conf"
+printf '[source "d"]\npath = %s\nlayout = symstore\nmiss-lifetime = 1s\n' "$TMP/store" |
+  cat "$DEADLINES" - >"$TMP/conf"
 symfs_mount m --config "$TMP/conf"
 same_file "$(path "$ONE")" "$TMP/one/Prog.pdb"
 same_file "$(path "$OTHER")" "$TMP/other/Prog.pdb"
@@ -40,8 +41,7 @@ rm -rf "$TMP/store-m"
 symfs_mount m --config "$TMP/conf"
 same_file "$(path "$THIRD")" "$TMP/third/Prog.pdb"
 symfs_umount m
-# shellcheck disable=SC2086 # words
-get() { "$SYMFS" get "$@" $PATIENT --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" \
+get() { "$SYMFS" get "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/cache" >"$TMP/out" \
   2>"$TMP/err"; }
 rm -rf "$TMP/store/pROG.pdb"
 get "symstore/PROG.PDB/$THIRD/PROG.PDB" && fail "what was removed is found: $(cat "$TMP/out")"
@@ -63,7 +63,7 @@ mkdir -p "$TMP/many/Prog.pdb/$ONE" "$TMP/many/prog.pdb/$(lower "$OTHER")" "$TMP/
 cp "$TMP/one/Prog.pdb" "$TMP/many/Prog.pdb/$ONE/Prog.pdb"
 cp "$TMP/other/Prog.pdb" "$TMP/many/prog.pdb/$(lower "$OTHER")/Prog.pdb"
 cp "$TMP/third/Prog.pdb" "$TMP/many/PROG.pdb/$THIRD/Prog.pdb"
-printf '[source "d"]\npath = %s\nlayout = symstore\n' "$TMP/many" >"$TMP/conf"
+printf '[source "d"]\npath = %s\nlayout = symstore\n' "$TMP/many" | cat "$DEADLINES" - >"$TMP/conf"
 get "symstore/Prog.pdb/$ONE/Prog.pdb" || fail "the exact name: $(cat "$TMP/err")"
 same_file "$(cat "$TMP/out")" "$TMP/one/Prog.pdb"
 get "symstore/PROG.PDB/$OTHER/PROG.PDB" || fail "a name in lower case: $(cat "$TMP/err")"

@@ -43,7 +43,7 @@ tar -C "$made" -czf "$tree/five.tar.gz" debug/five.debug bin/five || fail "no ta
 head -c 30000 "$TMP/whole.tar" >"$tree/cut.tar"
 ls "$made/debug/libfour.so.debug" "$made/debug/five.debug" >/dev/null || fail "no debug files"
 
-cat >"$TMP/conf" <<EOF
+cat "$DEADLINES" - >"$TMP/conf" <<EOF
 [source "packages"]
 path = $tree
 layout = scan
@@ -87,12 +87,10 @@ symfs_mount n --config "$TMP/conf" --cache "$TMP/store-m"
 wait_for scanned "$MNT_n" || fail "sources after a restart: $(cat "$MNT_n/.symfs/sources")"
 ! grep -q "cut.tar" "$TMP/n.log" || fail "the broken archive was read again"
 same_file "$made/debug/two.debug" "$MNT_n/gdb/$(path_of "$(id_of two)").debug"
-# shellcheck disable=SC2086 # words
-"$SYMFS" why --ask $PATIENT --config "$TMP/conf" --cache "$TMP/store-m" "gdb/$(path_of "$(id_of three)")" \
+"$SYMFS" why --ask --config "$TMP/conf" --cache "$TMP/store-m" "gdb/$(path_of "$(id_of three)")" \
   >"$TMP/why" 2>&1
 grep -qF 'found: three.rpm!usr/bin/three' "$TMP/why" || fail "why: $(cat "$TMP/why")"
-# shellcheck disable=SC2086 # words
-"$SYMFS" sources check $PATIENT --config "$TMP/conf" --cache "$TMP/store-m" --no-default-sources >"$TMP/check" 2>&1
+"$SYMFS" sources check --config "$TMP/conf" --cache "$TMP/store-m" --no-default-sources >"$TMP/check" 2>&1
 grep -qE ' packages +reachable +[0-9]+ artifacts in 7 files, 7 archives \(1 with faults\)$' "$TMP/check" ||
   fail "sources check: $(cat "$TMP/check")"
 # An archive that changed while it is mounted is read again.

@@ -90,7 +90,7 @@ fi
 # ---- a tree ---------------------------------------------------------------------------------------------------
 built tree tree
 echo 'not named' >"$TMP/tree/src/secret.txt"
-cat >"$TMP/conf" <<EOF
+cat "$DEADLINES" - >"$TMP/conf" <<EOF
 [source "packages"]
 path = $packages
 layout = scan
@@ -117,8 +117,7 @@ for name in tree deb tar ${rpms:+rpm}; do
     [ "$(status_of "$URL_s/$at")" = 200 ] || fail "$name over HTTP: $at"
     same_file "$TMP/$name/src/$name.c" "$TMP/body"
   done
-  # shellcheck disable=SC2086 # words
-  "$SYMFS" get $PATIENT --no-default-sources --cache "$TMP/store-get" --config "$TMP/conf" \
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-get" --config "$TMP/conf" \
     "debuginfod/buildid/$id/source/$path" >"$TMP/got" 2>"$TMP/err" || fail "get: $(cat "$TMP/err")"
   same_file "$TMP/$name/src/$name.c" "$(cat "$TMP/got")"
   # Sources that are there, but that the build does not name.
@@ -129,8 +128,7 @@ for name in tree deb tar ${rpms:+rpm}; do
   done
 done
 id=$(build_id "$TMP/tree/bin/tree")
-# shellcheck disable=SC2086 # words
-"$SYMFS" why --ask $PATIENT --no-default-sources --config "$TMP/conf" --cache "$TMP/store-w" \
+"$SYMFS" why --ask --no-default-sources --config "$TMP/conf" --cache "$TMP/store-w" \
   "debuginfod/buildid/$id/source/usr/src/tree-1.0/tree.c" >"$TMP/out"
 grep -qF "$TMP/tree/src/tree.c" "$TMP/out" || fail "why: $(cat "$TMP/out")"
 lib=$(build_id "$TMP/deb/bin/libdeb.so")

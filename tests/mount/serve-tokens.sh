@@ -390,12 +390,13 @@ refused rotate ended
 grep -q 'ended has ended: --expires gives' "$TMP/err" || fail "rotate: $(cat "$TMP/err")"
 token rotate ended --expires 1h >"$TMP/out" && token rm ended || fail "rotate with a new end"
 # `--source URL` has the token of the configured source at this URL, and a layout of its own.
-printf '[source "team"]\nurl = %s\nlayout = debuginfod\nenabled = no\nheader = Auth-Token: %s\n' "$U/" "$NEW" \
-  >"$TMP/client.conf" && chmod 600 "$TMP/client.conf"
+printf '[source "team"]\nurl = %s\nlayout = debuginfod\nenabled = no\nheader = Auth-Token: %s\n' "$U/" "$NEW" |
+  cat "$DEADLINES" - >"$TMP/client.conf" && chmod 600 "$TMP/client.conf"
 "$SYMFS" sources check --no-default-sources --config "$TMP/client.conf" --source "$U" --source "symstore@$U/" \
   >"$TMP/out" || fail "a source of the configuration: $(cat "$TMP/out")"
 [ "$(grep -cE ' (native|symstore)@http.* reachable ' "$TMP/out")" = 2 ] || fail "sources check: $(cat "$TMP/out")"
-printf '[source "old"]\nurl = %s\nlayout = native\nheader = Auth-Token: %s\n' "$U/" "$OLD" >"$TMP/old.conf" &&
+printf '[source "old"]\nurl = %s\nlayout = native\nheader = Auth-Token: %s\n' "$U/" "$OLD" |
+  cat "$DEADLINES" - >"$TMP/old.conf" &&
   chmod 600 "$TMP/old.conf"
 "$SYMFS" sources check --no-default-sources --config "$TMP/old.conf" >"$TMP/out"
 grep -q ' old  *refused .* HTTP 401: the token is not valid here: it is unknown or has ended; .*NAME$' "$TMP/out" ||

@@ -13,7 +13,7 @@ path=gdb/$(gdb_path "$id" .debug)
 upstream_start up --root "$TMP/www"
 secret=s3cr3t
 host=${URL_up#http://}
-cat >"$TMP/symfs.conf" <<EOF
+cat "$DEADLINES" - >"$TMP/symfs.conf" <<EOF
 [source "up"]
 url = http://user:$secret@$host/
 layout = gdb
@@ -100,9 +100,7 @@ for text in "$MNT_m/.symfs/config" "$MNT_m/.symfs/sources" "$MNT_m/.symfs/why/$p
   "$TMP/m.log" /proc/self/mountinfo; do
   grep -q "$secret" "$text" && fail "a secret in $text"
 done
-# shellcheck disable=SC2086 # words
-"$SYMFS" why $PATIENT --config "$TMP/symfs.conf" --no-default-sources --cache "$TMP/store-x" --ask "$path" \
-  >"$TMP/why.out" 2>&1
+"$SYMFS" why --config "$TMP/symfs.conf" --no-default-sources --cache "$TMP/store-x" --ask "$path" >"$TMP/why.out" 2>&1
 "$SYMFS" sources --json --config "$TMP/symfs.conf" --no-default-sources >>"$TMP/why.out" 2>&1
 grep -q "found" "$TMP/why.out" || fail "why --ask: $(cat "$TMP/why.out")"
 grep -q "$secret" "$TMP/why.out" && fail "a secret in why or sources"

@@ -9,6 +9,8 @@ double clock_seconds(void);   /* monotonic, as precise as possible: for duration
 uint64_t clock_own(void);     /* processor time of this thread, nanoseconds */
 struct timespec clock_after(clockid_t clock, unsigned ms); /* `ms` milliseconds from now, by that clock */
 int64_t clock_wall(void);     /* seconds since 1970 */
+/* `usual`, or the number in the environment variable `name`, which only tests set. */
+int64_t clock_limit(const char *name, int64_t usual);
 
 /* "2026-05-04T10:20:30Z" for seconds since 1970. */
 void clock_print(int64_t wall, char out[static 24]);

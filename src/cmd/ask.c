@@ -91,8 +91,9 @@ static unsigned list_open(struct ask *list, unsigned n, struct pollfd *p)
 	return open;
 }
 
-void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void *ctx), void *ctx)
+void ask_wait_unless(struct ask *list, unsigned n, unsigned ms, bool (*stop)(void *ctx), void *ctx)
 {
+	uint64_t until = clock_ms() + (uint64_t)clock_limit("SYMFS_TEST_ASK_MS", ms);
 	_cleanup_free_ struct pollfd *p = calloc(n ? n : 1, sizeof(*p));
 
 	while (p && list_open(list, n, p)) {
@@ -144,7 +145,7 @@ int mount_state(const char *mount, const char *name, char **text)
 	if (r == 0)
 		r = ask_start(&a, child_write_file, path.p);
 	if (r == 0) {
-		ask_wait(&a, 1, clock_ms() + ANSWER_MS);
+		ask_wait(&a, 1, ANSWER_MS);
 		if (a.text.n == 0 || a.text.p[a.text.n - 1] != '\0')
 			r = !a.over ? -ETIMEDOUT
 				: a.text.n > 1 && !a.text.p[0] ? -(int)strtol(a.text.p + 1, NULL, 10) : -EIO;

@@ -22,13 +22,13 @@ struct ask {
  * threads; other -errno: no child was started. After an error, `a->over` is true, and `a->text` is empty. */
 int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx);
 
-/* Waits for all children until clock_ms() is `until`, or until stop() returns true, which it calls several times a
+/* Waits for all children for `ms` milliseconds, or until stop() returns true, which it calls several times a
  * second, and then kills the rest. A child that a signal cannot end stays behind, without descriptors of the caller.
  * The caller releases the texts with buf_release(). */
-void ask_wait_unless(struct ask *list, unsigned n, uint64_t until, bool (*stop)(void *ctx), void *ctx);
-static inline void ask_wait(struct ask *list, unsigned n, uint64_t until)
+void ask_wait_unless(struct ask *list, unsigned n, unsigned ms, bool (*stop)(void *ctx), void *ctx);
+static inline void ask_wait(struct ask *list, unsigned n, unsigned ms)
 {
-	ask_wait_unless(list, n, until, NULL, NULL);
+	ask_wait_unless(list, n, ms, NULL, NULL);
 }
 
 /* ---- the .symfs files of mounts ---- */

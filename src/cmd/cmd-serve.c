@@ -45,10 +45,9 @@ static void reload(struct server *s)
 static bool wait_or_signal(struct server *s, const sigset_t *signals, unsigned ms, bool until_idle)
 {
 	uint64_t end = clock_ms() + ms;
-	struct timespec pause = {.tv_nsec = 20000000};
 
 	while (clock_ms() < end && (!until_idle || http_running(s->http)))
-		if (sigtimedwait(signals, NULL, &pause) > 0)
+		if (sigtimedwait(signals, NULL, &(struct timespec){.tv_nsec = 20000000}) > 0)
 			return true;
 	return false;
 }

@@ -1,6 +1,5 @@
 /* symfs status: prints what mounts are doing, as their .symfs files report it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/clock.h"
 #include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
@@ -19,8 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ASK_MS 2000	    /* for all mounts, which are asked at once */
-#define FIND_MS 500	    /* to resolve the links on the way to DIR */
+#define ASK_MS 2000	    /* for all mounts, which are asked at once, and for the way to DIR */
 #define FILE_MOST (4 << 20) /* bytes of one file */
 #define MOUNTS_MOST 64
 #define POINTS_MOST 16384 /* bytes of a mount point, escaped */
@@ -108,8 +106,7 @@ static int ask_mount(void *ctx, const struct mount_row *m)
 		return 0;
 	}
 	to = &s->mounts[s->n];
-	to->id = m->id;
-	to->point = strdup(m->point);
+	*to = (struct mount){strdup(m->point), m->id};
 	s->asks[s->n] = (struct ask){.text = BUF_UP_TO(FILES * (FILE_MOST + 2) + 1)};
 	r = to->point ? ask_start(&s->asks[s->n], child_write_files, to) : -ENOMEM;
 	if (r < 0) {
@@ -458,7 +455,7 @@ static char *find_point(const struct statuses *s)
 	char *found = NULL;
 
 	if (ask_start(&a, child_write_point, (void *)(uintptr_t)s->only) == 0) {
-		ask_wait(&a, 1, clock_ms() + FIND_MS);
+		ask_wait(&a, 1, ASK_MS);
 		found = a.text.n ? strdup(buf_text(&a.text)) : NULL;
 	}
 	buf_release(&a.text);
@@ -485,7 +482,7 @@ static int show_all(struct statuses *s)
 
 	if (r < 0)
 		s->status = cmd_say(EXIT_LOCAL, "cannot ask all mounts: %s", err_text(r));
-	ask_wait(s->asks, s->n, clock_ms() + ASK_MS);
+	ask_wait(s->asks, s->n, ASK_MS);
 	for (unsigned i = 0; i < s->n; i++) {
 		show_mount(s, &s->mounts[i], &s->asks[i]);
 		buf_release(&s->asks[i].text);

@@ -1,7 +1,6 @@
 /* Checks which directory sources do not exist, and prints advice if no source can answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/no-source.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/app.h"
@@ -51,7 +50,7 @@ static void look(struct dirs *d, struct buf *out)
 	struct ask a = {.text = BUF_UP_TO(4096)};
 
 	if (d->n && ask_start(&a, child_look, d) == 0)
-		ask_wait(&a, 1, clock_ms() + ASK_MS);
+		ask_wait(&a, 1, ASK_MS);
 	*out = a.text;
 }
 

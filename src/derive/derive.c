@@ -9,9 +9,9 @@
 #include "formats/obj/obj.h"
 #include "store/files/blob.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define REMEMBER_SECONDS 86400
@@ -346,7 +346,6 @@ static int may_make(struct conversion *c)
 /* 0: another process made the file. -EAGAIN: this process is to make it. Others: errors of find_made(); -EINTR. */
 static int lead_or_follow(struct conversion *c, struct blob **out)
 {
-	const struct timespec pause = {.tv_nsec = FOLLOW_LOOK_MS * 1000000L};
 	char room[KEY_TEXT];
 	int r;
 
@@ -358,7 +357,7 @@ static int lead_or_follow(struct conversion *c, struct blob **out)
 			return -EINTR;
 		r = may_make(c);
 		if (r == -EAGAIN)
-			nanosleep(&pause, NULL);
+			poll(NULL, 0, FOLLOW_LOOK_MS);
 		else if (r < 0)
 			return err_set(&c->e, r, "the store's lock file: %s", err_text(r));
 		else if (c->follow.alone)

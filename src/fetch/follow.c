@@ -1,6 +1,7 @@
 /* Leads one download or conversion among the processes of a store, or detects that its leader has stalled. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/follow.h"
+#include "base/clock.h"
 #include "store/flights.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 /* Whether the leader has stalled. Counts looks instead of time, because this process may have been stopped, too. */
 static bool follow_is_silent(struct follow *w, struct store *s, uint64_t number, unsigned silence_ms)
 {
-	unsigned most = silence_ms ? silence_ms : FLIGHTS_SILENCE_MS;
+	unsigned most = silence_ms ? silence_ms : (unsigned)clock_limit("SYMFS_TEST_SILENCE_MS", FLIGHTS_SILENCE_MS);
 	bool heard = flights_beats(s, number);
 
 	w->silent = heard == w->beat ? w->silent + 1 : 0;

@@ -9,6 +9,7 @@ if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
 fi
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
+unset SYMFS_TEST_ASK_MS # daemons here do not answer
 
 mkdir "$TMP/src"
 # status WANTED ARGS...: output in $TMP/out and $TMP/err. A busy machine may give a daemon that is well no processor
@@ -185,6 +186,7 @@ LC_ALL=C tr -d '\n' <"$TMP/err" | LC_ALL=C grep -q '[[:cntrl:]]' &&
 "$SYMFS" umount "$TMP/mnt$esc" 2>"$TMP/err" || fail "umount of a stopped mount: $(cat -v "$TMP/err")"
 kill -CONT "$pid"
 wait_gone "$pid" || fail "the daemon stays"
+grep -q 'is detached; its daemon did not answer' "$TMP/err" || fail "umount of a stopped mount: $(cat -v "$TMP/err")"
 
 # ---- umount does not wait for a copy of the mount ------------------------------------------------------------
 [ -n "${SYMFS_INSIDE:-}" ] || { say "a copy of a mount: only as root"; exit 0; }

@@ -1,5 +1,6 @@
 /* symfs cache: lists, checks and cleans the store; pins files and forgets misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/util.h"
 #include "bucket/bucket.h"
 #include "bucket/clear.h"
@@ -171,7 +172,6 @@ static void clear_json(struct json *j, const struct cleared *r)
 /* Removes files from the team's bucket that no key refers to any more. */
 static int clear_bucket(struct cache *c)
 {
-	const char *grace = getenv("SYMFS_TEST_GRACE"); /* seconds; only tests set it */
 	struct cleared done;
 	struct sources *so;
 	struct err e = {0};
@@ -183,7 +183,7 @@ static int clear_bucket(struct cache *c)
 		sources_unref(so);
 		return cmd_say(EXIT_USAGE, "--bucket: there is no [bucket] in the configuration that may be written");
 	}
-	r = bucket_clear(so, c->dry_run, grace ? strtol(grace, NULL, 10) : CLEAR_GRACE, show_cleared, c, &done, &e);
+	r = bucket_clear(so, c->dry_run, clock_limit("SYMFS_TEST_GRACE", CLEAR_GRACE), show_cleared, c, &done, &e);
 	sources_unref(so);
 	if (r < 0)
 		return cmd_say(EXIT_UNASKED, "the bucket: %s", e.text);

@@ -1,6 +1,7 @@
 /* symfs mount: starts the daemon in the background, and returns when the mount answers. With -f, the
  * process is the daemon itself, as a systemd service of Type=notify requires. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/process.h"
@@ -217,8 +218,7 @@ static void close_inherited(int keep)
 /* Forks before threads, transfers and SQLite exist: they do not survive a fork. */
 static int run_background(struct mounting *m)
 {
-	const char *test = getenv("SYMFS_TEST_MOUNT_MS");
-	unsigned ms = test ? (unsigned)strtoul(test, NULL, 10) : DAEMON_MS;
+	unsigned ms = (unsigned)clock_limit("SYMFS_TEST_MOUNT_MS", DAEMON_MS);
 	int ends[2];
 	pid_t pid;
 

@@ -12,24 +12,24 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #define ALL_MS 9000 /* for the whole command: the manual promises 10 s */
 #define BUSY_MS 1000 /* how long a mount may be in use before the command gives up */
 
 /* ---- the daemon of a mount ---------------------------------------------------------- */
 
-#define NO_DAEMON (-1) /* the daemon is dead or stopped */
+#define NO_DAEMON (-1) /* the daemon is dead */
+#define SILENT (-2)    /* the daemon is stopped or hangs */
 #define UNKNOWN 0      /* the daemon lives, but its files are not readable: another user's mount */
 
-/* Returns the daemon's pid, from the line `pid N` of .symfs/stats, NO_DAEMON or UNKNOWN. */
+/* Returns the daemon's pid, from the line `pid N` of .symfs/stats, or one of these. */
 static pid_t daemon_of(const char *point)
 {
 	_cleanup_free_ char *stats = NULL;
 	int r = mount_state(point, "stats", &stats);
 
 	if (r < 0)
-		return r == -ETIMEDOUT || r == -ENOTCONN ? NO_DAEMON : UNKNOWN;
+		return r == -ENOTCONN ? NO_DAEMON : r == -ETIMEDOUT ? SILENT : UNKNOWN;
 	return strncmp(stats, "pid ", 4) == 0 ? (pid_t)strtol(stats + 4, NULL, 10) : NO_DAEMON;
 }
 
@@ -53,12 +53,11 @@ static int wait_end(int pidfd, uint64_t until)
  * `symfs status` or df(1), uses each of them for a moment. 0, -EBUSY, another -errno. */
 static int detach_unused(const char *point, struct err *e)
 {
-	const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
 	uint64_t until = clock_ms() + BUSY_MS;
 	int r = fs_detach(point, false, e);
 
 	while (r == -EBUSY && clock_ms() < until) {
-		nanosleep(&pause, NULL);
+		poll(NULL, 0, 20);
 		r = fs_detach(point, false, e);
 	}
 	return r;
@@ -75,8 +74,8 @@ static int unmount(const char *point, bool lazy)
 	/* Opened before the daemon can end, so that no other process has the pid. */
 	if (pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* A mount without a daemon is detached even if it is in use: programs that use it get only errors. */
-	r = pid == NO_DAEMON || lazy ? fs_detach(point, pid == NO_DAEMON, &e) : detach_unused(point, &e);
+	/* A mount whose daemon does not answer is detached even if it is in use: programs that use it get nothing. */
+	r = pid < 0 || lazy ? fs_detach(point, pid < 0, &e) : detach_unused(point, &e);
 	if (r == -EBUSY && lazy) {
 		r = fs_detach(point, true, &e);
 		if (r == 0)
@@ -88,7 +87,8 @@ static int unmount(const char *point, bool lazy)
 	if (pidfd >= 0 && wait_end(pidfd, until) < 0)
 		return cmd_say(EXIT_LOCAL, "%s is unmounted, but its daemon (pid %d) has not ended yet; a program "
 			"in another mount namespace may hold a copy of it", point, (int)pid);
-	return EXIT_DONE;
+	return pid != SILENT ? EXIT_DONE
+		: cmd_say(EXIT_DONE, "%s is detached; its daemon did not answer, and may still run", point);
 }
 
 static int run_umount(int argc, char **argv)

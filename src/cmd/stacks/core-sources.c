@@ -2,7 +2,6 @@
  * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/stacks/core-sources.h"
-#include "base/clock.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
@@ -363,7 +362,7 @@ int core_sources_write(struct core_sources *s, const char *mount, const char *pa
 		asks[i] = (struct ask){.text = BUF_UP_TO(TEXT_MOST)};
 		ask_start(&asks[i], read_part, &parts[i]);
 	}
-	ask_wait_unless(asks, n, clock_ms() + WAIT_MS, stop, ctx);
+	ask_wait_unless(asks, n, WAIT_MS, stop, ctx);
 	for (unsigned i = 0; i < n; i++) {
 		if (asks[i].text.n)
 			take_lines(s, asks[i].text.p);

@@ -53,9 +53,7 @@ int upload_refuse_file(struct exchange *x, const struct upload_outcome *out, int
 
 unsigned upload_bucket_ms(unsigned ms)
 {
-	const char *test = getenv("SYMFS_TEST_BUCKET_WAIT");
-
-	return test ? (unsigned)strtoul(test, NULL, 10) : ms;
+	return (unsigned)clock_limit("SYMFS_TEST_BUCKET_WAIT", ms);
 }
 
 /* An upload succeeds when the team's bucket has its files. After a 503 they are still stored here and queued, so a

@@ -101,8 +101,11 @@ first=$BEGUN
 wait_for workers_of "$PID_one" || fail "no worker runs"
 kill -STOP "$PID_one"
 : >"$TMP/gate-held"
-cmp "$MNT_two/$held" "$TMP/held.gsym" || fail "two waits for the stopped process"
-grep -q 'the process converting it has stalled' "$TMP/two.log" || fail "two did not go its own way"
+unset SYMFS_TEST_SILENCE_MS
+symfs_mount brief --cache "$TMP/store" --source "gdb@$URL_up"
+cmp "$MNT_brief/$held" "$TMP/held.gsym" || fail "another waits for the stopped process"
+grep -q 'the process converting it has stalled' "$TMP/brief.log" || fail "it did not go its own way"
+symfs_umount brief
 kill -CONT "$PID_one"
 wait "$first" || fail "the stopped process has other bytes"
 # A slow process that shows signs of life is followed for as long as it takes.

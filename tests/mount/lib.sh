@@ -31,7 +31,9 @@ mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME/symfs"
 PATIENT='--lookup-deadline 100s --connect-timeout 100s --stall-timeout 100s'
 DEADLINES=$XDG_CONFIG_HOME/symfs/symfs.conf
 printf '[symfs]\nlookup-deadline = 100s\nconnect-timeout = 100s\nstall-timeout = 100s\n' >"$DEADLINES"
-export HOME XDG_CACHE_HOME XDG_CONFIG_HOME
+# As long wait commands for the answer of a mount or of a directory, and processes for a sign of the one that fetches.
+SYMFS_TEST_ASK_MS=100000 SYMFS_TEST_SILENCE_MS=100000
+export HOME XDG_CACHE_HOME XDG_CONFIG_HOME SYMFS_TEST_ASK_MS SYMFS_TEST_SILENCE_MS
 unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE \
   _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
 # Leak checks count, also when a test ends the daemon on purpose. In scripts/check undefined behavior is SIGILL.
@@ -317,12 +319,26 @@ late_end() {
   wait_gone "$2"
 }
 
+# umounts MOUNT PID [COMMAND...]: `symfs umount MOUNT`, or `COMMAND... umount MOUNT`, ends with 0, and the daemon has
+# ended. While another test that lists all mounts uses this one, the exit status is 1: then it is run again.
+umounts() {
+  um_mnt=$1 um_pid=$2
+  shift 2
+  wait_for umount_is_over "${@:-$SYMFS}"
+  [ "$um_status" = 0 ] || late_end "$um_mnt" "$um_pid" ||
+    { cat "$TMP/umount.err"; what_it_does "$um_pid"; fail "umount $um_mnt: exit $um_status"; }
+  gone "$um_pid" || fail "umount $um_mnt did not wait for the daemon's end"
+}
+umount_is_over() {
+  "$@" umount "$um_mnt" 2>"$TMP/umount.err"
+  um_status=$?
+  [ $um_status != 1 ]
+}
+
 # symfs_umount NAME: a clean end, with exit status 0.
 symfs_umount() {
   eval "su_mnt=\$MNT_$1 su_pid=\$PID_$1"
-  "$SYMFS" umount "$su_mnt" 2>"$TMP/umount.err" || late_end "$su_mnt" "$su_pid" ||
-    { cat "$TMP/umount.err"; what_it_does "$su_pid"; fail "umount $1"; }
-  gone "$su_pid" || fail "umount $1 did not wait for the daemon's end"
+  umounts "$su_mnt" "$su_pid"
   wait "$su_pid" || fail "the daemon of $1 ended with $?"
 }
 

@@ -42,7 +42,7 @@ refused 2 'lookup-deadline' -o lookup-deadline=soon "$TMP/full"
 MOUNTS="$MOUNTS $TMP/full $TMP/bg $TMP/dead $TMP/rel $TMP/link-to"
 mount_at -o nonempty "$TMP/full" || fail "-o nonempty: $(cat "$TMP/err")"
 [ -f "$TMP/full/.symfs/version" ] && [ ! -f "$TMP/full/precious" ] || fail "-o nonempty did not mount"
-"$SYMFS" umount "$TMP/full" || fail "umount after -o nonempty"
+umounts "$TMP/full" "$(stat_of "$TMP/full" pid)"
 [ "$(cat "$TMP/full/precious")" = precious ] || fail "what was under the mount is gone"
 
 # ---- in the background, and what is there already -------------------------------------------
@@ -84,13 +84,12 @@ wait_gone "$pid" || fail "umount -l: the daemon outlived its last user"
 # A process that uses the mount for a moment, as one that lists all mounts does, is waited for. On a busy machine the
 # moment may last longer than that wait.
 in_use() { [ -e "/proc/$!/fd/9" ] || gone $!; }
-umounts_after_a_moment() {
+after_a_moment() {
   timeout 0.3 tail -f /dev/null 9<"$TMP/bg/.symfs" &
   wait_for in_use
-  "$SYMFS" umount "$TMP/bg"
+  "$SYMFS" "$@"
 }
-wait_for umounts_after_a_moment || fail "umount of a mount that was in use for a moment"
-gone "$second" || fail "umount returned before the daemon ended"
+umounts "$TMP/bg" "$second" after_a_moment
 "$SYMFS" umount "$TMP/bg" 2>"$TMP/err"
 [ $? = 1 ] && grep -q 'no symfs is mounted' "$TMP/err" || fail "umount twice: $(cat "$TMP/err")"
 # Other people's umount is as good.
@@ -122,7 +121,7 @@ mount_at "$TMP/dead" || fail "stopped: $(cat "$TMP/err")"
 pid=$(stat_of "$TMP/dead" pid)
 PIDS="$PIDS $pid"
 kill -STOP "$pid"
-timeout 600 "$SYMFS" umount -l "$TMP/dead" >/dev/null 2>"$TMP/err"
+SYMFS_TEST_ASK_MS='' timeout 600 "$SYMFS" umount -l "$TMP/dead" >/dev/null 2>"$TMP/err"
 [ $? -lt 100 ] || fail "umount -l of a stopped daemon hangs"
 mountpoint -q "$TMP/dead" 2>/dev/null && fail "a stopped daemon's mount stays: $(cat "$TMP/err")"
 kill -CONT "$pid"
@@ -132,14 +131,14 @@ wait_gone "$pid" || fail "a daemon that goes on after its mount went"
 mkdir "$TMP/rel" "$TMP/link-to"
 (cd "$TMP" && mount_at rel) || fail "a relative path: $(cat "$TMP/err")"
 [ -f "$TMP/rel/.symfs/version" ] || fail "a relative path went elsewhere"
-(cd "$TMP/full" && "$SYMFS" umount ../rel/) || fail "umount of a relative path"
+(cd "$TMP/full" && umounts ../rel/ "$(stat_of ../rel pid)") || exit
 ln -s link-to "$TMP/link"
 mount_at "$TMP/link" || fail "through a link: $(cat "$TMP/err")"
 [ -f "$TMP/link-to/.symfs/version" ] || fail "through a link: mounted elsewhere"
-"$SYMFS" umount "$TMP/link" || fail "umount through a link"
+umounts "$TMP/link" "$(stat_of "$TMP/link" pid)"
 mkdir "$TMP/with blank"
 mount_at "$TMP/with blank" || fail "a name with a blank: $(cat "$TMP/err")"
-"$SYMFS" umount "$TMP/with blank" || fail "umount of a name with a blank"
+umounts "$TMP/with blank" "$(stat_of "$TMP/with blank" pid)"
 
 # ---- what keeps a mount from starting, behind the point of no return ---------------------------
 echo x >"$TMP/not-a-store"

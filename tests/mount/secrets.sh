@@ -62,7 +62,7 @@ MOUNTS="$MOUNTS $TMP/d"
 pid=$(stat_of "$TMP/d" pid)
 PIDS="$PIDS $pid"
 works d 'in the background'
-"$SYMFS" umount "$TMP/d" || fail umount
+umounts "$TMP/d" "$pid"
 # shellcheck disable=SC2154
 symfs_serve e --source "gdb@$url"
 hidden "$PID_e" serve
@@ -74,28 +74,29 @@ symfs_source() { # SRC NAME [OPTIONS]: as mount(8) calls it
   mkdir -p "$TMP/$2"
   MOUNTS="$MOUNTS $TMP/$2"
   "$SYMFS" "$1" "$TMP/$2" -o "no-default-sources,cache-dir=$TMP/store-$2${3:+,$3}" 2>"$TMP/$2.log" || return
-  PIDS="$PIDS $(stat_of "$TMP/$2" pid)"
+  pid=$(stat_of "$TMP/$2" pid)
+  PIDS="$PIDS $pid"
 }
 symfs_source "gdb@$url" f || fail "a URL as the source: $(cat "$TMP/f.log")"
 works f 'a URL as the source' "gdb@http://$host/"
-"$SYMFS" umount "$TMP/f" || fail umount
+umounts "$TMP/f" "$pid"
 symfs_mount g "gdb@$url"
 works g 'symfs mount SRC DIR' "gdb@http://$host/"
 symfs_umount g
 symfs_source "$TMP/www" h || fail "a directory as the source: $(cat "$TMP/h.log")"
 same_file "$TMP/h/$file" "$TMP/p/full/prog"
 grep -q " $TMP/h .* - fuse.symfs $TMP/www " /proc/self/mountinfo || fail "$(grep "$TMP/h" /proc/self/mountinfo)"
-"$SYMFS" umount "$TMP/h" || fail umount
+umounts "$TMP/h" "$pid"
 # It goes before others, and any other word is only a name.
 symfs_source "$TMP/www" i "source=gdb@$url" || fail "two sources"
 [ "$(sed -n 's/^path = //p; s/^url = //p' "$TMP/i/.symfs/config" | head -n 1)" = "$TMP/www" ] ||
   fail "$(cat "$TMP/i/.symfs/config")"
-"$SYMFS" umount "$TMP/i" || fail umount
+umounts "$TMP/i" "$pid"
 for word in symbols debian gdb www/here; do
   symfs_source "$word" j || fail "the name $word: $(cat "$TMP/j.log")"
   grep -q '^\[source' "$TMP/j/.symfs/config" && fail "$word is a source"
   grep -q " $TMP/j .* - fuse.symfs $word " /proc/self/mountinfo || fail "$(grep "$TMP/j" /proc/self/mountinfo)"
-  "$SYMFS" umount "$TMP/j" || fail umount
+  umounts "$TMP/j" "$pid"
 done
 
 # ---- what a password must not hold -------------------------------------------------------------------------

@@ -106,7 +106,7 @@ MOUNTS="$MOUNTS $TMP/both"
 url=$(sed -n 's/^listening on //p' "$TMP/both.out")
 [ "$(code_of "$url/buildid/$PROG_ID/debuginfo")" = 200 ] || fail "mount --serve: HTTP"
 same_file "$TMP/body" "$TMP/both/debuginfod/buildid/$PROG_ID/debuginfo"
-"$SYMFS" umount "$TMP/both" || fail "umount"
+umounts "$TMP/both" "$(stat_of "$TMP/both" pid)"
 code_of "$url/healthz" >/dev/null 2>&1 && fail "it serves what is unmounted"
 
 # ---- itself as a source, and systemd's sockets -------------------------------------------

@@ -6,6 +6,7 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp
 need_mount
+unset SYMFS_TEST_SILENCE_MS
 
 mkdir -p "$TMP/up"
 head -c 3000000 /dev/urandom >"$TMP/noise"

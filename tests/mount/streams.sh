@@ -27,7 +27,7 @@ up() { # WHAT STATUS: it returned 0, and the mount answers; sets pid
   PIDS="$PIDS $pid"
   cmp "$TMP/m/$prog" "$TMP/root/$prog" || fail "$1: other bytes"
 }
-down() { "$SYMFS" umount "$TMP/m" || fail "$1: umount"; }
+down() { umounts "$TMP/m" "$pid"; }
 
 # ---- closed streams ----------------------------------------------------------------------------
 for closed in '<&-' '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
@@ -40,7 +40,7 @@ for closed in '<&-' '>&-' '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
   case $(readlink "/proc/$pid/fd/2") in
   "$TMP/store"*) fail "mount $closed: descriptor 2 is a file of the store" ;;
   esac
-  down "mount $closed"
+  down
 done 2>"$TMP/closed.err"
 # A worker inherits the streams of the command, and writes its result to a descriptor of its own.
 "$SYMFS" gsym create -o "$TMP/closed.gsym" "$TMP/made/full/prog" <&- >&- 2>&- ||
@@ -123,11 +123,11 @@ mv "$TMP/log" "$TMP/log.1"
 kill -HUP "$pid"
 wait_for logged mount "$TMP/log" || fail "SIGHUP does not open the log file anew"
 [ "$(stat -c %a "$TMP/log")" = 640 ] || fail "a log file of mode $(stat -c %a "$TMP/log")"
-down "--log-file"
+down
 (background -o "log_file=$TMP/log2" 2>&1) >"$TMP/said" || fail "-o log_file: $(cat "$TMP/said")"
 grep -q "logs to $TMP/log2" "$TMP/said" || fail "-o log_file: $(cat "$TMP/said")"
 up "-o log_file" 0
-down "-o log_file"
+down
 background --log-file "$TMP" 2>"$TMP/said"
 [ $? = 4 ] && grep -q "log file $TMP: " "$TMP/said" || fail "a directory as log file: $(cat "$TMP/said")"
 
@@ -181,7 +181,7 @@ mount --bind "$TMP/dev" /dev && (: >/dev/null) || fail "cannot bind a /dev"
 grep -qx 'exit 0' "$TMP/said" || fail "no syslog: $(cat "$TMP/said")"
 up "no syslog" 0
 grep -q "logs nothing: .*--log-file" "$TMP/said" || fail "no syslog, and it says: $(cat "$TMP/said")"
-down "no syslog"
+down
 "$top_builddir/tests/helpers/notify-recv" /dev/log >"$TMP/syslog" 2>&1 &
 PIDS="$PIDS $!"
 wait_for test -S /dev/log || fail "notify-recv: $(cat "$TMP/syslog")"
@@ -192,4 +192,4 @@ grep -qx "symfs mount: $TMP/m: logs to syslog" "$TMP/said" || fail "syslog, and 
 kill -HUP "$pid"
 wait_for grep -q 'symfs mount: .*reloaded' "$TMP/syslog" ||
   fail "syslog has no word of a reload: $(cat "$TMP/syslog")"
-down "syslog"
+down

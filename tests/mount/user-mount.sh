@@ -74,8 +74,7 @@ if [ "$(id -u)" = 0 ]; then
   symfs_umount private
   # But root may unmount what it cannot see.
 fi
-as_user "$TMP/bin/symfs" umount "$mnt" || fail "umount"
-gone "$pid" || fail "umount returned before the daemon ended"
+umounts "$mnt" "$pid" as_user "$TMP/bin/symfs"
 grep -q " $mnt " /proc/self/mountinfo && fail "umount left it in the mount table"
 wait "$shell" || fail "the daemon ended with $?"
 
@@ -137,7 +136,7 @@ kill "$el_program"
 user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "after daemons that hung: $?"
 pid=$(user_pid)
 PIDS="$PIDS $pid"
-as_user "$TMP/bin/symfs" umount "$mnt" || fail "umount after daemons that hung"
+umounts "$mnt" "$pid" as_user "$TMP/bin/symfs"
 
 # ---- allow_other is for those whom the system allows it --------------------------------------
 [ "$(id -u)" = 0 ] || exit 0
@@ -180,8 +179,7 @@ as_other "$TMP/bin/symfs" status --json "$mnt" | tr -d ' ' | grep -q '"activity"
   fail "another user's status --json"
 as_other "$TMP/bin/symfs" why "$mnt/$prog" >"$TMP/out" 2>"$TMP/err"
 [ $? != 2 ] && grep -q "another user's mount" "$TMP/err" || fail "why in another user's mount: $(cat "$TMP/err")"
-"$SYMFS" umount "$mnt" || fail "root cannot unmount it"
-wait_gone "$pid" || fail "the daemon outlives the unmount by root"
+umounts "$mnt" "$pid"
 # Another user's store is not ours.
 setpriv --reuid=65533 --regid=65533 --clear-groups "$TMP/bin/symfs" get --no-default-sources \
   --cache "$TMP/user/cache/symfs" gdb/"$prog" >/dev/null 2>"$TMP/err"

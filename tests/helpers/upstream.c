@@ -36,6 +36,7 @@
 #define CONNS_MAX 2000
 #define GZIP_MOST (256 << 20) /* files that --gzip packs in memory */
 #define CHUNK (64 << 10)
+#define SHORT_BODY 1000
 
 static const char help[] =
 	"upstream [options]: a symbol server for tests, on 127.0.0.1 only\n"
@@ -513,16 +514,32 @@ static size_t print_head(struct conn *c, const struct reply *r, char *out, size_
 	return n > 0 && (size_t)n < room ? (size_t)n : 0;
 }
 
+/* Whether the body leaves in one send with the head. A client closes the connection if a body that it skips does not
+ * come within 2 s, and this thread may have no processor for longer. */
+static bool is_short(const struct conn *c, const struct reply *r)
+{
+	return r->mem && r->len <= SHORT_BODY && r->ending == END_WELL && c->rq.hold >= r->len && !r->rate &&
+		!c->up->o.link;
+}
+
 static void reply_send(struct conn *c, const struct reply *r)
 {
 	bool head_only = strcmp(c->rq.method, "HEAD") == 0;
-	char head[PATH_ROOM + 2048];
+	char head[PATH_ROOM + 2048 + SHORT_BODY];
 	size_t n;
 
 	if (r->ending != END_WELL || r->no_length || r->length_delta)
 		c->keep = false;
 	c->rq.status = r->status;
-	n = print_head(c, r, head, sizeof(head));
+	n = print_head(c, r, head, sizeof(head) - SHORT_BODY);
+	if (!head_only && is_short(c, r)) {
+		memcpy(head + n, r->mem + r->start, r->len);
+		n += r->len;
+		request_bytes(c, r->len);
+		request_end(c);
+		c->keep = conn_send(c, head, n) && c->keep;
+		return;
+	}
 	if ((head_only || r->len == 0 || r->limit == 0) && r->ending != END_SILENT)
 		request_end(c);
 	if (!conn_send(c, head, n) || (!head_only && !send_body(c, r)))

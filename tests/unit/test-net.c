@@ -1437,10 +1437,12 @@ static void tick_a(void *ctx)
 	tick(k, 'a');
 	if (strcmp(k->fired, "aba") != 0)
 		return;
-	k->began = clock_ms();
-	net_timer_set(k->n, &k->t[4], 800, tick_last, k);
-	net_timer_set(k->n, &k->t[3], 1500, tick_c, k);
-	net_timer_set(k->n, &k->t[3], 400, tick_c, k);
+	do { /* again if this thread had no processor meanwhile */
+		k->began = clock_ms();
+		net_timer_set(k->n, &k->t[4], 800, tick_last, k);
+		net_timer_set(k->n, &k->t[3], 1500, tick_c, k);
+		net_timer_set(k->n, &k->t[3], 400, tick_c, k);
+	} while (k->t[3].due >= k->t[4].due);
 }
 
 /* Stops one that is due in the same turn, and sets one of 0 ms, which waits for the next. */
@@ -1475,10 +1477,12 @@ static void ticks(void *ctx)
 	struct net *n = k->n;
 
 	net_timer_stop(n, &k->t[0]);
-	net_timer_set(n, &k->t[1], 30, tick_b, k);
-	net_timer_set(n, &k->t[2], 30, tick_c, k);
-	net_timer_set(n, &k->t[0], 10, tick_a, k);
-	net_timer_set(n, &k->t[0], 20, tick_a, k);
+	do { /* again if this thread had no processor meanwhile */
+		net_timer_set(n, &k->t[1], 30, tick_b, k);
+		net_timer_set(n, &k->t[2], 30, tick_c, k);
+		net_timer_set(n, &k->t[0], 10, tick_a, k);
+		net_timer_set(n, &k->t[0], 20, tick_a, k);
+	} while (k->t[0].due >= k->t[1].due);
 }
 
 START_TEST(timers)

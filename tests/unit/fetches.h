@@ -218,9 +218,10 @@ static inline void world_waits_set(void *ctx)
 
 	f->opts.lookup_deadline_ms = waits.lookup_ms;
 	f->opts.park_ms = waits.park_ms;
+	f->opts.grace_ms = waits.grace_ms;
 }
 
-/* Changes the lookup deadline and the time of parked downloads: for what begins from now on. */
+/* Changes the lookup deadline, the time of parked downloads and the grace time: for what begins from now on. */
 static inline void world_waits(struct world *w)
 {
 	net_call(w->fetch->net, world_waits_set, w->fetch);

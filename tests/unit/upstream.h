@@ -132,7 +132,15 @@ static inline void upstream_until(const struct upstream *u, const char *name, un
 	ck_abort_msg("upstream's %s is %llu, not %llu", name, upstream_count(u, name), want);
 }
 
-/* Lets the answers go on that rules with `hold` have stopped. */
+/* Lets the answers go on that rules with `hold` have stopped so far. */
+static inline void upstream_step(const struct upstream *u)
+{
+	char answer[64];
+
+	upstream_control(u, "step", answer, sizeof(answer));
+}
+
+/* The same, and these rules stop no further ones. */
 static inline void upstream_go(const struct upstream *u)
 {
 	char answer[64];

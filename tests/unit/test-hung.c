@@ -80,19 +80,30 @@ START_TEST(a_hung_thread_keeps_others_out)
 }
 END_TEST
 
+/* Enters once more than there is room. False: on a busy machine, that took so long that the first stay counts as
+ * hung. */
+static bool fills_in_time(int slots[static DIR_THREADS_EACH + 1], char why[static 200])
+{
+	uint64_t began = clock_ms();
+
+	for (int i = 0; i <= DIR_THREADS_EACH; i++)
+		slots[i] = dir_enter(&f, &the_source, why);
+	for (int i = 0; i <= DIR_THREADS_EACH; i++)
+		dir_leave(&f, slots[i]);
+	return clock_ms() - began <= DIR_HUNG_MS;
+}
+
 START_TEST(a_full_directory_keeps_further_threads_out)
 {
-	int slots[DIR_THREADS_EACH];
+	int slots[DIR_THREADS_EACH + 1];
 	char why[200] = "";
 
-	for (int i = 0; i < DIR_THREADS_EACH; i++) {
-		slots[i] = dir_enter(&f, &the_source, why);
-		ck_assert_int_ge(slots[i], 0);
-	}
-	ck_assert_int_eq(dir_enter(&f, &the_source, why), -EAGAIN);
-	ck_assert_str_eq(why, "8 threads are waiting in it");
+	while (!fills_in_time(slots, why))
+		;
 	for (int i = 0; i < DIR_THREADS_EACH; i++)
-		dir_leave(&f, slots[i]);
+		ck_assert_int_ge(slots[i], 0);
+	ck_assert_int_eq(slots[DIR_THREADS_EACH], -EAGAIN);
+	ck_assert_str_eq(why, "8 threads are waiting in it");
 }
 END_TEST
 

@@ -440,7 +440,12 @@ START_TEST(broken_workers)
 		write_file(path, text, strlen(text));
 		ck_assert_int_eq(chmod(path, 0700), 0);
 		in = intake_of(s, path);
-		r = take_fd_as(in, archive_of("tar", "none", "a.sym", SYM(ID, "a.so", LINES), NULL), &it, &seen);
+		do {
+			int fd = archive_of("tar", "none", "a.sym", SYM(ID, "a.so", LINES), NULL);
+
+			r = take_fd_as(in, fd, &it, &seen);
+			/* Again if the worker had no processor: the intake does not know how such a worker ended. */
+		} while (waitpid(-1, NULL, 0) > 0);
 		ck_assert_msg(r == (strstr(all[i].body, "127") ? -EIO : 0), "%s: %d", all[i].body, r);
 		ck_assert_msg(seen.refused == 1 && strstr(seen.text, all[i].words), "%s: %s", all[i].body, seen.text);
 		free(in);

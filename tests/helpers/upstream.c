@@ -376,8 +376,10 @@ static bool conn_hold(struct conn *c, uint64_t at)
 		if (!wait || !there)
 			break;
 	}
-	c->rq.counts->n.held--;
-	u->all.held--;
+	if (u->steps == steps) {
+		c->rq.counts->n.held--;
+		u->all.held--;
+	}
 	pthread_mutex_unlock(&u->lock);
 	return there;
 }
@@ -1251,11 +1253,17 @@ static void control_clear(struct conn *c)
 	reply_text(c, 200, "text/plain", "ok\n");
 }
 
+/* The released answers no longer count as held, even if their threads run later. */
 static void control_step(struct conn *c)
 {
-	pthread_mutex_lock(&c->up->lock);
-	c->up->steps++;
-	pthread_mutex_unlock(&c->up->lock);
+	struct upstream *u = c->up;
+
+	pthread_mutex_lock(&u->lock);
+	u->steps++;
+	u->all.held = 0;
+	for (struct path_counts *p = u->paths; p; p = p->next)
+		p->n.held = 0;
+	pthread_mutex_unlock(&u->lock);
 	reply_text(c, 200, "text/plain", "ok\n");
 }
 

@@ -70,15 +70,20 @@ while [ $i -lt 12 ]; do
   i=$((i + 1))
 done
 need_mount
-symfs_mount d --source "gdb@$down" --source "gdb@$up" --breaker-seconds 3600s --lookup-deadline 600s
-for x in "$TMP"/x[0-9]*; do
-  same_file "$TMP/d/gdb/$(gdb_path "$(build_id "$x")")" "$x"
-done
-grep -q 'failing.*HTTP 503' "$TMP/d/.symfs/sources" ||
-  fail "it is not known to be down: $(cat "$TMP/d/.symfs/sources")"
-[ "$(upstream_count "$down" get)" -le 8 ] ||
-  fail "the server that is down was asked $(upstream_count "$down" get) times"
-symfs_umount d
+notices_down() {
+  rm -rf "$TMP/store-d"
+  upstream_reset "$down"
+  symfs_mount d --source "gdb@$down" --source "gdb@$up" --breaker-seconds 3600s --lookup-deadline 600s
+  for x in "$TMP"/x[0-9]*; do
+    same_file "$TMP/d/gdb/$(gdb_path "$(build_id "$x")")" "$x"
+  done
+  cat "$TMP/d/.symfs/sources" >"$TMP/sources"
+  symfs_umount d
+  grep -q 'failing.*HTTP 503' "$TMP/sources" && [ "$(upstream_count "$down" get)" -le 8 ]
+}
+# On a busy machine the better server may answer before the one that is down, whose answers then do not count.
+notices_down || notices_down || notices_down ||
+  fail "the server that is down was asked $(upstream_count "$down" get) times: $(cat "$TMP/sources")"
 
 # ---- Retry-After -----------------------------------------------------------------------------------
 need_mount

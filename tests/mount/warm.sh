@@ -131,13 +131,19 @@ rm -r "$NEAR/bin"
 # ---- progress ------------------------------------------------------------------------------------
 # A line for a file that takes longer than half a second, on a terminal only, also while stacks are named.
 if command -v script >/dev/null; then
-  upstream_fault "$URL_up" '/*' trickle 5000
+  # draws BYTES/S COMMAND-LINE
+  draws() {
+    upstream_clear "$URL_up"
+    upstream_fault "$URL_up" '/*' trickle "$1"
+    rm -rf "$store"
+    SHELL=/bin/sh script -qec "$SYMFS $2" /dev/null </dev/null >"$TMP/out" 2>&1
+    grep -qE ' % of [0-9.]+ MB, [0-9.]+ MB/s(, [0-9]+ s left)?, from gdb@' "$TMP/out"
+  }
   for line in "get --type elf_code $LIB_ID" "symbolicate $TMP/core" \
     "core --source debuginfod@$URL_up/none $TMP/core -- true"; do
     line="${line%% *} --no-default-sources --cache $store --source gdb@$URL_up ${line#* }"
-    rm -rf "$store"
-    SHELL=/bin/sh script -qec "$SYMFS $line" /dev/null </dev/null >"$TMP/out" 2>&1
-    grep -qE ' % of [0-9.]+ MB, [0-9.]+ MB/s(, [0-9]+ s left)?, from gdb@' "$TMP/out" ||
+    # On a busy machine a download may end before the command looks at it.
+    draws 5000 "$line" || draws 1000 "$line" || draws 1000 "$line" ||
       fail "no progress of $line: $(cat "$TMP/out")"
     rm -rf "$store"
     # shellcheck disable=SC2086 # words

@@ -100,10 +100,11 @@ for dir; do
   [ "$links" ] && mkdir -p "$mine.links" && find "$dir" -type l -exec cp -L {} "$mine.links" \;
 done
 [ -d "$mine.links" ] && dirs+=("$mine.links")
+cp "$DEADLINES" "$mine.conf" || exit
 for dir in "${dirs[@]}"; do
   printf '[source "%s"]\npath = %s\nlayout = scan\narchives = %s\nsource-roots = %s\n' "tree$((n++))" "$dir" \
     "$archives" "$PWD"
-done >"$mine.conf"
+done >>"$mine.conf"
 printf '%s\n' "${dirs[@]}" >"$mine.dirs"
 "$SYMFS" serve --config "$mine.conf" --cache "$mine.store" --listen "127.0.0.1:$port" \
   --access-log "$mine.access" --drain-seconds 1 &
@@ -188,7 +189,7 @@ END
 # ---- runs ------------------------------------------------------------------------------------
 SUITE=$TMP/suite
 mkdir "$SUITE"
-export SUITE SYMFS TESTS TMP
+export SUITE SYMFS TESTS TMP DEADLINES
 # run_one SERVER SCRIPT
 cat >"$TMP/run-one" <<'END'
 #!/bin/bash

@@ -235,9 +235,12 @@ debuginfod_start() {
   ! gone "$ds_pid" && wait_for debuginfod_ready "$ds_port" || fail "debuginfod did not start"
   eval "URL_$1=http://127.0.0.1:$ds_port PID_$1=$ds_pid"
 }
+# It has walked the directory, and scanned every file.
 debuginfod_ready() {
-  fetch_url "http://127.0.0.1:$1/metrics" | grep -q '^thread_work_total{role="traverse"} [1-9]' &&
-    ! fetch_url "http://127.0.0.1:$1/metrics" | grep -q '^thread_busy{role="scan"} [1-9]'
+  fetch_url "http://127.0.0.1:$1/metrics" | awk '
+    { number[$1] = $2 }
+    END { exit !(number["thread_work_total{role=\"traverse\"}"] &&
+      number["thread_work_total{role=\"scan\"}"] + 0 >= number["traversed_total{type=\"file\"}"] + 0) }'
 }
 
 # nginx_start NAME ROOT [SERVER-LINES [HTTP-LINES]]: plain files, unless the lines of its configuration

@@ -102,6 +102,10 @@ mkdir -p "$TMP/far/foo/elf-buildid-$id"
 cp "$TMP/p/full/foo" "$TMP/far/foo/elf-buildid-$id/foo"
 elf=$MNT_m/symstore/foo/elf-buildid-$id/foo
 same_file "$TMP/p/full/foo" "$elf"
+elf_stored() {
+  "$SYMFS" why --no-default-sources --cache "$TMP/store" "${elf#"$MNT_m/"}" | grep -q "^stored  $TMP"
+}
+wait_for elf_stored || fail "the ELF file is not stored"
 seen=$(gets)
 for path in "$(unified "$id" executable)" "$(unified "$debug" executable)" "$(gdb_path "$id")"; do
   same_file "$TMP/p/full/foo" "$MNT_m/$path"

@@ -112,13 +112,14 @@ if [ $can = yes ] && "$top_srcdir/scripts/apart" true 2>/dev/null && command -v 
   chmod 755 "$TMP"
   copy_symfs "$TMP/user" && chown -R 65534:65534 "$TMP/user" &&
     mkdir -m 777 "$TMP/user/mnt"
-  export TMP path_one path_three URL_up
+  # The file of the deadlines is not among those of this user.
+  export TMP path_one path_three URL_up PATIENT
   "$top_srcdir/scripts/apart" sh -c '
     mknod "$TMP/fuse" c 10 229 && chmod 666 "$TMP/fuse" && mount --bind "$TMP/fuse" /dev/fuse || exit 77
     chown 65534:65534 "$TMP/user/mnt"
     exec setpriv --reuid=65534 --regid=65534 --clear-groups sh -c "
       cd \"\$TMP/user\" && export HOME=\$PWD XDG_CACHE_HOME=\$PWD/cache XDG_CONFIG_HOME=\$PWD
-      ./symfs mount --no-default-sources --source gdb@\$URL_up mnt || exit 77
+      ./symfs mount --no-default-sources \$PATIENT --source gdb@\$URL_up mnt || exit 77
       cat mnt/gdb/\$path_one >1 && cat mnt/gdb/\$path_three >2 && cat mnt/.symfs/stats >stats
       ./symfs umount mnt"' >"$TMP/user.out" 2>&1
   result=$?

@@ -117,7 +117,8 @@ start_haproxy() {
         "$TMP"
       with_servers "$top_srcdir/etc/haproxy/symfs.cfg" '^\tserver [a-z] 10[.]' '	server sN@ 127.0.0.1:P@' \
         '	server sN@ 127.0.0.1:P@ track symfs_by_key/sN@' |
-        sed -e "s|/etc/haproxy/symfs/server.pem|$TMP/tls/both.pem|; s|bind :443|bind 127.0.0.1:$front_port|"
+        sed -e "s|/etc/haproxy/symfs/server.pem|$TMP/tls/both.pem|; s|bind :443|bind 127.0.0.1:$front_port|" \
+          -e 's|^\toption httpchk.*|&\n\ttimeout check 100s|'
     } >"$TMP/haproxy.cfg"
     haproxy -db -f "$TMP/haproxy.cfg" >"$TMP/haproxy.log" 2>&1 &
     front_pid=$!

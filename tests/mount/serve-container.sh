@@ -70,10 +70,13 @@ printf '[source "files"]\npath = /srv/files\nlayout = scan\n' >"$TMP/symfs.conf"
 token=$("$SYMFS" token add client --file "$TMP/tokens" | tail -n 1)
 chown 8737 "$TMP/tokens"
 buildah from --pull-never --name one localhost/symfs >"$log" 2>&1 || fail "buildah from: $(tail "$log")"
-# buildah runs commands only: its own are those of the image.
+# buildah runs commands only: its own are those of the image, with a time of grace that ends by the second signal.
 set --
+last=
 while read -r word; do
+  [ "$last" != --drain-grace ] || word=3600
   set -- "$@" "$word"
+  last=$word
 done <<END
 $(of_image '{{range .OCIv1.Config.Entrypoint}}{{println .}}{{end}}{{range .OCIv1.Config.Cmd}}{{println .}}{{end}}' |
   grep .)
@@ -102,6 +105,7 @@ say "container: port $port, user $user, a client outside has $(wc -c <"$TMP/got"
 # ---- the end: the signal of the image, as of podman stop -----------------------------------------------------------
 runc --root "$TMP/runc" kill "$name" "$signal" || fail "runc kill"
 wait_for answers 503 /ready || fail "/ready while the container ends: $(cat "$TMP/body" "$TMP/curl.out")"
+runc --root "$TMP/runc" kill "$name" "$signal" || fail "runc kill"
 wait_gone "$container" || fail "the container does not end"
 wait "$container" || fail "the container ended with $?: $(tail -n 5 "$TMP/container.log")"
 say "container: after $signal /ready answers 503, and the container ends with status 0"

@@ -345,6 +345,19 @@ symfs_umount() {
   wait "$su_pid" || fail "the daemon of $1 ended with $?"
 }
 
+# of_threads OUT COMMAND...: what it says of a process, into OUT and OUT.log. It is run again if a thread of the
+# process did not stop in time, as on a busy machine.
+of_threads() {
+  ot_out=$1
+  shift
+  for _ in 1 2 3 4 5; do
+    timeout 600 "$@" >"$ot_out" 2>"$ot_out.log"
+    ot_status=$?
+    grep -qE 'thread did not stop|no thread stopped in time' "$ot_out" "$ot_out.log" || break
+  done
+  return $ot_status
+}
+
 # copy_symfs DIRECTORY: symfs and the programs that it starts. The copies need no reachable build tree.
 copy_symfs() {
   mkdir -p "$1/libexec" && cp "$SYMFS" "$1/symfs" || fail "cannot copy $SYMFS"

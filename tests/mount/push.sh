@@ -121,9 +121,9 @@ waits_for_server() {
   wait_gone "$PID_three"
   symfs_serve three --upload --listen "127.0.0.1:$port" --cache "$TMP/store-three"
   wait $PUSH
-  status=$?
+  push_got=$?
   symfs_unserve three
-  return $status
+  return $push_got
 }
 # The push waits for seconds, in which a busy machine may not start the server.
 waits_for_server || waits_for_server || waits_for_server ||
@@ -136,6 +136,7 @@ prints "^added 3"
 waits() { grep -q "; asking again for a while" "$TMP/err" || gone $PUSH; }
 waits_for_room() {
   rm -rf "$TMP/disk/store"
+  rm -f "$TMP/err" # of an earlier try
   mount -o remount,size=9m "$TMP/disk" || fail "the disk cannot be made small"
   symfs_serve full --upload --cache "$TMP/disk/store" --min-free 0
   timeout 600 "$SYMFS" push "$URL_full" "$F" >"$TMP/out" 2>"$TMP/err" &
@@ -144,9 +145,9 @@ waits_for_room() {
   wait_for waits || fail "push does not report the full disk"
   mount -o remount,size=200m "$TMP/disk" || fail "the disk gets no room"
   wait $PUSH
-  status=$?
+  push_got=$?
   symfs_unserve full
-  return $status
+  return $push_got
 }
 if [ "$(id -u)" = 0 ] && mkdir "$TMP/disk" && mount -t tmpfs -o size=9m none "$TMP/disk" 2>/dev/null; then
   MOUNTS="$MOUNTS $TMP/disk"

@@ -70,42 +70,51 @@ printf '[source "files"]\npath = /srv/files\nlayout = scan\n' >"$TMP/symfs.conf"
 token=$("$SYMFS" token add client --file "$TMP/tokens" | tail -n 1)
 chown 8737 "$TMP/tokens"
 buildah from --pull-never --name one localhost/symfs >"$log" 2>&1 || fail "buildah from: $(tail "$log")"
-# buildah runs commands only: its own are those of the image, with a time of grace that ends by the second signal.
+# buildah runs commands only: its own are those of the image.
 set --
-last=
 while read -r word; do
-  [ "$last" != --drain-grace ] || word=3600
   set -- "$@" "$word"
-  last=$word
 done <<END
 $(of_image '{{range .OCIv1.Config.Entrypoint}}{{println .}}{{end}}{{range .OCIv1.Config.Cmd}}{{println .}}{{end}}' |
   grep .)
 END
-run_in -v "$TMP/symfs.conf:/etc/symfs/symfs.conf:ro" -v "$TMP/tokens:/run/secrets/tokens:ro" \
-  -v "$TMP/files:/srv/files:ro" one -- "$@" >"$TMP/container.log" 2>&1 &
-container=$!
-PIDS="$PIDS $container"
 outside() { nsenter --net="/proc/$container/ns/net" curl -gsS --noproxy '*' -w '%{http_code}\n' "$@"; }
 answers() { # STATUS PATH
   [ "$(outside -o "$TMP/body" "http://127.0.0.1:$port$2" 2>"$TMP/curl.out")" = "$1" ]
 }
 ready_or_gone() { answers 200 /ready || gone "$container"; }
-wait_for ready_or_gone && answers 200 /ready || fail "the container is not ready: $(cat "$TMP/curl.out")"
+start() { # COMMAND...
+  run_in -v "$TMP/symfs.conf:/etc/symfs/symfs.conf:ro" -v "$TMP/tokens:/run/secrets/tokens:ro" \
+    -v "$TMP/files:/srv/files:ro" one -- "$@" >"$TMP/container.log" 2>&1 &
+  container=$!
+  PIDS="$PIDS $container"
+  wait_for ready_or_gone && answers 200 /ready || fail "the container is not ready: $(cat "$TMP/curl.out")"
+  name=$(runc --root "$TMP/runc" list -q)
+}
+start "$@"
 answers 200 /healthz || fail "/healthz: $(cat "$TMP/body")"
 answers 401 "/debuginfod/buildid/$id/executable" || fail "without a token: $(head -c 300 "$TMP/body")"
 url=http://127.0.0.1:$port/debuginfod/buildid/$id/executable
 [ "$(outside -o "$TMP/got" -H "Authorization: Bearer $token" "$url")" = 200 ] ||
   fail "with a token: $(head -c 300 "$TMP/got")"
 cmp "$TMP/got" "$TMP/files/prog" || fail "the client has another file"
-name=$(runc --root "$TMP/runc" list -q)
 user=$(runc --root "$TMP/runc" ps "$name" | awk '/symfs serve/ { print $1; exit }')
 say "container: port $port, user $user, a client outside has $(wc -c <"$TMP/got") bytes with a token"
 [ "$user" = 8737 ] || fail "the server runs as $user"
 
 # ---- the end: the signal of the image, as of podman stop -----------------------------------------------------------
-runc --root "$TMP/runc" kill "$name" "$signal" || fail "runc kill"
-wait_for answers 503 /ready || fail "/ready while the container ends: $(cat "$TMP/body" "$TMP/curl.out")"
-runc --root "$TMP/runc" kill "$name" "$signal" || fail "runc kill"
-wait_gone "$container" || fail "the container does not end"
-wait "$container" || fail "the container ended with $?: $(tail -n 5 "$TMP/container.log")"
+says_503() { answers 503 /ready && said=yes || gone "$container"; }
+ends() {
+  said=
+  runc --root "$TMP/runc" kill "$name" "$signal" || fail "runc kill"
+  wait_for says_503
+  wait_gone "$container" || fail "the container does not end"
+  wait "$container" || fail "the container ended with $?: $(tail -n 5 "$TMP/container.log")"
+}
+ends
+# The server says it for the seconds that the image names. On a busy machine nobody asks meanwhile: once more.
+for _ in 1 2; do
+  [ "$said" ] || { start "$@"; ends; }
+done
+[ "$said" ] || fail "/ready while the container ends: $(cat "$TMP/body" "$TMP/curl.out")"
 say "container: after $signal /ready answers 503, and the container ends with status 0"

@@ -68,26 +68,15 @@ put_gdb tree prog .debug
 cp prog full
 strip prog
 put_gdb tree prog
-# symbolicate OUT ARGUMENTS...: again if a thread did not stop in time, as on a busy machine.
-symbolicate() {
-  s_out=$1
-  shift
-  for _ in 1 2 3 4 5; do
-    timeout 600 "$SYMFS" symbolicate --no-default-sources "$@" >"$s_out" 2>"$s_out.log"
-    s_status=$?
-    grep -qE 'thread did not stop|no thread stopped in time' "$s_out" "$s_out.log" || break
-  done
-  return $s_status
-}
-ask() { # OUT ARGUMENTS...
+ask() { # OUT ARGUMENTS...: symfs symbolicate
   a_out=$1
   shift
-  symbolicate "$a_out" --cache "$TMP/store" --source "gdb@$TMP/tree" "$@"
+  of_threads "$a_out" "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store" --source "gdb@$TMP/tree" "$@"
 }
 alone() { # STORE OUT ARGUMENTS...: with no source but the files of this machine
   a_store=$1 a_out=$2
   shift 2
-  symbolicate "$a_out" --cache "$TMP/$a_store" --offline "$@"
+  of_threads "$a_out" "$SYMFS" symbolicate --no-default-sources --cache "$TMP/$a_store" --offline "$@"
 }
 has() { grep -Eq -- "$2" "$1" || fail "$1: no line of \"$2\": $(cat "$1" "$1.log")"; }
 # in_order FILE PATTERNS...: lines in this order

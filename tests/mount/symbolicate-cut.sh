@@ -73,17 +73,10 @@ PIDS="$PIDS $pid"
 exec 8>in 9<out
 read -r line <&9
 [ "$line" = ready ] || fail "the program says $line"
-# symbolicate PROGRAM OUT ARGUMENTS...: again if a thread did not stop in time, as on a busy machine.
-symbolicate() {
+symbolicate() { # PROGRAM OUT ARGUMENTS...
   s_symfs=$1 s_out=$2
   shift 2
-  for _ in 1 2 3 4 5; do
-    timeout 600 "$s_symfs" symbolicate --no-default-sources --offline --cache "$TMP/store" "$@" "$pid" >"$s_out" \
-      2>"$s_out.log"
-    s_status=$?
-    grep -qE 'thread did not stop|no thread stopped in time' "$s_out" "$s_out.log" || break
-  done
-  return $s_status
+  of_threads "$s_out" "$s_symfs" symbolicate --no-default-sources --offline --cache "$TMP/store" "$@" "$pid"
 }
 ask() { # N OUT ARGUMENTS...
   a_dir=own$1 a_out=$2

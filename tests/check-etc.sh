@@ -35,6 +35,16 @@ sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" |
 "$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
 
+# A unit allows more time for the end than its command takes: an unmount 10 s, a server its grace and 10 s or what
+# --drain-seconds says. The tests in containers, which set another time, do not see it.
+for unit in "$top"/etc/systemd/*/symfs*.service.in; do
+  grep -qE '^ExecStart=.* (mount|serve) ' "$unit" || continue
+  word() { sed -n "s/^ExecStart=.* --$1 \\([0-9]*\\) .*/\\1/p" "$unit"; }
+  grace=$(word drain-grace) seconds=$(word drain-seconds)
+  [ "$(sed -n 's/^TimeoutStopSec=//p' "$unit")" -gt $((${grace:-0} + ${seconds:-10})) ] ||
+    complain "$unit: TimeoutStopSec is not longer than the end of its command"
+done
+
 # Each kind of source is a type in the sample and in the manual.
 kinds=$(grep -ohE '\.name = "[a-z0-9]+"' "$top"/src/source/source-*.c | sed 's/.*"\(.*\)"/\1/')
 for kind in $kinds; do

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ASK_MS 2000	    /* for all mounts, which are asked at once, and for the way to DIR */
+#define ASK_MS 2000	    /* for all mounts, which are asked at once; as long again for the way to DIR */
 #define FILE_MOST (4 << 20) /* bytes of one file */
 #define MOUNTS_MOST 64
 #define POINTS_MOST 16384 /* bytes of a mount point, escaped */

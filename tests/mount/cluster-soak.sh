@@ -201,6 +201,7 @@ now_ms() { echo $(($(date +%s%N) / 1000000)); }
 rights() { cat "$TMP"/downloads? | grep -c '^right'; }
 acknowledged() { cat "$TMP"/uploads? | grep -c "^$1 "; } # CLASS
 too_little() {
+  [ "$(now_ms)" -lt $((end + WAIT_MOST * 1000)) ] || return
   [ $faults -lt 4 ] || [ "$(rights)" -lt 20 ] || [ "$(acknowledged keep)" -lt 5 ] || [ "$(acknowledged brief)" = 0 ]
 }
 end=$(($(now_ms) + SECONDS_LONG * 1000)) next=$(($(now_ms) + KILL_EVERY * 1000)) \

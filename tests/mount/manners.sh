@@ -79,7 +79,8 @@ notices_down() {
   done
   cat "$TMP/d/.symfs/sources" >"$TMP/sources"
   symfs_umount d
-  grep -q 'failing.*HTTP 503' "$TMP/sources" && [ "$(upstream_count "$down" get)" -le 8 ]
+  grep -q 'failing.*HTTP 503' "$TMP/sources" && [ "$(upstream_count "$down" get)" -le 8 ] ||
+    { say "asked $(upstream_count "$down" get) times: $(cat "$TMP/sources")"; false; }
 }
 # On a busy machine the better server may answer before the one that is down, whose answers then do not count.
 notices_down || notices_down || notices_down ||

@@ -122,6 +122,7 @@ waits_for_server() {
   symfs_serve three --upload --listen "127.0.0.1:$port" --cache "$TMP/store-three"
   wait $PUSH
   push_got=$?
+  [ $push_got = 0 ] || say "a push while the server comes back: $(cat "$TMP/out" "$TMP/err")"
   symfs_unserve three
   return $push_got
 }
@@ -146,6 +147,7 @@ waits_for_room() {
   mount -o remount,size=200m "$TMP/disk" || fail "the disk gets no room"
   wait $PUSH
   push_got=$?
+  [ $push_got = 0 ] || say "a push to a full disk: $(cat "$TMP/out" "$TMP/err")"
   symfs_unserve full
   return $push_got
 }

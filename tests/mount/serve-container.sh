@@ -112,7 +112,7 @@ ends() {
   wait "$container" || fail "the container ended with $?: $(tail -n 5 "$TMP/container.log")"
 }
 ends
-# The server says it for the seconds that the image names. On a busy machine nobody asks meanwhile: once more.
+# The server answers so for the seconds that the image names, in which a busy machine may not ask: then again.
 for _ in 1 2; do
   [ "$said" ] || { start "$@"; ends; }
 done

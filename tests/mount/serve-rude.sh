@@ -61,7 +61,7 @@ steady() { # IDLE-SECONDS
   st_got=$(fetch_url -o "$TMP/said" -w '%{http_code}' --limit-rate 20000 --data-binary "@$TMP/steady" -H Expect: \
     "$URL_slow/symbolicate/v5")
   symfs_unserve slow
-  [ "$st_got" = 200 ]
+  [ "$st_got" = 200 ] || { say "a steady body, $1 s: $st_got $(cat "$TMP/said")"; false; }
 }
 # A busy machine may stop the client for longer than the shortest of these times.
 steady 2 || steady 8 || steady 32 || fail "a slow and steady body: $st_got $(cat "$TMP/said")"

@@ -143,7 +143,7 @@ steady() { # IDLE-SECONDS
     same_file "$TMP/body" "$TMP/steady"
   fi
   symfs_unserve "slow$1"
-  [ "$st_got" = 201 ]
+  [ "$st_got" = 201 ] || { say "a steady upload, $1 s: $st_got $(cat "$TMP/body")"; false; }
 }
 # A busy machine may stop the client for longer than the shortest of these times.
 steady 2 || steady 8 || steady 32 || fail "a slow and steady upload: $st_got"

@@ -30,7 +30,7 @@ static pid_t daemon_of(const char *point)
 
 	if (r < 0)
 		return r == -ENOTCONN ? NO_DAEMON : r == -ETIMEDOUT ? SILENT : UNKNOWN;
-	return strncmp(stats, "pid ", 4) == 0 ? (pid_t)strtol(stats + 4, NULL, 10) : NO_DAEMON;
+	return strncmp(stats, "pid ", 4) == 0 ? (pid_t)strtol(stats + 4, NULL, 10) : UNKNOWN;
 }
 
 /* Waits until the daemon has ended (0), or until clock_ms() is `until` (-ETIMEDOUT). */
@@ -74,7 +74,7 @@ static int unmount(const char *point, bool lazy)
 	/* Opened before the daemon can end, so that no other process has the pid. */
 	if (pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* A mount whose daemon does not answer is detached even if it is in use: programs that use it get nothing. */
+	/* A mount whose daemon does not answer is detached even if it is in use: requests fail or wait. */
 	r = pid < 0 || lazy ? fs_detach(point, pid < 0, &e) : detach_unused(point, &e);
 	if (r == -EBUSY && lazy) {
 		r = fs_detach(point, true, &e);

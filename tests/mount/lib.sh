@@ -113,7 +113,11 @@ wait_for() {
 # The pause between two looks at a condition.
 nap() { read -r _ </dev/null; command sleep 0.05; }
 
-gone() { ! kill -0 "$1" 2>/dev/null || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
+# Another process, as init, may reap it between the two looks: then its file is not there.
+gone() {
+  kill -0 "$1" 2>/dev/null || return 0
+  case $(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null) in Z | X | '') ;; *) return 1 ;; esac
+}
 wait_gone() { wait_for gone "$1"; }
 
 # exchange ONE TWO: the two paths change places in one step, so that no daemon makes a directory between two renames.

@@ -121,7 +121,7 @@ follows() {
   begin cmp "$fo_mnt/$slow" "$TMP/slow.gsym"
   readers="$readers $BEGUN"
   reads() { [ "$(stat_of "$fo_mnt" fs_waiting)" = 1 ]; }
-  wait_for reads || fail "nobody reads in the mount after$1"
+  wait_for reads || fail "cmp does not wait for the file in the mount after$1"
   ! (WAIT_MOST=$(($1 * 7 / 5)); wait_for workers_of "$fo_pid")
 }
 # On a busy machine a slow process may give no sign for the shortest of these times.

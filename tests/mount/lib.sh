@@ -31,7 +31,7 @@ mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME/symfs"
 PATIENT='--lookup-deadline 100s --connect-timeout 100s --stall-timeout 100s'
 DEADLINES=$XDG_CONFIG_HOME/symfs/symfs.conf
 printf '[symfs]\nlookup-deadline = 100s\nconnect-timeout = 100s\nstall-timeout = 100s\n' >"$DEADLINES"
-# Commands wait for the answer of a mount or of a directory as long, and processes for a sign of the one that fetches.
+# Commands wait as long for the answer of a mount or of a directory, and processes for the heartbeat of a leader.
 SYMFS_TEST_ASK_MS=100000 SYMFS_TEST_SILENCE_MS=100000
 export HOME XDG_CACHE_HOME XDG_CONFIG_HOME SYMFS_TEST_ASK_MS SYMFS_TEST_SILENCE_MS
 unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE \
@@ -113,7 +113,7 @@ wait_for() {
 # The pause between two looks at a condition.
 nap() { read -r _ </dev/null; command sleep 0.05; }
 
-# Another process, as init, may reap it between the two looks: then its file is not there.
+# init may reap the process between the two looks: then the file with its state is not there.
 gone() {
   kill -0 "$1" 2>/dev/null || return 0
   case $(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null) in Z | X | '') ;; *) return 1 ;; esac
@@ -239,7 +239,7 @@ debuginfod_start() {
   ! gone "$ds_pid" && wait_for debuginfod_ready "$ds_port" || fail "debuginfod did not start"
   eval "URL_$1=http://127.0.0.1:$ds_port PID_$1=$ds_pid"
 }
-# It has walked the directory, and scanned every file.
+# The server has walked the directory, and scanned every file.
 debuginfod_ready() {
   fetch_url "http://127.0.0.1:$1/metrics" | awk '
     { number[$1] = $2 }

@@ -112,7 +112,8 @@ ends() {
   wait "$container" || fail "the container ended with $?: $(tail -n 5 "$TMP/container.log")"
 }
 ends
-# The server answers so for the seconds that the image names, in which a busy machine may not ask: then again.
+# The server answers 503 only for the seconds that the image names. If the test does not run in these seconds, as on a
+# busy machine, it starts the container again.
 for _ in 1 2; do
   [ "$said" ] || { start "$@"; ends; }
 done

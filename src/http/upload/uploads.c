@@ -24,15 +24,14 @@ static void chunks_job(void *ctx)
 /* For the tests, SYMFS_TEST_SWEEP (milliseconds) takes the place of the intervals. */
 static bool sweep(struct uploads *u, struct http *h)
 {
-	const char *test = getenv("SYMFS_TEST_SWEEP");
-	uint64_t now = clock_ms(), every = test ? strtoull(test, NULL, 10) : SWEEP_EVERY_MS;
+	uint64_t now = clock_ms(), every = (uint64_t)clock_limit("SYMFS_TEST_SWEEP", SWEEP_EVERY_MS);
 
 	if ((!u->swept || now - u->swept >= every) && !atomic_exchange(&u->sweeping, true)) {
 		u->swept = now;
 		if (workers_post(u->judges, chunks_job, h) < 0)
 			atomic_store(&u->sweeping, false);
 	}
-	return begun_sweep(u, false) || test;
+	return begun_sweep(u, false) || every != SWEEP_EVERY_MS;
 }
 
 int uploads_new(struct uploads **out)

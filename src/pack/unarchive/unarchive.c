@@ -134,7 +134,7 @@ int unarchive_open(struct unarchive **out, const struct unarchive_opts *o, int f
 /* Waits for the end of the worker, and ends it after a second. Returns the status of waitpid(). */
 static int reap(struct unarchive *u)
 {
-	int status = u->pid ? SIGKILL : 0; /* if it does not end in time */
+	int status = u->pid ? SIGKILL : 0; /* if the worker does not end in time */
 
 	if (u->pid)
 		process_wait(u->pid, 1000, &status);

@@ -59,7 +59,8 @@ static const char help[] =
 	"Prints `listening on http://127.0.0.1:PORT`; ends on SIGTERM and SIGINT.\n"
 	"\n"
 	"/_control/count[?path=GLOB]  requests get head other ranges bytes inflight held connections\n"
-	"/_control/reset              sets these numbers to 0\n"
+	"/_control/reset              sets these numbers to 0; later bytes of requests that began before\n"
+	"                             are not counted\n"
 	"/_control/fault?path=GLOB&kind=K[&arg=A][&times=N][&only=ranges|wholes][&hold=BYTES]  the first\n"
 	"                             rule that matches counts; after N times (0, default: never) it is\n"
 	"                             gone. Its answers stop before that byte of the body (0: before the\n"
@@ -114,7 +115,7 @@ struct upstream {
 	struct conn *conns;
 	unsigned n_conns;
 	uint64_t connections;
-	unsigned goes, steps; /* /_control/go and step so far */
+	unsigned goes, steps, resets; /* /_control/go, step and reset so far */
 	bool stopping;
 
 	pthread_mutex_t line;
@@ -135,6 +136,7 @@ struct request {
 	uint64_t sent;
 	char sent_range[64];
 	bool open; /* begun and not yet counted as ended */
+	unsigned resets; /* before it began */
 };
 
 struct conn {
@@ -306,16 +308,18 @@ static void request_begin(struct conn *c)
 	c->rq.counts = path_counts(u, c->rq.path);
 	count_one(&c->rq.counts->n, &c->rq);
 	count_one(&u->all, &c->rq);
+	c->rq.resets = u->resets;
 	c->rq.open = true;
 	pthread_mutex_unlock(&u->lock);
 }
 
-/* Bytes are counted before they are sent, so that a client that has them finds them counted. */
+/* Bytes are counted before they are sent, so that a client that has them finds them counted. Those of a request from
+ * before the last reset are not: a client may have all that it needs while the rest of a range is on its way. */
 static void request_bytes(struct conn *c, uint64_t n)
 {
 	pthread_mutex_lock(&c->up->lock);
 	c->rq.sent += n;
-	if (c->rq.open) {
+	if (c->rq.open && c->rq.resets == c->up->resets) {
 		c->rq.counts->n.bytes += n;
 		c->up->all.bytes += n;
 	}
@@ -1197,6 +1201,7 @@ static void control_reset(struct conn *c)
 	for (struct path_counts *p = u->paths; p; p = p->next)
 		counts_reset(&p->n);
 	u->connections = 0;
+	u->resets++;
 	pthread_mutex_unlock(&u->lock);
 	reply_text(c, 200, "text/plain", "ok\n");
 }
